@@ -1,0 +1,40 @@
+"""Errors that reach a user, each with the exit status of the command contract.
+
+Every message says what is wrong, where (path:line where there is one) and what to do about it. Only the command line
+prints them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class TailboardError(Exception):
+    """An error whose text is a sentence for the user."""
+
+    exit_status = 70
+
+
+class UsageError(TailboardError):
+    """The words of a call do not fit together."""
+
+    exit_status = 2
+
+
+class InputError(TailboardError):
+    """An input is refused: it is not what it claims to be, or cannot be read."""
+
+    exit_status = 3
+
+    def __init__(self, reason: str, path: Path | str | None = None, line: int | None = None) -> None:
+        self.reason = reason
+        self.path = path
+        self.line = line
+        where = "" if path is None else f"{path}:{line}: " if line is not None else f"{path}: "
+        super().__init__(where + reason)
+
+
+class StoreError(TailboardError):
+    """A store is unavailable or refuses."""
+
+    exit_status = 4

@@ -1,0 +1,194 @@
+"""The time grid: windows (start, start + step], and how the rows of a source come to lie in them.
+
+A histogram row is stamped at its end and covers (previous row of the same series, this row]. `to_windows` keeps a row
+whole where it lies inside one window and cuts it by time where it does not; `in_flight` spreads each I/O over the time
+it was under way instead. Both keep every count: the sum over windows is the sum over rows.
+
+    row (9.2 s, 10.2 s] with bins {40: 3, 41: 2}, step 10 s: share f = 0.8, cumulative 3, 5 -> round(2.4), round(4.0)
+    window (0, 10]:  {40: 2, 41: 2}          window (10, 20]:  {40: 1}
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.intervals import Exact, Intervals, concatenate, sum_rows
+
+Int = NDArray[np.int64]
+
+MS = 1_000_000
+SECOND = 1000 * MS
+STEPS = tuple(
+    [100 * MS]
+    + [n * SECOND for n in (1, 5, 10, 30)]
+    + [n * 60 * SECOND for n in (1, 5, 10, 30)]
+    + [3600 * SECOND]
+)
+WEIGHT_BITS = 16
+INT64_MAX = np.iinfo(np.int64).max
+
+
+def window_start(stamps_ns: Int, step_ns: int) -> Int:
+    """Return the start of the window (start, start + step] that holds each stamp; windows begin at whole steps of the epoch."""
+    return -(-stamps_ns // step_ns) * step_ns - step_ns
+
+
+def stored_step(median_width_ns: float) -> int:
+    """Return the step that rows of this width are stored at: the smallest of STEPS that is at least 0.9 x the width."""
+    return next((step for step in STEPS if step >= 0.9 * median_width_ns), STEPS[-1])
+
+
+def to_windows(rows: Intervals, step_ns: int) -> Intervals:
+    """Return the rows cut at the edges of windows of `step_ns`: each result row lies in one window and bears its bounds.
+
+    Across windows a row is cut by time: of what remains, the share f goes to the next window as
+    round(f * C_b) - round(f * C_(b-1)) for each bin b, C being the cumulative count in value order (halves to even,
+    exact integer arithmetic). Bins and sums stay exact; a cut row loses its exact values. Zero-width rows are points.
+    Rows of one series in one window are not yet added up: see `intervals.merged`.
+    """
+    first = rows.start_ns // step_ns * step_ns
+    last = window_start(rows.end_ns, step_ns)
+    whole = first >= last
+    inside = rows if whole.all() else rows.take(np.flatnonzero(whole))
+    starts = window_start(inside.end_ns, step_ns)
+    done = [replace(inside, start_ns=starts, end_ns=starts + step_ns)]
+    rest = rows.take(np.flatnonzero(~whole)) if not whole.all() else None
+    while rest is not None:
+        edge = rest.start_ns // step_ns * step_ns + step_ns
+        head, rest = _cut(rest, edge)
+        done.append(replace(head, start_ns=edge - step_ns, end_ns=edge))
+        ended = rest.end_ns <= edge + step_ns
+        finished = rest.take(np.flatnonzero(ended))
+        starts = window_start(finished.end_ns, step_ns)
+        done.append(replace(finished, start_ns=starts, end_ns=starts + step_ns))
+        rest = None if ended.all() else rest.take(np.flatnonzero(~ended))
+    return concatenate(done)
+
+
+def clipped(rows: Intervals, from_ns: int | None, to_ns: int | None) -> Intervals:
+    """Return the parts of the rows in (from, to], cut by time as `to_windows` does."""
+    if from_ns is not None:
+        rows = rows.take(np.flatnonzero(rows.end_ns > from_ns))
+        early = rows.start_ns < from_ns
+        if early.any():
+            _, tail = _cut(rows.take(np.flatnonzero(early)), np.full(int(early.sum()), from_ns))
+            rows = concatenate([tail, rows.take(np.flatnonzero(~early))])
+    if to_ns is not None:
+        rows = rows.take(np.flatnonzero((rows.start_ns < to_ns) | (rows.end_ns <= to_ns)))
+        late = rows.end_ns > to_ns
+        if late.any():
+            head, _ = _cut(rows.take(np.flatnonzero(late)), np.full(int(late.sum()), to_ns))
+            rows = concatenate([rows.take(np.flatnonzero(~late)), head])
+    return rows
+
+
+def _cut(rows: Intervals, edge: Int) -> tuple[Intervals, Intervals]:
+    """Return what of each row lies before its edge and what lies after; every edge is inside its row."""
+    before = _share(rows, edge - rows.start_ns, rows.end_ns - rows.start_ns)
+    zeros = np.zeros(len(rows), np.int64)
+    exact = rows.exact and Exact(zeros, zeros, zeros, np.zeros(len(rows), np.bool_))
+    completions = None
+    if rows.completions is not None:
+        raise ValueError("in-flight weights are spread once, not cut again")
+    head = replace(rows, end_ns=edge, counts=before, exact=exact, completions=completions)
+    tail = replace(rows, start_ns=edge, counts=rows.counts - before, exact=exact, completions=completions)
+    return _without_zeros(head), _without_zeros(tail)
+
+
+def _share(rows: Intervals, part: Int, whole: Int) -> Int:
+    """Return the counts of the share part/whole of each row, by rounding its cumulative counts."""
+    total = np.zeros(len(rows.counts) + 1, np.int64)
+    np.cumsum(rows.counts, out=total[1:])
+    width = np.diff(rows.indptr)
+    cumulative = total[1:] - np.repeat(total[rows.indptr[:-1]], width)
+    divisor = np.gcd(part, whole)
+    top, bottom = np.repeat(part // divisor, width), np.repeat(whole // divisor, width)
+    rounded = _rounded_share(cumulative, top, bottom)
+    before = np.diff(rounded, prepend=0)
+    firsts = rows.indptr[:-1][width > 0]
+    before[firsts] = rounded[firsts]
+    return before
+
+
+def _rounded_share(values: Int, top: Int, bottom: Int) -> Int:
+    """Return round(values * top / bottom), halves to even, exact also where the product passes 2^63."""
+    large = values > INT64_MAX // 2 // np.maximum(top, 1)
+    out = _round_ratio(np.where(large, 0, values) * top, bottom)
+    for at in np.flatnonzero(large):
+        product, divisor = int(values[at]) * int(top[at]), int(bottom[at])
+        quotient, rest = divmod(product, divisor)
+        out[at] = quotient + (2 * rest > divisor or (2 * rest == divisor and quotient % 2))
+    return out
+
+
+def _round_ratio(top: Int, bottom: Int) -> Int:
+    quotient, rest = np.divmod(top, bottom)
+    twice = 2 * rest
+    return quotient + ((twice > bottom) | ((twice == bottom) & (quotient % 2 == 1)))
+
+
+def _without_zeros(rows: Intervals) -> Intervals:
+    keep = rows.counts > 0
+    if keep.all():
+        return rows
+    kept = np.zeros(len(keep) + 1, np.int64)
+    np.cumsum(keep, out=kept[1:])
+    return replace(rows, indptr=kept[rows.indptr], bins=rows.bins[keep], counts=rows.counts[keep])
+
+
+def in_flight(rows: Intervals, step_ns: int) -> Intervals:
+    """Return windows in which each I/O counts by the share of its latency that it was in flight there.
+
+    A row over (P, T] completes at M = (P + T) / 2; an I/O of bin value v is under way in (M - v, M]. Its weights are
+    integers of 2^-16 and add up to 65,536 exactly. `counts` are weights, `completions` the I/Os that completed in the
+    window. Source: the distributed-fio percentile paper's weighting, without the half-interval term of fio's script.
+    """
+    middle = rows.start_ns + (rows.end_ns - rows.start_ns) // 2
+    row = rows.row
+    end = middle[row]
+    latency = rows.layout.values[rows.bins]
+    last = window_start(end, step_ns)
+    first = np.minimum((end - latency) // step_ns * step_ns, last)
+    pieces = (last - first) // step_ns + 1
+    entry = np.repeat(np.arange(len(row)), pieces)
+    offset = np.arange(len(entry)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    start = first[entry] + offset * step_ns
+    edge = np.minimum(start + step_ns, end[entry])
+    begin = end[entry] - latency[entry]
+    done = _rounded_share(np.full(len(entry), 1 << WEIGHT_BITS), edge - begin, np.maximum(latency[entry], 1))
+    done = np.where((latency[entry] == 0) | (edge == end[entry]), 1 << WEIGHT_BITS, done)
+    weight = np.where(offset == 0, done, np.diff(done, prepend=0)) * rows.counts[entry]
+    final = offset == pieces[entry] - 1
+    return _weighted(rows, start, entry, weight, np.where(final, rows.counts[entry], 0), step_ns)
+
+
+def _weighted(rows: Intervals, start: Int, entry: Int, weight: Int, completed: Int, step_ns: int) -> Intervals:
+    series = rows.series[rows.row[entry]]
+    keys, group = np.unique(np.stack([series, start]), axis=1, return_inverse=True)
+    group = group.reshape(-1)
+    count = keys.shape[1]
+    order = np.argsort(group, kind="stable")
+    indptr = np.searchsorted(group, np.arange(count + 1), sorter=order)
+    indptr, bins, counts = sum_rows(indptr, rows.bins[entry[order]], weight[order], np.arange(count), count)
+    completions = np.zeros(count, np.int64)
+    np.add.at(completions, group, completed)
+    return replace(
+        rows,
+        series=keys[0],
+        start_ns=keys[1],
+        end_ns=keys[1] + step_ns,
+        indptr=indptr,
+        bins=bins,
+        counts=counts,
+        exact=None,
+        completions=completions,
+    )
+
+
+def coarsened(windows: Intervals, step_ns: int) -> Intervals:
+    """Return windows relabelled to the window of a multiple of their step that holds them; see `intervals.merged`."""
+    starts = windows.start_ns // step_ns * step_ns
+    return replace(windows, start_ns=starts, end_ns=starts + step_ns)

@@ -1,0 +1,316 @@
+"""The waist: `Intervals`, many latency histograms side by side in NumPy arrays.
+
+Readers yield bounded chunks of them; grid, percentiles, documents, stores and views take them. Bins are kept sparse in
+CSR form: row i has `bins[indptr[i]:indptr[i + 1]]`, strictly increasing, with `counts` above zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.layout import LogLinear, common_layout
+from ingest.series import Group, Series
+
+Int = NDArray[np.int64]
+Bool = NDArray[np.bool_]
+
+DENSE_CELLS = 1 << 22
+EXACT_FLOAT = 2**53
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """One histogram, sparse: `counts[i]` samples in bin `bins[i]`, bins increasing."""
+
+    layout: LogLinear
+    bins: Int
+    counts: Int
+
+
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """Exact `min_ns`, `max_ns`, `sum_ns` of each row, valid where `known`."""
+
+    min_ns: Int
+    max_ns: Int
+    sum_ns: Int
+    known: Bool
+
+    def take(self, rows: Int) -> Exact:
+        """Return the values of `rows`."""
+        return Exact(self.min_ns[rows], self.max_ns[rows], self.sum_ns[rows], self.known[rows])
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """Histograms of `series[i]` over (`start_ns[i]`, `end_ns[i]`], all in one `layout`.
+
+    `table` holds what the codes in `series` stand for: series, or the groups of a result. `exact` is None where no row
+    has exact values. `completions` is set for in-flight attribution alone: then `counts` are weights in units of 2^-16.
+    """
+
+    layout: LogLinear
+    table: Sequence[Series | Group]
+    series: Int
+    start_ns: Int
+    end_ns: Int
+    indptr: Int
+    bins: Int
+    counts: Int
+    exact: Exact | None = None
+    completions: Int | None = None
+
+    def __len__(self) -> int:
+        return len(self.series)
+
+    @property
+    def row(self) -> Int:
+        """Return the row number of each bin entry."""
+        return np.repeat(np.arange(len(self)), np.diff(self.indptr))
+
+    @property
+    def samples(self) -> Int:
+        """Return the sum of counts of each row."""
+        return row_sums(self.indptr, self.counts)
+
+    def take(self, rows: Int) -> Intervals:
+        """Return the given rows in the given order."""
+        indptr, flat = gather(self.indptr, rows)
+        return replace(
+            self,
+            series=self.series[rows],
+            start_ns=self.start_ns[rows],
+            end_ns=self.end_ns[rows],
+            indptr=indptr,
+            bins=self.bins[flat],
+            counts=self.counts[flat],
+            exact=None if self.exact is None else self.exact.take(rows),
+            completions=None if self.completions is None else self.completions[rows],
+        )
+
+    def relabelled(self, key: Callable[[Series], Group | Series | None]) -> Intervals:
+        """Return the rows with each series replaced by `key(series)`; rows whose key is None are left out."""
+        keys = [key(series) for series in self.table if isinstance(series, Series)]
+        table: dict[Group | Series, int] = {}
+        codes = [-1 if found is None else table.setdefault(found, len(table)) for found in keys]
+        series = np.array(codes, np.int64)[self.series] if codes else self.series
+        moved = replace(self, table=tuple(table), series=series)
+        return moved if (series >= 0).all() else moved.take(np.flatnonzero(series >= 0))
+
+    def in_layout(self, target: LogLinear) -> Intervals:
+        """Return the same counts in another layout; see `LogLinear.moved_to` for where a bin's counts go."""
+        if target == self.layout:
+            return self
+        moved = self.layout.moved_to(target)[self.bins]
+        indptr, bins, counts = sum_rows(self.indptr, moved, self.counts, np.arange(len(self)), len(self))
+        return replace(self, layout=target, indptr=indptr, bins=bins, counts=counts)
+
+
+def row_sums(indptr: Int, counts: Int) -> Int:
+    """Return the sum of `counts` of each CSR row, exact in int64."""
+    total = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=total[1:])
+    return np.diff(total[indptr])
+
+
+def gather(indptr: Int, rows: Int) -> tuple[Int, Int]:
+    """Return the row pointers of the chosen CSR rows, and for each of their entries its place in the old arrays."""
+    width = indptr[rows + 1] - indptr[rows]
+    out = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum(width, out=out[1:])
+    return out, np.arange(out[-1]) + np.repeat(indptr[rows] - out[:-1], width)
+
+
+def sum_rows(indptr: Int, bins: Int, counts: Int, group: Int, groups: int) -> tuple[Int, Int, Int]:
+    """Return CSR arrays of `groups` rows: the rows of equal `group` added up, bins in increasing order.
+
+    Sums are exact in int64 and zero sums are left out. Works in dense blocks of at most 32 MB, whatever the sizes.
+    """
+    if not len(bins):
+        return np.zeros(groups + 1, np.int64), bins, counts
+    low = int(bins.min())
+    width = int(bins.max()) - low + 1
+    if groups * width <= DENSE_CELLS:
+        return _sum_dense(np.repeat(group, np.diff(indptr)), bins, counts, groups, (low, width))
+    order = np.argsort(group, kind="stable")
+    step = max(1, DENSE_CELLS // width)
+    firsts = np.arange(0, groups, step)
+    cuts = np.searchsorted(group, np.append(firsts, groups), sorter=order)
+    parts = []
+    for first, begin, end in zip(firsts, cuts[:-1], cuts[1:], strict=True):
+        picked = order[begin:end]
+        inner, flat = gather(indptr, picked)
+        row = np.repeat(group[picked] - first, np.diff(inner))
+        parts.append(_sum_dense(row, bins[flat], counts[flat], min(step, groups - int(first)), (low, width)))
+    return joined_rows([part[0] for part in parts]), *(np.concatenate([part[i] for part in parts]) for i in (1, 2))
+
+
+def _sum_dense(row: Int, bins: Int, counts: Int, rows: int, span: tuple[int, int]) -> tuple[Int, Int, Int]:
+    low, width = span
+    cell = row * width + (bins - low)
+    if not len(counts) or float(counts.max()) * len(counts) < EXACT_FLOAT:
+        dense = np.bincount(cell, weights=counts, minlength=rows * width)
+    else:
+        dense = np.zeros(rows * width, np.int64)
+        np.add.at(dense, cell, counts)
+    filled = np.flatnonzero(dense)
+    indptr = np.searchsorted(filled, np.arange(rows + 1) * width)
+    return indptr, filled % width + low, dense[filled].astype(np.int64)
+
+
+def joined_rows(pointers: Sequence[Int]) -> Int:
+    """Return the row pointers of CSR parts laid after one another."""
+    offsets = np.cumsum([0] + [part[-1] for part in pointers])
+    return np.concatenate([[0], *(part[1:] + at for part, at in zip(pointers, offsets, strict=False))])
+
+
+def concatenate(parts: Iterable[Intervals]) -> Intervals:
+    """Return all rows of `parts` (at least one, all of one layout) after one another, their tables joined."""
+    chunks = list(parts)
+    if len(chunks) == 1:
+        return chunks[0]
+    layout = chunks[0].layout
+    if any(chunk.layout != layout for chunk in chunks):
+        raise ValueError(f"unlike layouts: {', '.join(sorted({str(chunk.layout) for chunk in chunks}))}")
+    table: dict[Series | Group, int] = {}
+    codes = [np.array([table.setdefault(key, len(table)) for key in chunk.table], np.int64) for chunk in chunks]
+    filled = [(code, chunk.series) for code, chunk in zip(codes, chunks, strict=True) if len(chunk)]
+    return Intervals(
+        layout=layout,
+        table=tuple(table),
+        series=np.concatenate([code[series] for code, series in filled] or [np.empty(0, np.int64)]),
+        start_ns=np.concatenate([chunk.start_ns for chunk in chunks]),
+        end_ns=np.concatenate([chunk.end_ns for chunk in chunks]),
+        indptr=joined_rows([chunk.indptr for chunk in chunks]),
+        bins=np.concatenate([chunk.bins for chunk in chunks]),
+        counts=np.concatenate([chunk.counts for chunk in chunks]),
+        exact=_joined_exact(chunks),
+        completions=_joined_completions(chunks),
+    )
+
+
+def _joined_exact(chunks: list[Intervals]) -> Exact | None:
+    if all(chunk.exact is None for chunk in chunks):
+        return None
+    filled = [chunk.exact or no_exact(len(chunk)) for chunk in chunks]
+    return Exact(
+        np.concatenate([part.min_ns for part in filled]),
+        np.concatenate([part.max_ns for part in filled]),
+        np.concatenate([part.sum_ns for part in filled]),
+        np.concatenate([part.known for part in filled]),
+    )
+
+
+def _joined_completions(chunks: list[Intervals]) -> Int | None:
+    known = [chunk.completions for chunk in chunks if chunk.completions is not None]
+    if len(known) not in (0, len(chunks)):
+        raise ValueError("completion counts and in-flight weights are never added")
+    return np.concatenate(known) if known else None
+
+
+def no_exact(rows: int) -> Exact:
+    """Return the exact values of `rows` rows of which none is known."""
+    zero = np.zeros(rows, np.int64)
+    return Exact(zero, zero, zero, np.zeros(rows, np.bool_))
+
+
+def merged(parts: Sequence[Intervals]) -> Intervals:
+    """Return `parts` with all rows of equal (key, start, end) added up, ordered by start, then key, then end.
+
+    Unlike layouts are moved to their common layout first. Exact values survive where every row of a sum has them.
+    """
+    layout = common_layout(part.layout for part in parts)
+    rows = concatenate(part.in_layout(layout) for part in parts)
+    ranks = _table_ranks(rows.table)
+    key_order = ranks[rows.series] if len(rows) else rows.series
+    order = np.lexsort((rows.end_ns, key_order, rows.start_ns))
+    same = np.zeros(len(order), np.bool_)
+    same[1:] = (
+        (np.diff(rows.start_ns[order]) == 0) & (np.diff(key_order[order]) == 0) & (np.diff(rows.end_ns[order]) == 0)
+    )
+    group = np.empty(len(order), np.int64)
+    group[order] = np.cumsum(~same) - 1
+    first = order[~same]
+    groups = len(first)
+    indptr, bins, counts = sum_rows(rows.indptr, rows.bins, rows.counts, group, groups)
+    return replace(
+        rows,
+        series=rows.series[first],
+        start_ns=rows.start_ns[first],
+        end_ns=rows.end_ns[first],
+        indptr=indptr,
+        bins=bins,
+        counts=counts,
+        exact=_summed_exact(rows, group, groups),
+        completions=None if rows.completions is None else _summed(rows.completions, group, groups),
+    )
+
+
+def _table_ranks(table: Sequence[Series | Group]) -> Int:
+    ranks = np.empty(len(table), np.int64)
+    ranks[sorted(range(len(table)), key=lambda code: table[code])] = np.arange(len(table))  # type: ignore[arg-type,return-value]  # one table never mixes series and groups
+    return ranks
+
+
+def _summed(values: Int, group: Int, groups: int) -> Int:
+    total = np.zeros(groups, np.int64)
+    np.add.at(total, group, values)
+    return total
+
+
+def _summed_exact(rows: Intervals, group: Int, groups: int) -> Exact | None:
+    if rows.exact is None or not rows.exact.known.any():
+        return None
+    low = np.full(groups, np.iinfo(np.int64).max)
+    high = np.zeros(groups, np.int64)
+    known = np.ones(groups, np.bool_)
+    np.minimum.at(low, group, rows.exact.min_ns)
+    np.maximum.at(high, group, rows.exact.max_ns)
+    np.logical_and.at(known, group, rows.exact.known)
+    return Exact(np.where(known, low, 0), np.where(known, high, 0), _summed(rows.exact.sum_ns, group, groups) * known, known)
+
+
+class Sum:
+    """A running sum of rows that keeps its memory bounded: chunks are added up whenever they outgrow the result."""
+
+    def __init__(self, most_entries: int = 4_000_000) -> None:
+        self._parts: list[Intervals] = []
+        self._pending = 0
+        self._most = most_entries
+        self._limit = most_entries
+
+    def add(self, part: Intervals) -> None:
+        """Add the rows of `part`."""
+        if len(part):
+            self._parts.append(part)
+            self._pending += len(part.bins)
+        if self._pending > self._limit:
+            self._compact()
+
+    def _compact(self) -> None:
+        by_layout: dict[LogLinear, list[Intervals]] = {}
+        for part in self._parts:
+            by_layout.setdefault(part.layout, []).append(part)
+        self._parts = [merged(parts) for parts in by_layout.values()]
+        self._pending = sum(len(part.bins) for part in self._parts)
+        self._limit = max(self._most, 2 * self._pending)
+
+    def parts(self) -> list[Intervals]:
+        """Return the sums so far, one per layout."""
+        if self._parts:
+            self._compact()
+        return self._parts
+
+
+def iter_table(parts: Iterable[Intervals]) -> Iterator[Series | Group]:
+    """Yield every distinct key of the tables of `parts`, in order of appearance."""
+    seen: set[Series | Group] = set()
+    for part in parts:
+        for key in part.table:
+            if key not in seen:
+                seen.add(key)
+                yield key

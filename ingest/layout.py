@@ -1,0 +1,184 @@
+"""Bin geometry: index <-> [lower, upper) in integer nanoseconds, and the value that is reported for a bin.
+
+`LogLinear` covers fio and HdrHistogram alike: the first `2 * half` bins are one unit wide, after that every octave
+has `half` bins. fio has half = 64 (a bin is at most 1/64 wide, so its midpoint is off by at most 1/128); HdrHistogram
+with 2 digits has half = 128, with 3 digits half = 1,024. Coarseness c joins 2^c neighbouring bins, as fio's
+`log_hist_coarseness` does.
+
+    index    0 ... 127  128        129        192        954               1855
+    lower    0 ... 127  128        130        256        999,424           17,045,651,456     (half 64, unit 1 ns)
+
+Sources: fio stat.c (plat_val_to_idx, plat_idx_to_val) for the arithmetic, checked against the vectors of its output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+Int = NDArray[np.int64]
+
+REPORTS = ("midpoint", "highest", "upper")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class LogLinear:
+    """A log-linear layout: `half` bins an octave, `fine` bins before coarsening, values in units of `unit_ns`.
+
+    `reports` names the value of a bin: fio's `midpoint`, HdrHistogram's `highest` equivalent value, or the `upper`
+    edge where unlike layouts were merged. With `open_ended` the last bin also holds everything above its lower edge.
+    """
+
+    half: int
+    fine: int
+    unit_ns: int = 1
+    coarseness: int = 0
+    reports: str = "midpoint"
+    open_ended: bool = True
+
+    def __post_init__(self) -> None:
+        if self.half < 1 or self.half & (self.half - 1):
+            raise ValueError(f"half must be a power of two, not {self.half}")
+        if self.reports not in REPORTS:
+            raise ValueError(f"reports must be one of {', '.join(REPORTS)}, not {self.reports!r}")
+        if self.fine < 1 or self.unit_ns < 1 or not 0 <= self.coarseness < 32:
+            raise ValueError(f"impossible layout: {self.fine} bins of {self.unit_ns} ns, coarseness {self.coarseness}")
+
+    def __str__(self) -> str:
+        """Return the stored form, which `parse_layout` reads back."""
+        top = "open" if self.open_ended else "closed"
+        return f"loglinear:{self.half}:{self.fine}:{self.unit_ns}ns:c{self.coarseness}:{self.reports}:{top}"
+
+    @property
+    def bins(self) -> int:
+        """Return the number of bins after coarsening."""
+        return -(-self.fine // (1 << self.coarseness))
+
+    @property
+    def edges(self) -> Int:
+        """Return the `bins + 1` edges in ns; bin i is [edges[i], edges[i + 1])."""
+        return _edges(self)
+
+    @property
+    def values(self) -> Int:
+        """Return the value in ns that is reported for each bin."""
+        return _values(self)
+
+    @property
+    def error(self) -> Fraction:
+        """Return the largest relative distance of a sample from the value reported for its bin.
+
+        Bins of one unit are exact as far as their tool recorded; the last bin of an open-ended layout has no bound.
+        """
+        width = Fraction(1 << self.coarseness, self.half)
+        return width / 2 if self.reports == "midpoint" else width
+
+    def index(self, values_ns: Int) -> Int:
+        """Return the bin of each value; values past the top go to the last bin. Negative values are a caller's error."""
+        found = np.searchsorted(self.edges, values_ns, side="right") - 1
+        return np.minimum(found, self.bins - 1).astype(np.int64)
+
+    def nests_in(self, coarser: LogLinear) -> bool:
+        """Return whether every edge of `coarser` below its last bin is an edge here, so that moving counts is exact."""
+        inner = coarser.edges[:-1]
+        at = np.searchsorted(self.edges, inner)
+        inside = at < len(self.edges) - (1 if self.open_ended else 0)
+        return bool(inside.all() and np.array_equal(self.edges[at], inner))
+
+    def moved_to(self, target: LogLinear) -> Int:
+        """Return, for each bin here, the bin of `target` that takes its counts: the one that holds its highest value."""
+        return _moved(self, target)
+
+
+@lru_cache(maxsize=64)
+def _edges(layout: LogLinear) -> Int:
+    index = np.arange(layout.bins + 1, dtype=np.int64) << layout.coarseness
+    index = np.minimum(index, layout.fine)
+    octave = np.maximum(index // layout.half - 1, 0)
+    lower = np.where(index < 2 * layout.half, index, (layout.half + index % layout.half) << octave)
+    edges: Int = lower * layout.unit_ns
+    if (np.diff(edges) <= 0).any():
+        raise ValueError(f"{layout} reaches past 2^63 ns")
+    edges.flags.writeable = False
+    return edges
+
+
+@lru_cache(maxsize=64)
+def _values(layout: LogLinear) -> Int:
+    edges = layout.edges
+    lower, upper = edges[:-1], edges[1:]
+    if layout.reports == "midpoint":
+        units = (upper - lower) // layout.unit_ns
+        values = lower + units // 2 * layout.unit_ns
+    elif layout.reports == "highest":
+        values = upper - layout.unit_ns
+    else:
+        values = upper.copy()
+    if layout.open_ended:
+        values[-1] = lower[-1]
+    values.flags.writeable = False
+    return values
+
+
+@lru_cache(maxsize=64)
+def _moved(source: LogLinear, target: LogLinear) -> Int:
+    highest = source.edges[1:] - 1
+    if source.open_ended:
+        highest = highest.copy()
+        highest[-1] = source.edges[-2]
+    moved = target.index(highest)
+    moved.flags.writeable = False
+    return moved
+
+
+def parse_layout(text: str) -> LogLinear:
+    """Return the layout that `str(layout)` wrote; ValueError if it is not one."""
+    try:
+        name, half, fine, unit, coarseness, reports, top = text.split(":")
+        if name != "loglinear" or top not in ("open", "closed"):
+            raise ValueError
+        return LogLinear(
+            int(half), int(fine), int(unit.removesuffix("ns")), int(coarseness[1:]), reports, open_ended=top == "open"
+        )
+    except ValueError:
+        raise ValueError(f"not a bin layout: {text!r}") from None
+
+
+def common_layout(layouts: Iterable[LogLinear]) -> LogLinear:
+    """Return the finest layout that all of `layouts` can be moved to, whatever their order.
+
+    One layout stays itself. Where one of them is coarser and all others nest in it, it is the answer and the merge is
+    exact. Otherwise: nanosecond log-linear bins as wide as the coarsest of them, upper edges reported, ending where the
+    lowest-reaching open-ended layout ends, so that a censored count stays censored.
+    """
+    found = sorted(set(layouts))
+    if not found:
+        raise ValueError("no layout to merge")
+    for candidate in found:
+        others = [other for other in found if other != candidate]
+        if all(other.nests_in(candidate) and other.reports == candidate.reports for other in others):
+            return candidate
+    width = max(Fraction(1 << layout.coarseness, layout.half) for layout in found)
+    half = max(1, 1 << (int(1 / width).bit_length() - 1)) if width <= 1 else 1
+    tops = [int(layout.edges[-2]) for layout in found if layout.open_ended]
+    top = min(tops) if tops else max(int(layout.edges[-1]) for layout in found)
+    wide = LogLinear(half, _bins_up_to(top, half), reports="upper", open_ended=bool(tops))
+    return wide if width <= 1 else replace(wide, coarseness=int(width).bit_length() - 1)
+
+
+def _bins_up_to(top: int, half: int) -> int:
+    """Return how many bins of `half` an octave reach so far that the last bin begins at or below `top`."""
+    if top < 2 * half:
+        return top + 1
+    octave = top.bit_length() - half.bit_length()
+    return (octave + 1) * half + (top >> octave) - half + 1
+
+
+def fio_layout(groups: int, unit_ns: int, coarseness: int = 0) -> LogLinear:
+    """Return fio's layout of `groups` x 64 bins: 29 groups of ns since 2.99, 19 groups of us before."""
+    return LogLinear(half=64, fine=groups * 64, unit_ns=unit_ns, coarseness=coarseness)

@@ -1,0 +1,184 @@
+"""Percentiles by nearest rank, in exact integer arithmetic from the decimal that was asked for.
+
+The rank of p in N samples is ceil(N * p / 100): 99.9 of 1,000 is rank 999, which floating point gets wrong. The value
+is the one that the bin of that rank reports. For p above 50 the data must hold at least one sample beyond: with
+N * (100 - p) < 100 there is no value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.errors import UsageError
+from ingest.grid import WEIGHT_BITS
+from ingest.intervals import Intervals
+
+Int = NDArray[np.int64]
+Bool = NDArray[np.bool_]
+
+INT64_MAX = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Percentile:
+    """A percentile as the exact fraction top / (100 * bottom), with the text that the user wrote."""
+
+    top: int
+    bottom: int
+    text: str
+
+    @property
+    def name(self) -> str:
+        """Return the column name: p99.9."""
+        return f"p{self.text}"
+
+    def ranks(self, counts: Int) -> Int:
+        """Return ceil(N * p / 100) of each N, at least 1."""
+        divisor = 100 * self.bottom
+        if len(counts) and int(counts.max()) * self.top > INT64_MAX:
+            exact = [-(-int(count) * self.top // divisor) for count in counts]
+            return np.maximum(np.array(exact, np.int64), 1)
+        return np.maximum(-(-counts * self.top // divisor), 1)
+
+    def carried(self, counts: Int) -> Bool:
+        """Return where N samples can carry this percentile: N > 0, and above 50 also N * (100 - p) >= 100."""
+        if 2 * self.top <= 100 * self.bottom or self.top == 100 * self.bottom:
+            return counts > 0
+        beyond = 100 * self.bottom - self.top
+        return counts >= -(-100 * self.bottom // beyond)
+
+
+def parse_percentiles(text: str) -> tuple[Percentile, ...]:
+    """Return the percentiles of a comma-separated list such as `50,99,99.9`; UsageError if one is not in 0 to 100."""
+    found = []
+    for word in text.split(","):
+        plain = word.strip().removeprefix("p")
+        try:
+            number = Decimal(plain)
+        except InvalidOperation:
+            raise UsageError(f"{word.strip()!r} is not a percentile: give numbers from 0 to 100, as in 50,99,99.9") from None
+        if not number.is_finite() or not 0 <= number <= 100 or -int(number.as_tuple().exponent) > 12:
+            raise UsageError(f"{word.strip()!r} is not a percentile: give numbers from 0 to 100, as in 50,99,99.9")
+        scale = 10 ** max(0, -int(number.as_tuple().exponent))
+        found.append(Percentile(int(number * scale), scale, plain))
+    return tuple(dict.fromkeys(found))
+
+
+def values_at(rows: Intervals, ranks: Int) -> Int:
+    """Return the reported value in ns of the sample of each row at its rank (1 = smallest); rows must not be empty."""
+    return rows.layout.values[_bins_at(rows, ranks)]
+
+
+def _entries_at(rows: Intervals, ranks: Int) -> tuple[Int, Int]:
+    total = np.zeros(len(rows.counts) + 1, np.int64)
+    np.cumsum(rows.counts, out=total[1:])
+    return np.searchsorted(total[1:], total[rows.indptr[:-1]] + ranks, side="left"), total
+
+
+def _bins_at(rows: Intervals, ranks: Int) -> Int:
+    return rows.bins[_entries_at(rows, ranks)[0]]
+
+
+def interpolated_at(rows: Intervals, ranks: Int) -> NDArray[np.float64]:
+    """Return the value in ns at each rank, spread evenly over its bin: the last rank in a bin gets its upper edge."""
+    entry, total = _entries_at(rows, ranks)
+    edges = rows.layout.edges
+    lower, upper = edges[rows.bins[entry]], edges[rows.bins[entry] + 1]
+    within = ranks - (total[entry] - total[rows.indptr[:-1]])
+    values: NDArray[np.float64] = lower + (upper - lower) * within / rows.counts[entry]
+    return values
+
+
+def percentile_values(rows: Intervals, percentile: Percentile, *, interpolate: bool = False) -> NDArray[np.float64]:
+    """Return the percentile of each row in ns, NaN where the samples cannot carry it.
+
+    p100 is the exact maximum where a row has one. Values below 2^53 ns (104 days) are exact integers.
+    Error bound: `rows.layout.error`, none in the open last bin.
+    """
+    samples = rows.samples
+    out = np.full(len(rows), np.nan)
+    carried = np.flatnonzero(percentile.carried(whole_samples(rows)))
+    picked = rows if len(carried) == len(rows) else rows.take(carried)
+    ranks = percentile.ranks(samples[carried])
+    out[carried] = interpolated_at(picked, ranks) if interpolate else values_at(picked, ranks)
+    if percentile.top == 100 * percentile.bottom and rows.exact is not None:
+        out = np.where(rows.exact.known & (samples > 0), rows.exact.max_ns, out)
+    return out
+
+
+def whole_samples(rows: Intervals) -> Int:
+    """Return how many samples each row holds: its counts, or for in-flight weights (2^-16) their sum rounded up."""
+    return rows.samples if rows.completions is None else -(-rows.samples >> WEIGHT_BITS)
+
+
+def bounds(rows: Intervals, percentile: Percentile) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the values between which the percentile lies with 95 % confidence, from order statistics, NaN if not carried.
+
+    The rank of the population percentile is binomial: rank +- 1.96 * sqrt(N q (1 - q)), as of any distribution-free
+    interval for a quantile. Edges of the bins at those ranks, so the bin width is included.
+    """
+    samples = rows.samples
+    low, high = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
+    carried = np.flatnonzero(percentile.carried(whole_samples(rows)))
+    picked, n = rows.take(carried), samples[carried]
+    share = percentile.top / (100 * percentile.bottom)
+    spread = 1.96 * np.sqrt(n * share * (1 - share))
+    ranks = percentile.ranks(n)
+    edges = rows.layout.edges
+    low[carried] = edges[_bins_at(picked, np.maximum(np.floor(ranks - spread), 1).astype(np.int64))]
+    high[carried] = edges[_bins_at(picked, np.minimum(np.ceil(ranks + spread).astype(np.int64), n)) + 1]
+    return low, high
+
+
+def saturated(rows: Intervals) -> Int:
+    """Return how many samples of each row lie in the open last bin, where only their lower bound is known."""
+    if not rows.layout.open_ended:
+        return np.zeros(len(rows), np.int64)
+    total = np.zeros(len(rows.counts) + 1, np.int64)
+    np.cumsum(np.where(rows.bins == rows.layout.bins - 1, rows.counts, 0), out=total[1:])
+    return np.diff(total[rows.indptr])
+
+
+def censored(rows: Intervals, percentiles: Iterable[Percentile]) -> list[Bool]:
+    """Return, for each percentile, where its value is only a lower bound because its rank lies in the open last bin."""
+    samples, over = rows.samples, saturated(rows)
+    return [(over > 0) & (percentile.ranks(samples) > samples - over) for percentile in percentiles]
+
+
+def extremes(rows: Intervals) -> tuple[Int, Int, NDArray[np.float64], Bool]:
+    """Return min, max and mean in ns of each row, and where min and max are exact; rows must not be empty.
+
+    Exact where the source gave them, else the lower edge of the first bin and the upper edge of the last (its lower edge
+    if that bin is open). The mean uses exact sums where known, else reported values.
+    """
+    edges = rows.layout.edges
+    first, last = rows.bins[rows.indptr[:-1]], rows.bins[rows.indptr[1:] - 1]
+    low, high = edges[first], edges[last + 1]
+    if rows.layout.open_ended:
+        high = np.where(last == rows.layout.bins - 1, edges[last], high)
+    weighted = rows.counts * rows.layout.values[rows.bins].astype(np.float64)
+    sums = np.add.reduceat(weighted, rows.indptr[:-1]) if len(rows) else weighted
+    known = np.zeros(len(rows), np.bool_)
+    if rows.exact is not None:
+        known = rows.exact.known
+        low = np.where(known, rows.exact.min_ns, low)
+        high = np.where(known, rows.exact.max_ns, high)
+        sums = np.where(known, rows.exact.sum_ns, sums)
+    return low, high, sums / rows.samples, known
+
+
+def share_below(rows: Intervals, threshold_ns: int) -> NDArray[np.float64]:
+    """Return the share of samples of each row below the threshold, a bin that straddles it counted by overlap."""
+    edges = rows.layout.edges
+    lower, upper = edges[rows.bins], edges[rows.bins + 1]
+    part = np.clip((threshold_ns - lower) / (upper - lower), 0, 1)
+    if rows.layout.open_ended:
+        part = np.where(rows.bins == rows.layout.bins - 1, 0, part)
+    sums = np.add.reduceat(rows.counts * part, rows.indptr[:-1]) if len(rows) else part[:0]
+    shares: NDArray[np.float64] = sums / rows.samples
+    return shares

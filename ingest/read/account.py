@@ -1,0 +1,100 @@
+"""What became of everything that was there: rows accepted, repaired, rejected, each reason with path:line."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ingest.intervals import Histogram
+
+FINDINGS_KEPT = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One place where something was repaired or rejected; `action` is one of the two words."""
+
+    action: str
+    reason: str
+    path: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.action}: {self.reason}"
+
+
+@dataclass(slots=True)
+class Account:
+    """The running account of one source, or of many added together.
+
+    `rows` is what was there; each row is accepted, repaired or rejected, and counted once. `repaired` and `rejected`
+    count rows by reason (a row with two repairs counts under both). `findings` keeps the first places of each reason,
+    `totals` what a source held in all, by op.
+    """
+
+    path: str = ""
+    rows: int = 0
+    accepted: int = 0
+    samples: int = 0
+    saturated: int = 0
+    rows_repaired: int = 0
+    rows_rejected: int = 0
+    repaired: Counter[str] = field(default_factory=Counter)
+    rejected: Counter[str] = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    totals: dict[str, Histogram] = field(default_factory=dict)
+
+    def accept(self, rows: int) -> None:
+        """Count rows that were taken as they are."""
+        self.rows += rows
+        self.accepted += rows
+
+    def reject(self, reason: str, lines: Iterable[int]) -> None:
+        """Count rows that were left out, at these line numbers."""
+        self.rows_rejected += self._found("rejected", reason, lines, self.rejected)
+        self.rows = self.accepted + self.rows_repaired + self.rows_rejected
+
+    def repair(self, rows: int, reasons: dict[str, list[int]]) -> None:
+        """Count `rows` rows that were taken after a repair, with the line numbers of each reason."""
+        self.rows_repaired += rows
+        self.rows = self.accepted + self.rows_repaired + self.rows_rejected
+        for reason, lines in reasons.items():
+            self._found("repaired", reason, lines, self.repaired)
+
+    def note(self, text: str) -> None:
+        """Keep a sentence about the whole source."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def _found(self, action: str, reason: str, lines: Iterable[int], counter: Counter[str]) -> int:
+        places = list(lines)
+        kept = max(0, FINDINGS_KEPT - counter[reason])
+        self.findings.extend(Finding(action, reason, self.path, line) for line in places[:kept])
+        if places:
+            counter[reason] += len(places)
+        return len(places)
+
+    def add(self, other: Account) -> None:
+        """Add the account of another source."""
+        for name in ("rows", "accepted", "samples", "saturated", "rows_repaired", "rows_rejected"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.repaired.update(other.repaired)
+        self.rejected.update(other.rejected)
+        self.notes.extend(note if not other.path else f"{other.path}: {note}" for note in other.notes)
+        self.findings.extend(other.findings)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the account as plain values, for run records and `--json`."""
+        return {
+            "rows": self.rows,
+            "accepted": self.accepted,
+            "samples": self.samples,
+            "saturated": self.saturated,
+            "repaired": dict(sorted(self.repaired.items())),
+            "rejected": dict(sorted(self.rejected.items())),
+            "notes": list(self.notes),
+            "findings": [str(finding) for finding in self.findings],
+        }

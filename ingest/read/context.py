@@ -1,0 +1,59 @@
+"""What surrounds a source: its labels, its time zero and where that came from, and what the tool itself reported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ingest.intervals import Histogram
+from ingest.read.account import Account
+from ingest.series import Series
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What the tool itself reports of one job (or group of jobs), op and kind, over the whole run.
+
+    `bins` is None unless the tool wrote its histogram (fio json+). `percentiles` are (text, ns) as the tool printed them.
+    """
+
+    count: int
+    runtime_ns: int
+    min_ns: int
+    max_ns: int
+    mean_ns: float
+    percentiles: tuple[tuple[str, int], ...] = ()
+    bins: Histogram | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TimeZero:
+    """The epoch ns that a source's relative stamps count from; None where nothing tells. `origin` says what told."""
+
+    epoch_ns: int | None = None
+    origin: str = "unknown"
+
+
+Job = Mapping[tuple[str, str], Summary]
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """All that a reader needs beside the file. `account` is where it counts what it did.
+
+    `jobs` are the tool's own summaries, by (op, kind), of the jobs whose measurements the file holds: one for an ordinary
+    log, several where jobs share a log, none where the tool's output is not at hand. `segments` counts, by op, how often
+    time begins anew in a shared log. `offset_ns` is added to every stamp.
+    """
+
+    series: Series = field(default_factory=Series)
+    zero: TimeZero = field(default_factory=TimeZero)
+    offset_ns: int = 0
+    version: tuple[int, ...] | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    through_client: bool = False
+    jobs: tuple[Job, ...] = ()
+    runtime_ns: int = 0
+    segments: Mapping[str, int] = field(default_factory=dict)
+    recorded_unit_ns: int | None = None
+    account: Account = field(default_factory=Account)

@@ -1,0 +1,268 @@
+"""What is under the given paths: which file is read by which reader, with which labels, time zero and summaries.
+
+Nothing is read here beyond the heads of files and the tools' own summaries. Files that belong together are joined by
+folder: a log takes its job's summary from the fio JSON beside it (or above it), its run and settings from CBT's
+`benchmark_config.yaml`, its host from the file name, or from the folder where sibling folders hold logs of equal names.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from ingest.errors import InputError
+from ingest.read import cbt, fio_hist, fio_json
+from ingest.read.account import Account
+from ingest.read.context import Context, TimeZero
+from ingest.read.fio_names import LogName, parse_log_name
+from ingest.read.fio_summaries import FioSummaries
+from ingest.read.text import head, plain_name
+from ingest.series import Series
+
+HIST, JSON = "fio-hist", "fio-json"
+MS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """How files are to be read: what the user said of them. `t0` is epoch ns, or "mtime"."""
+
+    run: str = ""
+    input_format: str = ""
+    host: str = ""
+    host_alias: Mapping[str, str] = field(default_factory=dict)
+    host_offset_ns: Mapping[str, int] = field(default_factory=dict)
+    t0: int | str | None = None
+    recorded_unit_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file that will be read: its format, its context, and the median width of its first rows (0 if unknown)."""
+
+    path: Path
+    format: str
+    context: Context
+    width_ns: int = 0
+    layout: str = ""
+
+    @property
+    def identity(self) -> str:
+        """Return what the source is, whatever it is called: its labels and format."""
+        series = self.context.series
+        return "|".join((self.format, series.host, series.volume, series.job, series.process))
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file that is not read: `action` is skipped, refused, shadowed, or context where its facts are used."""
+
+    path: Path
+    action: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """All sources and all other files under the given paths; `labels` holds the settings of each run."""
+
+    sources: tuple[Source, ...]
+    skipped: tuple[Skipped, ...]
+    labels: Mapping[str, Mapping[str, str]]
+
+
+def discover(paths: Sequence[Path], options: ReadOptions) -> Found:
+    """Return the sources and skipped files under `paths`, in path order.
+
+    Raises InputError for a path that does not exist or cannot be listed, or where nothing under them can be read.
+    """
+    files = list(_files(paths))
+    root = _root(paths)
+    base = options.run or root.name or "run"
+    skipped: list[Skipped] = []
+    logs: dict[Path, LogName] = {}
+    summaries: list[Path] = []
+    for path in files:
+        _sort_file(path, options, logs, summaries, skipped)
+    fio = FioSummaries.of(summaries, skipped_as(skipped, "refused"))
+    hosts = _folder_hosts(logs, root)
+    runs = {path: cbt.run_of(path, name.cbt, root, base) for path, name in logs.items()}
+    sources: list[Source] = []
+    for path, name in logs.items():
+        host = options.host or name.host or hosts.get(path.parent, "")
+        source = _log_source(path, name, _series(runs[path], host, name, options), fio, options, skipped)
+        if source:
+            sources.append(source)
+    sources.extend(_json_sources(summaries, fio, root, base, options, skipped))
+    _check_readable(paths, sources, skipped)
+    labels = {run: cbt.settings_of(path, root) for path, run in runs.items()}
+    for source in sources:
+        labels.setdefault(source.context.series.run, {})
+    return Found(tuple(sorted(sources, key=lambda s: s.path)), tuple(sorted(skipped, key=lambda s: s.path)), labels)
+
+
+def skipped_as(skipped: list[Skipped], action: str):  # type: ignore[no-untyped-def]
+    """Return a function that notes a file under `action` with a reason."""
+    return lambda path, reason: skipped.append(Skipped(path, action, reason))
+
+
+def _files(paths: Iterable[Path]) -> Iterable[Path]:
+    seen = set()
+    for path in paths:
+        if not path.exists():
+            raise InputError("no such file or folder", path)
+        if path.is_dir() and not os.access(path, os.R_OK | os.X_OK):
+            raise InputError("no permission to list this folder: check owner and mode", path)
+        found = sorted(child for child in path.rglob("*") if child.is_file()) if path.is_dir() else [path]
+        for file in found:
+            if file not in seen:
+                seen.add(file)
+                yield file
+
+
+def _root(paths: Sequence[Path]) -> Path:
+    """Return the folder that names of runs and hosts are counted from."""
+    folders = [str((path if path.is_dir() else path.parent).resolve()) for path in paths]
+    return Path(os.path.commonpath(folders))
+
+
+def _sort_file(
+    path: Path, options: ReadOptions, logs: dict[Path, LogName], summaries: list[Path], skipped: list[Skipped]
+) -> None:
+    name = parse_log_name(path)
+    if options.input_format == HIST or (name and name.type == "clat_hist" and not options.input_format):
+        if name and name.deflated:
+            reason = "log_store_compressed: decode it with fio --inflate-log, or run fio without log_compression"
+            skipped.append(Skipped(path, "refused", reason))
+            return
+        logs[path] = name or LogName(path.stem, "clat_hist", "", "", "", cbt=False, deflated=False)
+    elif name and not options.input_format:
+        what = "a mean over time, not latencies" if name.type in ("bw", "iops") else "no reader for raw latency logs yet"
+        skipped.append(Skipped(path, "skipped", f"fio {name.type} log: {what}"))
+    else:
+        _sort_other(path, options, summaries, skipped)
+
+
+def _sort_other(path: Path, options: ReadOptions, summaries: list[Path], skipped: list[Skipped]) -> None:
+    try:
+        start = head(path)
+    except InputError as error:
+        skipped.append(Skipped(path, "refused", error.reason))
+        return
+    if options.input_format == JSON or b'"fio version"' in start or (cbt.is_summary_name(path) and b"fio" in start):
+        summaries.append(path)
+    elif plain_name(path) in cbt.SETTINGS_FILES:
+        skipped.append(Skipped(path, "context", "CBT settings"))
+    elif not start:
+        skipped.append(Skipped(path, "skipped", "empty file"))
+    else:
+        skipped.append(Skipped(path, "skipped", "neither a fio histogram log by name nor fio JSON by content"))
+
+
+def _folder_hosts(logs: Mapping[Path, LogName], root: Path) -> dict[Path, str]:
+    """Return the host of each folder whose logs are named like those of a sibling folder, or that stands in `clients/`."""
+    folders: dict[tuple[Path, str], set[Path]] = defaultdict(set)
+    for path, name in logs.items():
+        if not name.host:
+            folders[path.parent.parent, plain_name(path)].add(path.parent)
+    hosts = {}
+    for (parent, _), siblings in folders.items():
+        for folder in siblings:
+            if len(siblings) > 1 or parent.name == "clients":
+                hosts[folder] = folder.name
+    return hosts
+
+
+def _series(run: str, host: str, name: LogName, options: ReadOptions) -> Series:
+    host = options.host_alias.get(host, host)
+    return Series(run=run, host=host, volume=name.volume, job=name.job, process=name.process, kind="completion")
+
+
+def _log_source(
+    path: Path, name: LogName, series: Series, fio: FioSummaries, options: ReadOptions, skipped: list[Skipped]
+) -> Source | None:
+    context = Context(
+        series=series,
+        offset_ns=options.host_offset_ns.get(series.host, 0),
+        recorded_unit_ns=options.recorded_unit_ns,
+        account=Account(path=str(path)),
+    )
+    try:
+        context = fio.context_of(path, name, context)
+        peeked = fio_hist.peek(path, context)
+    except InputError as error:
+        skipped.append(Skipped(path, "refused" if path.stat().st_size else "skipped", error.reason))
+        return None
+    if not name.job:
+        context = replace(context, segments=fio_hist.segments_of(path))
+    zero = _time_zero(path, context, peeked, options)
+    return Source(path, HIST, replace(context, zero=zero), peeked.width_ms * MS, str(peeked.layout))
+
+
+def _time_zero(path: Path, context: Context, peeked: fio_hist.Peeked, options: ReadOptions) -> TimeZero:
+    if isinstance(options.t0, int):
+        return TimeZero(options.t0, "--t0")
+    if options.t0 == "mtime":
+        last = fio_hist.last_stamp_ms(path)
+        return TimeZero(path.stat().st_mtime_ns - (0 if peeked.unix else last * MS), "file time (--t0 mtime)")
+    if peeked.unix:
+        zero = context.zero.epoch_ns or (peeked.first_ms - peeked.width_ms) * MS
+        return TimeZero(zero, "epoch stamps in the log")
+    return context.zero
+
+
+def _json_sources(
+    summaries: Iterable[Path], fio: FioSummaries, root: Path, base: str, options: ReadOptions, skipped: list[Skipped]
+) -> Iterable[Source]:
+    for path in summaries:
+        document = fio.documents.get(path)
+        if document is None:
+            continue
+        if path in fio.used:
+            skipped.append(Skipped(path, "context", "fio's own totals, time zero and options"))
+            continue
+        if not any(summary.bins for job in document.jobs for summary in job.summaries.values()):
+            skipped.append(Skipped(path, "skipped", "fio JSON without bins: only json+ holds histograms"))
+            continue
+        volume, host = cbt.summary_labels(path)
+        host = options.host or host
+        named = cbt.is_summary_name(path)
+        series = Series(
+            run=cbt.run_of(path, named, root, base),
+            host=options.host_alias.get(host, host),
+            volume=volume,
+            process="" if named else plain_name(path).split(".")[0],
+        )
+        found = document.zero_ms(document.jobs[0])
+        zero = TimeZero(found[0] * MS, found[1]) if found else TimeZero()
+        if isinstance(options.t0, int):
+            zero = TimeZero(options.t0, "--t0")
+        context = Context(
+            series=series,
+            zero=zero,
+            offset_ns=options.host_offset_ns.get(series.host, 0),
+            version=document.version,
+            account=Account(path=str(path)),
+        )
+        width = fio_json.typical_width_ns(path)
+        yield Source(path, JSON, context, width, str(fio_json.NANOSECONDS))
+
+
+def _check_readable(paths: Sequence[Path], sources: Sequence[Source], skipped: Sequence[Skipped]) -> None:
+    if sources:
+        return
+    refused = [entry for entry in skipped if entry.action == "refused"]
+    if refused:
+        first = refused[0]
+        more = f" (and {len(refused) - 1} more files refused: tailboard inspect lists them)" if len(refused) > 1 else ""
+        raise InputError(first.reason + more, first.path)
+    if len(skipped) == 1 and not paths[0].is_dir():
+        raise InputError(skipped[0].reason, skipped[0].path)
+    names = ", ".join(str(path) for path in paths)
+    seen = f"{len(skipped)} files, none of them" if skipped else "no file there is"
+    raise InputError(
+        f"{seen} a latency histogram (looked for fio *_clat_hist*.log and fio json+); name the format with --input-format", names
+    )

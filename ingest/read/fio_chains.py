@@ -1,0 +1,260 @@
+"""Rows of a fio histogram log -> intervals: chains per direction, segments, and the repairs that fio's faults need.
+
+A chain is the rows of one direction in file order; a segment is a stretch of it in which time does not run back. Each
+chain is a series (its op), each segment a series of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.intervals import Histogram, Int, Intervals, gather
+from ingest.layout import LogLinear
+from ingest.read import fio_repairs
+from ingest.read.context import Context
+from ingest.read.integer_rows import Rows
+from ingest.series import OPS, Series
+
+MS = 1_000_000
+DAY_MS = 86_400_000
+LAST_STAMP_MS = 2**43
+UNIX_MS = (10**12, 4 * 10**12)
+DEFAULT_WIDTH_MS = 1000
+NEAR_START = 3
+
+
+@dataclass(slots=True)
+class Chain:
+    """What one direction carries from chunk to chunk: the last stamp (file ms), the segment, the sums so far."""
+
+    op: str
+    bins: int
+    stamp: int = 0
+    segment: int = -1
+    end_ns: int = 0
+    total: Int = field(init=False)
+    repair: fio_repairs.Repair = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.total = np.zeros(self.bins, np.int64)
+        self.repair = fio_repairs.Repair(self.bins)
+
+
+class Chains:
+    """Builds intervals from the rows of one log, chunk by chunk, and the residual interval at its end."""
+
+    def __init__(self, layout: LogLinear, leading: int, context: Context) -> None:
+        self.layout = layout
+        self.context = context
+        self.account = context.account
+        self.directed = leading > 1
+        self.mask = fio_repairs.masked_from(layout, context.version)
+        self.mode: str | None = None
+        self.unix = False
+        self.width_ms = 0
+        self.chains: dict[str, Chain] = {}
+
+    def intervals(self, rows: Rows, lines: Int) -> Iterator[Intervals]:
+        """Yield the intervals of a chunk of rows, in file order within each direction."""
+        kept = self._plausible(rows, lines)
+        rows, lines = fio_repairs.take(rows, kept), lines[kept]
+        if not len(rows):
+            return
+        stamps = rows.lead[:, 0].astype(np.int64)
+        ops = rows.lead[:, 1].astype(np.int64) if self.directed else np.zeros(len(rows), np.int64)
+        order = [np.flatnonzero(ops == code) for code in range(len(OPS))]
+        if self.mode is None:
+            self._look(rows, stamps, order)
+        for code, chain_rows in enumerate(order):
+            if len(chain_rows):
+                op = OPS[code] if self.directed else "all"
+                chain = self.chains.setdefault(op, Chain(op, self.layout.bins))
+                part = self._chain(chain, fio_repairs.take(rows, chain_rows), stamps[chain_rows], lines[chain_rows])
+                if part is not None and len(part):
+                    yield part
+
+    def _plausible(self, rows: Rows, lines: Int) -> Int:
+        direction_ok = rows.lead[:, 1] < len(OPS) if self.directed else np.ones(len(rows), np.bool_)
+        stamp_ok = rows.lead[:, 0] < LAST_STAMP_MS
+        filled = np.diff(rows.indptr) > 0
+        self.account.reject("direction is not 0, 1 or 2", lines[~direction_ok].tolist())
+        self.account.reject("time stamp past the year 2248", lines[direction_ok & ~stamp_ok].tolist())
+        good = direction_ok & stamp_ok
+        self.account.reject("all bins zero (clat_percentiles=0?)", lines[good & ~filled].tolist())
+        return np.flatnonzero(good & filled)
+
+    def _look(self, rows: Rows, stamps: Int, order: list[Int]) -> None:
+        """Decide from the first chunk how stamps and counts are to be read."""
+        options = self.context.options
+        steps = np.concatenate([np.diff(stamps[picked]) for picked in order])
+        steps = steps[(steps > 0) & (steps < DAY_MS)]
+        told = options.get("log_hist_msec", "")
+        self.width_ms = int(np.median(steps)) if len(steps) else int(told) if told.isdigit() else DEFAULT_WIDTH_MS
+        self.unix = fio_repairs.epoch_stamps(options) or UNIX_MS[0] <= int(stamps[0]) < UNIX_MS[1]
+        self.mode = fio_repairs.counting(rows, order, self.layout.bins, self.context)
+        if self.mode != fio_repairs.PER_INTERVAL:
+            self.account.note(f"counts are {self.mode}: differenced")
+
+    def _chain(self, chain: Chain, rows: Rows, stamps: Int, lines: Int) -> Intervals | None:
+        before = np.concatenate([[chain.stamp], stamps[:-1]])
+        began = stamps < before
+        if chain.segment < 0:
+            began[0] = True
+        segment = chain.segment + np.cumsum(began)
+        start, jumped = self._starts(before, stamps, began, first=chain.segment < 0)
+        chain.stamp, chain.segment = int(stamps[-1]), int(segment[-1])
+        old = segment < self._older_segments(chain.op)
+        reasons: dict[str, Int] = {"clock jump: the row is taken for as wide as its neighbours": jumped}
+        if self.mask is None:
+            self.mask = fio_repairs.garbage_from(rows, began, self.layout, self.context)
+        if self.mask is not None:
+            reasons[fio_repairs.MASKED] = np.arange(len(rows))
+            rows = fio_repairs.masked(rows, self.mask)
+        repaired = chain.repair.apply(rows, began, self.mode or fio_repairs.PER_INTERVAL)
+        for reason, places in repaired.reasons.items():
+            reasons[reason] = places
+        bad = np.zeros(len(rows), np.bool_)
+        for reason, places in repaired.rejected.items():
+            self.account.reject(reason, lines[places].tolist())
+            bad[places] = True
+        self.account.reject("row of an older run that was appended to", lines[old & ~bad].tolist())
+        kept = np.flatnonzero(~bad & ~old)
+        self._count(kept, lines, reasons)
+        if not len(kept):
+            return None
+        indptr, flat = gather(repaired.indptr, kept)
+        bins, counts = repaired.bins[flat], repaired.counts[flat]
+        np.add.at(chain.total, bins, counts)
+        self.account.samples += int(counts.sum())
+        base = 0 if self.unix else (self.context.zero.epoch_ns or 0)
+        base += self.context.offset_ns
+        chain.end_ns = max(chain.end_ns, int(stamps[kept].max()) * MS + base)
+        codes, inverse = np.unique(segment[kept], return_inverse=True)
+        chunk = Intervals(
+            layout=self.layout,
+            table=tuple(self._series(chain.op, int(code)) for code in codes),
+            series=inverse.astype(np.int64),
+            start_ns=start[kept] * MS + base,
+            end_ns=np.maximum(stamps[kept], start[kept]) * MS + base,
+            indptr=indptr,
+            bins=bins,
+            counts=counts,
+        )
+        empty = np.diff(indptr) == 0
+        return chunk.take(np.flatnonzero(~empty)) if empty.any() else chunk
+
+    def _starts(self, before: Int, stamps: Int, began: NDArray[np.bool_], *, first: bool) -> tuple[Int, Int]:
+        """Return where each row's interval begins (file ms), and which rows had to be narrowed after a clock jump."""
+        guess = np.maximum(stamps - self.width_ms, 0)
+        start = np.where(began, guess if self.unix else 0, before)
+        jumped = stamps - start > DAY_MS
+        if not self.unix:
+            later = began & (stamps > NEAR_START * self.width_ms)
+            if first:
+                later[0] = False
+            jumped |= later
+        return np.where(jumped, guess, start), np.flatnonzero(jumped)
+
+    def _count(self, kept: Int, lines: Int, reasons: dict[str, Int]) -> None:
+        touched = np.zeros(len(lines), np.bool_)
+        chosen = np.zeros(len(lines), np.bool_)
+        chosen[kept] = True
+        named: dict[str, list[int]] = {}
+        for reason, places in reasons.items():
+            places = places[chosen[places]]
+            if len(places):
+                named[reason] = lines[places].tolist()
+                touched[places] = True
+        repaired = int(touched.sum())
+        if repaired:
+            self.account.repair(repaired, named)
+        self.account.accept(len(kept) - repaired)
+
+    def _older_segments(self, op: str) -> int:
+        """Return how many segments of a direction belong to older runs: all but the last ones that fio's JSON knows jobs for."""
+        found = self.context.segments.get(op, 0)
+        known = sum((op, "completion") in job for job in self.context.jobs)
+        return max(0, found - known) if found and known else 0
+
+    def _series(self, op: str, segment: int) -> Series:
+        own: dict[str, str | int] = {"op": op, "kind": "completion", "segment": segment}
+        known = [number for number, job in enumerate(self.context.jobs) if (op, "completion") in job]
+        found = self.context.segments.get(op, 0)
+        if found and known and found >= len(known):
+            position = segment - (found - len(known))
+            if position >= 0:
+                own |= {"job": str(known[position] + 1), "segment": 0}
+        return self.context.series.replaced(**own)
+
+    def tail(self) -> Iterator[Intervals]:
+        """Yield what fio's json+ holds beyond the log's rows, as a last interval of each direction, and keep the sums.
+
+        fio never writes the last partial interval of a histogram log. The difference is exact where every bin of it is
+        zero or more; else the log and the JSON are not of one run, and the account says so.
+        """
+        completion = {op for job in self.context.jobs for op, kind in job if kind == "completion"}
+        for op in sorted(completion | set(self.chains)):
+            chain = self.chains.setdefault(op, Chain(op, self.layout.bins))
+            part = self._residual(chain) if op in completion else None
+            if part is not None:
+                chain.total[part.bins] += part.counts
+                self.account.samples += int(part.counts.sum())
+                yield part
+            filled = np.flatnonzero(chain.total)
+            self.account.totals[op] = Histogram(self.layout, filled, chain.total[filled])
+            self.account.saturated += int(chain.total[-1])
+
+    def _residual(self, chain: Chain) -> Intervals | None:
+        summaries = [job[chain.op, "completion"] for job in self.context.jobs if (chain.op, "completion") in job]
+        count = sum(summary.count for summary in summaries)
+        missing = count - int(chain.total.sum())
+        expected = np.zeros(self.layout.bins, np.int64)
+        for summary in summaries:
+            if summary.bins is None:
+                if missing:
+                    self.account.note(
+                        f"{chain.op}: fio counts {count}, its log holds {count - missing}; fio never writes the last partial "
+                        "interval, and only json+ tells what was in it"
+                    )
+                return None
+            if not summary.bins.layout.nests_in(self.layout):
+                self.account.note(f"{chain.op}: fio's JSON has other bins than its log; not reconciled")
+                return None
+            np.add.at(expected, summary.bins.layout.moved_to(self.layout)[summary.bins.bins], summary.bins.counts)
+        # A latency_target reset zeroes what fio's JSON counts, so only what came after it is in both.
+        logged = chain.repair.since_reset.astype(np.int64) if chain.repair.was_reset else chain.total
+        residual = expected - logged
+        if self.mask is not None:
+            self.account.note(f"{chain.op}: {missing} samples were lost in masked bins or the last partial interval")
+            return None
+        if (residual < 0).any():
+            self.account.note(
+                f"{chain.op}: the log holds {int(-residual[residual < 0].sum())} samples that fio's JSON does not: "
+                "not of one run, or counts of an unknown kind"
+            )
+            return None
+        return self._last_interval(chain, residual)
+
+    def _last_interval(self, chain: Chain, residual: Int) -> Intervals | None:
+        bins = np.flatnonzero(residual)
+        if not len(bins):
+            return None
+        zero = (self.context.zero.epoch_ns or 0) + self.context.offset_ns
+        runtime = max([self.context.runtime_ns, *(job[key].runtime_ns for job in self.context.jobs for key in job if key[0] == chain.op)])
+        start = chain.end_ns or zero
+        end = zero + runtime if not self.unix or self.context.zero.epoch_ns else start
+        last = max(chain.segment, 0)
+        return Intervals(
+            layout=self.layout,
+            table=(self._series(chain.op, last),),
+            series=np.zeros(1, np.int64),
+            start_ns=np.array([start]),
+            end_ns=np.array([max(end, start)]),
+            indptr=np.array([0, len(bins)]),
+            bins=bins,
+            counts=residual[bins],
+        )

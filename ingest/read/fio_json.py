@@ -1,0 +1,328 @@
+"""fio's JSON output: the summary of a finished run, and the documents that a running fio appends.
+
+    {
+      "fio version" : "fio-3.33",
+      "timestamp_ms" : 1795207146164,
+      "global options" : { "write_hist_log" : "a", "log_hist_msec" : "1000" },
+      "jobs" : [ { "jobname" : "j", "job_runtime" : 4501, "job options" : { ... },
+          "read" : { "runtime" : 4500, "total_ios" : 900,
+            "clat_ns" : { "min" : 41, "max" : 14539, "mean" : 1217.155556, "N" : 900,
+              "percentile" : { "99.000000" : 2960 }, "bins" : { "41" : 1, "42" : 2, "14528" : 1 } } } } ]
+    }
+
+`--output-format=json+` adds `bins`: midpoint -> count, non-zero ones only, so the whole histogram of a job and direction.
+With `--status-interval=1` fio appends one complete cumulative document a second to `--output`; differenced, they are
+how a stock fio can be watched. `fio --client` writes `client_stats` with a host name each instead of `jobs`.
+
+Traps: text may stand around the documents; `timestamp` is the end of a standalone run but the start of a --client run;
+`bins` keys are ns since 2.99, us in 2.20 and 2.21, bin numbers with zeros from 2.2.12 to 2.19; a mixed entry (unified
+reporting) has no direction; the group sum "All clients" repeats the others.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from ingest.errors import InputError
+from ingest.intervals import Exact, Histogram, Intervals, concatenate
+from ingest.layout import fio_layout
+from ingest.read.context import Context, Summary
+from ingest.read.text import blocks
+from ingest.series import OPS, Series
+
+KINDS = {"clat": "completion", "lat": "total", "slat": "submission"}
+NANOSECONDS = fio_layout(29, 1)
+MICROSECONDS = fio_layout(19, 1000)
+LARGEST_DOCUMENT = 256 << 20
+MS = 1_000_000
+ALL_CLIENTS = "All clients"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One entry of `jobs` or `client_stats`: its options (globals included) and summaries by (op, kind)."""
+
+    name: str
+    host: str
+    options: Mapping[str, str]
+    runtime_ms: int
+    start_ms: int | None
+    summaries: Mapping[tuple[str, str], Summary]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One complete JSON document of fio."""
+
+    version: tuple[int, ...]
+    timestamp_ms: int
+    through_client: bool
+    jobs: tuple[Job, ...]
+    line: int
+
+    def zero_ms(self, job: Job) -> tuple[int, str] | None:
+        """Return the epoch ms that the job's relative stamps count from, and what told."""
+        if job.start_ms:
+            return job.start_ms, "fio JSON job_start"
+        if self.through_client:
+            ramp = _seconds_ms(job.options.get("ramp_time", "0"))
+            return (self.timestamp_ms + ramp, "fio --client timestamp (1 s)") if self.timestamp_ms else None
+        if self.timestamp_ms and job.runtime_ms:
+            return self.timestamp_ms - job.runtime_ms, "fio JSON timestamp - job_runtime"
+        return None
+
+
+def _seconds_ms(text: str) -> int:
+    found = re.fullmatch(r"(\d+)(us|ms|s|m|h|d)?", text.strip())
+    if not found:
+        return 0
+    factors = {"us": 0.001, "ms": 1, "s": 1000, None: 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+    return int(int(found[1]) * factors[found[2]])
+
+
+def documents(path: Path, rejected: list[tuple[str, int]] | None = None) -> Iterator[Document]:
+    """Yield the fio documents of a file in order; what is no document is skipped, a broken one goes to `rejected`."""
+    bad = rejected if rejected is not None else []
+    for line, text in _texts(path, bad):
+        try:
+            raw = orjson.loads(text)
+        except orjson.JSONDecodeError as error:
+            bad.append((f"not JSON ({error})", line))
+            continue
+        if not isinstance(raw, dict) or "fio version" not in raw:
+            bad.append(("JSON, but not of fio (no \"fio version\")", line))
+            continue
+        try:
+            yield _document(raw, line)
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            bad.append((f"unlike fio's JSON ({type(error).__name__}: {error})", line))
+
+
+def last_document(path: Path) -> Document:
+    """Return the last complete fio document of a file; InputError if there is none."""
+    rejected: list[tuple[str, int]] = []
+    last = None
+    for last in documents(path, rejected):  # noqa: B007  # only the last one counts, the others are not kept
+        pass
+    if last is None:
+        reason, line = rejected[0] if rejected else ("no JSON document in it", 1)
+        raise InputError(f"{reason}; expected the output of fio --output-format=json+", path, line)
+    return last
+
+
+def typical_width_ns(path: Path) -> int:
+    """Return the median time between appended documents in ns, or the length of a finished run."""
+    stamps, runtime = [], 0
+    for document in documents(path):
+        stamps.append(document.timestamp_ms)
+        runtime = max([runtime, *(job.runtime_ms for job in document.jobs)])
+    steps = np.diff(np.array(stamps, np.int64))
+    return int(np.median(steps) if len(steps) else runtime) * MS
+
+
+def _texts(path: Path, bad: list[tuple[str, int]]) -> Iterator[tuple[int, bytes]]:
+    """Yield (line, text) of each document: fio puts the outer braces alone on a line of their own."""
+    begin, number, size = 0, 0, 0
+    lines: list[bytes] = []
+    for block in blocks(path):
+        for raw in block.splitlines():
+            number += 1
+            line = raw.rstrip()
+            if line == b"{" or (not lines and line.startswith(b"{")):
+                if lines:
+                    bad.append(("document breaks off before the next begins", begin))
+                begin, lines, size = number, [], 0
+            elif not lines:
+                continue
+            lines.append(line)
+            size += len(line)
+            if size > LARGEST_DOCUMENT:
+                raise InputError("a JSON document of more than 256 MB is not fio's", path, begin)
+            if line == b"}" or (len(lines) == 1 and line.endswith(b"}")):
+                yield begin, b"\n".join(lines)
+                lines = []
+    if lines:
+        text = b"\n".join(lines)
+        try:
+            json.loads(text)
+        except ValueError:
+            bad.append(("last document breaks off: fio was still writing, or the copy is partial", begin))
+        else:
+            yield begin, text
+
+
+def _document(raw: dict[str, Any], line: int) -> Document:
+    version = tuple(int(part) for part in re.findall(r"\d+", str(raw["fio version"]))[:3])
+    common = {str(k): str(v) for k, v in raw.get("global options", {}).items()}
+    entries = raw.get("client_stats", raw.get("jobs", []))
+    jobs = tuple(_job(entry, common, version) for entry in entries if entry.get("jobname") != ALL_CLIENTS)
+    stamp = raw.get("timestamp_ms", int(raw.get("timestamp", 0)) * 1000)
+    return Document(version, int(stamp), "client_stats" in raw, jobs, line)
+
+
+def _job(entry: dict[str, Any], common: dict[str, str], version: tuple[int, ...]) -> Job:
+    own = {str(k): str(v) for k, v in entry.get("job options", {}).items()}
+    summaries = {
+        (op, kind): summary
+        for op in OPS
+        for name, kind in KINDS.items()
+        if (summary := _summary(entry.get(op) or {}, name, version)) is not None
+    }
+    start = entry.get("job_start")
+    return Job(
+        name=str(entry.get("jobname", "")),
+        host=str(entry.get("hostname", "")),
+        options={**common, **own},
+        runtime_ms=int(entry.get("job_runtime", entry.get("elapsed", 0) * 1000)),
+        start_ms=int(start) if start else None,
+        summaries=summaries,
+    )
+
+
+def _summary(direction: dict[str, Any], name: str, version: tuple[int, ...]) -> Summary | None:
+    unit = 1 if f"{name}_ns" in direction else 1000
+    raw = direction.get(f"{name}_ns", direction.get(name))
+    if raw is None or not int(direction.get("total_ios", 0)):
+        return None
+    total = int(direction["total_ios"])
+    # Before N was printed (3.x), total_ios is the count of completions; later N is what the histogram holds.
+    count = int(raw.get("N", total if raw.get("max", 0) else 0))
+    if not count:
+        return None
+    percentiles = tuple((text, int(value) * unit) for text, value in raw.get("percentile", {}).items())
+    return Summary(
+        count=count,
+        runtime_ns=int(direction.get("runtime", 0)) * MS,
+        min_ns=int(raw.get("min", 0)) * unit,
+        max_ns=int(raw.get("max", 0)) * unit,
+        mean_ns=float(raw.get("mean", 0)) * unit,
+        percentiles=percentiles,
+        bins=_histogram(raw.get("bins"), unit, version),
+    )
+
+
+def _histogram(bins: dict[str, Any] | None, unit: int, version: tuple[int, ...]) -> Histogram | None:
+    if not bins:
+        return None
+    layout = NANOSECONDS if unit == 1 else MICROSECONDS
+    pairs = [(int(key), int(value)) for key, value in bins.items() if not key.startswith("FIO_") and int(value)]
+    keys = np.array([pair[0] for pair in pairs], np.int64)
+    counts = np.array([pair[1] for pair in pairs], np.int64)
+    if (counts < 0).any() or (keys < 0).any():
+        raise ValueError("negative bins")
+    index = keys if any(key.startswith("FIO_") for key in bins) else layout.index(keys * unit)
+    order = np.argsort(index, kind="stable")
+    if (np.diff(index[order]) == 0).any():
+        raise ValueError("two bins of one value")
+    return Histogram(layout, index[order], counts[order])
+
+
+def read(path: Path, context: Context) -> Iterator[Intervals]:
+    """Yield one interval per job, op and kind for a finished run, or per consecutive pair of appended documents.
+
+    Bins are fio's own (error 1/128); min, max and mean are exact in the interval of a finished run. Each document counts
+    as one row of the account. Raises InputError if no document has bins.
+    """
+    account = context.account
+    rejected: list[tuple[str, int]] = []
+    previous: Document | None = None
+    seen = 0
+    for document in documents(path, rejected):
+        seen += 1
+        if previous is not None and not _continues(previous, document):
+            account.note(f"line {document.line}: another run begins (counts went back)")
+            previous = None
+        chunk = _difference(previous, document, context)
+        if chunk is not None:
+            account.samples += int(chunk.counts.sum())
+            yield chunk
+        account.accept(1)
+        previous = document
+    for reason, line in rejected:
+        account.reject(reason, [line])
+    if not seen:
+        reason = rejected[0][0] if rejected else "no JSON document in it"
+        raise InputError(f"{reason}; expected the output of fio --output-format=json+", path, rejected[0][1] if rejected else None)
+    if not account.samples:
+        raise InputError("fio JSON without bins: run fio with --output-format=json+ to have its histograms", path)
+
+
+def _continues(previous: Document, document: Document) -> bool:
+    if len(previous.jobs) != len(document.jobs):
+        return False
+    for before, after in zip(previous.jobs, document.jobs, strict=True):
+        for key, summary in before.summaries.items():
+            later = after.summaries.get(key)
+            if later is None or later.count < summary.count:
+                return False
+    return True
+
+
+def _difference(previous: Document | None, document: Document, context: Context) -> Intervals | None:
+    parts = []
+    for number, job in enumerate(document.jobs):
+        before = previous.jobs[number] if previous else None
+        for (op, kind), summary in job.summaries.items():
+            old = before.summaries.get((op, kind)) if before else None
+            part = _interval(context, document, job, previous, summary, old)
+            if part is not None:
+                own = {"host": context.series.host or job.host, "job": str(number + 1), "op": op, "kind": kind}
+                parts.append(replace(part, table=(context.series.replaced(**own),)))
+    return concatenate(parts) if parts else None
+
+
+def _interval(
+    context: Context, document: Document, job: Job, previous: Document | None, now: Summary, old: Summary | None
+) -> Intervals | None:
+    """Return what one job and direction did since the last document; None if nothing."""
+    if now.bins is None:
+        return None
+    dense = np.zeros(now.bins.layout.bins, np.int64)
+    dense[now.bins.bins] = now.bins.counts
+    if old is not None and old.bins is not None:
+        dense[old.bins.bins] -= old.bins.counts
+    if (dense < 0).any():
+        context.account.note(f"line {document.line}: a bin of {job.name} went back and was counted as zero")
+        dense = np.maximum(dense, 0)
+    bins = np.flatnonzero(dense)
+    if not len(bins):
+        return None
+    start, end = _bounds(context, document, job, previous, now)
+    exact = None
+    # fio prints the mean with six decimals: below a million samples mean * N gives back the integer sum.
+    if old is None and now.count < 1_000_000 and now.mean_ns:
+        unit = now.bins.layout.unit_ns
+        total = round(now.mean_ns / unit * now.count) * unit
+        exact = Exact(np.array([now.min_ns]), np.array([now.max_ns]), np.array([total]), np.array([True]))
+    return Intervals(
+        layout=now.bins.layout,
+        table=(Series(),),
+        series=np.zeros(1, np.int64),
+        start_ns=np.array([start]),
+        end_ns=np.array([end]),
+        indptr=np.array([0, len(bins)]),
+        bins=bins,
+        counts=dense[bins],
+        exact=exact,
+    )
+
+
+def _bounds(context: Context, document: Document, job: Job, previous: Document | None, now: Summary) -> tuple[int, int]:
+    if context.zero.epoch_ns is not None and context.zero.origin.startswith("--t0"):
+        zero_ns = context.zero.epoch_ns
+    else:
+        found = document.zero_ms(job)
+        zero_ns = found[0] * MS if found else context.zero.epoch_ns or 0
+    end = zero_ns + max(job.runtime_ms * MS, now.runtime_ns)
+    start = zero_ns
+    if previous is not None:
+        start = min(end, end - (document.timestamp_ms - previous.timestamp_ms) * MS)
+    return start + context.offset_ns, end + context.offset_ns

@@ -1,0 +1,60 @@
+"""The names of fio's log files: which job, volume and host they tell.
+
+    a_clat_hist.1.log                        fio                prefix a, job 1
+    a_clat_hist.log                          per_job_logs=0     prefix a, all jobs one after another
+    cs_clat_hist.1.log.127.0.0.1             fio --client       host 127.0.0.1
+    output.3_clat_hist.2.log.gprfc073        CBT                volume 3, job 2, host gprfc073
+    output_clat.1.log.h1                     CBT rbdfio         no volume
+    clients/perf36/fio_clat_hist.1.log       pbench             the folder is the host
+
+Any of them may end in .gz or .xz. A host suffix alone says nothing about --client: CBT appends one, too.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from ingest.read.text import plain_name
+
+LOG_NAME = re.compile(
+    r"^(?P<prefix>.+)_(?P<type>clat_hist|clat|slat|lat|bw|iops)(?:\.(?P<job>\d+))?\.log(?P<deflated>\.fz)?(?:\.(?P<host>.+))?$"
+)
+CBT_PREFIX = re.compile(r"^output(?:\.(?P<volume>\d+))?$")
+CBT_SUMMARY = re.compile(r"^(?:json_)?output(?:\.(?P<volume>\d+))?(?:\.(?P<host>.+))?$")
+
+
+@dataclass(frozen=True, slots=True)
+class LogName:
+    """The parts of a fio log's file name; empty text where it does not tell."""
+
+    prefix: str
+    type: str
+    job: str
+    host: str
+    volume: str
+    cbt: bool
+    deflated: bool
+
+    @property
+    def process(self) -> str:
+        """Return what tells fio processes of one folder apart: the log prefix, unless CBT's volume does."""
+        return "" if self.cbt else self.prefix
+
+
+def parse_log_name(path: Path) -> LogName | None:
+    """Return the parts of a fio log's file name, or None if it is not one."""
+    found = LOG_NAME.match(plain_name(path))
+    if not found:
+        return None
+    cbt = CBT_PREFIX.match(found["prefix"])
+    return LogName(
+        prefix=found["prefix"],
+        type=found["type"],
+        job=found["job"] or "",
+        host=found["host"] or "",
+        volume=(cbt["volume"] or "") if cbt else "",
+        cbt=cbt is not None,
+        deflated=found["deflated"] is not None,
+    )

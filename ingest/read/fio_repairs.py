@@ -1,0 +1,196 @@
+"""The faults of fio's histogram counts and how each is recognised and undone, exactly where that is possible."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.intervals import Int, gather
+from ingest.layout import LogLinear
+from ingest.read.context import Context
+from ingest.read.integer_rows import Rows
+from ingest.series import OPS
+
+Bool = NDArray[np.bool_]
+
+PER_INTERVAL, CUMULATIVE, COMPOUNDED = "per interval", "cumulative since the start", "compounded by fio --client"
+MASKED = "fio 3.6 to 3.16: bins from 786 us up are uninitialised memory and were masked"
+WRAPPED = "counts wrapped by a latency_target reset"
+IMPLAUSIBLE = 2**40
+FIRST_CORRUPT_BIN = 928
+CORRUPT_VERSIONS = ((3, 6), (3, 17))
+ROWS_TO_JUDGE = 5
+
+
+def take(rows: Rows, picked: Int) -> Rows:
+    """Return the picked rows."""
+    if len(picked) == len(rows):
+        return rows
+    indptr, flat = gather(rows.indptr, picked)
+    return Rows(rows.lead[picked], indptr, rows.bins[flat], rows.counts[flat])
+
+
+def epoch_stamps(options: Mapping[str, str]) -> bool:
+    """Return whether the job options say that stamps are real time since 1970."""
+    alternate = options.get("log_alternate_epoch", "0") not in ("0", "false")
+    real_clock = options.get("log_alternate_epoch_clock_id", "0") == "0"
+    return options.get("log_unix_epoch", "0") not in ("0", "false") or (alternate and real_clock)
+
+
+def masked_from(layout: LogLinear, version: tuple[int, ...] | None) -> int | None:
+    """Return the first bin that this fio version corrupts, or None."""
+    if version is None or layout.unit_ns != 1 or not CORRUPT_VERSIONS[0] <= version[:2] < CORRUPT_VERSIONS[1]:
+        return None
+    return FIRST_CORRUPT_BIN >> layout.coarseness
+
+
+def garbage_from(rows: Rows, began: Bool, layout: LogLinear, context: Context) -> int | None:
+    """Return the first corrupt bin if the rows show the garbage of fio 3.6 to 3.16 and no version says otherwise."""
+    if context.version is not None or layout.unit_ns != 1:
+        return None
+    first = FIRST_CORRUPT_BIN >> layout.coarseness
+    huge = rows.counts > IMPLAUSIBLE
+    if not huge.any() or (rows.bins[huge] < first).any():
+        return None
+    row = np.repeat(np.arange(len(rows)), np.diff(rows.indptr))
+    return None if began[row[huge]][row[huge] > 0].any() else first
+
+
+def masked(rows: Rows, first: int) -> Rows:
+    """Return the rows without the bins from `first` on."""
+    keep = rows.bins < first
+    kept = np.zeros(len(keep) + 1, np.int64)
+    np.cumsum(keep, out=kept[1:])
+    return Rows(rows.lead, kept[rows.indptr], rows.bins[keep], rows.counts[keep])
+
+
+def counting(rows: Rows, order: list[Int], bins: int, context: Context) -> str:
+    """Return how the first rows of a log count: per interval, cumulatively, or compounded by --client.
+
+    Judged by the direction with most rows. Cumulative: no bin ever falls and the total grows with the row number.
+    Compounded: no bin falls against the row before the last (D_n >= D_(n-2)), and the log was written through --client,
+    or its sum passes what fio's JSON counts. A host suffix on the file name is no evidence: CBT appends one, too.
+    """
+    picked = max(order, key=len)[:1000]
+    if len(picked) < 2:
+        return PER_INTERVAL
+    dense = _dense(take(rows, picked), bins)
+    if (dense > IMPLAUSIBLE).any():
+        return PER_INTERVAL
+    counts = dense.astype(np.int64)
+    stamps = rows.lead[picked, 0].astype(np.int64)
+    ends = np.flatnonzero(np.diff(stamps) < 0)
+    counts = counts[: ends[0] + 1] if len(ends) else counts
+    known = _known_total(rows, picked, context)
+    if len(counts) >= 2 and (np.diff(counts, axis=0) >= 0).all():
+        totals = counts.sum(axis=1)
+        grows = len(counts) >= ROWS_TO_JUDGE and totals[-1] > totals[0] * len(counts) / 3
+        if known is not None:
+            grows = len(counts) == len(picked) and totals.sum() > known >= totals[-1]
+        if grows:
+            return CUMULATIVE
+    if len(counts) >= 3 and (counts[2:] >= counts[:-2]).all():
+        grown = counts[2:].sum() > counts[:-2].sum()
+        too_many = known is not None and int(counts.sum()) > known
+        if grown and (too_many or (context.through_client and (known is None or len(counts) < len(picked)))):
+            return COMPOUNDED
+    return PER_INTERVAL
+
+
+def _known_total(rows: Rows, picked: Int, context: Context) -> int | None:
+    op = OPS[int(rows.lead[picked[0], 1])]
+    totals = [job[op, "completion"].count for job in context.jobs if (op, "completion") in job]
+    return sum(totals) if totals else None
+
+
+def _dense(rows: Rows, bins: int) -> NDArray[np.uint64]:
+    dense = np.zeros((len(rows), bins), np.uint64)
+    dense[np.repeat(np.arange(len(rows)), np.diff(rows.indptr)), rows.bins] = rows.counts
+    return dense
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """Rows after repair in CSR form; row places by the reason of their repair or rejection."""
+
+    indptr: Int
+    bins: Int
+    counts: Int
+    reasons: dict[str, Int] = field(default_factory=dict)
+    rejected: dict[str, Int] = field(default_factory=dict)
+
+
+class Repair:
+    """Undoes what fio did to the counts of one chain; keeps what it needs from chunk to chunk."""
+
+    def __init__(self, bins: int) -> None:
+        self.bins = bins
+        self.since_reset = np.zeros(bins, np.uint64)
+        self.was_reset = False
+        self.earlier: list[NDArray[np.uint64]] = []
+
+    def apply(self, rows: Rows, began: Bool, mode: str) -> Repaired:
+        """Return the rows with per-interval counts; `began` marks rows that begin a segment."""
+        if mode != PER_INTERVAL:
+            return self._differenced(rows, began, lag=1 if mode == CUMULATIVE else 2, mode=mode)
+        huge = rows.counts > IMPLAUSIBLE
+        if not huge.any():
+            self._remember(rows, began)
+            return Repaired(rows.indptr, rows.bins, rows.counts.astype(np.int64))
+        return self._unwrapped(rows, began)
+
+    def _remember(self, rows: Rows, began: Bool) -> None:
+        """Keep the sum of rows since the last segment began."""
+        last = np.flatnonzero(began)
+        first = int(last[-1]) if len(last) else 0
+        if len(last):
+            self.since_reset[:] = 0
+        np.add.at(self.since_reset, rows.bins[rows.indptr[first] :], rows.counts[rows.indptr[first] :])
+
+    def _unwrapped(self, rows: Rows, began: Bool) -> Repaired:
+        """Add back to a wrapped row what fio took away: after a reset it logs new counts minus all logged before, mod 2^64."""
+        dense = _dense(rows, self.bins)
+        good: list[int] = []
+        bad: list[int] = []
+        for at in range(len(rows)):
+            huge = bool((dense[at] > IMPLAUSIBLE).any())
+            if huge:
+                dense[at] += self.since_reset
+            if (dense[at] > IMPLAUSIBLE).any():
+                bad.append(at)
+                dense[at] = 0
+                continue
+            if huge:
+                good.append(at)
+            if began[at] or huge:
+                self.since_reset[:] = 0
+            self.since_reset += dense[at]
+        self.was_reset |= bool(good)
+        reasons = {WRAPPED: np.array(good, np.int64)}
+        return _sparse(dense.astype(np.int64), reasons, {"implausible counts (above 2^40 in one interval)": np.array(bad, np.int64)})
+
+    def _differenced(self, rows: Rows, began: Bool, lag: int, mode: str) -> Repaired:
+        dense = _dense(rows, self.bins)
+        out = np.empty(dense.shape, np.int64)
+        bad = []
+        for at in range(len(rows)):
+            if began[at]:
+                self.earlier = []
+            out[at] = dense[at]
+            if len(self.earlier) >= lag:
+                out[at] -= self.earlier[-lag].astype(np.int64)
+            if (out[at] < 0).any() or (dense[at] > IMPLAUSIBLE).any():
+                bad.append(at)
+                out[at] = 0
+            self.earlier = [*self.earlier[-1:], dense[at].copy()]
+        places = np.arange(len(rows))
+        return _sparse(out, {f"counts {mode}": places}, {f"a bin falls although counts are {mode}": np.array(bad, np.int64)})
+
+
+def _sparse(dense: Int, reasons: dict[str, Int], rejected: dict[str, Int]) -> Repaired:
+    row, bins = np.nonzero(dense)
+    indptr = np.searchsorted(row, np.arange(len(dense) + 1))
+    return Repaired(indptr, bins, dense[row, bins], reasons, rejected)

@@ -1,0 +1,99 @@
+"""Which fio JSON tells about which log: jobs, version, options and time zero for a log's context."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePath
+
+from ingest.errors import InputError
+from ingest.read import cbt, fio_json
+from ingest.read.context import Context, TimeZero
+from ingest.read.fio_json import Document, Job
+from ingest.read.fio_names import LogName
+from ingest.read.text import plain_name
+
+MS = 1_000_000
+
+
+@dataclass(slots=True)
+class FioSummaries:
+    """The last fio document of each JSON file, by path; `used` are those that told about a log."""
+
+    documents: dict[Path, Document] = field(default_factory=dict)
+    used: set[Path] = field(default_factory=set)
+    siblings: dict[tuple[Path, str, str], list[Path]] = field(default_factory=lambda: defaultdict(list))
+
+    @staticmethod
+    def of(paths: Iterable[Path], refuse: Callable[[Path, str], None]) -> FioSummaries:
+        """Return the summaries of all JSON files; those that cannot be read are refused with the reason."""
+        found = FioSummaries()
+        for path in paths:
+            try:
+                document = fio_json.last_document(path)
+            except InputError as error:
+                refuse(path, error.reason)
+                continue
+            if document.jobs:
+                found.documents[path] = document
+            else:
+                refuse(path, "fio JSON without a job")
+        return found
+
+    def context_of(self, path: Path, name: LogName, context: Context) -> Context:
+        """Return the context of a log with what fio's JSON says of its jobs; unchanged where there is none."""
+        found = self._document(path, name)
+        if found is None:
+            return context
+        document, jobs = found
+        own = self._own_jobs(path, name, jobs)
+        first = own[0] if own else jobs[0]
+        zero = document.zero_ms(first)
+        return replace(
+            context,
+            zero=TimeZero(zero[0] * MS, zero[1]) if zero else TimeZero(),
+            version=document.version,
+            options=first.options,
+            through_client=document.through_client,
+            jobs=tuple(job.summaries for job in own),
+            runtime_ns=max((job.runtime_ms for job in own), default=first.runtime_ms) * MS,
+        )
+
+    def _document(self, path: Path, name: LogName) -> tuple[Document, tuple[Job, ...]] | None:
+        """Return the newest document that speaks of a log, nearest folder first, with its jobs on the log's host."""
+        for folder in path.parents:
+            beside = [(file, document) for file, document in self.documents.items() if file.parent == folder]
+            matching = [
+                (document.timestamp_ms, str(file), file, document, jobs)
+                for file, document in beside
+                if (jobs := _jobs_for(file, document, name))
+            ]
+            if matching:
+                _, _, _, document, jobs = max(matching, key=lambda entry: entry[:2])
+                self.used.update(entry[2] for entry in matching)
+                return document, jobs
+        return None
+
+    def _own_jobs(self, path: Path, name: LogName, jobs: tuple[Job, ...]) -> tuple[Job, ...]:
+        """Return the jobs whose measurements are in this log: one by number, or all of a shared log."""
+        if not name.job:
+            return jobs
+        number = int(name.job)
+        grouped = any("group_reporting" in job.options for job in jobs)
+        return (jobs[number - 1],) if not grouped and 1 <= number <= len(jobs) else ()
+
+
+def _jobs_for(file: Path, document: Document, name: LogName) -> tuple[Job, ...]:
+    """Return the jobs of a document that wrote logs of this name, empty if it is another process's."""
+    if name.cbt:
+        if not cbt.is_summary_name(file):
+            return ()
+        volume, host = cbt.summary_labels(file)
+        return document.jobs if (volume, host) == (name.volume, name.host) else ()
+    jobs = document.jobs
+    if document.through_client and name.host:
+        jobs = tuple(job for job in jobs if job.host == name.host)
+    prefixes = {PurePath(job.options.get("write_hist_log", "")).name for job in jobs} - {""}
+    own = {job.name for job in jobs} if not prefixes else prefixes
+    return jobs if name.prefix in own or (not prefixes and plain_name(file).startswith(name.prefix)) else ()

@@ -1,0 +1,79 @@
+"""Text files in bounded blocks, plain or compressed."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from ingest.errors import InputError
+
+BLOCK = 1 << 18
+LONGEST_LINE = 1 << 20
+COMPRESSED = (".gz", ".xz")
+CORRUPT = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
+
+
+def open_input(path: Path) -> BinaryIO:
+    """Return the file opened for reading bytes, decompressed by its ending; InputError says why it cannot be."""
+    try:
+        if path.suffix == ".gz":
+            return cast("BinaryIO", gzip.open(path, "rb"))
+        if path.suffix == ".xz":
+            return cast("BinaryIO", lzma.open(path, "rb"))
+        return path.open("rb", buffering=0)
+    except PermissionError:
+        raise InputError("no permission to read it: check owner and mode", path) from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", path) from None
+
+
+def blocks(path: Path) -> Iterator[bytes]:
+    """Yield whole lines of a file in blocks of about 256 KiB; the last one may lack its newline.
+
+    A line longer than 1 MiB is yielded in pieces, so that no input can grow a buffer without bound. A compressed file
+    that breaks off or is damaged yields what came out before that, then raises InputError.
+    """
+    rest = b""
+    with open_input(path) as stream:
+        while True:
+            try:
+                data = stream.read(BLOCK)
+            except CORRUPT as error:
+                if rest:
+                    yield rest
+                raise InputError(f"compressed data is damaged or cut off ({error}): what came before it was kept", path) from None
+            except OSError as error:
+                raise InputError(f"cannot be read: {error.strerror or error}", path) from None
+            if not data:
+                break
+            cut = data.rfind(b"\n") + 1
+            if cut:
+                yield rest + data[:cut] if rest else data[:cut]
+                rest = data[cut:]
+            else:
+                rest += data
+                if len(rest) > LONGEST_LINE:
+                    yield rest
+                    rest = b""
+    if rest:
+        yield rest
+
+
+def head(path: Path, size: int = 1 << 16) -> bytes:
+    """Return up to `size` first bytes of a file, decompressed; what is readable of it if it is damaged."""
+    with open_input(path) as stream:
+        try:
+            return stream.read(size)
+        except CORRUPT:
+            return b""
+        except OSError as error:
+            raise InputError(f"cannot be read: {error.strerror or error}", path) from None
+
+
+def plain_name(path: Path) -> str:
+    """Return the file name without a compression ending."""
+    return path.stem if path.suffix in COMPRESSED else path.name

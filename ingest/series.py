@@ -1,0 +1,66 @@
+"""Labels: which stream a measurement belongs to, and how streams are selected and grouped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from fnmatch import fnmatchcase
+
+OPS = ("read", "write", "trim")
+IN_FLIGHT = "in-flight"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Series:
+    """One stream of measurements. Empty text means that the source does not say.
+
+    `segment` tells streams of one file apart whose labels are the same (jobs or runs appended to one log).
+    """
+
+    run: str = ""
+    host: str = ""
+    volume: str = ""
+    job: str = ""
+    op: str = ""
+    kind: str = ""
+    tag: str = ""
+    process: str = ""
+    segment: int = 0
+
+    def replaced(self, **labels: str | int) -> Series:
+        """Return this series with some labels replaced."""
+        return replace(self, **labels)  # type: ignore[arg-type]  # names and types are checked by the callers' words
+
+
+LABELS = tuple(field.name for field in fields(Series) if field.name != "segment")
+
+Group = tuple[str, ...]
+RunLabels = Mapping[str, Mapping[str, str]]
+
+
+def label_of(series: Series, name: str, run_labels: RunLabels) -> str:
+    """Return the label `name` of a series: one of its own, else one of its run's labels, else empty text."""
+    if name in LABELS:
+        return str(getattr(series, name))
+    return run_labels.get(series.run, {}).get(name, "")
+
+
+def group_of(series: Series, by: Iterable[str], run_labels: RunLabels) -> Group:
+    """Return the labels of a series that `by` names, in that order: the key of its result row."""
+    return tuple(label_of(series, name, run_labels) for name in by)
+
+
+def run_matches(run: str, globs: Iterable[str]) -> bool:
+    """Return whether a run is selected: by a glob on its id, or by the name of the load that it came from."""
+    patterns = tuple(globs)
+    return not patterns or any(fnmatchcase(run, glob) or fnmatchcase(run, f"{glob}/*") for glob in patterns)
+
+
+def default_kind(kinds: Iterable[str]) -> str:
+    """Return the kind that is taken when none is asked for: response, else total, service, completion, else the first."""
+    present = sorted(set(kinds))
+    plain = [kind for kind in present if not kind.endswith(IN_FLIGHT)]
+    for kind in ("response", "total", "service", "completion"):
+        if kind in plain:
+            return kind
+    return (plain or present or [""])[0]

@@ -1,0 +1,158 @@
+#!/usr/bin/env bash
+# Records the fio fixtures beside this script; PROVENANCE.md says what each one shows.
+#
+#   tests/data/fio/record.sh OUTPUT_DIR
+#
+# Needs fio (recorded with 3.33, Debian), unshare and about two minutes. The null engine with a
+# rate limit completes I/O without a disk, so a run costs a few percent of one core.
+set -euo pipefail
+
+[[ $# -eq 1 ]] || { echo "usage: $0 OUTPUT_DIR" >&2; exit 2; }
+mkdir -p "$1"
+out=$(cd "$1" && pwd)
+work=$(mktemp -d)
+server=
+trap 'if [[ $server ]]; then kill "$server" || true; fi; rm -rf "$work"' EXIT
+
+# Runs a command in a fresh folder of that name and publishes the folder. fio puts the folder it runs
+# in into none of its outputs as long as every path it is given is relative.
+record() {
+    local name=$1
+    shift
+    echo "recording $name" >&2
+    mkdir -p "$work/$name"
+    (cd "$work/$name" && "$@" >/dev/null)
+    rm -rf "${out:?}/$name"
+    cp -r "$work/$name" "$out/$name"
+}
+
+null=(--ioengine=null --size=1g --bs=4k --time_based)
+json=(--output-format=json+ --output=a.json)
+hist=(--write_hist_log=a --log_hist_msec=500)
+raw=(--write_lat_log=a)
+read=(--rw=randread --rate_iops=200)
+mixed=(--rw=randrw --rate_iops=200,100)
+
+record randrw fio --name=j "${null[@]}" "${mixed[@]}" --runtime=4500ms \
+    --write_hist_log=a --log_hist_msec=1000 "${raw[@]}" "${json[@]}"
+
+for c in 1 2 3 4 5 6; do
+    record "coarse-$c" fio --name=j "${null[@]}" "${mixed[@]}" --runtime=2300ms \
+        "${hist[@]}" --log_hist_coarseness="$c" "${raw[@]}" "${json[@]}"
+done
+
+record unix-epoch fio --name=j "${null[@]}" "${mixed[@]}" --runtime=2300ms --ramp_time=1 --log_unix_epoch=1 \
+    "${hist[@]}" --log_hist_coarseness=3 "${raw[@]}" "${json[@]}"
+
+shared_log() {
+    fio --name=j "${null[@]}" "${read[@]}" --runtime=1800ms --numjobs=2 --thread --per_job_logs=0 \
+        "${hist[@]}" --log_hist_coarseness=3 --output-format=json+ --output="$1"
+}
+record per-job-logs-0 shared_log a.json
+shared_log_twice() {
+    shared_log a.json
+    shared_log b.json
+}
+record appended shared_log_twice
+
+record bssplit fio --name=j "${null[@]}" "${mixed[@]}" --bssplit=4k/50:64k/50 --runtime=2300ms \
+    "${hist[@]}" --log_hist_coarseness=3 "${raw[@]}" "${json[@]}"
+
+record zero-rows fio --name=j "${null[@]}" "${mixed[@]}" --runtime=2300ms --clat_percentiles=0 \
+    "${hist[@]}" --log_hist_coarseness=3 "${raw[@]}" "${json[@]}"
+
+record empty fio --name=j "${null[@]}" "${mixed[@]}" --runtime=1800ms --gtod_reduce=1 \
+    "${hist[@]}" --log_hist_coarseness=3 "${raw[@]}" "${json[@]}"
+
+record trim fio --name=j "${null[@]}" --rw=randtrim --rate_iops=,,200 --runtime=2300ms \
+    "${hist[@]}" --log_hist_coarseness=3 "${raw[@]}" "${json[@]}"
+
+record group-reporting fio --name=j "${null[@]}" "${mixed[@]}" --runtime=2300ms --numjobs=2 --group_reporting \
+    "${hist[@]}" --log_hist_coarseness=3 "${json[@]}"
+
+# Unlike rates tell the sections apart in the logs.
+record two-sections fio "${null[@]}" --runtime=2300ms --numjobs=2 "${hist[@]}" --log_hist_coarseness=6 "${json[@]}" \
+    --name=first --rw=randread --rate_iops=200 \
+    --name=second --rw=randwrite --rate_iops=100
+
+record compressed fio --name=j "${null[@]}" "${read[@]}" --runtime=2300ms --log_compression=1k \
+    "${hist[@]}" --log_hist_coarseness=3 "${json[@]}"
+
+record averaged fio --name=j "${null[@]}" "${mixed[@]}" --runtime=4500ms --log_avg_msec=500 \
+    "${hist[@]}" --log_hist_coarseness=3 "${raw[@]}" "${json[@]}"
+
+think=(--thinktime=3s --thinktime_blocks=300)
+record stall fio --name=j "${null[@]}" "${read[@]}" --runtime=6s "${think[@]}" --rate_ignore_thinktime=1 \
+    "${hist[@]}" --log_hist_coarseness=3 "${raw[@]}" "${json[@]}"
+
+# A rate that counts thinking time is made up for in one burst: rows with one and the same stamp.
+record stall-burst fio --name=j "${null[@]}" "${read[@]}" --runtime=6s "${think[@]}" \
+    "${hist[@]}" --log_hist_coarseness=3 "${raw[@]}" "${json[@]}"
+
+# A queue deeper than one makes the null engine poll: a third of a core for five seconds.
+record latency-target fio --name=j "${null[@]}" "${mixed[@]}" --runtime=8s --iodepth=8 \
+    --latency_target=1ms --latency_window=1000ms --latency_percentile=90 \
+    "${hist[@]}" --log_hist_coarseness=4 "${raw[@]}" "${json[@]}"
+
+# The server prefixes its lines with its host name; a name space gives it one of our own.
+unshare --map-root-user --uts sh -c 'hostname h1; exec fio --server=ip:127.0.0.1,18765' >/dev/null 2>&1 &
+server=$!
+until (exec 3<>/dev/tcp/127.0.0.1/18765) 2>/dev/null; do
+    kill -0 "$server"
+    sleep 0.1
+done
+remote_job() {
+    cat >job.fio <<EOF
+[global]
+ioengine=null
+size=1g
+bs=4k
+time_based
+runtime=4500ms
+log_hist_msec=500
+log_hist_coarseness=3
+
+[cs]
+$(printf '%s\n' "$@")
+write_hist_log=cs
+EOF
+}
+# Options of the output that stand before --client let the server's lines into the JSON file.
+remote_prefixed() {
+    remote_job "$@"
+    fio "${json[@]}" --client=ip:127.0.0.1,18765 job.fio
+}
+remote_plain() {
+    remote_job "$@"
+    fio --client=ip:127.0.0.1,18765 "${json[@]}" job.fio
+}
+record client-server remote_prefixed rw=randread rate_iops=200
+record client-server-rw remote_plain rw=randrw rate_iops=200,100
+kill "$server"
+wait "$server" || true
+server=
+
+record status-interval fio --name=j "${null[@]}" "${mixed[@]}" --runtime=4500ms --numjobs=2 \
+    --status-interval=1 "${json[@]}"
+
+# The null engine completes at once and reports no submission latency; this needs a queue and a file.
+submission() {
+    fio --name=j --ioengine=libaio --filename=data --size=4m --bs=4k --time_based "${mixed[@]}" --iodepth=4 \
+        --runtime=2300ms --lat_percentiles=1 --slat_percentiles=1 --disk_util=0 \
+        "${hist[@]}" --log_hist_coarseness=3 "${raw[@]}" "${json[@]}"
+    rm data
+}
+record lat-percentiles submission
+
+two_hosts() {
+    local host pids=()
+    for host in h1 h2; do
+        mkdir -p "clients/$host"
+        (cd "clients/$host" && fio --name=fio "${null[@]}" "${mixed[@]}" --runtime=2300ms \
+            --write_hist_log=fio --log_hist_msec=500 --log_hist_coarseness=3 "${json[@]}") &
+        pids+=($!)
+    done
+    wait "${pids[0]}"
+    wait "${pids[1]}"
+}
+record host-folders two_hosts
