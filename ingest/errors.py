@@ -33,6 +33,10 @@ class InputError(TailboardError):
         where = "" if path is None else f"{path}:{line}: " if line is not None else f"{path}: "
         super().__init__(where + reason)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Return what pickling needs, so that a worker process can hand the error on whole."""
+        return (InputError, (self.reason, self.path, self.line))
+
 
 class StoreError(TailboardError):
     """A store is unavailable or refuses."""

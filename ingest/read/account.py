@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from ingest.intervals import Histogram
@@ -85,6 +85,13 @@ class Account:
         self.rejected.update(other.rejected)
         self.notes.extend(note if not other.path else f"{other.path}: {note}" for note in other.notes)
         self.findings.extend(other.findings)
+
+    def replace(self, other: Account) -> None:
+        """Become equal to the account that a worker process kept for the same source."""
+        if other is not self:
+            self.__init__(self.path)  # type: ignore[misc]  # an empty account of the same source
+            self.add(Account(**{**{f.name: getattr(other, f.name) for f in fields(other)}, "path": ""}))
+            self.totals.update(other.totals)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the account as plain values, for run records and `--json`."""

@@ -13,8 +13,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import yaml
-
 from ingest.read.fio_names import CBT_SUMMARY
 from ingest.read.text import plain_name
 
@@ -66,6 +64,8 @@ def settings_of(path: Path, root: Path) -> dict[str, str]:
     file = folder / "benchmark_config.yaml"
     if file.stat().st_size > LARGEST_SETTINGS:
         return {}
+    import yaml  # a quarter of the start-up time, and most runs need none
+
     try:
         content = yaml.safe_load(file.read_bytes())
     except (yaml.YAMLError, OSError, ValueError, RecursionError):

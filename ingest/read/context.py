@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from ingest.intervals import Histogram
 from ingest.read.account import Account
@@ -43,7 +44,8 @@ class Context:
 
     `jobs` are the tool's own summaries, by (op, kind), of the jobs whose measurements the file holds: one for an ordinary
     log, several where jobs share a log, none where the tool's output is not at hand. `segments` counts, by op, how often
-    time begins anew in a shared log. `offset_ns` is added to every stamp.
+    time begins anew in a shared log. Where the tool reported only sums of job groups, `grouped` is the number of jobs in
+    them, and the log of the last job carries the sums, with the other logs as `siblings`. `offset_ns` is added to stamps.
     """
 
     series: Series = field(default_factory=Series)
@@ -55,5 +57,7 @@ class Context:
     jobs: tuple[Job, ...] = ()
     runtime_ns: int = 0
     segments: Mapping[str, int] = field(default_factory=dict)
+    grouped: int = 0
+    siblings: tuple[Path, ...] = ()
     recorded_unit_ns: int | None = None
     account: Account = field(default_factory=Account)

@@ -87,7 +87,7 @@ def discover(paths: Sequence[Path], options: ReadOptions) -> Found:
     summaries: list[Path] = []
     for path in files:
         _sort_file(path, options, logs, summaries, skipped)
-    fio = FioSummaries.of(summaries, skipped_as(skipped, "refused"))
+    fio = FioSummaries.of(summaries, logs, lambda path, reason: skipped.append(Skipped(path, "refused", reason)))
     hosts = _folder_hosts(logs, root)
     runs = {path: cbt.run_of(path, name.cbt, root, base) for path, name in logs.items()}
     sources: list[Source] = []
@@ -102,11 +102,6 @@ def discover(paths: Sequence[Path], options: ReadOptions) -> Found:
     for source in sources:
         labels.setdefault(source.context.series.run, {})
     return Found(tuple(sorted(sources, key=lambda s: s.path)), tuple(sorted(skipped, key=lambda s: s.path)), labels)
-
-
-def skipped_as(skipped: list[Skipped], action: str):  # type: ignore[no-untyped-def]
-    """Return a function that notes a file under `action` with a reason."""
-    return lambda path, reason: skipped.append(Skipped(path, action, reason))
 
 
 def _files(paths: Iterable[Path]) -> Iterable[Path]:

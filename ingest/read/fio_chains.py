@@ -6,7 +6,7 @@ chain is a series (its op), each segment a series of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -25,6 +25,19 @@ LAST_STAMP_MS = 2**43
 UNIX_MS = (10**12, 4 * 10**12)
 DEFAULT_WIDTH_MS = 1000
 NEAR_START = 3
+
+
+def typical_width_ms(steps_ms: Int, options: Mapping[str, str]) -> int:
+    """Return how wide rows are meant to be: log_hist_msec if known, else the width that half the time is covered by.
+
+    Weighted by time, because a stall leaves hundreds of narrow rows behind. 0 if nothing tells.
+    """
+    told = options.get("log_hist_msec", "")
+    if told.isdigit() and int(told):
+        return int(told)
+    steps = np.sort(steps_ms[(steps_ms > 0) & (steps_ms < DAY_MS)])
+    covered = np.cumsum(steps)
+    return int(steps[np.searchsorted(covered, covered[-1] / 2)]) if len(steps) else 0
 
 
 @dataclass(slots=True)
@@ -91,9 +104,7 @@ class Chains:
         """Decide from the first chunk how stamps and counts are to be read."""
         options = self.context.options
         steps = np.concatenate([np.diff(stamps[picked]) for picked in order])
-        steps = steps[(steps > 0) & (steps < DAY_MS)]
-        told = options.get("log_hist_msec", "")
-        self.width_ms = int(np.median(steps)) if len(steps) else int(told) if told.isdigit() else DEFAULT_WIDTH_MS
+        self.width_ms = typical_width_ms(steps, options) or DEFAULT_WIDTH_MS
         self.unix = fio_repairs.epoch_stamps(options) or UNIX_MS[0] <= int(stamps[0]) < UNIX_MS[1]
         self.mode = fio_repairs.counting(rows, order, self.layout.bins, self.context)
         if self.mode != fio_repairs.PER_INTERVAL:
@@ -177,29 +188,23 @@ class Chains:
     def _older_segments(self, op: str) -> int:
         """Return how many segments of a direction belong to older runs: all but the last ones that fio's JSON knows jobs for."""
         found = self.context.segments.get(op, 0)
-        known = sum((op, "completion") in job for job in self.context.jobs)
+        known = self.context.grouped or sum((op, "completion") in job for job in self.context.jobs)
         return max(0, found - known) if found and known else 0
 
     def _series(self, op: str, segment: int) -> Series:
-        own: dict[str, str | int] = {"op": op, "kind": "completion", "segment": segment}
-        known = [number for number, job in enumerate(self.context.jobs) if (op, "completion") in job]
-        found = self.context.segments.get(op, 0)
-        if found and known and found >= len(known):
-            position = segment - (found - len(known))
-            if position >= 0:
-                own |= {"job": str(known[position] + 1), "segment": 0}
-        return self.context.series.replaced(**own)
+        return self.context.series.replaced(op=op, kind="completion", segment=segment)
 
-    def tail(self) -> Iterator[Intervals]:
+    def tail(self, siblings: Mapping[str, Histogram]) -> Iterator[Intervals]:
         """Yield what fio's json+ holds beyond the log's rows, as a last interval of each direction, and keep the sums.
 
         fio never writes the last partial interval of a histogram log. The difference is exact where every bin of it is
-        zero or more; else the log and the JSON are not of one run, and the account says so.
+        zero or more; else the log and the JSON are not of one run, and the account says so. `siblings` are the sums of
+        the other logs where the JSON has but one sum for all.
         """
         completion = {op for job in self.context.jobs for op, kind in job if kind == "completion"}
         for op in sorted(completion | set(self.chains)):
             chain = self.chains.setdefault(op, Chain(op, self.layout.bins))
-            part = self._residual(chain) if op in completion else None
+            part = self._residual(chain, siblings.get(op)) if op in completion else None
             if part is not None:
                 chain.total[part.bins] += part.counts
                 self.account.samples += int(part.counts.sum())
@@ -208,10 +213,14 @@ class Chains:
             self.account.totals[op] = Histogram(self.layout, filled, chain.total[filled])
             self.account.saturated += int(chain.total[-1])
 
-    def _residual(self, chain: Chain) -> Intervals | None:
+    def _residual(self, chain: Chain, siblings: Histogram | None) -> Intervals | None:
         summaries = [job[chain.op, "completion"] for job in self.context.jobs if (chain.op, "completion") in job]
+        # A latency_target reset zeroes what fio's JSON counts, so only what came after it is in both.
+        logged = chain.repair.since_reset.astype(np.int64) if chain.repair.was_reset else chain.total.copy()
+        if siblings is not None:
+            logged[siblings.bins] += siblings.counts
         count = sum(summary.count for summary in summaries)
-        missing = count - int(chain.total.sum())
+        missing = count - int(logged.sum())
         expected = np.zeros(self.layout.bins, np.int64)
         for summary in summaries:
             if summary.bins is None:
@@ -225,8 +234,6 @@ class Chains:
                 self.account.note(f"{chain.op}: fio's JSON has other bins than its log; not reconciled")
                 return None
             np.add.at(expected, summary.bins.layout.moved_to(self.layout)[summary.bins.bins], summary.bins.counts)
-        # A latency_target reset zeroes what fio's JSON counts, so only what came after it is in both.
-        logged = chain.repair.since_reset.astype(np.int64) if chain.repair.was_reset else chain.total
         residual = expected - logged
         if self.mask is not None:
             self.account.note(f"{chain.op}: {missing} samples were lost in masked bins or the last partial interval")
@@ -247,10 +254,10 @@ class Chains:
         runtime = max([self.context.runtime_ns, *(job[key].runtime_ns for job in self.context.jobs for key in job if key[0] == chain.op)])
         start = chain.end_ns or zero
         end = zero + runtime if not self.unix or self.context.zero.epoch_ns else start
-        last = max(chain.segment, 0)
+        series = self._series(chain.op, max(chain.segment, 0))
         return Intervals(
             layout=self.layout,
-            table=(self._series(chain.op, last),),
+            table=(series.replaced(job="") if self.context.siblings else series,),
             series=np.zeros(1, np.int64),
             start_ns=np.array([start]),
             end_ns=np.array([max(end, start)]),

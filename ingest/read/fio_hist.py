@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -32,11 +32,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.errors import InputError
-from ingest.intervals import Intervals
+from ingest.intervals import Histogram, Intervals
 from ingest.layout import LogLinear, fio_layout
 from ingest.read import integer_rows
+from ingest.read.account import Account
 from ingest.read.context import Context
-from ingest.read.fio_chains import DEFAULT_WIDTH_MS, LAST_STAMP_MS, UNIX_MS, Chains
+from ingest.read.fio_chains import DEFAULT_WIDTH_MS, LAST_STAMP_MS, UNIX_MS, Chains, typical_width_ms
 from ingest.read.fio_repairs import epoch_stamps
 from ingest.read.text import blocks, head
 from ingest.series import OPS
@@ -118,12 +119,11 @@ def peek(path: Path, context: Context) -> Peeked:
         if cells[0].isdigit():
             stamps.setdefault(cells[1] if leading > 1 else b"", []).append(int(cells[0]))
     firsts = [times[0] for times in stamps.values()]
-    steps = [after - before for times in stamps.values() for before, after in pairwise(times) if after > before]
-    told = context.options.get("log_hist_msec", "")
+    steps = np.array([after - before for times in stamps.values() for before, after in pairwise(times)], np.int64)
     first = min(firsts, default=0)
-    width = int(np.median(steps)) if steps else int(told) if told.isdigit() else max(firsts, default=0)
     unix = epoch_stamps(context.options) or UNIX_MS[0] <= first < UNIX_MS[1]
-    return Peeked(layout, first, DEFAULT_WIDTH_MS if unix and not steps and not told.isdigit() else width, unix)
+    width = typical_width_ms(steps, context.options) or (DEFAULT_WIDTH_MS if unix else max(firsts, default=0))
+    return Peeked(layout, first, width, unix)
 
 
 def segments_of(path: Path) -> dict[str, int]:
@@ -131,7 +131,7 @@ def segments_of(path: Path) -> dict[str, int]:
     last: dict[bytes, int] = {}
     found: dict[bytes, int] = {}
     for block in blocks(path):
-        for line in block.splitlines():
+        for line in bytes(block).splitlines():
             cells = line.split(b",", 2)
             if len(cells) == 3 and cells[0].isdigit():  # noqa: PLR2004  # stamp, direction, rest
                 op, stamp = cells[1].strip(), int(cells[0])
@@ -145,7 +145,7 @@ def last_stamp_ms(path: Path) -> int:
     """Return the largest stamp of a log's last lines in ms."""
     largest = 0
     for block in blocks(path):
-        for line in block.splitlines()[-8:]:
+        for line in bytes(block).splitlines()[-8:]:
             stamp = line.split(b",", 1)[0]
             if stamp.isdigit() and int(stamp) < LAST_STAMP_MS:
                 largest = int(stamp)
@@ -164,7 +164,7 @@ def read(path: Path, context: Context) -> Iterator[Intervals]:
     scanner: _Scanner | None = None
     for data in _plain_blocks(path, context):
         if scanner is None or chains is None:
-            columns, leading, layout = layout_of_text(data, context, path)
+            columns, leading, layout = layout_of_text(bytes(data), context, path)
             scanner = _Scanner(columns, leading, context)
             chains = Chains(layout, leading, context)
         pending.extend(scanner.rows(data))
@@ -176,10 +176,27 @@ def read(path: Path, context: Context) -> Iterator[Intervals]:
         return
     if pending:
         yield from chains.intervals(*_joined(pending))
-    yield from chains.tail()
+    yield from chains.tail(_sums_of(context))
 
 
-def _plain_blocks(path: Path, context: Context) -> Iterator[bytes]:
+def _sums_of(context: Context) -> dict[str, Histogram]:
+    """Return the sums by op of the sibling logs, for the one log that carries the sums of a job group."""
+    sums: dict[str, Histogram] = {}
+    for path in context.siblings:
+        account = Account(path=str(path))
+        for _ in read(path, replace(context, siblings=(), jobs=(), account=account)):
+            pass
+        for op, found in account.totals.items():
+            dense = np.zeros(found.layout.bins, np.int64)
+            for part in (found, sums.get(op)):
+                if part is not None:
+                    dense[part.bins] += part.counts
+            bins = np.flatnonzero(dense)
+            sums[op] = Histogram(found.layout, bins, dense[bins])
+    return sums
+
+
+def _plain_blocks(path: Path, context: Context) -> Iterator[memoryview]:
     """Yield the blocks of a file; damage at its end is counted, what came before is kept."""
     seen = False
     stream = blocks(path)
@@ -202,28 +219,29 @@ class _Scanner:
 
     def __init__(self, columns: int, leading: int, context: Context) -> None:
         self.columns = columns
-        self.leading = leading
+        self.parser = integer_rows.Parser(columns, leading)
         self.account = context.account
         self.line = 1
 
-    def rows(self, block: bytes) -> Iterator[tuple[integer_rows.Rows, NDArray[np.int64]]]:
-        if b"\r" in block:
-            self.account.note("carriage returns (CRLF) were taken off the ends of lines")
-            block = block.replace(b"\r\n", b"\n")
-        text = np.frombuffer(block, np.uint8)
-        parsed = integer_rows.parse(text, self.columns, self.leading)
+    def rows(self, block: memoryview) -> Iterator[tuple[integer_rows.Rows, NDArray[np.int64]]]:
+        """Yield the rows of a block and their line numbers."""
+        parsed = self.parser.parse(np.frombuffer(block, np.uint8))
         if parsed is not None:
             yield parsed, self.line + np.arange(len(parsed))
             self.line += len(parsed)
-        else:
-            yield from self._halves(block)
+            return
+        text = bytes(block)
+        if b"\r\n" in text:
+            self.account.note("carriage returns (CRLF) were taken off the ends of lines")
+            text = text.replace(b"\r\n", b"\n")
+        yield from self._halves(text)
 
     def _halves(self, block: bytes) -> Iterator[tuple[integer_rows.Rows, NDArray[np.int64]]]:
         """Parse a block with a fault in it: halve it until the lines at fault stand alone."""
         stack = [block.splitlines(keepends=True)]
         while stack:
             lines = stack.pop()
-            parsed = integer_rows.parse(np.frombuffer(b"".join(lines), np.uint8), self.columns, self.leading)
+            parsed = self.parser.parse(np.frombuffer(b"".join(lines), np.uint8))
             if parsed is not None:
                 yield parsed, self.line + np.arange(len(parsed))
                 self.line += len(lines)

@@ -48,9 +48,13 @@ ALL_CLIENTS = "All clients"
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One entry of `jobs` or `client_stats`: its options (globals included) and summaries by (op, kind)."""
+    """One entry of `jobs` or `client_stats`: its options (globals included) and summaries by (op, kind).
+
+    `runtime_ms` is the longest of its directions: `job_runtime` is a sum where entries stand for groups.
+    """
 
     name: str
+    group: int
     host: str
     options: Mapping[str, str]
     runtime_ms: int
@@ -69,14 +73,19 @@ class Document:
     line: int
 
     def zero_ms(self, job: Job) -> tuple[int, str] | None:
-        """Return the epoch ms that the job's relative stamps count from, and what told."""
+        """Return the epoch ms that the job's relative stamps count from, and what told.
+
+        Without job_start (before 3.36) the end of the run less the longest runtime of the job's group: jobs of one group
+        start together, and fio writes the time stamp last, after its logs (measured 15 to 350 ms late with 3.33).
+        """
         if job.start_ms:
             return job.start_ms, "fio JSON job_start"
         if self.through_client:
             ramp = _seconds_ms(job.options.get("ramp_time", "0"))
             return (self.timestamp_ms + ramp, "fio --client timestamp (1 s)") if self.timestamp_ms else None
-        if self.timestamp_ms and job.runtime_ms:
-            return self.timestamp_ms - job.runtime_ms, "fio JSON timestamp - job_runtime"
+        runtime = max(other.runtime_ms for other in self.jobs if other.group == job.group)
+        if self.timestamp_ms and runtime:
+            return self.timestamp_ms - runtime, "fio JSON timestamp - runtime"
         return None
 
 
@@ -133,7 +142,7 @@ def _texts(path: Path, bad: list[tuple[str, int]]) -> Iterator[tuple[int, bytes]
     begin, number, size = 0, 0, 0
     lines: list[bytes] = []
     for block in blocks(path):
-        for raw in block.splitlines():
+        for raw in bytes(block).splitlines():
             number += 1
             line = raw.rstrip()
             if line == b"{" or (not lines and line.startswith(b"{")):
@@ -179,9 +188,10 @@ def _job(entry: dict[str, Any], common: dict[str, str], version: tuple[int, ...]
     start = entry.get("job_start")
     return Job(
         name=str(entry.get("jobname", "")),
+        group=int(entry.get("groupid", 0)),
         host=str(entry.get("hostname", "")),
         options={**common, **own},
-        runtime_ms=int(entry.get("job_runtime", entry.get("elapsed", 0) * 1000)),
+        runtime_ms=max(int((entry.get(op) or {}).get("runtime", 0)) for op in OPS),
         start_ms=int(start) if start else None,
         summaries=summaries,
     )

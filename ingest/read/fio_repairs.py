@@ -23,6 +23,7 @@ IMPLAUSIBLE = 2**40
 FIRST_CORRUPT_BIN = 928
 CORRUPT_VERSIONS = ((3, 6), (3, 17))
 ROWS_TO_JUDGE = 5
+MOST_JUDGED = 1000
 
 
 def take(rows: Rows, picked: Int) -> Rows:
@@ -74,8 +75,8 @@ def counting(rows: Rows, order: list[Int], bins: int, context: Context) -> str:
     Compounded: no bin falls against the row before the last (D_n >= D_(n-2)), and the log was written through --client,
     or its sum passes what fio's JSON counts. A host suffix on the file name is no evidence: CBT appends one, too.
     """
-    picked = max(order, key=len)[:1000]
-    if len(picked) < 2:
+    picked = max(order, key=len)[:MOST_JUDGED]
+    if len(picked) < 2 or _some_bin_falls(take(rows, picked[:ROWS_TO_JUDGE]), bins):
         return PER_INTERVAL
     dense = _dense(take(rows, picked), bins)
     if (dense > IMPLAUSIBLE).any():
@@ -98,6 +99,12 @@ def counting(rows: Rows, order: list[Int], bins: int, context: Context) -> str:
         if grown and (too_many or (context.through_client and (known is None or len(counts) < len(picked)))):
             return COMPOUNDED
     return PER_INTERVAL
+
+
+def _some_bin_falls(rows: Rows, bins: int) -> bool:
+    """Return whether a few rows suffice to see that counts are neither cumulative nor compounded."""
+    few = _dense(rows, bins)
+    return len(few) > 2 and not (few[2:] >= few[:-2]).all()  # noqa: PLR2004  # a row against the one before the last
 
 
 def _known_total(rows: Rows, picked: Int, context: Context) -> int | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
@@ -23,12 +23,14 @@ class FioSummaries:
 
     documents: dict[Path, Document] = field(default_factory=dict)
     used: set[Path] = field(default_factory=set)
-    siblings: dict[tuple[Path, str, str], list[Path]] = field(default_factory=lambda: defaultdict(list))
+    families: dict[tuple[Path, str, str], list[tuple[int, Path]]] = field(default_factory=lambda: defaultdict(list))
 
     @staticmethod
-    def of(paths: Iterable[Path], refuse: Callable[[Path, str], None]) -> FioSummaries:
+    def of(paths: Iterable[Path], logs: Mapping[Path, LogName], refuse: Callable[[Path, str], None]) -> FioSummaries:
         """Return the summaries of all JSON files; those that cannot be read are refused with the reason."""
         found = FioSummaries()
+        for path, name in logs.items():
+            found.families[path.parent, name.prefix, name.host].append((int(name.job or 0), path))
         for path in paths:
             try:
                 document = fio_json.last_document(path)
@@ -47,7 +49,15 @@ class FioSummaries:
         if found is None:
             return context
         document, jobs = found
-        own = self._own_jobs(path, name, jobs)
+        grouped = _grouped(jobs)
+        family = sorted(self.families[path.parent, name.prefix, name.host])
+        carrier = bool(grouped and name.job) and family[-1][1] == path
+        number = int(name.job or 0)
+        own: tuple[Job, ...] = ()
+        if not name.job or carrier:
+            own = jobs
+        elif not grouped and 1 <= number <= len(jobs):
+            own = (jobs[number - 1],)
         first = own[0] if own else jobs[0]
         zero = document.zero_ms(first)
         return replace(
@@ -58,6 +68,8 @@ class FioSummaries:
             through_client=document.through_client,
             jobs=tuple(job.summaries for job in own),
             runtime_ns=max((job.runtime_ms for job in own), default=first.runtime_ms) * MS,
+            grouped=grouped,
+            siblings=tuple(other for _, other in family[:-1]) if carrier else (),
         )
 
     def _document(self, path: Path, name: LogName) -> tuple[Document, tuple[Job, ...]] | None:
@@ -75,13 +87,17 @@ class FioSummaries:
                 return document, jobs
         return None
 
-    def _own_jobs(self, path: Path, name: LogName, jobs: tuple[Job, ...]) -> tuple[Job, ...]:
-        """Return the jobs whose measurements are in this log: one by number, or all of a shared log."""
-        if not name.job:
-            return jobs
-        number = int(name.job)
-        grouped = any("group_reporting" in job.options for job in jobs)
-        return (jobs[number - 1],) if not grouped and 1 <= number <= len(jobs) else ()
+
+def _grouped(jobs: tuple[Job, ...]) -> int:
+    """Return how many jobs stand behind the entries if some are sums (group_reporting), else 0.
+
+    fio names the option nowhere in its JSON (3.33); but then a section has fewer entries than its numjobs.
+    """
+    entries = Counter(job.name for job in jobs)
+    told = {job.name: int(job.options.get("numjobs", "1")) for job in jobs if job.options.get("numjobs", "1").isdigit()}
+    if all(told.get(name, 1) <= count for name, count in entries.items()):
+        return 0
+    return sum(max(told.get(name, 1), count) for name, count in entries.items())
 
 
 def _jobs_for(file: Path, document: Document, name: LogName) -> tuple[Job, ...]:

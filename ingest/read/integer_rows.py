@@ -45,85 +45,93 @@ class Rows:
         return len(self.lead)
 
 
-def parse(block: Bytes, columns: int, leading: int) -> Rows | None:
-    """Return the rows of `block` (whole lines, each with its newline), or None if any byte has not the plain shape.
+class Parser:
+    """Parses blocks of rows of `columns` cells, of which the first `leading` (at most 3) are no bins.
 
-    `columns` counts all cells of a row, `leading` those before the first bin (at most 3). Values go up to 2^64 - 1.
+    Keeps scratch memory between blocks: fresh pages for every intermediate cost more than the arithmetic.
     """
-    if not len(block) or block[-1] != NEWLINE or int(block.max()) > NINE:
-        return None
-    digit = block >= ZERO
-    comma = block == COMMA
-    space = block == SPACE
-    ends = np.flatnonzero(block == NEWLINE)
-    rows = len(ends)
-    digits, commas = int(np.count_nonzero(digit)), int(np.count_nonzero(comma))
-    runs = int(np.count_nonzero(digit[1:] > digit[:-1])) + int(digit[0])
-    if (
-        commas != rows * (columns - 1)
-        or digits + 2 * commas + rows != len(block)
-        or runs != rows * columns
-        or space[0]
-        or not np.array_equal(comma[:-1], space[1:])
-    ):
-        return None
-    return _cells(block, ends, columns, leading)
+
+    def __init__(self, columns: int, leading: int) -> None:
+        self.columns = columns
+        self.leading = leading
+        self._scratch = np.empty((3, 0), np.bool_)
+
+    def parse(self, block: Bytes) -> Rows | None:
+        """Return the rows of `block` (whole lines, each with its newline), or None if any byte has not the plain shape.
+
+        Values go up to 2^64 - 1.
+        """
+        size = len(block)
+        if not size or block[-1] != NEWLINE or int(block.max()) > NINE:
+            return None
+        if self._scratch.shape[1] < size:
+            self._scratch = np.empty((3, size), np.bool_)
+        digit, comma, space = self._scratch[:, :size]
+        ends = np.flatnonzero(np.equal(block, NEWLINE, out=space))
+        np.greater_equal(block, ZERO, out=digit)
+        np.equal(block, COMMA, out=comma)
+        np.equal(block, SPACE, out=space)
+        rows, digits, commas = len(ends), int(np.count_nonzero(digit)), int(np.count_nonzero(comma))
+        if commas != rows * (self.columns - 1) or digits + 2 * commas + rows != size or space[0]:
+            return None
+        np.not_equal(comma[:-1], space[1:], out=space[1:])
+        runs = int(np.count_nonzero(np.greater(digit[1:], digit[:-1], out=comma[1:]))) + int(digit[0])
+        if runs != rows * self.columns or np.count_nonzero(space[1:]):
+            return None
+        return self._cells(block, ends, np.flatnonzero(np.greater(block, ZERO, out=digit)))
+
+    def _cells(self, block: Bytes, ends: Int, nonzero: Int) -> Rows | None:
+        rows, columns = len(ends), self.columns
+        starts = np.empty_like(ends)
+        starts[0] = 0
+        np.add(ends[:-1], 1, out=starts[1:])
+        # Index -1 wraps to the final newline, which is what stands before byte 0.
+        at = nonzero[block[nonzero - 1] < ZERO]
+        value, width = _values(block, at)
+        if value is None:
+            return None
+        bounds = np.append(np.searchsorted(at, starts), len(at))
+        per_row = bounds[1:] - bounds[:-1]
+        row = np.repeat(np.arange(rows), per_row)
+        shift = np.empty(len(at) + 1, np.int64)
+        shift[0] = 0
+        np.cumsum(width, out=shift[1:])
+        before = shift[bounds]
+        if not np.array_equal(ends - starts, 3 * columns - 2 + before[1:] - before[:-1]):
+            return None
+        offset = at - shift[:-1]
+        offset -= np.repeat(starts - before[:-1], per_row)
+        column = offset // 3
+        if not np.array_equal(column * 3, offset):
+            return None
+        head = np.flatnonzero(column < self.leading)
+        lead = np.zeros((rows, 3), np.uint64)
+        lead[row[head], column[head]] = value[head]
+        tail = np.ones(len(at), np.bool_)
+        tail[head] = False
+        indptr = bounds - np.searchsorted(head, bounds)
+        return Rows(lead, indptr, column[tail] - self.leading, value[tail])
 
 
-def _cells(block: Bytes, ends: Int, columns: int, leading: int) -> Rows | None:
-    starts = np.empty_like(ends)
-    starts[0] = 0
-    np.add(ends[:-1], 1, out=starts[1:])
-    nonzero = np.flatnonzero(block > ZERO)
-    first = block[nonzero - 1] < ZERO  # index -1 wraps to the final newline, which is what stands before byte 0
-    at = nonzero[first]
-    value, width = _values(block, at)
-    if value is None:
-        return None
-    bounds = np.searchsorted(at, starts)
-    per_row = np.diff(bounds, append=len(at))
-    row = np.repeat(np.arange(len(ends)), per_row)
-    shift = np.zeros(len(at) + 1, np.int64)
-    np.cumsum(width - 1, out=shift[1:])
-    before = shift[bounds]
-    extra = np.diff(before, append=shift[-1])
-    if not np.array_equal(ends - starts, 3 * columns - 2 + extra):
-        return None
-    column, rest = np.divmod(at - shift[:-1] - (starts - before)[row], 3)
-    if rest.any():
-        return None
-    head = column < leading
-    lead = np.zeros((len(ends), 3), np.uint64)
-    lead[row[head], column[head]] = value[head]
-    indptr = np.zeros(len(ends) + 1, np.int64)
-    np.cumsum(per_row - np.bincount(row[head], minlength=len(ends)), out=indptr[1:])
-    tail = ~head
-    return Rows(lead, indptr, column[tail] - leading, value[tail])
-
-
-def _values(block: Bytes, at: Int) -> tuple[NDArray[np.uint64] | None, Int]:
-    """Return the integers that start at `at` and their digit counts; None if one exceeds 2^64 - 1."""
-    value = block[at].astype(np.uint64) - ZERO
-    width = np.ones(len(at), np.int64)
-    active = np.arange(len(at))
-    for place in range(1, MOST_DIGITS):
-        digit = block[at[active] + place]
-        more = digit >= ZERO
-        active = active[more]
-        if not len(active):
-            return value, width
-        if place == MOST_DIGITS - 1:
-            break
-        value[active] = value[active] * 10 + (digit[more] - ZERO)
-        width[active] += 1
-    for index in active:  # twenty digits: only the wrapped counters of a latency_target reset have them
+def _values(block: Bytes, at: Int) -> tuple[NDArray[np.uint64] | None, NDArray[np.int8]]:
+    """Return the integers that start at `at` and their digit counts less one; None if one exceeds 2^64 - 1."""
+    value = (block[at] - ZERO).astype(np.uint64)
+    extra = np.zeros(len(at), np.int8)
+    more = np.flatnonzero(block[at + 1] >= ZERO)
+    place = 1
+    while len(more) and place < MOST_DIGITS - 1:
+        value[more] = value[more] * 10 + (block[at[more] + place] - ZERO)
+        extra[more] = place
+        place += 1
+        more = more[block[at[more] + place] >= ZERO]
+    for index in more:  # twenty digits: only the wrapped counters of a latency_target reset have them
         text = block[at[index] : at[index] + MOST_DIGITS + 1].tobytes()
         number = text.split(b",")[0].split(b"\n")[0]
         if len(number) > MOST_DIGITS or int(number) > UINT64_MAX:
-            return None, width
+            return None, extra
         value[index] = int(number)
-        width[index] = MOST_DIGITS
-    return value, width
+        extra[index] = MOST_DIGITS - 1
+    return value, extra
 
 
 def concatenate(parts: Sequence[Rows]) -> Rows:

@@ -31,36 +31,41 @@ def open_input(path: Path) -> BinaryIO:
         raise InputError(f"cannot be read: {error.strerror or error}", path) from None
 
 
-def blocks(path: Path) -> Iterator[bytes]:
-    """Yield whole lines of a file in blocks of about 256 KiB; the last one may lack its newline.
+def blocks(path: Path) -> Iterator[memoryview]:
+    """Yield whole lines of a file in blocks of about 128 KiB; the last one may lack its newline.
 
-    A line longer than 1 MiB is yielded in pieces, so that no input can grow a buffer without bound. A compressed file
-    that breaks off or is damaged yields what came out before that, then raises InputError.
+    A block is valid until the next is asked for: all share one buffer, because fresh memory for each costs more than
+    parsing it. A line longer than 1 MiB is yielded in pieces, so that no input can grow the buffer without bound. A
+    compressed file that breaks off or is damaged yields what came out before that, then raises InputError.
     """
-    rest = b""
+    buffer = bytearray(BLOCK)
+    filled = 0
     with open_input(path) as stream:
         while True:
             try:
-                data = stream.read(BLOCK)
+                got = stream.readinto(memoryview(buffer)[filled:])  # type: ignore[attr-defined]  # every stream opened here has it
             except CORRUPT as error:
-                if rest:
-                    yield rest
-                raise InputError(f"compressed data is damaged or cut off ({error}): what came before it was kept", path) from None
+                if filled:
+                    yield memoryview(buffer)[:filled]
+                reason = f"compressed data is damaged or cut off ({error}): what came before it was kept"
+                raise InputError(reason, path) from None
             except OSError as error:
                 raise InputError(f"cannot be read: {error.strerror or error}", path) from None
-            if not data:
+            if not got:
                 break
-            cut = data.rfind(b"\n") + 1
-            if cut:
-                yield rest + data[:cut] if rest else data[:cut]
-                rest = data[cut:]
-            else:
-                rest += data
-                if len(rest) > LONGEST_LINE:
-                    yield rest
-                    rest = b""
-    if rest:
-        yield rest
+            filled += got
+            cut = buffer.rfind(b"\n", 0, filled) + 1
+            if not cut and filled < len(buffer):
+                continue
+            if not cut and len(buffer) < LONGEST_LINE:
+                buffer = buffer + bytes(len(buffer))
+                continue
+            cut = cut or filled
+            yield memoryview(buffer)[:cut]
+            buffer[: filled - cut] = buffer[cut:filled]
+            filled -= cut
+    if filled:
+        yield memoryview(buffer)[:filled]
 
 
 def head(path: Path, size: int = 1 << 16) -> bytes:

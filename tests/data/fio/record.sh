@@ -95,7 +95,10 @@ record latency-target fio --name=j "${null[@]}" "${mixed[@]}" --runtime=8s --iod
     "${hist[@]}" --log_hist_coarseness=4 "${raw[@]}" "${json[@]}"
 
 # The server prefixes its lines with its host name; a name space gives it one of our own.
-unshare --map-root-user --uts sh -c 'hostname h1; exec fio --server=ip:127.0.0.1,18765' >/dev/null 2>&1 &
+# Options after --client go to the server too, which opens an output file of its own where it runs.
+mkdir "$work/server"
+unshare --map-root-user --uts --wd "$work/server" \
+    sh -c 'hostname h1; exec fio --server=ip:127.0.0.1,18765' >/dev/null 2>&1 &
 server=$!
 until (exec 3<>/dev/tcp/127.0.0.1/18765) 2>/dev/null; do
     kill -0 "$server"
@@ -117,7 +120,7 @@ $(printf '%s\n' "$@")
 write_hist_log=cs
 EOF
 }
-# Options of the output that stand before --client let the server's lines into the JSON file.
+# Given before --client, --output stays here and receives the server's lines as well.
 remote_prefixed() {
     remote_job "$@"
     fio "${json[@]}" --client=ip:127.0.0.1,18765 job.fio

@@ -1,0 +1,133 @@
+"""A map over forked processes: both cores read logs, whatever the interpreter lock says.
+
+Threads were measured first: the readers make many short NumPy calls, and two threads handing the interpreter lock to and
+fro took longer than one. Forked workers start in a few milliseconds, because everything is imported already; the process
+pools of the standard library cost more to import than a whole worker does to run.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import select
+import signal
+import struct
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from ingest.errors import TailboardError
+
+INDEX = struct.Struct("<I")
+LENGTH = struct.Struct("<Q")
+PIPE_ITEMS = 8192
+READ_AT_ONCE = 1 << 20
+
+
+def fork_map(work: Callable[[Any], Iterator[Any]], items: Sequence[Any], jobs: int) -> Iterator[tuple[int, Any]]:
+    """Yield (item number, result) for all that `work(item)` yields, as it comes; results of one item keep their order.
+
+    With one job or one item, or where there is no fork, the work is done here. A TailboardError raised by the work is
+    raised here; a worker that dies otherwise raises TailboardError, too. Workers end when the caller stops listening.
+    """
+    if jobs < 2 or len(items) < 2 or not hasattr(os, "fork"):  # noqa: PLR2004  # two are needed to share
+        for number, item in enumerate(items):
+            for result in work(item):
+                yield number, result
+        return
+    for first in range(0, len(items), PIPE_ITEMS):
+        for number, result in _shared(work, items[first : first + PIPE_ITEMS], jobs):
+            yield first + number, result
+
+
+def _shared(work: Callable[[Any], Iterator[Any]], items: Sequence[Any], jobs: int) -> Iterator[tuple[int, Any]]:
+    take, give = os.pipe()
+    os.write(give, b"".join(INDEX.pack(number) for number in range(len(items))))
+    os.close(give)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    workers: dict[int, int] = {}
+    try:
+        for _ in range(min(jobs, len(items))):
+            results, answer = os.pipe()
+            child = os.fork()
+            if not child:
+                os.close(results)
+                _serve(work, items, take, answer)
+            os.close(answer)
+            workers[results] = child
+        yield from _collected(workers)
+    finally:
+        os.close(take)
+        for results, child in workers.items():
+            os.close(results)
+            _stop(child)
+
+
+def _stop(child: int) -> None:
+    try:
+        os.kill(child, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    os.waitpid(child, 0)
+
+
+def _serve(work: Callable[[Any], Iterator[Any]], items: Sequence[Any], take: int, answer: int) -> None:
+    """Work through items until none is left, then leave the process without any clean-up of the parent's."""
+    status = 1
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        while raw := os.read(take, INDEX.size):
+            number = INDEX.unpack(raw)[0]
+            try:
+                for result in work(items[number]):
+                    _send(answer, (number, result, None))
+            except TailboardError as error:
+                _send(answer, (number, None, error))
+        status = 0
+    except BrokenPipeError:
+        pass
+    except BaseException:  # noqa: BLE001  # the parent tells the user; nothing may escape into its code
+        _send(answer, (-1, None, traceback.format_exc()))
+    finally:
+        os._exit(status)
+
+
+def _send(answer: int, message: object) -> None:
+    data = pickle.dumps(message, protocol=5)
+    view = memoryview(LENGTH.pack(len(data)) + data)
+    while view:
+        view = view[os.write(answer, view) :]
+
+
+def _collected(workers: dict[int, int]) -> Iterator[tuple[int, Any]]:
+    """Yield what the workers send; a worker that has ended well is taken out of `workers`."""
+    buffers = {results: bytearray() for results in workers}
+    while buffers:
+        ready, _, _ = select.select(list(buffers), [], [])
+        for results in ready:
+            data = os.read(results, READ_AT_ONCE)
+            buffers[results] += data
+            yield from _messages(buffers[results])
+            if not data:
+                whole = not buffers.pop(results)
+                os.close(results)
+                _, status = os.waitpid(workers.pop(results), 0)
+                if status or not whole:
+                    raise TailboardError("a worker process was killed in mid-work: is the machine out of memory?")
+
+
+def _messages(buffer: bytearray) -> Iterator[tuple[int, Any]]:
+    """Yield the complete messages at the front of a buffer and take them off."""
+    while len(buffer) >= LENGTH.size:
+        end = LENGTH.size + LENGTH.unpack_from(buffer)[0]
+        if len(buffer) < end:
+            return
+        number, result, error = pickle.loads(bytes(buffer[LENGTH.size : end]))  # noqa: S301  # from our own fork
+        del buffer[:end]
+        if isinstance(error, TailboardError):
+            raise error
+        if error is not None:
+            raise RuntimeError(f"a worker failed:\n{error}")
+        yield number, result

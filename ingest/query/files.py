@@ -1,0 +1,173 @@
+"""Answers straight from log files, without a store: read, grid, merge, in parallel and in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from ingest.errors import InputError, UsageError
+from ingest.grid import clipped, in_flight, stored_step, to_windows
+from ingest.intervals import Intervals, Sum
+from ingest.parallel import fork_map
+from ingest.query.question import ALL, AUTO, Answer, Question, auto_step, check_labels, check_step, finish, widened
+from ingest.read import Found, ReadOptions, Source, discover, read
+from ingest.read.account import Account
+from ingest.series import IN_FLIGHT
+
+DEFAULT_WIDTH_NS = 1_000_000_000
+
+
+class Files:
+    """Log files and folders that can be asked the same questions as a store."""
+
+    def __init__(self, paths: Sequence[Path], options: ReadOptions | None = None, jobs: int = 2) -> None:
+        """Look under `paths`; nothing is read yet. Raises InputError where there is nothing to read."""
+        self.options = options or ReadOptions()
+        self.jobs = jobs
+        self.found: Found = discover(paths, self.options)
+
+    @property
+    def account(self) -> Account:
+        """Return what became of all rows read so far."""
+        total = Account()
+        for source in self.found.sources:
+            total.add(source.context.account)
+        return total
+
+    def answer(self, question: Question) -> Answer:
+        """Return the merged windows that a question asks for; InputError, UsageError as the question deserves."""
+        check_labels(question, self.found.labels)
+        sources = self._selected(question)
+        width = median_width(sources)
+        stored = stored_step(width)
+        step = stored if question.step == AUTO else 0 if question.step == ALL else int(question.step)
+        warning = check_step(step, width, force=question.force) if step else ""
+        starts = run_starts(sources)
+        total = Sum()
+        done = fork_map(lambda source: self._summed(source, question, step, starts), sources, self.jobs)
+        for number, (parts, account) in done:
+            for part in parts:
+                total.add(part)
+            sources[number].context.account.replace(account)
+        parts = total.parts()
+        self._check_rejects(sources, parts)
+        if question.step == AUTO and parts:
+            step = auto_step(min(int(p.start_ns.min()) for p in parts), max(int(p.end_ns.max()) for p in parts), stored)
+            parts = widened(parts, step)
+        if question.step == ALL:
+            parts = spanned(parts)
+        facts = Answer(
+            parts=(),
+            by=question.by,
+            step_ns=step,
+            kind="",
+            runs=tuple(sorted({source.context.series.run for source in self.found.sources})),
+            run_start_ns=starts,
+            relative=all(source.context.zero.epoch_ns is None for source in sources),
+            series=len(sources),
+            warnings=tuple(text for text in (warning, *self._warnings(sources)) if text),
+        )
+        return finish(parts, question, facts)
+
+    def _selected(self, question: Question) -> list[Source]:
+        """Return the sources that can hold what is asked; labels that only their rows tell are decided later."""
+        key = replace(question, where={k: v for k, v in question.where.items() if k not in ("op", "kind", "job")}).key(
+            self.found.labels
+        )
+        sources = [source for source in self.found.sources if key(source.context.series) is not None]
+        if not sources:
+            runs = sorted({source.context.series.run for source in self.found.sources})
+            raise InputError(f"no log matches --run/--where; there are the runs {', '.join(runs[:5])}")
+        return sources
+
+    def _summed(
+        self, source: Source, question: Question, step: int, starts: dict[str, int]
+    ) -> Iterator[tuple[list[Intervals], Account]]:
+        key = question.key(self.found.labels)
+        start = starts[source.context.series.run]
+        begin = question.begin.epoch_ns(start) if question.begin else None
+        end = question.end.epoch_ns(start) if question.end else None
+        total = Sum()
+        try:
+            for chunk in read(source):
+                rows = chunk
+                if question.attribution == IN_FLIGHT:
+                    rows = in_flight(rows, step or 2**62)
+                rows = rows.relabelled(key)
+                if begin is not None or end is not None:
+                    rows = clipped(rows, begin, end)
+                total.add(_whole(rows) if not step else rows if rows.completions is not None else to_windows(rows, step))
+        except InputError as error:
+            source.context.account.note(f"not read: {error.reason}")
+        yield total.parts(), source.context.account
+
+    def _check_rejects(self, sources: Iterable[Source], parts: Sequence[Intervals]) -> None:
+        if parts:
+            return
+        account = self.account
+        reasons = [*account.rejected, *account.notes]
+        detail = f": {reasons[0]}" if reasons else ""
+        raise InputError(f"no row could be taken{detail}", ", ".join(str(source.path) for source in sources))
+
+    def _warnings(self, sources: Sequence[Source]) -> list[str]:
+        return warnings_of([source.context.account for source in sources], self.found)
+
+
+def warnings_of(accounts: Iterable[Account], found: Found | None = None) -> list[str]:
+    """Return the sentences that a reader of the numbers must see: repairs, rejects, refused files, saturation."""
+    total = Account()
+    for account in accounts:
+        total.add(account)
+    texts = [f"{count} rows repaired: {reason}" for reason, count in sorted(total.repaired.items())]
+    texts += [f"{count} rows rejected: {reason}" for reason, count in sorted(total.rejected.items())]
+    if total.saturated:
+        texts.append(f"{total.saturated} samples lie in the last bin: at least its lower edge, true values unknown")
+    refused = [entry for entry in (found.skipped if found else ()) if entry.action == "refused"]
+    texts += [f"refused {entry.path}: {entry.reason}" for entry in refused]
+    return texts + total.notes
+
+
+def median_width(sources: Iterable[Source]) -> float:
+    """Return the median width in ns of the rows of all sources, 1 s if none tells."""
+    widths = [source.width_ns for source in sources if source.width_ns]
+    return float(np.median(widths)) if widths else DEFAULT_WIDTH_NS
+
+
+def run_starts(sources: Iterable[Source]) -> dict[str, int]:
+    """Return, per run, the epoch ns of its earliest time zero (0 where stamps are relative)."""
+    starts: dict[str, int] = {}
+    for source in sources:
+        run = source.context.series.run
+        zero = (source.context.zero.epoch_ns or 0) + source.context.offset_ns
+        starts[run] = min(starts.get(run, zero), zero)
+    return starts
+
+
+def _whole(rows: Intervals) -> Intervals:
+    """Return the rows added up regardless of time; their span is put back by `spanned`."""
+    if not len(rows):
+        return rows
+    low, high = int(rows.start_ns.min()), int(rows.end_ns.max())
+    return replace(rows, start_ns=np.full(len(rows), low), end_ns=np.full(len(rows), high))
+
+
+def spanned(parts: Sequence[Intervals]) -> list[Intervals]:
+    """Return the parts with every row over the whole range of all, added up per key."""
+    filled = [part for part in parts if len(part)]
+    if not filled:
+        return []
+    low, high = min(int(p.start_ns.min()) for p in filled), max(int(p.end_ns.max()) for p in filled)
+    total = Sum()
+    for part in filled:
+        total.add(replace(part, start_ns=np.full(len(part), low), end_ns=np.full(len(part), high)))
+    return total.parts()
+
+
+def require_attribution(text: str) -> str:
+    """Return the attribution; UsageError if it is not one of the two."""
+    if text not in ("completion", IN_FLIGHT):
+        raise UsageError(f"--attribution is completion or in-flight, not {text!r}")
+    return text

@@ -1,0 +1,50 @@
+"""Where did the samples lie, over time and latency? And: how are they distributed in all?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ingest.intervals import Intervals
+from ingest.query.question import Answer
+from ingest.query.table import Table, concatenated
+
+
+def _labels(part: Intervals, answer: Answer, series: np.ndarray) -> dict[str, np.ndarray]:  # type: ignore[type-arg]
+    columns = {}
+    for place, name in enumerate(answer.by):
+        values = np.array([key[place] for key in part.table if isinstance(key, tuple)], object)
+        columns[name] = values[series] if len(values) else values
+    return columns
+
+
+def heatmap(answer: Answer) -> Table:
+    """Return one row per window, group and occupied bin: start_ns, end_ns, labels, lower, upper (ns), count.
+
+    Exact bins: a row's count samples lie in [lower, upper), in the last bin of an open layout at or above lower.
+    """
+    tables = []
+    for part in answer.parts:
+        row = part.row
+        columns = {"start_ns": part.start_ns[row], "end_ns": part.end_ns[row], **_labels(part, answer, part.series[row])}
+        edges = part.layout.edges
+        columns |= {"lower": edges[part.bins], "upper": edges[part.bins + 1], "count": part.counts}
+        tables.append(Table(columns, answer.by))
+    return concatenated(tables, order=("start_ns",)) if len(tables) > 1 else tables[0]
+
+
+def distribution(answer: Answer) -> Table:
+    """Return one row per group and occupied bin over all windows: labels, lower, upper (ns), count, cumulative.
+
+    `cumulative` counts the samples of the group up to and with the bin. Windows must span the whole range (step all).
+    """
+    tables = []
+    for part in answer.parts:
+        row = part.row
+        total = np.cumsum(part.counts)
+        before = np.concatenate([[0], total])[part.indptr[:-1]]
+        edges = part.layout.edges
+        columns = _labels(part, answer, part.series[row])
+        columns |= {"lower": edges[part.bins], "upper": edges[part.bins + 1]}
+        columns |= {"count": part.counts, "cumulative": total - before[row]}
+        tables.append(Table(columns, answer.by))
+    return concatenated(tables, order=()) if len(tables) > 1 else tables[0]

@@ -1,0 +1,90 @@
+"""What were the latency percentiles, over time?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ingest.intervals import Intervals
+from ingest.percentiles import Percentile, bounds, censored, extremes, percentile_values, share_below
+from ingest.query.question import Answer, widened
+from ingest.query.table import Table, concatenated
+from ingest.timing import format_duration
+
+NS = 1e9
+WIDENINGS = 20
+CONFIDENT_SHARE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The columns that are asked for beside the fixed ones."""
+
+    percentiles: Sequence[Percentile]
+    below_ns: Sequence[int] = ()
+    interpolate: bool = False
+    bounds: bool = False
+
+
+def percentiles(answer: Answer, wanted: Wanted) -> Table:
+    """Return one row per window and group: start_ns, end_ns, labels, count, rate, min, mean, max, exact, p.., below_...
+
+    Latencies in ns, rate in samples a second of the window, `below_` as shares. NaN where the data cannot carry a number.
+    Error bound: that of each part's layout (1/128 for fio's own bins); counts are exact.
+    """
+    return concatenated([_rows(part, answer, wanted) for part in answer.parts])
+
+
+def _rows(part: Intervals, answer: Answer, wanted: Wanted) -> Table:
+    rows = part.take(np.flatnonzero(part.samples > 0))
+    count = rows.samples if rows.completions is None else rows.completions
+    low, high, mean, exact = extremes(rows)
+    seconds = np.maximum(rows.end_ns - rows.start_ns, 1) / NS
+    columns: dict[str, object] = {"start_ns": rows.start_ns, "end_ns": rows.end_ns}
+    for place, name in enumerate(answer.by):
+        values = np.array([key[place] for key in rows.table if isinstance(key, tuple)], object)
+        columns[name] = values[rows.series] if len(values) else values
+    columns |= {"count": count, "rate": count / seconds, "min": low, "mean": mean, "max": high, "exact": exact}
+    for percentile in wanted.percentiles:
+        columns[percentile.name] = percentile_values(rows, percentile, interpolate=wanted.interpolate)
+    for percentile, flags in zip(wanted.percentiles, censored(rows, wanted.percentiles), strict=True):
+        columns[f"{percentile.name}_censored"] = flags
+    if wanted.bounds:
+        highest = max(wanted.percentiles)
+        columns[f"{highest.name}_lo"], columns[f"{highest.name}_hi"] = bounds(rows, highest)
+    for threshold in wanted.below_ns:
+        columns[f"below_{format_duration(threshold)}"] = share_below(rows, threshold)
+    return Table(columns, labels=answer.by)
+
+
+def narrowed(answer: Answer, percentile: Percentile, accuracy: float) -> Answer:
+    """Return the answer with windows widened until the percentile's order-statistic interval is narrow enough.
+
+    Narrow enough: (hi - lo) / value is at most `accuracy` in at least half of the windows. Steps double; the widest tried
+    is the whole range.
+    """
+    from dataclasses import replace
+
+    step = answer.step_ns
+    if not step:
+        return answer
+    parts = list(answer.parts)
+    for _ in range(WIDENINGS):
+        if _narrow_share(parts, percentile, accuracy) >= CONFIDENT_SHARE or sum(len(part) for part in parts) <= len(parts):
+            break
+        step *= 2
+        parts = widened(answer.parts, step)
+    return replace(answer, parts=tuple(parts), step_ns=step)
+
+
+def _narrow_share(parts: Sequence[Intervals], percentile: Percentile, accuracy: float) -> float:
+    narrow, windows = 0, 0
+    for part in parts:
+        low, high = bounds(part, percentile)
+        value = percentile_values(part, percentile)
+        with np.errstate(invalid="ignore"):
+            narrow += int(np.count_nonzero((high - low) <= accuracy * value))
+        windows += len(part)
+    return narrow / windows if windows else 1.0

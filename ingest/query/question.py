@@ -1,0 +1,177 @@
+"""What is asked and what is answered, whatever holds the data: `Question` in, `Answer` out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+
+import numpy as np
+
+from ingest.errors import InputError, UsageError
+from ingest.grid import coarsened
+from ingest.intervals import Intervals, merged
+from ingest.layout import common_layout
+from ingest.series import LABELS, Group, RunLabels, Series, default_kind, group_of, label_of, run_matches
+from ingest.timing import Instant, format_duration
+
+AUTO, ALL = "auto", "all"
+AUTO_WINDOWS = 150
+MULTIPLES = (1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
+
+Key = Callable[[Series], Group | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A selection of measurements and how they are to be merged.
+
+    `step` is ns, "auto" (about 150 windows) or "all" (one window for the whole range). `kind` empty takes each run's
+    default kind. Different runs are merged only with `merge_runs`.
+    """
+
+    runs: tuple[str, ...] = ()
+    where: Mapping[str, str] = field(default_factory=dict)
+    by: tuple[str, ...] = ()
+    step: int | str = AUTO
+    begin: Instant | None = None
+    end: Instant | None = None
+    merge_runs: bool = False
+    force: bool = False
+    attribution: str = "completion"
+
+    def key(self, run_labels: RunLabels) -> Key:
+        """Return the function that gives a series its group (run, kind, then `by`), or None where it is not selected."""
+
+        def key(series: Series) -> Group | None:
+            if not run_matches(series.run, self.runs):
+                return None
+            if any(not fnmatchcase(label_of(series, name, run_labels), glob) for name, glob in self.where.items()):
+                return None
+            return (series.run, series.kind, *group_of(series, self.by, run_labels))
+
+        return key
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Merged windows per group: what every table and picture is made of.
+
+    `parts` hold one layout each; their tables hold groups (the labels of `by`). Rows are ordered by start, then labels.
+    `run_start_ns` gives, per run, the time that elapsed time counts from; `relative` says that no run has a real clock.
+    """
+
+    parts: tuple[Intervals, ...]
+    by: tuple[str, ...]
+    step_ns: int
+    kind: str
+    runs: tuple[str, ...]
+    run_start_ns: Mapping[str, int]
+    relative: bool
+    series: int
+    warnings: tuple[str, ...] = ()
+    answered_from: str = "files"
+
+    @property
+    def samples(self) -> int:
+        """Return the number of samples in all parts (completions for in-flight weights)."""
+        return sum(int((part.counts if part.completions is None else part.completions).sum()) for part in self.parts)
+
+    @property
+    def start_of(self) -> int:
+        """Return the epoch ns that elapsed time counts from: the earliest start of the runs asked."""
+        return min(self.run_start_ns.values(), default=0)
+
+
+def check_labels(question: Question, run_labels: RunLabels) -> None:
+    """Raise UsageError for a label that no series and no run has."""
+    known = {*LABELS, *(name for labels in run_labels.values() for name in labels)}
+    for name in (*question.by, *question.where):
+        if name not in known:
+            raise UsageError(f"no label {name!r} here: there are {', '.join(sorted(known))}")
+
+
+def finish(parts: Sequence[Intervals], question: Question, facts: Answer) -> Answer:
+    """Return the answer from merged windows keyed (run, kind, *by): default kind taken, runs merged or named, layouts joined.
+
+    `facts` is an answer with everything but its parts. InputError where the selection is empty.
+    """
+    rows = [part for part in parts if len(part)]
+    keys = {key for part in rows for key in part.table if isinstance(key, tuple)}
+    if not keys:
+        raise InputError(_nothing(question, facts))
+    kinds: dict[str, set[str]] = {}
+    for run, kind, *_ in keys:
+        kinds.setdefault(run, set()).add(kind)
+    taken = {run: default_kind(found) for run, found in kinds.items()}
+    asked = "kind" in question.by or "kind" in question.where
+    runs = tuple(sorted(kinds))
+    name_runs = len(runs) > 1 and "run" not in question.by and not question.merge_runs
+    by = ("run", *question.by) if name_runs else question.by
+
+    def regroup(key: Group) -> Group | None:
+        run, kind, *labels = key
+        if not asked and kind != taken[run]:
+            return None
+        return (run, *labels) if name_runs else tuple(labels)
+
+    joined = _by_layout([_regrouped(part, regroup) for part in rows])
+    shown = sorted({kind for found in kinds.values() for kind in found}) if asked else sorted(set(taken.values()))
+    return replace(facts, parts=tuple(joined), by=by, kind=", ".join(shown), runs=runs)
+
+
+def _regrouped(part: Intervals, regroup: Callable[[Group], Group | None]) -> Intervals:
+    keys = [regroup(key) for key in part.table if isinstance(key, tuple)]
+    table: dict[Group, int] = {}
+    codes = np.array([-1 if key is None else table.setdefault(key, len(table)) for key in keys], np.int64)
+    moved = replace(part, table=tuple(table), series=codes[part.series])
+    return moved.take(np.flatnonzero(moved.series >= 0))
+
+
+def _by_layout(parts: Sequence[Intervals]) -> list[Intervals]:
+    """Return the parts added up so that each group has one layout: the common one of all its rows."""
+    layouts: dict[Group, set] = {}  # type: ignore[type-arg]
+    for part in parts:
+        for code in np.unique(part.series):
+            layouts.setdefault(part.table[code], set()).add(part.layout)  # type: ignore[arg-type]
+    target = {group: common_layout(found) for group, found in layouts.items()}
+    buckets: dict[object, list[Intervals]] = {}
+    for part in parts:
+        wanted = [target.get(group) for group in part.table]  # type: ignore[call-overload]
+        for layout in {layout for layout in wanted if layout is not None}:
+            codes = np.array([layout == other for other in wanted])
+            rows = np.flatnonzero(codes[part.series])
+            if len(rows):
+                buckets.setdefault(layout, []).append(part.take(rows).in_layout(layout))
+    return [merged(bucket) for _, bucket in sorted(buckets.items(), key=lambda item: str(item[0]))]
+
+
+def _nothing(question: Question, facts: Answer) -> str:
+    asked = [f"--run {glob}" for glob in question.runs] + [f"--where {k}={v}" for k, v in question.where.items()]
+    asked += ["--from/--to"] if question.begin or question.end else []
+    have = ", ".join(facts.runs[:5]) + (" ..." if len(facts.runs) > 5 else "")  # noqa: PLR2004  # as many as fit a line
+    return f"nothing matches {' '.join(asked) or 'the question'}; there {'are the runs' if len(facts.runs) > 1 else 'is the run'} {have}"
+
+
+def auto_step(first_ns: int, last_ns: int, stored_ns: int) -> int:
+    """Return the multiple of the stored step that makes about 150 windows of the range, never more than 150."""
+    span = max(last_ns - first_ns, stored_ns)
+    for multiple in MULTIPLES:
+        if span <= AUTO_WINDOWS * stored_ns * multiple:
+            return stored_ns * multiple
+    return stored_ns * -(-span // (AUTO_WINDOWS * stored_ns))
+
+
+def widened(parts: Sequence[Intervals], step_ns: int) -> list[Intervals]:
+    """Return windows added up to a multiple of their step."""
+    return [merged([coarsened(part, step_ns)]) for part in parts if len(part)]
+
+
+def check_step(step_ns: int, width_ns: float, *, force: bool) -> str:
+    """Return a warning if a step is finer than the rows it is made of and `force` is given; UsageError without it."""
+    if step_ns >= 0.9 * width_ns:
+        return ""
+    rows, step = format_duration(round(width_ns / 1e6) * 1_000_000 or 1), format_duration(step_ns)
+    if not force:
+        raise UsageError(f"a step of {step} is finer than the rows ({rows}): it would invent detail; --force does it all the same")
+    return f"step {step} is finer than the rows ({rows}): counts are spread evenly within a row"
