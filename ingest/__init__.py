@@ -1,0 +1,52 @@
+"""Exact latency percentiles over time from the histograms that storage and cloud benchmarks leave behind.
+
+    from ingest import Files, Question, percentiles, parse_percentiles
+
+    answer = Files(["./cbt-archive"]).answer(Question(by=("op",), step=10_000_000_000))
+    table = percentiles(answer, parse_percentiles("50,99,99.9"))
+
+Everything is in integer nanoseconds. The names below are the public interface; they are imported when first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Account": "ingest.read.account",
+    "Answer": "ingest.query.question",
+    "Files": "ingest.query.files",
+    "Instant": "ingest.timing",
+    "Intervals": "ingest.intervals",
+    "LogLinear": "ingest.layout",
+    "Percentile": "ingest.percentiles",
+    "Question": "ingest.query.question",
+    "ReadOptions": "ingest.read.discover",
+    "Series": "ingest.series",
+    "Table": "ingest.query.table",
+    "TailboardError": "ingest.errors",
+    "distribution": "ingest.query.heatmap",
+    "heatmap": "ingest.query.heatmap",
+    "open_store": "ingest.store",
+    "parse_duration": "ingest.timing",
+    "parse_instant": "ingest.timing",
+    "parse_percentiles": "ingest.percentiles",
+    "percentiles": "ingest.query.percentiles",
+}
+
+__all__ = ["__version__", *_HOMES]  # noqa: PLE0604  # the names are strings; the table is their one home
+
+
+def __getattr__(name: str) -> Any:
+    """Return a public name from the module it lives in."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'ingest' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return sorted(__all__)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -37,8 +37,11 @@ class Files:
             total.add(source.context.account)
         return total
 
-    def answer(self, question: Question) -> Answer:
-        """Return the merged windows that a question asks for; InputError, UsageError as the question deserves."""
+    def answer(self, question: Question, progress: Callable[[], None] = lambda: None) -> Answer:
+        """Return the merged windows that a question asks for; `progress` is called after each file.
+
+        Raises InputError where nothing is selected or no row could be taken, UsageError for labels and steps that cannot be.
+        """
         check_labels(question, self.found.labels)
         sources = self._selected(question)
         width = median_width(sources)
@@ -52,6 +55,7 @@ class Files:
             for part in parts:
                 total.add(part)
             sources[number].context.account.replace(account)
+            progress()
         parts = total.parts()
         self._check_rejects(sources, parts)
         if question.step == AUTO and parts:

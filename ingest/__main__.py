@@ -1,0 +1,5 @@
+"""`python -m ingest` is `tailboard`."""
+
+from ingest.cli import main
+
+main()

@@ -1,0 +1,96 @@
+"""The command line: the only place that prints or exits. One file a family of commands, imported when it is called."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from ingest import __version__
+from ingest.errors import TailboardError
+
+COMMANDS = {
+    "inspect": "ingest.cli.files",
+    "percentiles": "ingest.cli.queries",
+    "heatmap": "ingest.cli.queries",
+    "distribution": "ingest.cli.queries",
+    "report": "ingest.cli.report",
+    "load": "ingest.cli.load",
+    "runs": "ingest.cli.stores",
+    "mark": "ingest.cli.stores",
+    "export": "ingest.cli.stores",
+    "build": "ingest.cli.assets",
+    "demo": "ingest.cli.demo",
+}
+INTERNAL, INTERRUPTED = 70, 130
+
+
+class Commands(click.Group):
+    """The commands, each imported from its family's file when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order of the data flow."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command, or None if there is none of this name."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(COMMANDS[cmd_name]), cmd_name)
+        return command
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="tailboard")
+def tailboard() -> None:
+    """Exact latency percentiles over time, from the histograms that benchmarks leave behind.
+
+    \b
+    Examples:
+      tailboard inspect ./cbt-archive
+      tailboard percentiles ./cbt-archive -p 50,95,99,99.9 --step 10s --by op
+      tailboard load ./cbt-archive --run nightly-42
+      tailboard report --run 'nightly-42*' -o report.html
+
+    A SOURCE is a store (sqlite:x.db), log files or folders read on the fly, or - for standard input; without one the store
+    in $TAILBOARD_STORE or sqlite:tailboard.db is asked. Latencies are in ns unless --unit says otherwise, times in UTC.
+    Data goes to stdout, everything else to stderr. Exit status: 0 done, 1 objective violated, 2 usage, 3 input refused,
+    4 store unavailable, 70 internal error, 130 interrupted.
+    """
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run a command and exit with the status of the contract; no traceback reaches the user."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Return the exit status of a command."""
+    try:
+        status: Any = tailboard.main(arguments, prog_name="tailboard", standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        print("tailboard: interrupted; a load that was cut off is completed by running it again", file=sys.stderr)
+        return INTERRUPTED
+    except TailboardError as error:
+        print(f"tailboard: {error}", file=sys.stderr)
+        return error.exit_status
+    except BrokenPipeError:
+        # The reader of our output has gone, as `head` does; that is no error, but Python must not flush again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except MemoryError:
+        print("tailboard: out of memory; ask for fewer groups (--by) or a larger --step", file=sys.stderr)
+        return INTERNAL
+    except Exception as error:  # noqa: BLE001  # the contract: no traceback reaches a user
+        if os.environ.get("TAILBOARD_DEBUG"):
+            raise
+        print(f"tailboard: internal error ({type(error).__name__}: {error}); TAILBOARD_DEBUG=1 shows where", file=sys.stderr)
+        return INTERNAL
+    return status if isinstance(status, int) else 0

@@ -1,0 +1,106 @@
+"""load: log files into a store."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ingest.cli import options
+from ingest.cli.queries import READING, parse_step, progress
+from ingest.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from ingest.load import LoadAccount
+
+SHOWN_FINDINGS = 20
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--run", "run", required=True, metavar="ID", help="Name of the load; in an archive each permutation adds its path.")
+@click.option("--store", metavar="URL", help="Where to [default: $TAILBOARD_STORE, else sqlite:tailboard.db].")
+@click.option("--step", metavar="S", help="Stored step: 100ms, 1s, 5s, 10s, ... 1h [default: as the rows are wide].")
+@click.option("--force", is_flag=True, help="Allow a step finer than the rows (flagged).")
+@click.option("--label", "labels", metavar="K=V", multiple=True, help="A label of the run, to group and select by.")
+@options.reading_options
+@click.option("--replace", is_flag=True, help="Load anew what is there: other step, units, offsets, or corrected files.")
+@click.option("--strict", is_flag=True, help="Exit with 3 if any row is rejected or any file refused.")
+@click.option("--json", "as_json", is_flag=True, help="Print the account as JSON on stdout.")
+def load(paths: tuple[str, ...], **words: Any) -> int:
+    """Load log files and folders into a store, exactly once.
+
+    \b
+    Examples:
+      tailboard load ./cbt-archive --run nightly-42
+      tailboard load h1/ h2/ --run test-7 --store sqlite:/data/latency.db --label kernel=6.9
+      tailboard load ./corrected --run nightly-42 --replace
+
+    Run it again after it was interrupted, or when files have grown: what is there already is skipped. The account at the
+    end says what became of every file and row.
+    """
+    import os
+
+    from ingest.load import LoadOptions, load as load_all
+    from ingest.store import open_store
+
+    if not words["run"].strip() or any(mark in words["run"] for mark in "*?[\n"):
+        raise UsageError("--run takes a plain name, without * ? [")
+    step = parse_step(words["step"]) if words["step"] else None
+    if isinstance(step, str):
+        raise UsageError("--step of a load is a width such as 1s")
+    chosen = LoadOptions(
+        read=options.read_options(words["run"], **{name: words[name] for name in READING}),
+        step_ns=step,
+        force=words["force"],
+        attribution=words["attribution"],
+        labels=options.pairs(words["labels"], "--label"),
+        replace=words["replace"],
+        jobs=options.cores(words["jobs"]),
+    )
+    url = words["store"] or os.environ.get("TAILBOARD_STORE", options.DEFAULT_STORE)
+    began = time.monotonic()
+    with open_store(url, write=True) as store, progress(1, "loading") as bar:
+        account = load_all([Path(path) for path in paths], store, chosen, bar.counted)
+    account.seconds = time.monotonic() - began
+    if words["as_json"]:
+        import json
+
+        print(json.dumps(account.as_dict(), indent=2))
+    told(account, url)
+    failed = bool(account.rows.rejected or account.refused)
+    if words["strict"] and failed:
+        raise InputError("rows were rejected or files refused, and --strict was given")
+    return 0
+
+
+def told(account: LoadAccount, url: str) -> None:
+    """Print the account of a load for people, to stderr."""
+    from ingest.read.reconcile import reconciled, skew
+
+    def line(text: str) -> None:
+        print(f"tailboard: {text}", file=sys.stderr)
+
+    rows = account.rows
+    line(
+        f"{account.loaded} sources, {rows.rows} rows ({rows.accepted} accepted, {rows.rows_repaired} repaired, "
+        f"{rows.rows_rejected} rejected), {rows.samples} samples, {account.documents} documents into {url} "
+        f"in {account.seconds:.1f} s; run{'s' if len(account.runs) > 1 else ''} {', '.join(account.runs)}"
+    )
+    for name, counter in (("skipped", account.skipped), ("duplicate", account.duplicate)):
+        for reason, count in sorted(counter.items()):
+            line(f"{count} files {name}: {reason}")
+    for path, reason in account.refused.items():
+        line(f"refused {path}: {reason}")
+    for note in rows.notes:
+        line(note)
+    for finding in rows.findings[:SHOWN_FINDINGS]:
+        line(str(finding))
+    left = sum(rows.repaired.values()) + sum(rows.rejected.values()) - min(len(rows.findings), SHOWN_FINDINGS)
+    if left > 0:
+        line(f"... and {left} more repairs and rejects (--json counts them by reason)")
+    for text in (*reconciled(account.sources), *skew(account.sources)):
+        line(text)

@@ -1,0 +1,154 @@
+"""Intervals <-> documents: packed bins and document ids.
+
+A document is the histogram of one series in one window. Its bins are packed as records of bin number and count; the
+narrowest of four codings that holds them is taken, so that a typical fio bin takes three bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.intervals import Exact, Int, Intervals, gather, merged
+from ingest.layout import LogLinear
+from ingest.series import Series
+
+CODINGS = {
+    1: np.dtype([("bin", "<u2"), ("count", "u1")]),
+    2: np.dtype([("bin", "<u2"), ("count", "<u2")]),
+    3: np.dtype([("bin", "<u2"), ("count", "<u4")]),
+    4: np.dtype([("bin", "<u4"), ("count", "<i8")]),
+}
+WINDOW_BITS = 36
+WINDOW_BIAS = 1 << (WINDOW_BITS - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """Packed documents of one layout: parallel arrays, and each one's bins as bytes. `series` are codes into `table`."""
+
+    layout: LogLinear
+    table: Sequence[Series]
+    series: Int
+    start_ns: Int
+    count: Int
+    coding: Int
+    blobs: list[bytes]
+    exact: Exact | None
+
+    def __len__(self) -> int:
+        return len(self.series)
+
+
+def document_ids(series_id: Int, start_ns: Int, step_ns: int) -> Int:
+    """Return the id of each document: series * 2^36 + 2^35 + window number; ValueError if a window is out of range."""
+    window = start_ns // step_ns + WINDOW_BIAS
+    if len(window) and (int(window.min()) < 0 or int(window.max()) >= 1 << WINDOW_BITS):
+        raise ValueError("a time stamp lies outside the range that can be stored at this step")
+    return (series_id << WINDOW_BITS) + window
+
+
+def window_of(ids: Int, step_ns: int) -> Int:
+    """Return the window start in ns of document ids."""
+    return ((ids & ((1 << WINDOW_BITS) - 1)) - WINDOW_BIAS) * step_ns
+
+
+def id_range(series_id: int, begin_ns: int | None, end_ns: int | None, step_ns: int) -> tuple[int, int]:
+    """Return the first and last document id of a series whose windows start in [floor(begin), end)."""
+    base = series_id << WINDOW_BITS
+    low = 0 if begin_ns is None else max(0, begin_ns // step_ns + WINDOW_BIAS)
+    high = (1 << WINDOW_BITS) - 1 if end_ns is None else min((1 << WINDOW_BITS) - 1, -(-end_ns // step_ns) + WINDOW_BIAS - 1)
+    return base + low, base + high
+
+
+def pack(windows: Intervals) -> Documents:
+    """Return windows (one row per series and window) as documents."""
+    codings = _codings(windows)
+    blobs: list[bytes] = [b""] * len(windows)
+    for code, record in CODINGS.items():
+        rows = np.flatnonzero(codings == code)
+        if not len(rows):
+            continue
+        indptr, flat = gather(windows.indptr, rows)
+        records = np.empty(len(flat), record)
+        records["bin"], records["count"] = windows.bins[flat], windows.counts[flat]
+        data = records.tobytes()
+        cuts = (indptr * record.itemsize).tolist()
+        for row, begin, end in zip(rows.tolist(), cuts[:-1], cuts[1:], strict=True):
+            blobs[row] = data[begin:end]
+    return Documents(
+        layout=windows.layout,
+        table=[key for key in windows.table if isinstance(key, Series)],
+        series=windows.series,
+        start_ns=windows.start_ns,
+        count=windows.samples if windows.completions is None else windows.completions,
+        coding=codings,
+        blobs=blobs,
+        exact=windows.exact,
+    )
+
+
+def _codings(windows: Intervals) -> Int:
+    """Return the narrowest coding of each row."""
+    largest = np.zeros(len(windows), np.int64)
+    filled = np.flatnonzero(np.diff(windows.indptr) > 0)
+    if len(filled):
+        largest[filled] = np.maximum.reduceat(windows.counts, windows.indptr[filled])
+    wide = windows.layout.bins > 1 << 16
+    codes = np.where(largest < 1 << 8, 1, np.where(largest < 1 << 16, 2, np.where(largest < 1 << 32, 3, 4)))
+    return np.where(wide, 4, codes).astype(np.int64)
+
+
+def unpack(coding: NDArray[np.integer], blobs: Sequence[bytes]) -> tuple[Int, Int, Int]:
+    """Return CSR arrays (indptr, bins, counts) of packed bins, decoded in one pass per coding."""
+    codes = np.asarray(coding, np.int64)
+    present = np.unique(codes)
+    if len(present) == 1:
+        records = np.frombuffer(b"".join(blobs), CODINGS[int(present[0])])
+        width = np.fromiter(map(len, blobs), np.int64, len(blobs)) // records.dtype.itemsize
+        return np.concatenate([[0], np.cumsum(width)]), records["bin"].astype(np.int64), records["count"].astype(np.int64)
+    sizes = np.fromiter(map(len, blobs), np.int64, len(blobs))
+    itemsize = np.array([0, *(CODINGS[code].itemsize for code in sorted(CODINGS))])
+    width = sizes // itemsize[codes] if len(codes) else sizes
+    indptr = np.concatenate([[0], np.cumsum(width)])
+    bins, counts = np.empty(indptr[-1], np.int64), np.empty(indptr[-1], np.int64)
+    for code in present.tolist():
+        rows = np.flatnonzero(codes == code)
+        records = np.frombuffer(b"".join([blobs[row] for row in rows.tolist()]), CODINGS[code])
+        _, flat = gather(indptr, rows)
+        bins[flat], counts[flat] = records["bin"], records["count"]
+    return indptr, bins, counts
+
+
+class Whole:
+    """Lets windows through when they are whole: the newest window of each series is held until a newer one begins."""
+
+    def __init__(self) -> None:
+        self._held: Intervals | None = None
+
+    def add(self, windows: Intervals) -> Iterator[Intervals]:
+        """Yield the windows that are whole now; rows of one series come in time order from chunk to chunk."""
+        if not len(windows):
+            return
+        rows = merged([windows] if self._held is None else [self._held, windows])
+        newest = np.full(len(rows.table), np.iinfo(np.int64).min)
+        np.maximum.at(newest, rows.series, rows.start_ns)
+        last = rows.start_ns == newest[rows.series]
+        self._held = rows.take(np.flatnonzero(last))
+        if not last.all():
+            yield rows.take(np.flatnonzero(~last))
+
+    def add_all(self, windows: Intervals) -> Iterator[Intervals]:
+        """Hold everything back: an I/O in flight for long reaches windows that are long past."""
+        if len(windows):
+            self._held = merged([windows] if self._held is None else [self._held, windows])
+        yield from ()
+
+    def rest(self) -> Iterator[Intervals]:
+        """Yield what is still held."""
+        if self._held is not None:
+            yield self._held
+        self._held = None

@@ -1,0 +1,92 @@
+"""Documents of a SQLite store -> intervals, in bounded batches, decoded in one pass each."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ingest.documents import WINDOW_BITS, id_range, unpack, window_of
+from ingest.intervals import Exact, Intervals
+from ingest.layout import LogLinear, parse_layout
+from ingest.series import IN_FLIGHT, LABELS, Series
+
+BATCH = 40_000
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSeries:
+    """A series with its number, layout, the source that it came from, and whether it has exact values."""
+
+    number: int
+    series: Series
+    layout: LogLinear
+    exact: bool
+
+    @property
+    def weighted(self) -> bool:
+        """Return whether its counts are in-flight weights."""
+        return self.series.kind.endswith(IN_FLIGHT)
+
+
+def stored_series(db: sqlite3.Connection, runs: Iterable[str]) -> list[StoredSeries]:
+    """Return all series of the runs, by number."""
+    wanted = set(runs)
+    rows = db.execute(f"SELECT id, {','.join(LABELS)}, segment, layout, exact FROM series ORDER BY id").fetchall()  # noqa: S608  # no input
+    return [
+        StoredSeries(row[0], Series(*row[1:-2]), parse_layout(row[-2]), bool(row[-1])) for row in rows if row[1] in wanted
+    ]
+
+
+def windows_of(
+    db: sqlite3.Connection, stored: Sequence[StoredSeries], step_ns: int, begin_ns: int | None = None, end_ns: int | None = None
+) -> Iterator[Intervals]:
+    """Yield the windows of series whose start lies in [floor(begin), end), in batches of one layout and kind of counts."""
+    kinds: dict[tuple[LogLinear, bool, bool], list[StoredSeries]] = {}
+    for one in stored:
+        kinds.setdefault((one.layout, one.exact, one.weighted), []).append(one)
+    for (layout, exact, weighted), members in kinds.items():
+        rows: list[tuple[object, ...]] = []
+        for one in members:
+            columns = "id, coding, bins" + (", sum, min, max" if exact else "") + (", count" if weighted else "")
+            query = f"SELECT {columns} FROM intervals WHERE id BETWEEN ? AND ?"  # noqa: S608  # no input
+            cursor = db.execute(query, id_range(one.number, begin_ns, end_ns, step_ns))
+            while batch := cursor.fetchmany(BATCH - len(rows)):
+                rows += batch
+                if len(rows) >= BATCH:
+                    yield _decoded(rows, members, layout, step_ns, exact=exact, weighted=weighted)
+                    rows = []
+        if rows:
+            yield _decoded(rows, members, layout, step_ns, exact=exact, weighted=weighted)
+
+
+def _decoded(
+    rows: list[tuple[object, ...]], members: Sequence[StoredSeries], layout: LogLinear, step_ns: int, *, exact: bool, weighted: bool
+) -> Intervals:
+    columns = list(zip(*rows, strict=True))
+    ids = np.array(columns[0], np.int64)
+    indptr, bins, counts = unpack(np.array(columns[1], np.int64), columns[2])  # type: ignore[arg-type]  # blobs of the schema
+    start = window_of(ids, step_ns)
+    numbers = np.array([one.number for one in members], np.int64)
+    order = np.argsort(numbers)
+    codes = order[np.searchsorted(numbers[order], ids >> WINDOW_BITS)]
+    return Intervals(
+        layout=layout,
+        table=tuple(one.series for one in members),
+        series=codes,
+        start_ns=start,
+        end_ns=start + step_ns,
+        indptr=indptr,
+        bins=bins,
+        counts=counts,
+        exact=_exact(columns[3:6]) if exact else None,
+        completions=np.array(columns[-1], np.int64) if weighted else None,
+    )
+
+
+def _exact(columns: Sequence[Sequence[object]]) -> Exact:
+    known = np.array([value is not None for value in columns[0]])
+    total, low, high = (np.array([value or 0 for value in column], np.int64) for column in columns)
+    return Exact(low, high, total, known)

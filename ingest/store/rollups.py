@@ -1,0 +1,164 @@
+"""Rollups: merged histograms per scope, operation and kind at a few steps, with their percentiles as plain numbers."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ingest.documents import pack
+from ingest.grid import SECOND, coarsened
+from ingest.intervals import Intervals, Sum, merged
+from ingest.layout import LogLinear, common_layout
+from ingest.percentiles import extremes, parse_percentiles, percentile_values
+from ingest.series import Group, Series
+from ingest.store.documents_read import StoredSeries, stored_series, windows_of
+from ingest.store.records import RunRecord
+
+HOST, CLUSTER = "host", "cluster"
+WHOLE_RUN = 0
+COARSE_STEPS = (10 * SECOND, 60 * SECOND)
+PERCENTILES = parse_percentiles("50,75,90,95,99,99.9,99.99")
+SLAB_WINDOWS = 600
+SLAB_ALIGN = 60 * SECOND
+
+
+def rollup_steps(step_ns: int) -> tuple[int, ...]:
+    """Return the steps that rollups are kept at: the stored one, 10 s and 1 min if they are multiples of it, the whole run."""
+    coarse = [step for step in COARSE_STEPS if step > step_ns and step % step_ns == 0]
+    return (step_ns, *coarse, WHOLE_RUN)
+
+
+def rollup_rows(db: sqlite3.Connection, run: RunRecord) -> Iterator[list[tuple[Any, ...]]]:
+    """Yield the rows of the rollups table for a run, in time slabs of bounded memory, from its documents."""
+    stored = stored_series(db, [run.run])
+    if not stored:
+        return
+    layouts = _layouts(stored)
+    steps = rollup_steps(run.step_ns)
+    whole = Sum()
+    for begin, end in _slabs(db, stored, run.step_ns):
+        parts = [
+            part for windows in windows_of(db, stored, run.step_ns, begin, end) for part in _scoped(windows, layouts)
+        ]
+        for window_rows in _per_layout(parts):
+            yield _rows(run, window_rows, run.step_ns)
+            for step in steps[1:-1]:
+                yield _rows(run, merged([coarsened(window_rows, step)]), step)
+            whole.add(_flat(window_rows))
+    for part in whole.parts():
+        first, last = _span(db, stored, run.step_ns)
+        yield _rows(run, part, WHOLE_RUN, (first, last))
+
+
+def _span(db: sqlite3.Connection, stored: Sequence[StoredSeries], step_ns: int) -> tuple[int, int]:
+    """Return start of the first and end of the last window of the series."""
+    from ingest.documents import id_range, window_of
+
+    found = []
+    for one in stored:
+        query = "SELECT min(id), max(id) FROM intervals WHERE id BETWEEN ? AND ?"
+        low, high = db.execute(query, id_range(one.number, None, None, step_ns)).fetchone()
+        if low is not None:
+            found.append(window_of(np.array([low, high]), step_ns))
+    return (int(min(pair[0] for pair in found)), int(max(pair[1] for pair in found)) + step_ns) if found else (0, 0)
+
+
+def _slabs(db: sqlite3.Connection, stored: Sequence[StoredSeries], step_ns: int) -> Iterator[tuple[int, int]]:
+    """Yield time ranges that no window of any rollup step straddles and that hold at most about 600 windows each.
+
+    Empty stretches are skipped: a log with a clock jump must not cost a pass per minute of the gap.
+    """
+    first, end = _span(db, stored, step_ns)
+    width = max(SLAB_ALIGN, SLAB_WINDOWS * step_ns // SLAB_ALIGN * SLAB_ALIGN)
+    at = first // width * width
+    while at < end:
+        yield at, at + width
+        at = _next_start(db, stored, at + width, step_ns) // width * width
+
+
+def _next_start(db: sqlite3.Connection, stored: Sequence[StoredSeries], after: int, step_ns: int) -> int:
+    from ingest.documents import id_range, window_of
+
+    starts = []
+    for one in stored:
+        query = "SELECT min(id) FROM intervals WHERE id BETWEEN ? AND ?"
+        low = db.execute(query, id_range(one.number, after, None, step_ns)).fetchone()[0]
+        if low is not None:
+            starts.append(int(window_of(np.array([low]), step_ns)[0]))
+    return min(starts, default=2**62)
+
+
+def _groups(series: Series) -> tuple[Group, Group]:
+    """Return the (scope, host, op, kind) groups that a series counts in."""
+    return (HOST, series.host, series.op, series.kind), (CLUSTER, "", series.op, series.kind)
+
+
+def _layouts(stored: Sequence[StoredSeries]) -> dict[Group, LogLinear]:
+    found: dict[Group, set[LogLinear]] = {}
+    for one in stored:
+        for group in _groups(one.series):
+            found.setdefault(group, set()).add(one.layout)
+    return {group: common_layout(layouts) for group, layouts in found.items()}
+
+
+def _scoped(windows: Intervals, layouts: dict[Group, LogLinear]) -> Iterator[Intervals]:
+    """Yield windows under the group of each scope, in the group's layout."""
+    for scope in (0, 1):
+        relabelled = windows.relabelled(lambda series, scope=scope: _groups(series)[scope])  # type: ignore[misc]  # bound now
+        targets = [layouts[group] for group in relabelled.table]  # type: ignore[index]  # groups, by the line above
+        for target in dict.fromkeys(targets):
+            rows = np.flatnonzero(np.array([target == other for other in targets])[relabelled.series])
+            if len(rows):
+                yield relabelled.take(rows).in_layout(target)
+
+
+def _per_layout(parts: Sequence[Intervals]) -> Iterator[Intervals]:
+    """Yield the sums of windows, one of each layout and kind of counts."""
+    buckets: dict[tuple[LogLinear, bool], list[Intervals]] = {}
+    for part in parts:
+        buckets.setdefault((part.layout, part.completions is None), []).append(part)
+    for bucket in buckets.values():
+        yield merged(bucket)
+
+
+def _flat(windows: Intervals) -> Intervals:
+    from dataclasses import replace
+
+    zero = np.zeros(len(windows), np.int64)
+    return replace(windows, start_ns=zero, end_ns=zero)
+
+
+def _rows(run: RunRecord, windows: Intervals, step_ns: int, span: tuple[int, int] | None = None) -> list[tuple[Any, ...]]:
+    """Return the table rows of merged windows, in the column order of fields.yml."""
+    documents = pack(windows)
+    low, high, mean, exact = extremes(windows)
+    sums: list[Any] = [None] * len(windows)
+    if windows.exact is not None:
+        sums = np.where(windows.exact.known, windows.exact.sum_ns, None).tolist()
+    columns = [percentile_values(windows, percentile) for percentile in PERCENTILES]
+    shown = [[None if value != value else value for value in column.tolist()] for column in columns]  # noqa: PLR0124  # NaN
+    keys = [windows.table[code] for code in windows.series.tolist()]
+    start = windows.start_ns.tolist() if span is None else [span[0]] * len(windows)
+    end = windows.end_ns.tolist() if span is None else [span[1]] * len(windows)
+    return [
+        (run.run, key[0], key[3], step_ns, begin, key[2], key[1], finish, str(windows.layout), count, total, *rest)  # type: ignore[index]  # groups
+        for key, begin, finish, count, total, *rest in zip(
+            keys,
+            start,
+            end,
+            documents.count.tolist(),
+            sums,
+            low.tolist(),
+            mean.tolist(),
+            high.tolist(),
+            exact.astype(int).tolist(),
+            *shown,
+            [1] * len(windows),
+            documents.coding.tolist(),
+            documents.blobs,
+            strict=True,
+        )
+    ]

@@ -1,0 +1,249 @@
+"""The embedded store: one SQLite file, write-ahead log, one writer at a time and any number of readers.
+
+A series is one contiguous range of row ids in time order (see `documents.document_ids`), so writing appends and reading a
+time range is one range scan per series. Every commit holds whole documents: a loader may be killed at any moment.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from ingest import __version__
+from ingest.documents import Documents, document_ids, id_range
+from ingest.errors import StoreError, UsageError
+from ingest.fields import assets
+from ingest.intervals import Int
+from ingest.query.question import Answer, Question
+from ingest.series import LABELS
+from ingest.store.records import COMPLETE, LOADING, RunRecord, SourceRecord
+from ingest.store.rollups import rollup_rows
+from ingest.store.sqlite_answers import answer_from
+
+BUSY_SECONDS = 60
+SCHEMA_VERSION = 1
+SERIES_COLUMNS = (*LABELS, "segment")
+SERIES_KEY = " AND ".join(f"{column} = ?" for column in SERIES_COLUMNS)
+
+
+class SqliteStore:
+    """A store in one SQLite file; opened for reading unless `write`."""
+
+    def __init__(self, path: str, *, write: bool = False) -> None:
+        """Open the file; with `write` it is created if need be. StoreError says why it cannot be opened."""
+        if not path:
+            raise UsageError("sqlite: needs a path, as in sqlite:tailboard.db")
+        self.path = Path(path)
+        self.url = f"sqlite:{path}"
+        self._series: dict[tuple[Any, ...], int] = {}
+        with self._told():
+            self.db = self._opened(write=write)
+            version = self.db.execute("PRAGMA user_version").fetchone()[0]
+            if version == 0 and write:
+                self.db.execute("PRAGMA journal_mode = WAL")
+                self.db.executescript((assets("mappings") / "sqlite.sql").read_text(encoding="utf-8"))
+            elif version != SCHEMA_VERSION:
+                raise StoreError(f"{self.url} is no tailboard store of this version (found {version}, need {SCHEMA_VERSION})")
+            if write:
+                self.db.execute("PRAGMA synchronous = NORMAL")
+            self.db.execute("PRAGMA mmap_size = 268435456")
+
+    def _opened(self, *, write: bool) -> sqlite3.Connection:
+        if write:
+            return sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
+        if not self.path.exists():
+            raise StoreError(f"there is no store at {self.url}: load something first, or name another (tailboard load --help)")
+        quoted = str(self.path.resolve()).replace("?", "%3f").replace("#", "%23")
+        try:
+            db = sqlite3.connect(f"file:{quoted}?mode=ro", uri=True, timeout=BUSY_SECONDS, isolation_level=None)
+            db.execute("SELECT 1 FROM sqlite_master").fetchone()
+        except sqlite3.OperationalError:
+            # A folder that cannot be written to cannot hold the shared memory of the log: read the file as it is.
+            if os.access(self.path.resolve().parent, os.W_OK) or not os.access(self.path, os.R_OK):
+                raise
+            db = sqlite3.connect(f"file:{quoted}?immutable=1", uri=True, isolation_level=None)
+        return db
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Turn SQLite's errors into sentences."""
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            text = str(error)
+            advice = {
+                "unable to open": "check that the folder exists and can be written to",
+                "readonly": "it is read-only: check owner and mode, or name another store with --store",
+                "not a database": "the file is something else: name another store",
+                "locked": "another program has been writing for a minute: try again",
+                "full": "the disk is full: free some space and run the same load again, it goes on where it stopped",
+                "disk I/O": "the disk reports an error",
+                "malformed": "the file is damaged: load into a new store",
+            }
+            hint = next((advice for word, advice in advice.items() if word in text), "")
+            raise StoreError(f"{self.url}: {text}{f'; {hint}' if hint else ''}") from None
+
+    def __enter__(self) -> Self:
+        """Return the open store."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Close it; what is not committed is dropped."""
+        self.db.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Give the connection inside one write transaction."""
+        with self._told():
+            self.db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self.db
+            except BaseException:
+                self.db.execute("ROLLBACK")
+                raise
+            self.db.execute("COMMIT")
+
+    def runs(self) -> list[RunRecord]:
+        """Return the records of all runs, by name."""
+        columns = "run, load, step_ns, attribution, start_ns, zero, parameters, labels, state, loaded"
+        with self._told():
+            rows = self.db.execute(f"SELECT {columns} FROM runs ORDER BY run").fetchall()  # noqa: S608  # no input
+        return [RunRecord(*row[:6], json.loads(row[6]), json.loads(row[7]), *row[8:]) for row in rows]
+
+    def sources(self, run: str) -> list[SourceRecord]:
+        """Return what was loaded into a run, by identity."""
+        columns = "run, source, path, size, digest, context, state, generation, account"
+        with self._told():
+            rows = self.db.execute(f"SELECT {columns} FROM sources WHERE run = ? ORDER BY source", (run,)).fetchall()  # noqa: S608  # no input
+        return [SourceRecord(*row[:8], json.loads(row[8])) for row in rows]
+
+    def begin(self, run: RunRecord, sources: Iterable[SourceRecord]) -> None:
+        """Note a run and the sources that are about to be written; they count as loading until `finish_source`."""
+        with self.transaction() as db:
+            row = (
+                run.run,
+                run.load,
+                LOADING,
+                run.step_ns,
+                run.attribution,
+                run.start_ns,
+                run.zero,
+                json.dumps(run.parameters, sort_keys=True),
+                json.dumps(dict(run.labels), sort_keys=True),
+                run.loaded,
+            )
+            db.execute("INSERT OR REPLACE INTO runs VALUES (?,?,?,?,?,?,?,?,?,?)", row)
+            db.executemany(
+                "INSERT OR REPLACE INTO sources VALUES (?,?,?,?,?,?,?,?,?)",
+                [
+                    (s.run, s.source, s.path, s.size, s.digest, s.context, LOADING, s.generation, json.dumps(s.account))
+                    for s in sources
+                ],
+            )
+
+    def write(self, run: RunRecord, source: SourceRecord, documents: Documents) -> int:
+        """Write whole documents of a source, replacing older ones of the same identity; return how many."""
+        if not len(documents):
+            return 0
+        with self.transaction() as db:
+            ids = document_ids(self._series_ids(db, source, documents)[documents.series], documents.start_ns, run.step_ns)
+            if documents.exact is None:
+                columns: list[list[Any]] = [[None] * len(documents)] * 3
+            else:
+                known = documents.exact.known
+                exact = (documents.exact.sum_ns, documents.exact.min_ns, documents.exact.max_ns)
+                columns = [np.where(known, values, None).tolist() for values in exact]
+            rows = zip(
+                ids.tolist(),
+                documents.count.tolist(),
+                *columns,
+                documents.coding.tolist(),
+                documents.blobs,
+                [source.generation] * len(documents),
+                strict=True,
+            )
+            db.executemany("INSERT OR REPLACE INTO intervals VALUES (?,?,?,?,?,?,?,?)", rows)
+        return len(documents)
+
+    def _series_ids(self, db: sqlite3.Connection, source: SourceRecord, documents: Documents) -> Int:
+        ids = []
+        exact = documents.exact is not None
+        for series in documents.table:
+            labels = tuple(getattr(series, column) for column in SERIES_COLUMNS)
+            if (labels, source.generation) not in self._series:
+                found = db.execute(f"SELECT id FROM series WHERE {SERIES_KEY}", labels).fetchone()  # noqa: S608  # no input
+                if found:
+                    update = "UPDATE series SET layout = ?, source = ?, exact = max(exact, ?) WHERE id = ?"
+                    db.execute(update, (str(documents.layout), source.source, exact, found[0]))
+                else:
+                    marks = ",".join("?" * (len(SERIES_COLUMNS) + 3))
+                    columns = f"{','.join(SERIES_COLUMNS)},layout,source,exact"
+                    new = f"INSERT INTO series ({columns}) VALUES ({marks})"  # noqa: S608  # no input
+                    found = (db.execute(new, (*labels, str(documents.layout), source.source, exact)).lastrowid,)
+                self._series[labels, source.generation] = int(found[0] or 0)
+            ids.append(self._series[labels, source.generation])
+        return np.array(ids, np.int64)
+
+    def finish_source(self, source: SourceRecord) -> None:
+        """Note that a source is complete and sweep what older generations left of it."""
+        with self.transaction() as db:
+            if source.generation > 1:
+                series = db.execute("SELECT id FROM series WHERE run = ? AND source = ?", (source.run, source.source)).fetchall()
+                for (number,) in series:
+                    first, last = id_range(number, None, None, 1)
+                    db.execute(
+                        "DELETE FROM intervals WHERE id BETWEEN ? AND ? AND generation < ?", (first, last, source.generation)
+                    )
+            db.execute(
+                "UPDATE sources SET state = ?, account = ? WHERE run = ? AND source = ?",
+                (COMPLETE, json.dumps(source.account), source.run, source.source),
+            )
+
+    def finish_run(self, run: RunRecord) -> None:
+        """Write the run's rollups from its documents and note it complete if all its sources are."""
+        with self.transaction() as db:
+            db.execute("DELETE FROM rollups WHERE run = ?", (run.run,))
+            for rows in rollup_rows(db, run):
+                db.executemany(f"INSERT INTO rollups VALUES ({','.join('?' * 25)})", rows)
+            loading = db.execute("SELECT count(*) FROM sources WHERE run = ? AND state = ?", (run.run, LOADING)).fetchone()[0]
+            when = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+            state = LOADING if loading else COMPLETE
+            text = f"{when} by tailboard {__version__}"
+            db.execute("UPDATE runs SET state = ?, loaded = ? WHERE run = ?", (state, text, run.run))
+
+    def delete_run(self, run: str) -> int:
+        """Delete a run with all it holds; return how many documents that were."""
+        with self.transaction() as db:
+            deleted = 0
+            for (number,) in db.execute("SELECT id FROM series WHERE run = ?", (run,)).fetchall():
+                deleted += db.execute("DELETE FROM intervals WHERE id BETWEEN ? AND ?", id_range(number, None, None, 1)).rowcount
+            for table in ("series", "rollups", "sources", "marks", "runs"):
+                db.execute(f"DELETE FROM {table} WHERE run = ?", (run,))  # noqa: S608  # names from the line above
+            self._series.clear()
+        return deleted
+
+    def answer(self, question: Question) -> Answer:
+        """Return the merged windows that a question asks for, from rollups where they answer, else from documents."""
+        with self._told():
+            return answer_from(self.db, self.runs(), question)
+
+    def mark(self, run: str, at_ns: int, text: str) -> None:
+        """Note what happened at a time of a run; the same mark twice is one."""
+        with self.transaction() as db:
+            db.execute("INSERT OR REPLACE INTO marks VALUES (?,?,?)", (run, at_ns, text))
+
+    def marks(self, runs: Iterable[str]) -> list[Mapping[str, Any]]:
+        """Return the marks of runs in time order: run, at_ns, text."""
+        wanted = set(runs)
+        with self._told():
+            rows = self.db.execute("SELECT run, at_ns, text FROM marks ORDER BY at_ns, text").fetchall()
+        return [{"run": run, "at_ns": at, "text": text} for run, at, text in rows if run in wanted]

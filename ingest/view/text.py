@@ -1,0 +1,105 @@
+"""Tables as csv, ndjson and fiologparser text: what other programs read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import datetime, tzinfo
+from typing import Any
+
+import numpy as np
+
+from ingest.query.table import Table
+
+SECOND = 1e9
+MS = 1_000_000
+UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+PLAIN = ("count", "rate", "exact", "cumulative")
+
+Stamp = Callable[[int], str]
+
+
+def utc(stamp_ns: int) -> str:
+    """Return ISO 8601 in UTC with milliseconds: 2026-11-20T20:39:06.000Z."""
+    return f"{np.datetime64(stamp_ns // MS, 'ms')}Z"
+
+
+def local(stamp_ns: int, zone: tzinfo | None = None) -> str:
+    """Return ISO 8601 in the local time zone (or `zone`) with its offset."""
+    return datetime.fromtimestamp(stamp_ns // MS / 1000, zone).astimezone(zone).isoformat(timespec="milliseconds")
+
+
+def elapsed(zero_ns: int) -> Stamp:
+    """Return a function that gives seconds since `zero_ns`."""
+    return lambda stamp_ns: number((stamp_ns - zero_ns) / SECOND)
+
+
+def number(value: float) -> str:
+    """Return a number as csv has it: whole numbers without a point, at most 15 digits, empty if not a number."""
+    if value != value:  # noqa: PLR0124  # NaN is the one value unlike itself
+        return ""
+    whole = int(value)
+    return str(whole) if whole == value else f"{value:.15g}"
+
+
+def _column(name: str, values: Any, stamp: Stamp, unit: str, labels: tuple[str, ...]) -> list[Any]:
+    """Return the cells of a column: text, or numbers as csv has them; None for an empty cell."""
+    if name in ("start_ns", "end_ns"):
+        return [stamp(int(value)) for value in values]
+    if name in labels:
+        return [str(value) for value in values]
+    if name == "exact":
+        return ["true" if value else "false" for value in values]
+    scale = 1 if name in PLAIN or name.startswith("below_") else UNITS[unit]
+    return [number(float(value) / scale if scale != 1 else value) for value in values]
+
+
+def shown_columns(table: Table) -> list[str]:
+    """Return the columns that the command contract names; flags for the table view are left out."""
+    return [name for name in table.columns if not name.endswith("_censored")]
+
+
+def _header(name: str) -> str:
+    return {"start_ns": "start", "end_ns": "end"}.get(name, name)
+
+
+def csv_lines(table: Table, stamp: Stamp = utc, unit: str = "ns") -> Iterator[str]:
+    """Yield the header and the rows of a table as csv; text with a comma, quote or newline is quoted."""
+    names = shown_columns(table)
+    yield ",".join(_quoted(_header(name)) for name in names)
+    columns = [_column(name, table.columns[name], stamp, unit, table.labels) for name in names]
+    for row in zip(*columns, strict=True):
+        yield ",".join(_quoted(cell) for cell in row)
+
+
+def _quoted(cell: str) -> str:
+    return '"' + cell.replace('"', '""') + '"' if any(mark in cell for mark in ',"\n\r') else cell
+
+
+def ndjson_lines(table: Table, stamp: Stamp = utc, unit: str = "ns") -> Iterator[str]:
+    """Yield each row as a JSON object with the names of the csv; numbers are numbers, empty cells null."""
+    names = shown_columns(table)
+    columns = [_column(name, table.columns[name], stamp, unit, table.labels) for name in names]
+    for row in zip(*columns, strict=True):
+        cells = (_json_cell(name, cell, table.labels) for name, cell in zip(names, row, strict=True))
+        yield "{" + ",".join(f"{json.dumps(_header(name))}:{cell}" for name, cell in zip(names, cells, strict=True)) + "}"
+
+
+def _json_cell(name: str, cell: str, labels: tuple[str, ...]) -> str:
+    if name in labels:
+        return json.dumps(cell)
+    if name in ("start_ns", "end_ns"):
+        return cell if cell.replace(".", "", 1).removeprefix("-").isdigit() else json.dumps(cell)
+    return cell or "null"
+
+
+def fiologparser_lines(table: Table, zero_ns: int, percentiles: list[str]) -> Iterator[str]:
+    """Yield the output format of fio's fiologparser_hist.py: end-time in ms, samples, min, avg, median, percentiles, max."""
+    shown = [name for name in percentiles if name != "p50"]
+    yield ", ".join(["end-time", "samples", "min", "avg", "median", *(f"{name[1:]}%" for name in shown), "max"])
+    ends = (np.asarray(table.columns["end_ns"]) - zero_ns) // MS
+    for row in range(len(table)):
+        floats = [table.columns[name][row] for name in ("mean", "p50", *shown)]
+        cells = [f"{ends[row]}", f"{table.columns['count'][row]}", f"{table.columns['min'][row]}"]
+        cells += [f"{value:.3f}" if value == value else "nan" for value in floats]  # noqa: PLR0124  # NaN
+        yield ", ".join([*cells, f"{table.columns['max'][row]}"])
