@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from ingest.cli import options
-from ingest.cli.queries import READING
+from ingest.cli.origins import READING
 
 
 @click.command()
@@ -80,32 +80,38 @@ def _source_row(source: Any, ops: tuple[str, ...]) -> dict[str, Any]:
 
 def _print(rows: list[dict[str, Any]], others: list[dict[str, Any]]) -> None:
     from rich.box import SIMPLE_HEAD
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
-    console = Console()
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for name in ("file", "format", "host", "vol", "job", "op", "rows", "samples", "time zero (UTC)", "repaired, rejected"):
-        table.add_column(name, justify="right" if name in ("rows", "samples") else "left", overflow="fold")
+    from ingest.view.terminal import people
+
+    console = people()
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    wide = ("file", "troubles")
+    for name in ("file", "host", "vol", "job", "op", "rows", "samples", "time zero", "troubles"):
+        right = name in ("rows", "samples")
+        table.add_column(name, justify="right" if right else "left", overflow="fold", no_wrap=name not in wide)
     for row in rows:
         trouble = [f"{count} {reason}" for what in ("repaired", "rejected") for reason, count in row[what].items()]
         cells = [
             Path(row["path"]).name,
-            row["format"],
             row["host"] or "-",
             row["volume"] or "-",
             row["job"] or "-",
             ",".join(row["ops"]),
             f"{row['rows']:,}",
             f"{row['samples']:,}",
-            (row["zero"] or "unknown").removesuffix("Z").replace("T", " "),
+            (row["zero"] or "unknown")[11:23] or "unknown",
             "; ".join([*trouble, *row["notes"]]) or "-",
         ]
         table.add_row(*(escape(cell) for cell in cells))
     console.print(table)
     origins = sorted({row["zero_origin"] for row in rows})
-    print(f"runs: {', '.join(sorted({row['run'] for row in rows}))}; time zero from: {', '.join(origins)}")
+    days = sorted({row["zero"][:10] for row in rows if row["zero"]})
+    formats = sorted({f"{row['format']} {row['layout']}" for row in rows})
+    print(f"format: {', '.join(formats)}")
+    print(f"runs: {', '.join(sorted({row['run'] for row in rows}))}")
+    print(f"time zero: {', '.join(days) or 'unknown'}, from {', '.join(origins)}")
     counted: dict[tuple[str, str], list[str]] = {}
     for entry in others:
         counted.setdefault((entry["format"], entry["reason"]), []).append(Path(entry["path"]).name)

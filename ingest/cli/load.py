@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ingest.cli import options
-from ingest.cli.queries import READING, parse_step, progress
+from ingest.cli.origins import READING
+from ingest.cli.progress import Progress
+from ingest.cli.queries import parse_step
 from ingest.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -63,8 +65,8 @@ def load(paths: tuple[str, ...], **words: Any) -> int:
     )
     url = words["store"] or os.environ.get("TAILBOARD_STORE", options.DEFAULT_STORE)
     began = time.monotonic()
-    with open_store(url, write=True) as store, progress(1, "loading") as bar:
-        account = load_all([Path(path) for path in paths], store, chosen, bar.counted)
+    with open_store(url, write=True) as store, Progress("loading") as bar:
+        account = load_all([Path(path) for path in paths], store, chosen, bar)
     account.seconds = time.monotonic() - began
     if words["as_json"]:
         import json

@@ -44,55 +44,10 @@ def parse_step(text: str) -> int | str:
 
 def answered(sources: tuple[str, ...], words: dict[str, Any], question: Question) -> Answer:
     """Return what files or a store answer."""
-    stores, paths = options.split_sources(sources)
-    if stores:
-        from ingest.store import open_store
+    from ingest.cli.origins import opened
 
-        with open_store(stores[0]) as store:
-            return store.answer(question)
-    from ingest.query.files import Files
-
-    reading = options.read_options(**{name: words[name] for name in READING})
-    files = Files(paths, reading, jobs=options.cores(words["jobs"]))
-    with progress(len(files.found.sources), "reading") as step:
-        return files.answer(question, progress=step)
-
-
-READING = ("input_format", "host", "host_alias", "t0", "host_offset", "recorded_unit")
-
-
-class progress:  # noqa: N801  # used like a function
-    """A progress bar on stderr, on a terminal only; entering gives a function to call for each finished item."""
-
-    def __init__(self, total: int, what: str) -> None:
-        self._bar: Any = None
-        if sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import Progress
-
-            self._bar = Progress(console=Console(stderr=True), transient=True)
-            self._task = self._bar.add_task(what, total=total)
-
-    def __enter__(self) -> progress:
-        """Start the bar; what is returned is called for each finished item."""
-        if self._bar is not None:
-            self._bar.start()
-        return self
-
-    def __call__(self) -> None:
-        """Move the bar on by one."""
-        if self._bar is not None:
-            self._bar.advance(self._task)
-
-    def counted(self, done: int, total: int) -> None:
-        """Show `done` of `total`."""
-        if self._bar is not None:
-            self._bar.update(self._task, completed=done, total=total)
-
-    def __exit__(self, *_: object) -> None:
-        """Take the bar away."""
-        if self._bar is not None:
-            self._bar.stop()
+    with opened(sources, words) as origin:
+        return origin.answer(question)
 
 
 def write(table: Any, answer: Answer, words: dict[str, Any], what: str) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from ingest.parallel import fork_map
 from ingest.query.question import ALL, AUTO, Answer, Question, auto_step, check_labels, check_step, finish, widened
 from ingest.read import Found, ReadOptions, Source, discover, read
 from ingest.read.account import Account
+from ingest.read.reconcile import reconciled, skew
 from ingest.series import IN_FLIGHT
 
 DEFAULT_WIDTH_NS = 1_000_000_000
@@ -23,11 +25,21 @@ DEFAULT_WIDTH_NS = 1_000_000_000
 class Files:
     """Log files and folders that can be asked the same questions as a store."""
 
-    def __init__(self, paths: Sequence[Path], options: ReadOptions | None = None, jobs: int = 2) -> None:
-        """Look under `paths`; nothing is read yet. Raises InputError where there is nothing to read."""
+    def __init__(
+        self,
+        paths: Sequence[Path | str],
+        options: ReadOptions | None = None,
+        jobs: int = 2,
+        progress: Callable[[int, int], None] = lambda done, total: None,
+    ) -> None:
+        """Look under `paths`; nothing is read yet. `progress` is called with (done, total) files while they are read.
+
+        Raises InputError where there is nothing to read.
+        """
         self.options = options or ReadOptions()
         self.jobs = jobs
-        self.found: Found = discover(paths, self.options)
+        self.progress = progress
+        self.found: Found = discover([Path(path) for path in paths], self.options)
 
     @property
     def account(self) -> Account:
@@ -37,8 +49,8 @@ class Files:
             total.add(source.context.account)
         return total
 
-    def answer(self, question: Question, progress: Callable[[], None] = lambda: None) -> Answer:
-        """Return the merged windows that a question asks for; `progress` is called after each file.
+    def answer(self, question: Question) -> Answer:
+        """Return the merged windows that a question asks for.
 
         Raises InputError where nothing is selected or no row could be taken, UsageError for labels and steps that cannot be.
         """
@@ -51,11 +63,11 @@ class Files:
         starts = run_starts(sources)
         total = Sum()
         done = fork_map(lambda source: self._summed(source, question, step, starts), sources, self.jobs)
-        for number, (parts, account) in done:
+        for finished, (number, (parts, account)) in enumerate(done, 1):
             for part in parts:
                 total.add(part)
             sources[number].context.account.replace(account)
-            progress()
+            self.progress(finished, len(sources))
         parts = total.parts()
         self._check_rejects(sources, parts)
         if question.step == AUTO and parts:
@@ -75,6 +87,32 @@ class Files:
             warnings=tuple(text for text in (warning, *self._warnings(sources)) if text),
         )
         return finish(parts, question, facts)
+
+    def windows(self, question: Question) -> Iterator[Intervals]:
+        """Yield the selected windows at the stored step under the question's groups, file by file."""
+        check_labels(question, self.found.labels)
+        sources = self._selected(question)
+        step, starts = stored_step(median_width(sources)), run_starts(sources)
+        for _, (parts, _) in fork_map(lambda source: self._summed(source, question, step, starts), sources, self.jobs):
+            yield from parts
+
+    def facts(self, answer: Answer) -> list[tuple[str, str]]:
+        """Return (name, value) pairs about the runs of an answer."""
+        sources = [source for source in self.found.sources if source.context.series.run in answer.runs]
+        hosts = sorted({source.context.series.host for source in sources} - {""})
+        origins = sorted({source.context.zero.origin for source in sources})
+        read = sum(source.context.account.rows for source in sources)
+        return [
+            ("Sources", f"{len(sources)} files, {read:,} rows"),
+            ("Hosts", ", ".join(hosts) or "not named"),
+            ("Time zero from", ", ".join(origins)),
+            *(("Checked", text) for text in reconciled(sources)),
+            *(("Clocks", text) for text in skew(sources)),
+        ]
+
+    def marks(self, answer: Answer) -> list[Mapping[str, Any]]:
+        """Return no marks: files have none."""
+        return []
 
     def _selected(self, question: Question) -> list[Source]:
         """Return the sources that can hold what is asked; labels that only their rows tell are decided later."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Protocol, Self
 
 from ingest.documents import Documents
 from ingest.errors import StoreError, UsageError
+from ingest.intervals import Intervals
 from ingest.query.question import Answer, Question
 from ingest.store.records import RunRecord, SourceRecord
 
@@ -59,7 +60,19 @@ class Store(Protocol):
         """Note what happened at a time of a run."""
         ...
 
-    def marks(self, runs: Iterable[str]) -> list[Mapping[str, Any]]:
+    def windows(self, question: Question) -> Iterator[Intervals]:
+        """Yield the selected windows at the stored step under the question's groups, in bounded batches."""
+        ...
+
+    def facts(self, answer: Answer) -> list[tuple[str, str]]:
+        """Return (name, value) pairs about the runs of an answer."""
+        ...
+
+    def marks(self, answer: Answer) -> list[Mapping[str, Any]]:
+        """Return the marks of the runs of an answer in time order: run, at_ns, text."""
+        ...
+
+    def marks_of(self, runs: Iterable[str]) -> list[Mapping[str, Any]]:
         """Return the marks of runs in time order: run, at_ns, text."""
         ...
 

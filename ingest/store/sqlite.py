@@ -22,12 +22,12 @@ from ingest import __version__
 from ingest.documents import Documents, document_ids, id_range
 from ingest.errors import StoreError, UsageError
 from ingest.fields import assets
-from ingest.intervals import Int
+from ingest.intervals import Int, Intervals
 from ingest.query.question import Answer, Question
 from ingest.series import LABELS
 from ingest.store.records import COMPLETE, LOADING, RunRecord, SourceRecord
 from ingest.store.rollups import rollup_rows
-from ingest.store.sqlite_answers import answer_from
+from ingest.store.sqlite_answers import answer_from, facts_from, windows_from
 
 BUSY_SECONDS = 60
 SCHEMA_VERSION = 1
@@ -236,12 +236,26 @@ class SqliteStore:
         with self._told():
             return answer_from(self.db, self.runs(), question)
 
+    def windows(self, question: Question) -> Iterator[Intervals]:
+        """Yield the selected windows at the stored step under the question's groups, in bounded batches."""
+        with self._told():
+            yield from windows_from(self.db, self.runs(), question)
+
+    def facts(self, answer: Answer) -> list[tuple[str, str]]:
+        """Return (name, value) pairs about the runs of an answer."""
+        with self._told():
+            return facts_from(self.db, self.runs(), answer)
+
     def mark(self, run: str, at_ns: int, text: str) -> None:
         """Note what happened at a time of a run; the same mark twice is one."""
         with self.transaction() as db:
             db.execute("INSERT OR REPLACE INTO marks VALUES (?,?,?)", (run, at_ns, text))
 
-    def marks(self, runs: Iterable[str]) -> list[Mapping[str, Any]]:
+    def marks(self, answer: Answer) -> list[Mapping[str, Any]]:
+        """Return the marks of the runs of an answer in time order: run, at_ns, text."""
+        return self.marks_of(answer.runs)
+
+    def marks_of(self, runs: Iterable[str]) -> list[Mapping[str, Any]]:
         """Return the marks of runs in time order: run, at_ns, text."""
         wanted = set(runs)
         with self._told():

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -70,6 +71,36 @@ def answer_from(db: sqlite3.Connection, records: Sequence[RunRecord], question: 
         answered_from=" and ".join(sorted(ways)),
     )
     return finish(parts, question, facts)
+
+
+def windows_from(db: sqlite3.Connection, records: Sequence[RunRecord], question: Question) -> Iterator[Intervals]:
+    """Yield the selected windows at the stored step under the question's groups, in bounded batches."""
+    labels = {record.run: dict(record.labels) for record in records}
+    check_labels(question, labels)
+    key = question.key(labels)
+    for record in records:
+        if run_matches(record.run, question.runs):
+            plan = replace(_plan(record, question, record.step_ns, labels), rollup_step=None)
+            yield from _windows(db, plan, question, key)[1]
+
+
+def facts_from(db: sqlite3.Connection, records: Sequence[RunRecord], answer: Answer) -> list[tuple[str, str]]:
+    """Return (name, value) pairs about the runs of an answer."""
+    chosen = [record for record in records if record.run in answer.runs]
+    stored = stored_series(db, answer.runs)
+    sources, rows = 0, 0
+    for record in chosen:
+        for (text,) in db.execute("SELECT account FROM sources WHERE run = ?", (record.run,)):
+            sources, rows = sources + 1, rows + int(json.loads(text).get("rows", 0))
+    hosts = sorted({one.series.host for one in stored} - {""})
+    return [
+        ("Sources", f"{sources} files, {rows:,} rows"),
+        ("Hosts", ", ".join(hosts) or "not named"),
+        ("Time zero from", ", ".join(sorted({record.zero for record in chosen}))),
+        ("Stored step", ", ".join(sorted({format_duration(record.step_ns) for record in chosen}))),
+        ("Loaded", ", ".join(sorted({record.loaded for record in chosen}))),
+        *((name, value) for record in chosen for name, value in sorted(record.labels.items()) if len(chosen) == 1),
+    ]
 
 
 def _step(db: sqlite3.Connection, records: Sequence[RunRecord], question: Question) -> int:
@@ -157,8 +188,6 @@ def _rollups(db: sqlite3.Connection, plan: Plan, scope: str) -> Iterator[Interva
 
 def _warnings(db: sqlite3.Connection, records: Sequence[RunRecord]) -> Iterator[str]:
     """Yield the sentences that a reader of the numbers must see: unfinished loads, repairs, rejects, saturation."""
-    import json
-
     for record in records:
         if record.state != COMPLETE:
             yield f"the load of {record.run} was cut off: run it again to complete it"

@@ -16,23 +16,42 @@ from ingest.timing import format_duration
 from ingest.view.text import Stamp, shown_columns
 
 STEPS = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1, "ns"))
+WIDE = 160
+DISPENSABLE = ("rate", "mean")
 LARGE = 100
 MIDDLE = 10
 
 
 def latency(value_ns: float) -> str:
-    """Return a latency for people: 4.23 ms; empty if not a number."""
+    """Return a latency for people: 4.23ms; empty if not a number."""
     if value_ns != value_ns:  # noqa: PLR0124  # NaN
         return ""
     scale, unit = next(((scale, unit) for scale, unit in STEPS if abs(value_ns) >= scale), STEPS[-1])
     shown = value_ns / scale
     digits = 0 if shown >= LARGE or scale == 1 else 1 if shown >= MIDDLE else 2
-    return f"{shown:.{digits}f} {unit}"
+    return f"{shown:.{digits}f}{unit}"
 
 
 def count(value: float) -> str:
     """Return a count or rate with thousands separated, one decimal below 100."""
     return f"{value:,.0f}" if value >= LARGE or value == int(value) else f"{value:,.1f}"
+
+
+def clock(stamps_ns: Sequence[int], stamp: Stamp) -> tuple[Stamp, str]:
+    """Return a shorter form of a stamp for a column, and the day to say once above it (empty if there are several)."""
+    shown = [stamp(int(value)) for value in stamps_ns]
+    days = sorted({text[:10] for text in shown if "T" in text})
+    whole = all(".000" in text for text in shown)
+
+    def short(stamp_ns: int) -> str:
+        text = stamp(stamp_ns)
+        if "T" not in text:
+            return f"{text} s"
+        time = text[11:19] if whole else text[11:23]
+        return time if len(days) == 1 else f"{text[5:10]} {time}"
+
+    zone = "UTC" if shown and shown[0].endswith("Z") else "local time"
+    return short, f"{days[0]}, {zone}" if len(days) == 1 else zone if days else "seconds from the start of the run"
 
 
 def _cell(name: str, value: Any, table: Table, row: int, stamp: Stamp) -> str:
@@ -61,19 +80,31 @@ def heading(answer: Answer, what: str) -> list[str]:
     ]
 
 
+def people() -> Console:
+    """Return a console as wide as the terminal; wide enough for any table where there is none."""
+    console = Console()
+    return console if console.is_terminal else Console(width=WIDE)
+
+
 def print_table(table: Table, lines: Sequence[str], stamp: Stamp, *, console: Console | None = None) -> None:
     """Print a table under its heading, as wide as the terminal."""
-    out = console or Console()
+    out = console or people()
     for line in lines:
         out.print(escape(line), style="dim" if line.startswith("note:") else None, highlight=False, soft_wrap=True)
-    names = [name for name in shown_columns(table) if name not in ("exact", "end_ns")]
-    shown = RichTable(box=SIMPLE_HEAD, pad_edge=False)
-    for name in names:
-        shown.add_column(
-            escape("start" if name == "start_ns" else name),
-            justify="left" if name in table.labels or name == "start_ns" else "right",
-            no_wrap=name == "start_ns",
-        )
-    for row in range(len(table)):
-        shown.add_row(*(_cell(name, table.columns[name][row], table, row, stamp) for name in names))
+    names = [name for name in shown_columns(table) if name not in ("exact", "end_ns", "min", "max")]
+    names += ["max"] if "max" in table.columns else []
+    if "start_ns" in names:
+        stamp, day = clock(table.columns["start_ns"], stamp)
+        out.print(day, style="dim", highlight=False)
+    cells = {name: [_cell(name, table.columns[name][row], table, row, stamp) for row in range(len(table))] for name in names}
+    widths = {name: max([len(name), *map(len, column)]) + 2 for name, column in cells.items()}
+    for name in DISPENSABLE:
+        if sum(widths.values()) > out.width and name in widths:
+            del widths[name]
+    shown = RichTable(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for name in widths:
+        left = name in table.labels or name == "start_ns"
+        shown.add_column(escape("start" if name == "start_ns" else name), justify="left" if left else "right", no_wrap=True)
+    for row in zip(*(cells[name] for name in widths), strict=True):
+        shown.add_row(*row)
     out.print(shown)

@@ -1,0 +1,50 @@
+"""What is generated from what: every generated file with the text that it should hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ingest.errors import UsageError
+from ingest.fields import assets, reference, sqlite_schema
+
+
+def generated() -> dict[Path, str]:
+    """Return the text of each generated file by its path; UsageError outside of a checkout."""
+    mappings = assets("mappings")
+    root = mappings.parent
+    if not (root / "pyproject.toml").is_file():
+        raise UsageError("build works in a checkout of the project, not in an installed package")
+    return {
+        mappings / "sqlite.sql": sqlite_schema(),
+        root / "docs" / "fields.md": reference(),
+        root / "docs" / "commands.md": command_reference(),
+    }
+
+
+def command_reference() -> str:
+    """Return docs/commands.md: the help of every command."""
+    from ingest.cli import COMMANDS, tailboard
+
+    parts = ["# Commands", "", "Generated from the commands' own help by `tailboard build`; do not edit.", ""]
+    context = click.Context(tailboard, info_name="tailboard", max_content_width=100, terminal_width=100)
+    parts += ["```text", tailboard.get_help(context), "```", ""]
+    for name in COMMANDS:
+        command = tailboard.get_command(context, name)
+        if command is not None:
+            parts += _section(command, context, f"tailboard {name}")
+    return "\n".join(parts)
+
+
+def _section(command: click.Command, parent: click.Context, title: str) -> list[str]:
+    context = click.Context(
+        command, parent=parent, info_name=title.split()[-1], max_content_width=100, terminal_width=100
+    )
+    parts = [f"## {title}", "", "```text", command.get_help(context), "```", ""]
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            if inner is not None:
+                parts += _section(inner, context, f"{title} {name}")
+    return parts

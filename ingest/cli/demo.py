@@ -1,0 +1,39 @@
+"""demo: the example archive, from files to a report."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+
+from ingest.errors import InputError
+
+EXAMPLE = Path("examples") / "cbt-archive"
+
+
+@click.command()
+@click.option("-o", "--output", default="report.html", show_default=True, metavar="FILE", help="Where the report goes.")
+def demo(output: str) -> None:
+    """Load the example archive, print the cluster's percentiles and write its report.
+
+    \b
+    Example:
+      tailboard demo
+    """
+    from ingest.cli import tailboard
+
+    archive = next((folder / EXAMPLE for folder in (Path.cwd(), Path(__file__).parents[2]) if (folder / EXAMPLE).is_dir()), None)
+    if archive is None:
+        raise InputError("the example archive is not here: run the demo in a checkout of the project")
+    with tempfile.TemporaryDirectory(prefix="tailboard-demo-") as folder:
+        store = f"sqlite:{folder}/demo.db"
+        for words in (
+            ["load", str(archive), "--run", "demo", "--store", store],
+            ["percentiles", store, "--step", "5s", "--by", "host", "-p", "50,95,99,99.9", "--time", "elapsed"],
+            ["report", store, "-o", output],
+        ):
+            print(f"$ tailboard {' '.join(words)}".replace(store, "sqlite:demo.db"), file=sys.stderr, flush=True)
+            tailboard.main(words, prog_name="tailboard", standalone_mode=False)
+            sys.stdout.flush()
