@@ -39,7 +39,7 @@ def command_reference() -> str:
 
 def _section(command: click.Command, parent: click.Context, title: str) -> list[str]:
     context = click.Context(
-        command, parent=parent, info_name=title.split()[-1], max_content_width=100, terminal_width=100
+        command, parent=parent, info_name=title.rsplit(maxsplit=1)[-1], max_content_width=100, terminal_width=100
     )
     parts = [f"## {title}", "", "```text", command.get_help(context), "```", ""]
     if isinstance(command, click.Group):

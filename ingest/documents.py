@@ -64,6 +64,11 @@ def id_range(series_id: int, begin_ns: int | None, end_ns: int | None, step_ns: 
     return base + low, base + high
 
 
+def known_only(values: Int, known: NDArray[np.bool_]) -> list[int | None]:
+    """Return the values as a list, None where they are not known."""
+    return [value if sure else None for value, sure in zip(values.tolist(), known.tolist(), strict=True)]
+
+
 def pack(windows: Intervals) -> Documents:
     """Return windows (one row per series and window) as documents."""
     codings = _codings(windows)

@@ -6,7 +6,17 @@ prints them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+
+MOST_LISTED = 5
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names for a sentence: the first five, and how many more there are."""
+    found = list(names)
+    more = f" and {len(found) - MOST_LISTED} more" if len(found) > MOST_LISTED else ""
+    return ", ".join(found[:MOST_LISTED]) + more
 
 
 class TailboardError(Exception):

@@ -21,12 +21,7 @@ Int = NDArray[np.int64]
 
 MS = 1_000_000
 SECOND = 1000 * MS
-STEPS = tuple(
-    [100 * MS]
-    + [n * SECOND for n in (1, 5, 10, 30)]
-    + [n * 60 * SECOND for n in (1, 5, 10, 30)]
-    + [3600 * SECOND]
-)
+STEPS = tuple([100 * MS] + [n * SECOND for n in (1, 5, 10, 30)] + [n * 60 * SECOND for n in (1, 5, 10, 30)] + [3600 * SECOND])
 WEIGHT_BITS = 16
 INT64_MAX = np.iinfo(np.int64).max
 
@@ -127,7 +122,8 @@ def _rounded_share(values: Int, top: Int, bottom: Int) -> Int:
 def _round_ratio(top: Int, bottom: Int) -> Int:
     quotient, rest = np.divmod(top, bottom)
     twice = 2 * rest
-    return quotient + ((twice > bottom) | ((twice == bottom) & (quotient % 2 == 1)))
+    rounded: Int = quotient + ((twice > bottom) | ((twice == bottom) & (quotient % 2 == 1)))
+    return rounded
 
 
 def _without_zeros(rows: Intervals) -> Intervals:

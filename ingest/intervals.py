@@ -146,7 +146,8 @@ def sum_rows(indptr: Int, bins: Int, counts: Int, group: Int, groups: int) -> tu
         inner, flat = gather(indptr, picked)
         row = np.repeat(group[picked] - first, np.diff(inner))
         parts.append(_sum_dense(row, bins[flat], counts[flat], min(step, groups - int(first)), (low, width)))
-    return joined_rows([part[0] for part in parts]), *(np.concatenate([part[i] for part in parts]) for i in (1, 2))
+    pointers, all_bins, all_counts = zip(*parts, strict=True)
+    return joined_rows(pointers), np.concatenate(all_bins), np.concatenate(all_counts)
 
 
 def _sum_dense(row: Int, bins: Int, counts: Int, rows: int, span: tuple[int, int]) -> tuple[Int, Int, Int]:
@@ -229,9 +230,7 @@ def merged(parts: Sequence[Intervals]) -> Intervals:
     key_order = ranks[rows.series] if len(rows) else rows.series
     order = np.lexsort((rows.end_ns, key_order, rows.start_ns))
     same = np.zeros(len(order), np.bool_)
-    same[1:] = (
-        (np.diff(rows.start_ns[order]) == 0) & (np.diff(key_order[order]) == 0) & (np.diff(rows.end_ns[order]) == 0)
-    )
+    same[1:] = (np.diff(rows.start_ns[order]) == 0) & (np.diff(key_order[order]) == 0) & (np.diff(rows.end_ns[order]) == 0)
     group = np.empty(len(order), np.int64)
     group[order] = np.cumsum(~same) - 1
     first = order[~same]
@@ -252,7 +251,7 @@ def merged(parts: Sequence[Intervals]) -> Intervals:
 
 def _table_ranks(table: Sequence[Series | Group]) -> Int:
     ranks = np.empty(len(table), np.int64)
-    ranks[sorted(range(len(table)), key=lambda code: table[code])] = np.arange(len(table))  # type: ignore[arg-type,return-value]  # one table never mixes series and groups
+    ranks[sorted(range(len(table)), key=lambda code: table[code])] = np.arange(len(table))
     return ranks
 
 

@@ -101,7 +101,7 @@ class Plan:
 Progress = Callable[[int, int], None]
 
 
-def load(paths: Sequence[Path], store: Store, options: LoadOptions, progress: Progress = lambda done, total: None) -> LoadAccount:
+def load(paths: Sequence[Path], store: Store, options: LoadOptions, progress: Progress | None = None) -> LoadAccount:
     """Return the account of loading all sources under `paths` into `store`.
 
     Nothing is written before every source was checked. Raises InputError for what cannot be read or is refused, StoreError
@@ -121,7 +121,8 @@ def load(paths: Sequence[Path], store: Store, options: LoadOptions, progress: Pr
         account.runs.append(plan.record.run)
         for finished in _load_run(plan, store, options, account):
             done += finished
-            progress(done, total)
+            if progress:
+                progress(done, total)
     return account
 
 

@@ -7,6 +7,7 @@ pools of the standard library cost more to import than a whole worker does to ru
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import select
@@ -31,7 +32,7 @@ def fork_map(work: Callable[[Any], Iterator[Any]], items: Sequence[Any], jobs: i
     With one job or one item, or where there is no fork, the work is done here. A TailboardError raised by the work is
     raised here; a worker that dies otherwise raises TailboardError, too. Workers end when the caller stops listening.
     """
-    if jobs < 2 or len(items) < 2 or not hasattr(os, "fork"):  # noqa: PLR2004  # two are needed to share
+    if jobs < 2 or len(items) < 2 or not hasattr(os, "fork"):  # two are needed to share
         for number, item in enumerate(items):
             for result in work(item):
                 yield number, result
@@ -66,10 +67,8 @@ def _shared(work: Callable[[Any], Iterator[Any]], items: Sequence[Any], jobs: in
 
 
 def _stop(child: int) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.kill(child, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     os.waitpid(child, 0)
 
 
@@ -124,7 +123,7 @@ def _messages(buffer: bytearray) -> Iterator[tuple[int, Any]]:
         end = LENGTH.size + LENGTH.unpack_from(buffer)[0]
         if len(buffer) < end:
             return
-        number, result, error = pickle.loads(bytes(buffer[LENGTH.size : end]))  # noqa: S301  # from our own fork
+        number, result, error = pickle.loads(bytes(buffer[LENGTH.size : end]))  # from our own fork
         del buffer[:end]
         if isinstance(error, TailboardError):
             raise error

@@ -88,7 +88,7 @@ def run(arguments: list[str] | None = None) -> int:
     except MemoryError:
         print("tailboard: out of memory; ask for fewer groups (--by) or a larger --step", file=sys.stderr)
         return INTERNAL
-    except Exception as error:  # noqa: BLE001  # the contract: no traceback reaches a user
+    except Exception as error:  # the contract: no traceback reaches a user
         if os.environ.get("TAILBOARD_DEBUG"):
             raise
         print(f"tailboard: internal error ({type(error).__name__}: {error}); TAILBOARD_DEBUG=1 shows where", file=sys.stderr)

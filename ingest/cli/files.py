@@ -116,5 +116,5 @@ def _print(rows: list[dict[str, Any]], others: list[dict[str, Any]]) -> None:
     for entry in others:
         counted.setdefault((entry["format"], entry["reason"]), []).append(Path(entry["path"]).name)
     for (action, reason), names in sorted(counted.items()):
-        shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")  # noqa: PLR2004  # a line's worth
+        shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")  # a line's worth
         print(f"{action}: {len(names)} file{'s' if len(names) > 1 else ''} ({shown}): {reason}")

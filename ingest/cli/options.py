@@ -94,8 +94,8 @@ def read_options(
     recorded_unit: str | None,
 ) -> Any:
     """Return the ReadOptions that the words of a call stand for."""
-    from ingest.read.discover import ReadOptions
     from ingest.read import READERS
+    from ingest.read.discover import ReadOptions
     from ingest.timing import UNITS_NS, parse_instant
 
     if input_format and input_format not in READERS:

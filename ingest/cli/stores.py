@@ -13,7 +13,7 @@ import click
 from ingest.cli import options
 from ingest.cli.origins import opened
 from ingest.cli.queries import asked
-from ingest.errors import InputError, UsageError
+from ingest.errors import InputError, UsageError, listed
 
 if TYPE_CHECKING:
     from ingest.intervals import Intervals
@@ -34,7 +34,7 @@ def _chosen(store: Store, globs: tuple[str, ...]) -> list[RunRecord]:
     records = store.runs()
     found = [record for record in records if run_matches(record.run, globs)]
     if globs and not found:
-        have = ", ".join(record.run for record in records[:5]) or "none"
+        have = listed(record.run for record in records) or "none"
         raise InputError(f"no run matches {' '.join(globs)}; the store holds {have}")
     return found
 

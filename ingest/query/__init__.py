@@ -1,0 +1,1 @@
+"""Questions and their answers: one file a question."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ingest.errors import InputError, UsageError
+from ingest.errors import InputError, UsageError, listed
 from ingest.grid import clipped, in_flight, stored_step, to_windows
 from ingest.intervals import Intervals, Sum
 from ingest.parallel import fork_map
@@ -30,7 +30,7 @@ class Files:
         paths: Sequence[Path | str],
         options: ReadOptions | None = None,
         jobs: int = 2,
-        progress: Callable[[int, int], None] = lambda done, total: None,
+        progress: Callable[[int, int], None] | None = None,
     ) -> None:
         """Look under `paths`; nothing is read yet. `progress` is called with (done, total) files while they are read.
 
@@ -67,7 +67,8 @@ class Files:
             for part in parts:
                 total.add(part)
             sources[number].context.account.replace(account)
-            self.progress(finished, len(sources))
+            if self.progress:
+                self.progress(finished, len(sources))
         parts = total.parts()
         self._check_rejects(sources, parts)
         if question.step == AUTO and parts:
@@ -122,7 +123,7 @@ class Files:
         sources = [source for source in self.found.sources if key(source.context.series) is not None]
         if not sources:
             runs = sorted({source.context.series.run for source in self.found.sources})
-            raise InputError(f"no log matches --run/--where; there are the runs {', '.join(runs[:5])}")
+            raise InputError(f"no log matches --run/--where; there are the runs {listed(runs)}")
         return sources
 
     def _summed(

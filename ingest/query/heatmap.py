@@ -1,15 +1,19 @@
-"""Where did the samples lie, over time and latency? And: how are they distributed in all?"""
+"""Where did the samples lie, over time and latency, and how are they distributed in all."""
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
-from ingest.intervals import Intervals
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.intervals import Int, Intervals
 from ingest.query.question import Answer
 from ingest.query.table import Table, concatenated
 
 
-def _labels(part: Intervals, answer: Answer, series: np.ndarray) -> dict[str, np.ndarray]:  # type: ignore[type-arg]
+def _labels(part: Intervals, answer: Answer, series: Int) -> dict[str, NDArray[Any]]:
+    """Return the label columns of rows with these series codes."""
     columns = {}
     for place, name in enumerate(answer.by):
         values = np.array([key[place] for key in part.table if isinstance(key, tuple)], object)

@@ -1,4 +1,4 @@
-"""What were the latency percentiles, over time?"""
+"""What the latency percentiles were, over time."""
 
 from __future__ import annotations
 

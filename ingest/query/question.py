@@ -8,10 +8,10 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
-from ingest.errors import InputError, UsageError
+from ingest.errors import InputError, UsageError, listed
 from ingest.grid import coarsened
 from ingest.intervals import Intervals, merged
-from ingest.layout import common_layout
+from ingest.layout import LogLinear, common_layout
 from ingest.series import LABELS, Group, RunLabels, Series, default_kind, group_of, label_of, run_matches
 from ingest.timing import Instant, format_duration
 
@@ -130,14 +130,14 @@ def _regrouped(part: Intervals, regroup: Callable[[Group], Group | None]) -> Int
 
 def _by_layout(parts: Sequence[Intervals]) -> list[Intervals]:
     """Return the parts added up so that each group has one layout: the common one of all its rows."""
-    layouts: dict[Group, set] = {}  # type: ignore[type-arg]
+    layouts: dict[Group | Series, set[LogLinear]] = {}
     for part in parts:
         for code in np.unique(part.series):
-            layouts.setdefault(part.table[code], set()).add(part.layout)  # type: ignore[arg-type]
+            layouts.setdefault(part.table[code], set()).add(part.layout)
     target = {group: common_layout(found) for group, found in layouts.items()}
     buckets: dict[object, list[Intervals]] = {}
     for part in parts:
-        wanted = [target.get(group) for group in part.table]  # type: ignore[call-overload]
+        wanted = [target.get(group) for group in part.table]
         for layout in {layout for layout in wanted if layout is not None}:
             codes = np.array([layout == other for other in wanted])
             rows = np.flatnonzero(codes[part.series])
@@ -149,8 +149,7 @@ def _by_layout(parts: Sequence[Intervals]) -> list[Intervals]:
 def _nothing(question: Question, facts: Answer) -> str:
     asked = [f"--run {glob}" for glob in question.runs] + [f"--where {k}={v}" for k, v in question.where.items()]
     asked += ["--from/--to"] if question.begin or question.end else []
-    have = ", ".join(facts.runs[:5]) + (" ..." if len(facts.runs) > 5 else "")  # noqa: PLR2004  # as many as fit a line
-    return f"nothing matches {' '.join(asked) or 'the question'}; there {'are the runs' if len(facts.runs) > 1 else 'is the run'} {have}"
+    return f"nothing matches {' '.join(asked) or 'the question'}; runs here: {listed(facts.runs)}"
 
 
 def auto_step(first_ns: int, last_ns: int, stored_ns: int) -> int:
@@ -173,5 +172,7 @@ def check_step(step_ns: int, width_ns: float, *, force: bool) -> str:
         return ""
     rows, step = format_duration(round(width_ns / 1e6) * 1_000_000 or 1), format_duration(step_ns)
     if not force:
-        raise UsageError(f"a step of {step} is finer than the rows ({rows}): it would invent detail; --force does it all the same")
+        raise UsageError(
+            f"a step of {step} is finer than the rows ({rows}): it would invent detail; --force does it all the same"
+        )
     return f"step {step} is finer than the rows ({rows}): counts are spread evenly within a row"

@@ -43,7 +43,7 @@ def _run_folder(path: Path, root: Path) -> Path | None:
     return None
 
 
-def run_of(path: Path, cbt_named: bool, root: Path, base: str) -> str:
+def run_of(path: Path, root: Path, base: str, *, cbt_named: bool) -> str:
     """Return the run id of a file: the base name, and in an archive the path of its permutation below the root."""
     folder = _run_folder(path, root)
     if folder is None:

@@ -53,7 +53,7 @@ class Source:
     def identity(self) -> str:
         """Return what the source is, whatever it is called: its labels and format."""
         series = self.context.series
-        return "|".join((self.format, series.host, series.volume, series.job, series.process))
+        return f"{self.format}|{series.host}|{series.volume}|{series.job}|{series.process}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +88,8 @@ def discover(paths: Sequence[Path], options: ReadOptions) -> Found:
     for path in files:
         _sort_file(path, options, logs, summaries, skipped)
     fio = FioSummaries.of(summaries, logs, lambda path, reason: skipped.append(Skipped(path, "refused", reason)))
-    hosts = _folder_hosts(logs, root)
-    runs = {path: cbt.run_of(path, name.cbt, root, base) for path, name in logs.items()}
+    hosts = _folder_hosts(logs)
+    runs = {path: cbt.run_of(path, root, base, cbt_named=name.cbt) for path, name in logs.items()}
     sources: list[Source] = []
     for path, name in logs.items():
         host = options.host or name.host or hosts.get(path.parent, "")
@@ -157,7 +157,7 @@ def _sort_other(path: Path, options: ReadOptions, summaries: list[Path], skipped
         skipped.append(Skipped(path, "skipped", "neither a fio histogram log by name nor fio JSON by content"))
 
 
-def _folder_hosts(logs: Mapping[Path, LogName], root: Path) -> dict[Path, str]:
+def _folder_hosts(logs: Mapping[Path, LogName]) -> dict[Path, str]:
     """Return the host of each folder whose logs are named like those of a sibling folder, or that stands in `clients/`."""
     folders: dict[tuple[Path, str], set[Path]] = defaultdict(set)
     for path, name in logs.items():
@@ -226,7 +226,7 @@ def _json_sources(
         host = options.host or host
         named = cbt.is_summary_name(path)
         series = Series(
-            run=cbt.run_of(path, named, root, base),
+            run=cbt.run_of(path, root, base, cbt_named=named),
             host=options.host_alias.get(host, host),
             volume=volume,
             process="" if named else plain_name(path).split(".")[0],

@@ -126,8 +126,7 @@ class Chains:
             reasons[fio_repairs.MASKED] = np.arange(len(rows))
             rows = fio_repairs.masked(rows, self.mask)
         repaired = chain.repair.apply(rows, began, self.mode or fio_repairs.PER_INTERVAL)
-        for reason, places in repaired.reasons.items():
-            reasons[reason] = places
+        reasons.update(repaired.reasons)
         bad = np.zeros(len(rows), np.bool_)
         for reason, places in repaired.rejected.items():
             self.account.reject(reason, lines[places].tolist())
@@ -176,10 +175,10 @@ class Chains:
         chosen[kept] = True
         named: dict[str, list[int]] = {}
         for reason, places in reasons.items():
-            places = places[chosen[places]]
-            if len(places):
-                named[reason] = lines[places].tolist()
-                touched[places] = True
+            taken = places[chosen[places]]
+            if len(taken):
+                named[reason] = lines[taken].tolist()
+                touched[taken] = True
         repaired = int(touched.sum())
         if repaired:
             self.account.repair(repaired, named)
@@ -251,7 +250,8 @@ class Chains:
         if not len(bins):
             return None
         zero = (self.context.zero.epoch_ns or 0) + self.context.offset_ns
-        runtime = max([self.context.runtime_ns, *(job[key].runtime_ns for job in self.context.jobs for key in job if key[0] == chain.op)])
+        own = [job[key].runtime_ns for job in self.context.jobs for key in job if key[0] == chain.op]
+        runtime = max([self.context.runtime_ns, *own])
         start = chain.end_ns or zero
         end = zero + runtime if not self.unix or self.context.zero.epoch_ns else start
         series = self._series(chain.op, max(chain.segment, 0))

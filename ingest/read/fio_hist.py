@@ -51,6 +51,7 @@ LARGEST_CUSTOM, SMALLEST_CUSTOM = 37, 19
 CHUNK_ENTRIES = 400_000
 CHUNK_ROWS = 20_000
 GARBAGE_COLUMNS = range(4, 9)
+EMPTY = "holds no line: fio wrote no histogram (gtod_reduce, disable_clat, or a run shorter than log_hist_msec)"
 
 
 def layout_of(columns: int, unit_ns: int | None = None) -> tuple[int, LogLinear] | None:
@@ -83,7 +84,7 @@ def layout_of_text(text: bytes, context: Context, path: Path) -> tuple[int, int,
         if found:
             return columns, *found
     if not widths:
-        raise InputError("holds no line: fio wrote no histogram (gtod_reduce, disable_clat, or a run shorter than log_hist_msec)", path)
+        raise InputError(EMPTY, path)
     columns = widths.most_common(1)[0][0]
     if columns in GARBAGE_COLUMNS:
         raise InputError(
@@ -133,7 +134,7 @@ def segments_of(path: Path) -> dict[str, int]:
     for block in blocks(path):
         for line in bytes(block).splitlines():
             cells = line.split(b",", 2)
-            if len(cells) == 3 and cells[0].isdigit():  # noqa: PLR2004  # stamp, direction, rest
+            if len(cells) == 3 and cells[0].isdigit():  # stamp, direction, rest
                 op, stamp = cells[1].strip(), int(cells[0])
                 if stamp < last.get(op, LAST_STAMP_MS):
                     found[op] = found.get(op, 0) + 1

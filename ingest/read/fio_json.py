@@ -107,7 +107,7 @@ def documents(path: Path, rejected: list[tuple[str, int]] | None = None) -> Iter
             bad.append((f"not JSON ({error})", line))
             continue
         if not isinstance(raw, dict) or "fio version" not in raw:
-            bad.append(("JSON, but not of fio (no \"fio version\")", line))
+            bad.append(('JSON, but not of fio (no "fio version")', line))
             continue
         try:
             yield _document(raw, line)
@@ -172,18 +172,18 @@ def _document(raw: dict[str, Any], line: int) -> Document:
     version = tuple(int(part) for part in re.findall(r"\d+", str(raw["fio version"]))[:3])
     common = {str(k): str(v) for k, v in raw.get("global options", {}).items()}
     entries = raw.get("client_stats", raw.get("jobs", []))
-    jobs = tuple(_job(entry, common, version) for entry in entries if entry.get("jobname") != ALL_CLIENTS)
+    jobs = tuple(_job(entry, common) for entry in entries if entry.get("jobname") != ALL_CLIENTS)
     stamp = raw.get("timestamp_ms", int(raw.get("timestamp", 0)) * 1000)
     return Document(version, int(stamp), "client_stats" in raw, jobs, line)
 
 
-def _job(entry: dict[str, Any], common: dict[str, str], version: tuple[int, ...]) -> Job:
+def _job(entry: dict[str, Any], common: dict[str, str]) -> Job:
     own = {str(k): str(v) for k, v in entry.get("job options", {}).items()}
     summaries = {
         (op, kind): summary
         for op in OPS
         for name, kind in KINDS.items()
-        if (summary := _summary(entry.get(op) or {}, name, version)) is not None
+        if (summary := _summary(entry.get(op) or {}, name)) is not None
     }
     start = entry.get("job_start")
     return Job(
@@ -197,7 +197,7 @@ def _job(entry: dict[str, Any], common: dict[str, str], version: tuple[int, ...]
     )
 
 
-def _summary(direction: dict[str, Any], name: str, version: tuple[int, ...]) -> Summary | None:
+def _summary(direction: dict[str, Any], name: str) -> Summary | None:
     unit = 1 if f"{name}_ns" in direction else 1000
     raw = direction.get(f"{name}_ns", direction.get(name))
     if raw is None or not int(direction.get("total_ios", 0)):
@@ -215,11 +215,11 @@ def _summary(direction: dict[str, Any], name: str, version: tuple[int, ...]) -> 
         max_ns=int(raw.get("max", 0)) * unit,
         mean_ns=float(raw.get("mean", 0)) * unit,
         percentiles=percentiles,
-        bins=_histogram(raw.get("bins"), unit, version),
+        bins=_histogram(raw.get("bins"), unit),
     )
 
 
-def _histogram(bins: dict[str, Any] | None, unit: int, version: tuple[int, ...]) -> Histogram | None:
+def _histogram(bins: dict[str, Any] | None, unit: int) -> Histogram | None:
     if not bins:
         return None
     layout = NANOSECONDS if unit == 1 else MICROSECONDS
@@ -259,8 +259,8 @@ def read(path: Path, context: Context) -> Iterator[Intervals]:
     for reason, line in rejected:
         account.reject(reason, [line])
     if not seen:
-        reason = rejected[0][0] if rejected else "no JSON document in it"
-        raise InputError(f"{reason}; expected the output of fio --output-format=json+", path, rejected[0][1] if rejected else None)
+        reason, line = rejected[0] if rejected else ("no JSON document in it", 1)
+        raise InputError(f"{reason}; expected the output of fio --output-format=json+", path, line)
     if not account.samples:
         raise InputError("fio JSON without bins: run fio with --output-format=json+ to have its histograms", path)
 

@@ -20,6 +20,7 @@ PER_INTERVAL, CUMULATIVE, COMPOUNDED = "per interval", "cumulative since the sta
 MASKED = "fio 3.6 to 3.16: bins from 786 us up are uninitialised memory and were masked"
 WRAPPED = "counts wrapped by a latency_target reset"
 IMPLAUSIBLE = 2**40
+TOO_MANY = "implausible counts (above 2^40 in one interval)"
 FIRST_CORRUPT_BIN = 928
 CORRUPT_VERSIONS = ((3, 6), (3, 17))
 ROWS_TO_JUDGE = 5
@@ -104,7 +105,7 @@ def counting(rows: Rows, order: list[Int], bins: int, context: Context) -> str:
 def _some_bin_falls(rows: Rows, bins: int) -> bool:
     """Return whether a few rows suffice to see that counts are neither cumulative nor compounded."""
     few = _dense(rows, bins)
-    return len(few) > 2 and not (few[2:] >= few[:-2]).all()  # noqa: PLR2004  # a row against the one before the last
+    return len(few) > 2 and not (few[2:] >= few[:-2]).all()  # a row against the one before the last
 
 
 def _known_total(rows: Rows, picked: Int, context: Context) -> int | None:
@@ -177,7 +178,7 @@ class Repair:
             self.since_reset += dense[at]
         self.was_reset |= bool(good)
         reasons = {WRAPPED: np.array(good, np.int64)}
-        return _sparse(dense.astype(np.int64), reasons, {"implausible counts (above 2^40 in one interval)": np.array(bad, np.int64)})
+        return _sparse(dense.astype(np.int64), reasons, {TOO_MANY: np.array(bad, np.int64)})
 
     def _differenced(self, rows: Rows, began: Bool, lag: int, mode: str) -> Repaired:
         dense = _dense(rows, self.bins)

@@ -111,5 +111,5 @@ def _jobs_for(file: Path, document: Document, name: LogName) -> tuple[Job, ...]:
     if document.through_client and name.host:
         jobs = tuple(job for job in jobs if job.host == name.host)
     prefixes = {PurePath(job.options.get("write_hist_log", "")).name for job in jobs} - {""}
-    own = {job.name for job in jobs} if not prefixes else prefixes
+    own = prefixes or {job.name for job in jobs}
     return jobs if name.prefix in own or (not prefixes and plain_name(file).startswith(name.prefix)) else ()

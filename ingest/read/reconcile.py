@@ -39,7 +39,7 @@ def _told(summaries: Sequence[Summary]) -> str:
     """Return fio's own p99: as printed for one job, from its bins for several."""
     if len(summaries) == 1:
         printed = {float(text): value for text, value in summaries[0].percentiles}
-        return f", p99 = {printed[99.0] / MS:.4g} ms" if 99.0 in printed else ""  # noqa: PLR2004  # the percentile's name
+        return f", p99 = {printed[99.0] / MS:.4g} ms" if 99.0 in printed else ""  # the percentile's name
     bins = [summary.bins for summary in summaries if summary.bins is not None]
     return f", p99 = {_p99(bins)} (of its bins)" if len(bins) == len(summaries) else ""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -34,10 +35,8 @@ class StoredSeries:
 def stored_series(db: sqlite3.Connection, runs: Iterable[str]) -> list[StoredSeries]:
     """Return all series of the runs, by number."""
     wanted = set(runs)
-    rows = db.execute(f"SELECT id, {','.join(LABELS)}, segment, layout, exact FROM series ORDER BY id").fetchall()  # noqa: S608  # no input
-    return [
-        StoredSeries(row[0], Series(*row[1:-2]), parse_layout(row[-2]), bool(row[-1])) for row in rows if row[1] in wanted
-    ]
+    rows = db.execute(f"SELECT id, {','.join(LABELS)}, segment, layout, exact FROM series ORDER BY id").fetchall()
+    return [StoredSeries(row[0], Series(*row[1:-2]), parse_layout(row[-2]), bool(row[-1])) for row in rows if row[1] in wanted]
 
 
 def windows_of(
@@ -48,10 +47,10 @@ def windows_of(
     for one in stored:
         kinds.setdefault((one.layout, one.exact, one.weighted), []).append(one)
     for (layout, exact, weighted), members in kinds.items():
-        rows: list[tuple[object, ...]] = []
+        rows: list[tuple[Any, ...]] = []
         for one in members:
             columns = "id, coding, bins" + (", sum, min, max" if exact else "") + (", count" if weighted else "")
-            query = f"SELECT {columns} FROM intervals WHERE id BETWEEN ? AND ?"  # noqa: S608  # no input
+            query = f"SELECT {columns} FROM intervals WHERE id BETWEEN ? AND ?"
             cursor = db.execute(query, id_range(one.number, begin_ns, end_ns, step_ns))
             while batch := cursor.fetchmany(BATCH - len(rows)):
                 rows += batch
@@ -63,11 +62,17 @@ def windows_of(
 
 
 def _decoded(
-    rows: list[tuple[object, ...]], members: Sequence[StoredSeries], layout: LogLinear, step_ns: int, *, exact: bool, weighted: bool
+    rows: list[tuple[Any, ...]],
+    members: Sequence[StoredSeries],
+    layout: LogLinear,
+    step_ns: int,
+    *,
+    exact: bool,
+    weighted: bool,
 ) -> Intervals:
     columns = list(zip(*rows, strict=True))
     ids = np.array(columns[0], np.int64)
-    indptr, bins, counts = unpack(np.array(columns[1], np.int64), columns[2])  # type: ignore[arg-type]  # blobs of the schema
+    indptr, bins, counts = unpack(np.array(columns[1], np.int64), columns[2])
     start = window_of(ids, step_ns)
     numbers = np.array([one.number for one in members], np.int64)
     order = np.argsort(numbers)

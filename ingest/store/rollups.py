@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ingest.documents import pack
+from ingest.documents import id_range, known_only, pack, window_of
 from ingest.grid import SECOND, coarsened
 from ingest.intervals import Intervals, Sum, merged
 from ingest.layout import LogLinear, common_layout
@@ -40,9 +41,7 @@ def rollup_rows(db: sqlite3.Connection, run: RunRecord) -> Iterator[list[tuple[A
     steps = rollup_steps(run.step_ns)
     whole = Sum()
     for begin, end in _slabs(db, stored, run.step_ns):
-        parts = [
-            part for windows in windows_of(db, stored, run.step_ns, begin, end) for part in _scoped(windows, layouts)
-        ]
+        parts = [part for windows in windows_of(db, stored, run.step_ns, begin, end) for part in _scoped(windows, layouts)]
         for window_rows in _per_layout(parts):
             yield _rows(run, window_rows, run.step_ns)
             for step in steps[1:-1]:
@@ -55,8 +54,6 @@ def rollup_rows(db: sqlite3.Connection, run: RunRecord) -> Iterator[list[tuple[A
 
 def _span(db: sqlite3.Connection, stored: Sequence[StoredSeries], step_ns: int) -> tuple[int, int]:
     """Return start of the first and end of the last window of the series."""
-    from ingest.documents import id_range, window_of
-
     found = []
     for one in stored:
         query = "SELECT min(id), max(id) FROM intervals WHERE id BETWEEN ? AND ?"
@@ -80,8 +77,6 @@ def _slabs(db: sqlite3.Connection, stored: Sequence[StoredSeries], step_ns: int)
 
 
 def _next_start(db: sqlite3.Connection, stored: Sequence[StoredSeries], after: int, step_ns: int) -> int:
-    from ingest.documents import id_range, window_of
-
     starts = []
     for one in stored:
         query = "SELECT min(id) FROM intervals WHERE id BETWEEN ? AND ?"
@@ -125,8 +120,6 @@ def _per_layout(parts: Sequence[Intervals]) -> Iterator[Intervals]:
 
 
 def _flat(windows: Intervals) -> Intervals:
-    from dataclasses import replace
-
     zero = np.zeros(len(windows), np.int64)
     return replace(windows, start_ns=zero, end_ns=zero)
 
@@ -137,14 +130,14 @@ def _rows(run: RunRecord, windows: Intervals, step_ns: int, span: tuple[int, int
     low, high, mean, exact = extremes(windows)
     sums: list[Any] = [None] * len(windows)
     if windows.exact is not None:
-        sums = np.where(windows.exact.known, windows.exact.sum_ns, None).tolist()
+        sums = known_only(windows.exact.sum_ns, windows.exact.known)
     columns = [percentile_values(windows, percentile) for percentile in PERCENTILES]
     shown = [[None if value != value else value for value in column.tolist()] for column in columns]  # noqa: PLR0124  # NaN
     keys = [windows.table[code] for code in windows.series.tolist()]
     start = windows.start_ns.tolist() if span is None else [span[0]] * len(windows)
     end = windows.end_ns.tolist() if span is None else [span[1]] * len(windows)
     return [
-        (run.run, key[0], key[3], step_ns, begin, key[2], key[1], finish, str(windows.layout), count, total, *rest)  # type: ignore[index]  # groups
+        (run.run, key[0], key[3], step_ns, begin, key[2], key[1], finish, str(windows.layout), count, total, *rest)
         for key, begin, finish, count, total, *rest in zip(
             keys,
             start,

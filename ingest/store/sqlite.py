@@ -19,7 +19,7 @@ from typing import Any, Self
 import numpy as np
 
 from ingest import __version__
-from ingest.documents import Documents, document_ids, id_range
+from ingest.documents import Documents, document_ids, id_range, known_only
 from ingest.errors import StoreError, UsageError
 from ingest.fields import assets
 from ingest.intervals import Int, Intervals
@@ -33,6 +33,17 @@ BUSY_SECONDS = 60
 SCHEMA_VERSION = 1
 SERIES_COLUMNS = (*LABELS, "segment")
 SERIES_KEY = " AND ".join(f"{column} = ?" for column in SERIES_COLUMNS)
+
+
+def _run_record(row: tuple[Any, ...]) -> RunRecord:
+    run, load, step_ns, attribution, start_ns, zero, parameters, labels, state, loaded = row
+    told, own = json.loads(parameters), json.loads(labels)
+    return RunRecord(run, load, step_ns, attribution, start_ns, zero, told, own, state, loaded)
+
+
+def _source_record(row: tuple[Any, ...]) -> SourceRecord:
+    run, source, path, size, digest, context, state, generation, account = row
+    return SourceRecord(run, source, path, size, digest, context, state, generation, json.loads(account))
 
 
 class SqliteStore:
@@ -116,15 +127,15 @@ class SqliteStore:
         """Return the records of all runs, by name."""
         columns = "run, load, step_ns, attribution, start_ns, zero, parameters, labels, state, loaded"
         with self._told():
-            rows = self.db.execute(f"SELECT {columns} FROM runs ORDER BY run").fetchall()  # noqa: S608  # no input
-        return [RunRecord(*row[:6], json.loads(row[6]), json.loads(row[7]), *row[8:]) for row in rows]
+            rows = self.db.execute(f"SELECT {columns} FROM runs ORDER BY run").fetchall()
+        return [_run_record(row) for row in rows]
 
     def sources(self, run: str) -> list[SourceRecord]:
         """Return what was loaded into a run, by identity."""
         columns = "run, source, path, size, digest, context, state, generation, account"
         with self._told():
-            rows = self.db.execute(f"SELECT {columns} FROM sources WHERE run = ? ORDER BY source", (run,)).fetchall()  # noqa: S608  # no input
-        return [SourceRecord(*row[:8], json.loads(row[8])) for row in rows]
+            rows = self.db.execute(f"SELECT {columns} FROM sources WHERE run = ? ORDER BY source", (run,)).fetchall()
+        return [_source_record(row) for row in rows]
 
     def begin(self, run: RunRecord, sources: Iterable[SourceRecord]) -> None:
         """Note a run and the sources that are about to be written; they count as loading until `finish_source`."""
@@ -161,7 +172,7 @@ class SqliteStore:
             else:
                 known = documents.exact.known
                 exact = (documents.exact.sum_ns, documents.exact.min_ns, documents.exact.max_ns)
-                columns = [np.where(known, values, None).tolist() for values in exact]
+                columns = [known_only(values, known) for values in exact]
             rows = zip(
                 ids.tolist(),
                 documents.count.tolist(),
@@ -180,14 +191,14 @@ class SqliteStore:
         for series in documents.table:
             labels = tuple(getattr(series, column) for column in SERIES_COLUMNS)
             if (labels, source.generation) not in self._series:
-                found = db.execute(f"SELECT id FROM series WHERE {SERIES_KEY}", labels).fetchone()  # noqa: S608  # no input
+                found = db.execute(f"SELECT id FROM series WHERE {SERIES_KEY}", labels).fetchone()
                 if found:
                     update = "UPDATE series SET layout = ?, source = ?, exact = max(exact, ?) WHERE id = ?"
                     db.execute(update, (str(documents.layout), source.source, exact, found[0]))
                 else:
                     marks = ",".join("?" * (len(SERIES_COLUMNS) + 3))
                     columns = f"{','.join(SERIES_COLUMNS)},layout,source,exact"
-                    new = f"INSERT INTO series ({columns}) VALUES ({marks})"  # noqa: S608  # no input
+                    new = f"INSERT INTO series ({columns}) VALUES ({marks})"
                     found = (db.execute(new, (*labels, str(documents.layout), source.source, exact)).lastrowid,)
                 self._series[labels, source.generation] = int(found[0] or 0)
             ids.append(self._series[labels, source.generation])
@@ -227,7 +238,7 @@ class SqliteStore:
             for (number,) in db.execute("SELECT id FROM series WHERE run = ?", (run,)).fetchall():
                 deleted += db.execute("DELETE FROM intervals WHERE id BETWEEN ? AND ?", id_range(number, None, None, 1)).rowcount
             for table in ("series", "rollups", "sources", "marks", "runs"):
-                db.execute(f"DELETE FROM {table} WHERE run = ?", (run,))  # noqa: S608  # names from the line above
+                db.execute(f"DELETE FROM {table} WHERE run = ?", (run,))
             self._series.clear()
         return deleted
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ingest.documents import unpack
-from ingest.errors import InputError, StoreError, UsageError
+from ingest.errors import InputError, StoreError, UsageError, listed
 from ingest.grid import coarsened
 from ingest.intervals import Exact, Intervals, Sum
 from ingest.layout import parse_layout
@@ -23,6 +23,7 @@ from ingest.store.rollups import CLUSTER, HOST, WHOLE_RUN, rollup_steps
 from ingest.timing import format_duration
 
 ROLLUP_LABELS = {"run", "host", "op", "kind"}
+SPAN = "SELECT min(start_ns), max(end_ns) FROM rollups WHERE run = ? AND step_ns = ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +44,7 @@ def answer_from(db: sqlite3.Connection, records: Sequence[RunRecord], question: 
     check_labels(question, labels)
     chosen = [record for record in records if run_matches(record.run, question.runs)]
     if not chosen:
-        names = ", ".join(record.run for record in records[:5])
-        raise InputError(f"no run matches {' '.join(question.runs)}; there are {names}{' ...' if len(records) > 5 else ''}")  # noqa: PLR2004  # a line's worth
+        raise InputError(f"no run matches {' '.join(question.runs)}; there are {listed(record.run for record in records)}")
     if question.attribution == IN_FLIGHT and not any(record.attribution == IN_FLIGHT for record in chosen):
         raise UsageError("these runs were loaded by completion: load them with --attribution in-flight to ask for it")
     step = _step(db, chosen, question)
@@ -53,9 +53,9 @@ def answer_from(db: sqlite3.Connection, records: Sequence[RunRecord], question: 
     for record in chosen:
         plan = _plan(record, question, step, labels)
         ways.add("rollups" if plan.rollup_step is not None else "documents")
-        found, parts = _windows(db, plan, question, key)
+        found, windows = _windows(db, plan, question, key)
         series += found
-        for part in parts:
+        for part in windows:
             total.add(coarsened(part, step) if step else part)
     parts = total.parts() if step else spanned(total.parts())
     facts = Answer(
@@ -109,10 +109,7 @@ def _step(db: sqlite3.Connection, records: Sequence[RunRecord], question: Questi
         return 0
     stored = int(np.lcm.reduce([record.step_ns for record in records]))
     if question.step == AUTO:
-        spans = [
-            db.execute("SELECT min(start_ns), max(end_ns) FROM rollups WHERE run = ? AND step_ns = ?", (r.run, WHOLE_RUN)).fetchone()
-            for r in records
-        ]
+        spans = [db.execute(SPAN, (record.run, WHOLE_RUN)).fetchone() for record in records]
         known = [span for span in spans if span[0] is not None]
         return auto_step(min((s[0] for s in known), default=0), max((s[1] for s in known), default=0), stored)
     step = int(question.step)
@@ -168,7 +165,7 @@ def _rollups(db: sqlite3.Connection, plan: Plan, scope: str) -> Iterator[Interva
             table.setdefault(Series(run=plan.record.run, host=h, op=o, kind=k), len(table))
             for o, k, h in zip(op, kind, host, strict=True)
         ]
-        indptr, bin_numbers, counts = unpack(np.array(coding, np.int64), bins)  # type: ignore[arg-type]  # blobs of the schema
+        indptr, bin_numbers, counts = unpack(np.array(coding, np.int64), bins)
         known = np.array(exact, np.bool_)
         sums = np.array([value or 0 for value in total], np.int64)
         values = Exact(np.array(least, np.int64), np.array(most, np.int64), sums, known)

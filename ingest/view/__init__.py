@@ -1,0 +1,1 @@
+"""Answers as people and programs see them: text, tables, pictures."""

@@ -70,12 +70,14 @@ def _cell(name: str, value: Any, table: Table, row: int, stamp: Stamp) -> str:
 def heading(answer: Answer, what: str) -> list[str]:
     """Return the lines above a table: runs, kind, step, series, samples, error bound, warnings."""
     step = f"step {format_duration(answer.step_ns)}" if answer.step_ns else "whole range"
-    runs = ", ".join(answer.runs[:3]) + (f" and {len(answer.runs) - 3} more" if len(answer.runs) > 3 else "")  # noqa: PLR2004  # a line's worth
+    runs = ", ".join(answer.runs[:3]) + (f" and {len(answer.runs) - 3} more" if len(answer.runs) > 3 else "")  # a line's worth
     bound = max((part.layout.error for part in answer.parts), default=None)
     error = f"+-{100 * float(bound):.2g} %" if bound else "none"
     return [
-        f"{what} of {runs}: {answer.kind} latency, {step}, {answer.samples:,} samples from {answer.series} "
-        f"series ({answer.answered_from}), error bound {error}",
+        (
+            f"{what} of {runs}: {answer.kind} latency, {step}, {answer.samples:,} samples from {answer.series} series "
+            f"({answer.answered_from}), error bound {error}"
+        ),
         *(f"note: {text}" for text in answer.warnings),
     ]
 

@@ -1,0 +1,127 @@
+"""Shared by all tests: where recorded data lies, how a file is read, and reproducible property tests."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))  # strategies and oracles, under any import mode
+
+from ingest.layout import LogLinear  # noqa: E402  # tests/ first
+from ingest.read import ReadOptions, discover, read  # noqa: E402
+from ingest.read.account import Account  # noqa: E402
+from ingest.series import Series  # noqa: E402
+
+settings.register_profile(
+    "tailboard", derandomize=True, deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("tailboard")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One interval as a reader gave it."""
+
+    series: Series
+    layout: LogLinear
+    start_ns: int
+    end_ns: int
+    counts: dict[int, int]
+    exact: tuple[int, int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """All that was read of some files: rows in reading order, and the account of all sources."""
+
+    rows: list[Row]
+    account: Account
+
+    def of(self, op: str, **labels: str) -> list[Row]:
+        """Return the rows of an op."""
+        wanted = {"op": op, **labels}
+        return [row for row in self.rows if all(getattr(row.series, name) == value for name, value in wanted.items())]
+
+    def total(self, op: str, **labels: str) -> Counter[int]:
+        """Return the sum of the rows of an op, bin by bin."""
+        found: Counter[int] = Counter()
+        for row in self.of(op, **labels):
+            found.update(row.counts)
+        return found
+
+    def findings(self, action: str) -> list[tuple[int, str]]:
+        """Return (line, reason) of what was repaired or rejected."""
+        return [(finding.line, finding.reason) for finding in self.account.findings if finding.action == action]
+
+
+def take(*paths: Path, options: ReadOptions | None = None) -> Taken:
+    """Read everything under the paths, as a load does."""
+    found = discover(paths, options or ReadOptions())
+    rows, account = [], Account()
+    for source in found.sources:
+        for part in read(source):
+            for number, code in enumerate(part.series):
+                begin, end = part.indptr[number], part.indptr[number + 1]
+                exact = part.exact
+                known = exact is not None and bool(exact.known[number])
+                rows.append(
+                    Row(
+                        part.table[code],
+                        part.layout,
+                        int(part.start_ns[number]),
+                        int(part.end_ns[number]),
+                        dict(zip(part.bins[begin:end].tolist(), part.counts[begin:end].tolist(), strict=True)),
+                        (int(exact.min_ns[number]), int(exact.max_ns[number]), int(exact.sum_ns[number])) if known else None,
+                    )
+                )
+        account.add(source.context.account)
+    return Taken(rows, account)
+
+
+Take = Callable[..., Taken]
+
+
+@pytest.fixture(scope="session")
+def taken() -> Take:
+    """Return the function that reads files: `taken(path, ..., options=ReadOptions(...))`."""
+    return take
+
+
+@pytest.fixture(scope="session")
+def fio() -> Path:
+    """Return the folder of recorded fio output; see PROVENANCE.md there."""
+    return HERE / "data" / "fio"
+
+
+@pytest.fixture(scope="session")
+def archive() -> Path:
+    """Return the folder of the recorded CBT archive that holds its logs."""
+    return next((HERE.parent / "examples" / "cbt-archive" / "results").rglob("benchmark_config.yaml")).parent
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Callable[..., Path]:
+    """Return the function that writes a log alone into a folder: no JSON beside it, so time is relative."""
+
+    def write(content: str | bytes, name: str = "x_clat_hist.1.log") -> Path:
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return write
+
+
+def lines_with_text(content: bytes) -> int:
+    """Return how many lines of a text are not blank."""
+    return sum(bool(part.strip(b" \t\r")) for part in content.split(b"\n"))
+
+
+LogWriter = Callable[..., Path]
+Paths = Sequence[Path]

@@ -1,0 +1,1 @@
+"""What the numbers must be, written a second time: plain Python, nothing of `ingest`, nothing of NumPy."""

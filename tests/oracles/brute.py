@@ -1,0 +1,113 @@
+"""Percentiles over time from fio histogram logs, by the definitions alone: slow, short, exact.
+
+Bins by fio's formula, rows (previous row of the direction, this row], the splitting rule of the design (of what remains,
+the share f goes on as round(f * C_b) - round(f * C_(b-1)), halves to even), sums, nearest rank.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+
+MS = 1_000_000
+OPS = ("read", "write", "trim")
+Row = tuple[int, int, dict[int, int]]
+
+
+def lower_edge(index: int) -> int:
+    """Return the lower edge of fio's bin in its unit: 64 bins an octave, the first 128 one unit wide."""
+    octave = max(index // 64 - 1, 0)
+    return index if index < 128 else (64 + index % 64) << octave
+
+
+def index_of(value: int, last: int) -> int:
+    """Return fio's bin of a value (stat.c plat_val_to_idx)."""
+    shift = max(value.bit_length() - 7, 0)
+    return min(value if not shift else (shift << 6) + (value >> shift), last)
+
+
+def geometry(bins: int) -> tuple[int, int, int]:
+    """Return (unit in ns, groups, coarseness) of a log with this many bins."""
+    return next((unit, groups, c) for unit, groups in ((1, 29), (1000, 19)) for c in range(7) if groups * 64 == bins << c)
+
+
+def edges(bins: int) -> list[int]:
+    """Return the edges in ns of a log with this many bins."""
+    unit, _, coarseness = geometry(bins)
+    return [lower_edge(index << coarseness) * unit for index in range(bins + 1)]
+
+
+def value_of(bins: int, index: int) -> int:
+    """Return what is reported for a bin: its midpoint as fio prints it, the lower edge of the open last bin."""
+    unit, low, high = geometry(bins)[0], edges(bins)[index], edges(bins)[index + 1]
+    return low if index == bins - 1 else low + (high - low) // unit // 2 * unit
+
+
+def rows_of(text: str, zero_ns: int = 0) -> dict[str, list[Row]]:
+    """Return the rows (start, end, {bin: count}) of each direction of a per-interval log with relative stamps."""
+    found: dict[str, list[Row]] = {}
+    for line in text.splitlines():
+        stamp, direction, _, *cells = map(int, line.split(","))
+        chain = found.setdefault(OPS[direction], [])
+        start = chain[-1][1] if chain else zero_ns
+        chain.append((start, zero_ns + stamp * MS, {bin: count for bin, count in enumerate(cells) if count}))
+    return found
+
+
+def bins_in(text: str) -> int:
+    """Return how many bins the rows of a log have."""
+    return text.split("\n", 1)[0].count(",") - 2
+
+
+def window_of(stamp: int, step: int) -> int:
+    """Return the start of the window (start, start + step] that holds a stamp."""
+    return -(-stamp // step) * step - step
+
+
+def split(row: Row, step: int) -> list[tuple[int, dict[int, int]]]:
+    """Return the parts of a row by the window they lie in."""
+    start, end, counts = row
+    parts = []
+    while start // step * step < window_of(end, step):
+        edge = start // step * step + step
+        share, seen, head = Fraction(edge - start, end - start), 0, {}
+        for bin in sorted(counts):
+            head[bin] = round(share * (seen + counts[bin])) - round(share * seen)
+            seen += counts[bin]
+        parts.append((edge - step, head))
+        start, counts = edge, {bin: counts[bin] - head[bin] for bin in counts}
+    return [*parts, (window_of(end, step), counts)]
+
+
+def windows(rows: list[Row], step: int) -> dict[int, Counter[int]]:
+    """Return the histogram of each window that holds samples."""
+    found: dict[int, Counter[int]] = {}
+    for row in rows:
+        for start, counts in split(row, step):
+            found.setdefault(start, Counter()).update({bin: count for bin, count in counts.items() if count})
+    return {start: counts for start, counts in found.items() if counts}
+
+
+def percentile(counts: Counter[int], percent: str) -> int | None:
+    """Return the bin of the nearest rank, None where no sample would lie beyond; `percent` is decimal text."""
+    total, share = sum(counts.values()), Fraction(percent)
+    if not total or (50 < share < 100 and total * (100 - share) < 100):
+        return None
+    rank = max(-(-total * share.numerator // (share.denominator * 100)), 1)
+    seen = 0
+    for bin in sorted(counts):
+        seen += counts[bin]
+        if seen >= rank:
+            return bin
+    raise AssertionError("a rank past all samples")
+
+
+def cell(counts: Counter[int], bins: int, percents: tuple[str, ...]) -> dict[str, int | None]:
+    """Return what a result row must say: count, percentiles, and min and max as bin edges."""
+    at, limits = sorted(counts), edges(bins)
+    found: dict[str, int | None] = {"count": sum(counts.values()), "min": limits[at[0]]}
+    found["max"] = limits[at[-1]] if at[-1] == bins - 1 else limits[at[-1] + 1]
+    for percent in percents:
+        place = percentile(counts, percent)
+        found[f"p{percent}"] = None if place is None else value_of(bins, place)
+    return found
