@@ -77,6 +77,13 @@ class Intervals:
         """Return the sum of counts of each row."""
         return row_sums(self.indptr, self.counts)
 
+    def reach(self) -> Iterator[tuple[Series, int, int]]:
+        """Yield each series with the start of its first and the end of its last row."""
+        for code, key in enumerate(self.table):
+            rows = self.series == code
+            if isinstance(key, Series) and rows.any():
+                yield key, int(self.start_ns[rows].min()), int(self.end_ns[rows].max())
+
     def take(self, rows: Int) -> Intervals:
         """Return the given rows in the given order."""
         indptr, flat = gather(self.indptr, rows)

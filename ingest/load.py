@@ -27,7 +27,7 @@ from ingest.read import Found, ReadOptions, Source, discover, read
 from ingest.read.account import Account
 from ingest.series import IN_FLIGHT, Series
 from ingest.store import Store
-from ingest.store.records import COMPLETE, UNKNOWN_ZERO, RunRecord, SourceRecord
+from ingest.store.records import COMPLETE, UNKNOWN_ZERO, RunRecord, SourceRecord, Spans
 from ingest.timing import format_duration
 
 HASH_BLOCK = 1 << 20
@@ -298,18 +298,19 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
         return
     store.begin(plan.record, [record for _, record in plan.work])
 
-    def work(item: tuple[Source, SourceRecord]) -> Iterator[tuple[Documents | None, Account | None]]:
+    def work(item: tuple[Source, SourceRecord]) -> Iterator[tuple[Documents | None, Account | None, Spans]]:
         source, _ = item
+        spans: dict[Series, tuple[int, int]] = {}
         try:
-            for windows in _whole_windows(source, plan.record, options):
+            for windows in _whole_windows(source, plan.record, options, spans):
                 for first in range(0, len(windows), DOCUMENTS_A_CHUNK):
                     rows = np.arange(first, min(first + DOCUMENTS_A_CHUNK, len(windows)))
-                    yield pack(windows.take(rows)), None
+                    yield pack(windows.take(rows)), None, {}
         except InputError as error:
             source.context.account.note(f"not read: {error.reason}")
-        yield None, source.context.account
+        yield None, source.context.account, spans
 
-    for number, (documents, rows) in fork_map(work, plan.work, options.jobs):
+    for number, (documents, rows, spans) in fork_map(work, plan.work, options.jobs):
         source, record = plan.work[number]
         if documents is not None:
             account.documents += store.write(plan.record, record, documents)
@@ -318,19 +319,24 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
             account.rows.add(rows)
             account.loaded += 1
             account.sources.append(source)
-            store.finish_source(replace(record, account=rows.as_dict()))
+            store.finish_source(replace(record, account=rows.as_dict()), spans)
             yield 1
     account.windows = account.documents
     store.finish_run(plan.record)
 
 
-def _whole_windows(source: Source, record: RunRecord, options: LoadOptions) -> Iterator[Intervals]:
-    """Yield the windows of a source once they are whole."""
+def _whole_windows(
+    source: Source, record: RunRecord, options: LoadOptions, spans: dict[Series, tuple[int, int]]
+) -> Iterator[Intervals]:
+    """Yield the windows of a source once they are whole; note in `spans` from when to when its series reach."""
     whole = Whole()
-    for rows in read(source):
+    for chunk in read(source):
+        rows = chunk.relabelled(_in_flight_kind) if options.attribution == IN_FLIGHT else chunk
+        for series, first, last in rows.reach():
+            low, high = spans.get(series, (first, last))
+            spans[series] = (min(low, first), max(high, last))
         if options.attribution == IN_FLIGHT:
-            windows = in_flight(rows, record.step_ns).relabelled(_in_flight_kind)
-            yield from whole.add_all(windows)
+            yield from whole.add_all(in_flight(rows, record.step_ns))
         else:
             yield from whole.add(to_windows(rows, record.step_ns))
     yield from whole.rest()

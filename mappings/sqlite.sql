@@ -24,6 +24,8 @@ CREATE TABLE series (
   layout TEXT NOT NULL,
   source TEXT NOT NULL,
   exact INTEGER NOT NULL,
+  first_ns INTEGER,
+  last_ns INTEGER,
   UNIQUE (run, host, volume, job, op, kind, tag, process, segment)
 );
 CREATE TABLE rollups (

@@ -197,12 +197,12 @@ def _whole(rows: Intervals) -> Intervals:
     return replace(rows, start_ns=np.full(len(rows), low), end_ns=np.full(len(rows), high))
 
 
-def spanned(parts: Sequence[Intervals]) -> list[Intervals]:
-    """Return the parts with every row over the whole range of all, added up per key."""
+def spanned(parts: Sequence[Intervals], span: tuple[int, int] | None = None) -> list[Intervals]:
+    """Return the parts with every row over `span`, by default the range of all of them, added up per key."""
     filled = [part for part in parts if len(part)]
     if not filled:
         return []
-    low, high = min(int(p.start_ns.min()) for p in filled), max(int(p.end_ns.max()) for p in filled)
+    low, high = span or (min(int(p.start_ns.min()) for p in filled), max(int(p.end_ns.max()) for p in filled))
     total = Sum()
     for part in filled:
         total.add(replace(part, start_ns=np.full(len(part), low), end_ns=np.full(len(part), high)))

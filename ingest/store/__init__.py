@@ -10,7 +10,7 @@ from ingest.documents import Documents
 from ingest.errors import StoreError, UsageError
 from ingest.intervals import Intervals
 from ingest.query.question import Answer, Question
-from ingest.store.records import RunRecord, SourceRecord
+from ingest.store.records import RunRecord, SourceRecord, Spans
 
 
 class Store(Protocol):
@@ -40,8 +40,8 @@ class Store(Protocol):
         """Write whole documents of a source, replacing older ones of the same identity; return how many."""
         ...
 
-    def finish_source(self, source: SourceRecord) -> None:
-        """Note that a source is complete and sweep what older generations left of it."""
+    def finish_source(self, source: SourceRecord, spans: Spans) -> None:
+        """Note that a source is complete, from when to when its series reach, and sweep what older generations left of it."""
         ...
 
     def finish_run(self, run: RunRecord) -> None:
@@ -88,4 +88,4 @@ def open_store(url: str, *, write: bool = False) -> Store:
     raise UsageError(f"{url!r} is no store: give sqlite:PATH")
 
 
-__all__ = ["RunRecord", "SourceRecord", "Store", "open_store"]
+__all__ = ["RunRecord", "SourceRecord", "Spans", "Store", "open_store"]

@@ -19,12 +19,14 @@ BATCH = 40_000
 
 @dataclass(frozen=True, slots=True)
 class StoredSeries:
-    """A series with its number, layout, the source that it came from, and whether it has exact values."""
+    """A series with its number, its layout, whether it has exact values, and from when to when it reaches (if known)."""
 
     number: int
     series: Series
     layout: LogLinear
     exact: bool
+    first_ns: int | None = None
+    last_ns: int | None = None
 
     @property
     def weighted(self) -> bool:
@@ -35,8 +37,13 @@ class StoredSeries:
 def stored_series(db: sqlite3.Connection, runs: Iterable[str]) -> list[StoredSeries]:
     """Return all series of the runs, by number."""
     wanted = set(runs)
-    rows = db.execute(f"SELECT id, {','.join(LABELS)}, segment, layout, exact FROM series ORDER BY id").fetchall()
-    return [StoredSeries(row[0], Series(*row[1:-2]), parse_layout(row[-2]), bool(row[-1])) for row in rows if row[1] in wanted]
+    columns = f"id, layout, exact, first_ns, last_ns, {','.join(LABELS)}, segment"
+    rows = db.execute(f"SELECT {columns} FROM series ORDER BY id").fetchall()
+    return [
+        StoredSeries(number, Series(*labels), parse_layout(layout), bool(exact), first, last)
+        for number, layout, exact, first, last, *labels in rows
+        if labels[0] in wanted
+    ]
 
 
 def windows_of(

@@ -6,6 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ingest.series import Series
+
+Spans = Mapping[Series, tuple[int, int]]
+
 LOADING, COMPLETE = "loading", "complete"
 UNKNOWN_ZERO = "unknown"
 

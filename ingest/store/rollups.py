@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +22,7 @@ HOST, CLUSTER = "host", "cluster"
 WHOLE_RUN = 0
 COARSE_STEPS = (10 * SECOND, 60 * SECOND)
 PERCENTILES = parse_percentiles("50,75,90,95,99,99.9,99.99")
-SLAB_WINDOWS = 600
+SLAB_WINDOWS = 60
 SLAB_ALIGN = 60 * SECOND
 
 
@@ -41,15 +41,17 @@ def rollup_rows(db: sqlite3.Connection, run: RunRecord) -> Iterator[list[tuple[A
     steps = rollup_steps(run.step_ns)
     whole = Sum()
     for begin, end in _slabs(db, stored, run.step_ns):
-        parts = [part for windows in windows_of(db, stored, run.step_ns, begin, end) for part in _scoped(windows, layouts)]
-        for window_rows in _per_layout(parts):
-            yield _rows(run, window_rows, run.step_ns)
+        hosts = list(_merged_in(windows_of(db, stored, run.step_ns, begin, end), _host_group, layouts))
+        for windows in (*hosts, *_merged_in(hosts, _cluster_group, layouts)):
+            yield _rows(run, windows, run.step_ns)
+            finer = windows
             for step in steps[1:-1]:
-                yield _rows(run, merged([coarsened(window_rows, step)]), step)
-            whole.add(_flat(window_rows))
+                finer = merged([coarsened(finer, step)])
+                yield _rows(run, finer, step)
+            whole.add(_flat(finer))
+    span = _span(db, stored, run.step_ns)
     for part in whole.parts():
-        first, last = _span(db, stored, run.step_ns)
-        yield _rows(run, part, WHOLE_RUN, (first, last))
+        yield _rows(run, part, WHOLE_RUN, span)
 
 
 def _span(db: sqlite3.Connection, stored: Sequence[StoredSeries], step_ns: int) -> tuple[int, int]:
@@ -64,7 +66,8 @@ def _span(db: sqlite3.Connection, stored: Sequence[StoredSeries], step_ns: int) 
 
 
 def _slabs(db: sqlite3.Connection, stored: Sequence[StoredSeries], step_ns: int) -> Iterator[tuple[int, int]]:
-    """Yield time ranges that no window of any rollup step straddles and that hold at most about 600 windows each.
+    """Yield time ranges that no window of any rollup step straddles and that hold about 60 windows each, which keeps the work in the
+    processor's cache.
 
     Empty stretches are skipped: a log with a clock jump must not cost a pass per minute of the gap.
     """
@@ -86,35 +89,45 @@ def _next_start(db: sqlite3.Connection, stored: Sequence[StoredSeries], after: i
     return min(starts, default=2**62)
 
 
-def _groups(series: Series) -> tuple[Group, Group]:
-    """Return the (scope, host, op, kind) groups that a series counts in."""
-    return (HOST, series.host, series.op, series.kind), (CLUSTER, "", series.op, series.kind)
+def _host_group(key: Series | Group) -> Group:
+    """Return the (scope, host, op, kind) that a series counts in on its host."""
+    if not isinstance(key, Series):
+        raise TypeError("hosts are merged from series")
+    return HOST, key.host, key.op, key.kind
+
+
+def _cluster_group(key: Series | Group) -> Group:
+    """Return the (scope, host, op, kind) that a series, or a host's group, counts in for the cluster."""
+    if isinstance(key, Series):
+        return CLUSTER, "", key.op, key.kind
+    return CLUSTER, "", key[2], key[3]
 
 
 def _layouts(stored: Sequence[StoredSeries]) -> dict[Group, LogLinear]:
+    """Return the layout of each group: the common one of all its series."""
     found: dict[Group, set[LogLinear]] = {}
     for one in stored:
-        for group in _groups(one.series):
+        for group in (_host_group(one.series), _cluster_group(one.series)):
             found.setdefault(group, set()).add(one.layout)
     return {group: common_layout(layouts) for group, layouts in found.items()}
 
 
-def _scoped(windows: Intervals, layouts: dict[Group, LogLinear]) -> Iterator[Intervals]:
-    """Yield windows under the group of each scope, in the group's layout."""
-    for scope in (0, 1):
-        relabelled = windows.relabelled(lambda series, scope=scope: _groups(series)[scope])  # type: ignore[misc]  # bound now
-        targets = [layouts[group] for group in relabelled.table]  # type: ignore[index]  # groups, by the line above
-        for target in dict.fromkeys(targets):
-            rows = np.flatnonzero(np.array([target == other for other in targets])[relabelled.series])
-            if len(rows):
-                yield relabelled.take(rows).in_layout(target)
-
-
-def _per_layout(parts: Sequence[Intervals]) -> Iterator[Intervals]:
-    """Yield the sums of windows, one of each layout and kind of counts."""
+def _merged_in(
+    parts: Iterable[Intervals], grouped: Callable[[Series | Group], Group], layouts: dict[Group, LogLinear]
+) -> Iterator[Intervals]:
+    """Yield windows added up under the group of each row, in the group's layout: one part a layout and kind of counts."""
     buckets: dict[tuple[LogLinear, bool], list[Intervals]] = {}
     for part in parts:
-        buckets.setdefault((part.layout, part.completions is None), []).append(part)
+        groups = [grouped(key) for key in part.table]
+        table = {group: code for code, group in enumerate(dict.fromkeys(groups))}
+        codes = np.array([table[group] for group in groups], np.int64)
+        moved = replace(part, table=tuple(table), series=codes[part.series])
+        targets = [layouts[group] for group in table]
+        for target in dict.fromkeys(targets):
+            rows = np.flatnonzero(np.array([target == other for other in targets])[moved.series])
+            chosen = moved if len(rows) == len(moved) else moved.take(rows)
+            if len(rows):
+                buckets.setdefault((target, part.completions is None), []).append(chosen.in_layout(target))
     for bucket in buckets.values():
         yield merged(bucket)
 

@@ -25,7 +25,7 @@ from ingest.fields import assets
 from ingest.intervals import Int, Intervals
 from ingest.query.question import Answer, Question
 from ingest.series import LABELS
-from ingest.store.records import COMPLETE, LOADING, RunRecord, SourceRecord
+from ingest.store.records import COMPLETE, LOADING, RunRecord, SourceRecord, Spans
 from ingest.store.rollups import rollup_rows
 from ingest.store.sqlite_answers import answer_from, facts_from, windows_from
 
@@ -204,9 +204,14 @@ class SqliteStore:
             ids.append(self._series[labels, source.generation])
         return np.array(ids, np.int64)
 
-    def finish_source(self, source: SourceRecord) -> None:
-        """Note that a source is complete and sweep what older generations left of it."""
+    def finish_source(self, source: SourceRecord, spans: Spans) -> None:
+        """Note that a source is complete, from when to when its series reach, and sweep what older generations left of it."""
         with self.transaction() as db:
+            update = f"UPDATE series SET first_ns = ?, last_ns = ? WHERE {SERIES_KEY}"
+            db.executemany(
+                update,
+                [(*span, *(getattr(series, column) for column in SERIES_COLUMNS)) for series, span in spans.items()],
+            )
             if source.generation > 1:
                 series = db.execute("SELECT id FROM series WHERE run = ? AND source = ?", (source.run, source.source)).fetchall()
                 for (number,) in series:

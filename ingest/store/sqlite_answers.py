@@ -57,7 +57,10 @@ def answer_from(db: sqlite3.Connection, records: Sequence[RunRecord], question: 
         series += found
         for part in windows:
             total.add(coarsened(part, step) if step else part)
-    parts = total.parts() if step else spanned(total.parts())
+    parts = total.parts()
+    if not step:
+        whole = question.begin is None and question.end is None
+        parts = spanned(parts, _reach(db, chosen, key) if whole else None)
     facts = Answer(
         parts=(),
         by=question.by,
@@ -71,6 +74,13 @@ def answer_from(db: sqlite3.Connection, records: Sequence[RunRecord], question: 
         answered_from=" and ".join(sorted(ways)),
     )
     return finish(parts, question, facts)
+
+
+def _reach(db: sqlite3.Connection, records: Sequence[RunRecord], key: Key) -> tuple[int, int] | None:
+    """Return from when to when the selected series reach, before they were cut into windows."""
+    stored = [one for one in stored_series(db, [record.run for record in records]) if key(one.series) is not None]
+    known = [(one.first_ns, one.last_ns) for one in stored if one.first_ns is not None and one.last_ns is not None]
+    return (min(first for first, _ in known), max(last for _, last in known)) if known else None
 
 
 def windows_from(db: sqlite3.Connection, records: Sequence[RunRecord], question: Question) -> Iterator[Intervals]:

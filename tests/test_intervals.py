@@ -1,0 +1,161 @@
+"""The waist: sums of rows, whatever the order, the path taken and the memory allowed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ingest import intervals as waist
+from ingest.intervals import Exact, Intervals, Sum, concatenate, merged, no_exact, row_sums, sum_rows
+from ingest.layout import fio_layout
+
+from strategies import FIO_LAYOUTS, intervals, made, per_key, totals
+
+COARSE = FIO_LAYOUTS[6]
+FINE = FIO_LAYOUTS[4]
+
+
+def check(rows: Intervals) -> None:
+    """Assert what must hold of any intervals."""
+    assert rows.indptr[0] == 0 and rows.indptr[-1] == len(rows.bins) == len(rows.counts)
+    assert (np.diff(rows.indptr) >= 0).all()
+    assert (rows.counts > 0).all()
+    inner = np.ones(len(rows.bins), bool)
+    inner[rows.indptr[:-1][np.diff(rows.indptr) > 0]] = False
+    assert (np.diff(rows.bins, prepend=0)[inner] > 0).all()
+    assert len(rows) == len(rows.start_ns) == len(rows.end_ns) == len(rows.indptr) - 1
+
+
+@given(intervals())
+def test_merged_is_the_sum_by_key(rows: Intervals) -> None:
+    result = merged([rows])
+    check(result)
+    assert per_key(result) == per_key(rows)
+    keys = list(zip(result.start_ns.tolist(), [result.table[code] for code in result.series], result.end_ns.tolist(), strict=True))
+    assert keys == sorted(keys) and len(set(keys)) == len(keys)
+
+
+@given(st.lists(intervals(), min_size=2, max_size=4), st.randoms(use_true_random=False))
+def test_merging_does_not_depend_on_order(parts: list[Intervals], random: object) -> None:
+    shuffled = list(parts)
+    random.shuffle(shuffled)
+    expected = per_key(merged(parts))
+    assert per_key(merged(shuffled)) == expected
+    assert per_key(merged([merged(parts[:1]), merged(parts[1:])])) == expected
+
+
+@given(intervals(), intervals(layout=FINE))
+def test_merging_unlike_layouts_keeps_every_count(one: Intervals, two: Intervals) -> None:
+    result = merged([one, two])
+    check(result)
+    assert result.layout == COARSE
+    assert result.counts.sum() == one.counts.sum() + two.counts.sum()
+
+
+@given(intervals(), intervals())
+def test_merging_leaves_its_operands_alone(one: Intervals, two: Intervals) -> None:
+    before = [(part.bins.copy(), part.counts.copy(), part.start_ns.copy()) for part in (one, two)]
+    merged([one, two])
+    for part, (bins, counts, start) in zip((one, two), before, strict=True):
+        assert np.array_equal(part.bins, bins) and np.array_equal(part.counts, counts) and np.array_equal(part.start_ns, start)
+
+
+@given(
+    st.lists(st.dictionaries(st.integers(0, 40), st.integers(1, 2**60), max_size=6), min_size=1, max_size=12),
+    st.data(),
+    st.sampled_from([1, 7, 64, 1 << 22]),
+)
+def test_sum_rows_equals_a_dictionary(rows: list[dict[int, int]], data: st.DataObject, cells: int) -> None:
+    groups = data.draw(st.integers(1, 5))
+    group = np.array([data.draw(st.integers(0, groups - 1)) for _ in rows], np.int64)
+    expected: list[dict[int, int]] = [{} for _ in range(groups)]
+    for row, place in zip(rows, group, strict=True):
+        for bin, count in row.items():
+            expected[place][bin] = (expected[place].get(bin, 0) + count) % 2**63
+    if any(sum(counts.values()) >= 2**62 for counts in rows):
+        rows = [{bin: count >> 4 for bin, count in row.items()} for row in rows]
+        expected = [{} for _ in range(groups)]
+        for row, place in zip(rows, group, strict=True):
+            for bin, count in row.items():
+                expected[place][bin] = expected[place].get(bin, 0) + count
+    made_rows = made(COARSE, [(0, 0, 0, row) for row in rows])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(waist, "DENSE_CELLS", cells)
+        indptr, bins, counts = sum_rows(made_rows.indptr, made_rows.bins, made_rows.counts, group, groups)
+    found = [
+        dict(zip(bins[indptr[g] : indptr[g + 1]].tolist(), counts[indptr[g] : indptr[g + 1]].tolist(), strict=True))
+        for g in range(groups)
+    ]
+    assert found == [{bin: count for bin, count in sorted(row.items()) if count} for row in expected]
+
+
+@given(st.lists(intervals(most=4), min_size=1, max_size=8), st.sampled_from([1, 5, 1000]))
+def test_a_running_sum_is_the_sum_however_often_it_compacts(parts: list[Intervals], most: int) -> None:
+    total = Sum(most_entries=most)
+    for part in parts:
+        total.add(part)
+    [result] = total.parts()
+    check(result)
+    assert per_key(result) == per_key(concatenate(parts))
+    assert per_key(total.parts()[0]) == per_key(result)
+
+
+def test_a_running_sum_holds_no_more_than_its_result_and_a_half() -> None:
+    total = Sum(most_entries=10)
+    for number in range(50):
+        total.add(made(COARSE, [(0, 0, 1, {bin: number + 1 for bin in range(8)})]))
+        assert total._pending <= 20
+    assert total.parts()[0].counts.tolist() == [sum(range(1, 51))] * 8
+
+
+def test_a_running_sum_keeps_layouts_apart() -> None:
+    total = Sum()
+    total.add(made(COARSE, [(0, 0, 1, {1: 2})]))
+    total.add(made(FINE, [(0, 0, 1, {1: 3})]))
+    assert {str(part.layout): part.counts.tolist() for part in total.parts()} == {str(COARSE): [2], str(FINE): [3]}
+    assert Sum().parts() == []
+
+
+@given(intervals())
+def test_row_sums_and_take(rows: Intervals) -> None:
+    by_row = [sum(rows.counts[a:b].tolist()) for a, b in zip(rows.indptr[:-1], rows.indptr[1:], strict=True)]
+    assert rows.samples.tolist() == by_row == row_sums(rows.indptr, rows.counts).tolist()
+    turned = rows.take(np.arange(len(rows))[::-1])
+    check(turned)
+    assert totals(turned) == totals(rows)
+    assert turned.samples.tolist() == by_row[::-1]
+
+
+def test_unlike_layouts_are_not_concatenated() -> None:
+    with pytest.raises(ValueError, match="unlike layouts: .*c4.*c6"):
+        concatenate([made(COARSE, [(0, 0, 1, {1: 2})]), made(FINE, [(0, 0, 1, {1: 3})])])
+
+
+def test_exact_values_survive_only_where_all_rows_have_them() -> None:
+    from dataclasses import replace
+
+    known = Exact(np.array([5, 70]), np.array([9, 90]), np.array([14, 160]), np.array([True, True]))
+    both = replace(made(COARSE, [(0, 0, 1, {0: 2}), (0, 0, 1, {1: 2})]), exact=known)
+    result = merged([both])
+    assert (result.exact.min_ns, result.exact.max_ns, result.exact.sum_ns, result.exact.known) == (5, 90, 174, True)
+    plain = made(COARSE, [(0, 0, 1, {2: 1})])
+    assert merged([plain]).exact is None
+    mixed = merged([both, plain])
+    assert mixed.exact.known.tolist() == [False] and mixed.exact.max_ns.tolist() == [0]
+    assert not no_exact(3).known.any()
+
+
+def test_weights_are_never_added_to_counts() -> None:
+    from dataclasses import replace
+
+    plain = made(COARSE, [(0, 0, 1, {1: 2})])
+    weights = replace(plain, completions=np.array([2]))
+    with pytest.raises(ValueError, match="never added"):
+        merged([plain, weights])
+
+
+def test_relabelled_leaves_out_what_has_no_key() -> None:
+    rows = made(fio_layout(29, 1, 6), [(0, 0, 1, {1: 2}), (1, 0, 1, {1: 3}), (2, 0, 1, {1: 5})])
+    result = rows.relabelled(lambda series: (series.host,) if series.op == "read" else None)
+    assert totals(result) == {(("a",), 1): 2, (("b",), 1): 5}

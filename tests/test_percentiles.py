@@ -1,0 +1,162 @@
+"""Nearest rank in exact arithmetic, and what is said where data cannot carry a number."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ingest.errors import UsageError
+from ingest.intervals import Exact, Intervals
+from ingest.layout import fio_layout
+from ingest.percentiles import (
+    bounds,
+    censored,
+    extremes,
+    interpolated_at,
+    parse_percentiles,
+    percentile_values,
+    saturated,
+    share_below,
+    values_at,
+)
+
+from strategies import FIO_LAYOUTS, histograms, intervals, made, percents
+
+NS = fio_layout(29, 1)
+COARSE = FIO_LAYOUTS[6]
+
+
+@given(percents, st.lists(st.one_of(st.integers(0, 3000), st.integers(0, 2**62)), min_size=1, max_size=5))
+def test_ranks_are_those_of_fractions(text: str, counts: list[int]) -> None:
+    [percentile] = parse_percentiles(text)
+    expected = [max(math.ceil(Fraction(count) * Fraction(text) / 100), 1) for count in counts]
+    assert percentile.ranks(np.array(counts, np.int64)).tolist() == expected
+
+
+@given(percents, st.integers(0, 10**6))
+def test_carried_is_the_rule(text: str, count: int) -> None:
+    [percentile] = parse_percentiles(text)
+    share = Fraction(text)
+    expected = count > 0 and (share <= 50 or share == 100 or count * (100 - share) >= 100)
+    assert percentile.carried(np.array([count])).tolist() == [expected]
+
+
+@pytest.mark.parametrize(
+    ("text", "count", "rank"),
+    [("99.9", 1000, 999), ("99.99", 10_000, 9999), ("50", 3, 2), ("0", 9, 1), ("100", 9, 9), ("29", 100, 29), ("99.9", 2**62, None)],
+)
+def test_ranks_that_floating_point_gets_wrong(text: str, count: int, rank: int | None) -> None:
+    expected = rank if rank is not None else -(-count * 999 // 1000)
+    assert parse_percentiles(text)[0].ranks(np.array([count])).tolist() == [expected]
+
+
+@pytest.mark.parametrize(
+    ("text", "needs"), [("50", 1), ("51", 3), ("75", 4), ("95", 20), ("99", 100), ("99.9", 1000), ("99.99", 10_000), ("100", 1)]
+)
+def test_how_many_samples_a_percentile_needs(text: str, needs: int) -> None:
+    assert parse_percentiles(text)[0].carried(np.array([needs - 1, needs])).tolist() == [False, True]
+
+
+@given(histograms, percents)
+def test_value_is_that_of_the_sorted_samples(held: dict[int, int], text: str) -> None:
+    [percentile] = parse_percentiles(text)
+    rows = made(COARSE, [(0, 0, 1, held)])
+    count = sum(held.values())
+    value = percentile_values(rows, percentile)[0]
+    if not percentile.carried(np.array([count]))[0]:
+        assert math.isnan(value)
+        return
+    rank = max(math.ceil(Fraction(count) * Fraction(text) / 100), 1)
+    bin = next(bin for bin in sorted(held) if sum(held[other] for other in held if other <= bin) >= rank)
+    assert value == COARSE.values[bin]
+
+
+@given(intervals(), st.lists(st.decimals(0, 100, places=2), min_size=2, max_size=5))
+def test_percentiles_never_fall_as_p_grows(rows: Intervals, numbers: list) -> None:
+    wanted = parse_percentiles(",".join(f"{number:f}" for number in sorted(numbers)))
+    for interpolate in (False, True):
+        table = np.array([percentile_values(rows, percentile, interpolate=interpolate) for percentile in wanted])
+        for column in table.T:
+            carried = column[~np.isnan(column)]
+            assert (np.diff(carried) >= 0).all()
+
+
+@given(histograms)
+def test_interpolation_stays_in_the_bin_and_ends_at_its_upper_edge(held: dict[int, int]) -> None:
+    rows = made(COARSE, [(0, 0, 1, held)])
+    low = min(held)
+    first, last = interpolated_at(rows, np.array([1])), interpolated_at(rows, np.array([held[low]]))
+    assert COARSE.edges[low] < first <= last == COARSE.edges[low + 1]
+
+
+def test_one_hundred_is_the_exact_maximum_where_known() -> None:
+    exact = Exact(np.array([3]), np.array([77]), np.array([80]), np.array([True]))
+    rows = replace(made(COARSE, [(0, 0, 1, {0: 1, 1: 1})]), exact=exact)
+    assert percentile_values(rows, parse_percentiles("100")[0]).tolist() == [77]
+    low, high, mean, known = extremes(rows)
+    assert (low, high, mean, known) == (3, 77, 40, True)
+
+
+def test_extremes_are_bin_edges_where_nothing_better_is_known() -> None:
+    rows = made(NS, [(0, 0, 1, {200: 3, 954: 1}), (0, 1, 2, {10: 1, 1855: 2})])
+    low, high, mean, known = extremes(rows)
+    assert low.tolist() == [288, 10]
+    assert high.tolist() == [1_007_616, 17_045_651_456]
+    assert mean.tolist() == [(3 * 290 + 1_003_520) / 4, (10 + 2 * 17_045_651_456) / 3]
+    assert not known.any()
+
+
+def test_the_open_last_bin_is_flagged_and_reports_its_lower_edge() -> None:
+    rows = made(NS, [(0, 0, 1, {100: 98, 1855: 2}), (0, 1, 2, {100: 100}), (0, 2, 3, {100: 99, 1855: 1})])
+    wanted = parse_percentiles("50,98,99,100")
+    assert saturated(rows).tolist() == [2, 0, 1]
+    flags = np.array(censored(rows, wanted))
+    assert flags[:, 0].tolist() == [False, False, True, True]
+    assert flags[:, 1].tolist() == [False, False, False, False]
+    assert flags[:, 2].tolist() == [False, False, False, True]
+    assert percentile_values(rows, wanted[2]).tolist() == [17_045_651_456, 100, 100]
+
+
+@given(histograms, st.integers(0, 2**35))
+def test_share_below_lies_between_whole_bins(held: dict[int, int], threshold: int) -> None:
+    rows = made(COARSE, [(0, 0, 1, held)])
+    edges, count = COARSE.edges, sum(held.values())
+    surely = sum(n for bin, n in held.items() if edges[bin + 1] <= threshold and bin < 28)
+    at_most = sum(n for bin, n in held.items() if edges[bin] < threshold and bin < 28)
+    share = share_below(rows, threshold)[0]
+    assert surely / count - 1e-9 <= share <= at_most / count + 1e-9
+
+
+@given(histograms, percents)
+def test_the_confidence_interval_holds_the_value(held: dict[int, int], text: str) -> None:
+    rows = made(COARSE, [(0, 0, 1, held)])
+    [percentile] = parse_percentiles(text)
+    low, high = bounds(rows, percentile)
+    value = percentile_values(rows, percentile)
+    if math.isnan(value[0]):
+        assert math.isnan(low[0]) and math.isnan(high[0])
+    else:
+        assert low[0] <= value[0] <= high[0]
+
+
+@pytest.mark.parametrize("text", ["", "x", "101", "-1", "nan", "inf", "50,,99", "1e-13", "50%"])
+def test_what_is_no_percentile(text: str) -> None:
+    with pytest.raises(UsageError, match="is not a percentile"):
+        parse_percentiles(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"), [("50, 99.9", ["p50", "p99.9"]), ("p95,95", ["p95"]), ("0,100", ["p0", "p100"]), ("99.90", ["p99.90"])]
+)
+def test_names_are_as_written(text: str, names: list[str]) -> None:
+    assert [percentile.name for percentile in parse_percentiles(text)] == names
+
+
+def test_values_at_a_rank() -> None:
+    rows = made(COARSE, [(0, 0, 1, {0: 2, 5: 1}), (0, 1, 2, {7: 4})])
+    assert values_at(rows, np.array([3, 1])).tolist() == [COARSE.values[5], COARSE.values[7]]
