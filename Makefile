@@ -18,7 +18,7 @@ check: $(READY)
 	$(BIN)/tailboard build --check
 
 soak: $(READY)
-	TAILBOARD_SOAK=1 $(BIN)/python -m pytest -m "soak or not soak" -x
+	TAILBOARD_SOAK=1 $(BIN)/python -m pytest -o addopts='--strict-markers -q --import-mode=importlib'
 
 bench: $(READY)
 	$(BIN)/python -m pip install --quiet pandas

@@ -36,8 +36,11 @@ def stored_step(median_width_ns: float) -> int:
     return next((step for step in STEPS if step >= 0.9 * median_width_ns), STEPS[-1])
 
 
-def to_windows(rows: Intervals, step_ns: int) -> Intervals:
+def to_windows(rows: Intervals, step_ns: int, stored_ns: int = 0) -> Intervals:
     """Return the rows cut at the edges of windows of `step_ns`: each result row lies in one window and bears its bounds.
+
+    With `stored_ns`, of which the step is a multiple, rows that cross an edge are cut at every edge of that finer grid on
+    their way: the same counts as if they had been stored at it and added up.
 
     Across windows a row is cut by time: of what remains, the share f goes to the next window as
     round(f * C_b) - round(f * C_(b-1)) for each bin b, C being the cumulative count in value order (halves to even,
@@ -51,6 +54,9 @@ def to_windows(rows: Intervals, step_ns: int) -> Intervals:
     starts = window_start(inside.end_ns, step_ns)
     done = [replace(inside, start_ns=starts, end_ns=starts + step_ns)]
     rest = rows.take(np.flatnonzero(~whole)) if not whole.all() else None
+    if rest is not None and stored_ns and stored_ns != step_ns:
+        done.append(coarsened(to_windows(rest, stored_ns), step_ns))
+        rest = None
     while rest is not None:
         edge = rest.start_ns // step_ns * step_ns + step_ns
         head, rest = _cut(rest, edge)
@@ -64,7 +70,11 @@ def to_windows(rows: Intervals, step_ns: int) -> Intervals:
 
 
 def clipped(rows: Intervals, from_ns: int | None, to_ns: int | None) -> Intervals:
-    """Return the parts of the rows in (from, to], cut by time as `to_windows` does."""
+    """Return the parts of the rows in (from, to], cut by time as `to_windows` does; in-flight windows that begin in [from, to)."""
+    if rows.completions is not None:
+        low = np.iinfo(np.int64).min if from_ns is None else from_ns
+        high = INT64_MAX if to_ns is None else to_ns
+        return rows.take(np.flatnonzero((rows.start_ns >= low) & (rows.start_ns < high)))
     if from_ns is not None:
         rows = rows.take(np.flatnonzero(rows.end_ns > from_ns))
         early = rows.start_ns < from_ns
@@ -85,11 +95,10 @@ def _cut(rows: Intervals, edge: Int) -> tuple[Intervals, Intervals]:
     before = _share(rows, edge - rows.start_ns, rows.end_ns - rows.start_ns)
     zeros = np.zeros(len(rows), np.int64)
     exact = rows.exact and Exact(zeros, zeros, zeros, np.zeros(len(rows), np.bool_))
-    completions = None
     if rows.completions is not None:
         raise ValueError("in-flight weights are spread once, not cut again")
-    head = replace(rows, end_ns=edge, counts=before, exact=exact, completions=completions)
-    tail = replace(rows, start_ns=edge, counts=rows.counts - before, exact=exact, completions=completions)
+    head = replace(rows, end_ns=edge, counts=before, exact=exact)
+    tail = replace(rows, start_ns=edge, counts=rows.counts - before, exact=exact)
     return _without_zeros(head), _without_zeros(tail)
 
 

@@ -198,7 +198,7 @@ def _to_do(
 ) -> tuple[tuple[Source, SourceRecord], ...]:
     """Return the sources that have to be read; what is there is skipped, what contradicts is refused."""
     stored = {record.source: record for record in store.sources(run)}
-    contents = {record.digest: record for record in stored.values()}
+    contents = {(record.digest, _measured(record.source)): record.source for record in stored.values()}
     claimed: dict[str, Source] = {}
     work = []
     for source in sources:
@@ -210,8 +210,7 @@ def _to_do(
             raise InputError(_two_of_one(source, str(claimed[identity].path)), source.path)
         claimed[identity] = source
         old = stored.get(identity)
-        same = contents.get(digest)
-        if same is not None and same.source != identity and not options.replace:
+        if contents.setdefault((digest, _measured(identity)), identity) != identity and not options.replace:
             account.duplicate["same content under another name"] += 1
             continue
         record = SourceRecord(
@@ -231,6 +230,11 @@ def _to_do(
                 raise InputError(_two_of_one(source, old.path), source.path)
         work.append((source, record))
     return tuple(work)
+
+
+def _measured(identity: str) -> str:
+    """Return what an identity says was measured (format, host, volume, job), without the process's name."""
+    return identity.rpartition("|")[0]
 
 
 def _two_of_one(source: Source, other: str) -> str:
@@ -296,7 +300,7 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
         if stored is not None and stored.state != COMPLETE:
             store.finish_run(plan.record)
         return
-    store.begin(plan.record, [record for _, record in plan.work])
+    store.begin(plan.record, [record for _, record in plan.work], anew=options.replace)
 
     def work(item: tuple[Source, SourceRecord]) -> Iterator[tuple[Documents | None, Account | None, Spans]]:
         source, _ = item

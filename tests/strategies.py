@@ -71,6 +71,17 @@ def chains(draw: st.DrawFn, bins: int = 29, most: int = 10) -> list[tuple[int, i
     return lines
 
 
+def check(rows: Intervals) -> None:
+    """Assert what must hold of any intervals."""
+    assert rows.indptr[0] == 0 and rows.indptr[-1] == len(rows.bins) == len(rows.counts)
+    assert (np.diff(rows.indptr) >= 0).all()
+    assert (rows.counts > 0).all()
+    inner = np.ones(len(rows.bins), bool)
+    inner[rows.indptr[:-1][np.diff(rows.indptr) > 0]] = False
+    assert (np.diff(rows.bins, prepend=0)[inner] > 0).all()
+    assert len(rows) == len(rows.start_ns) == len(rows.end_ns) == len(rows.indptr) - 1
+
+
 def per_key(rows: Intervals) -> dict[tuple, dict[int, int]]:
     """Return the sum of rows by (key, start, end), bin by bin; empty rows left out."""
     found: dict[tuple, dict[int, int]] = {}

@@ -10,21 +10,10 @@ from ingest import intervals as waist
 from ingest.intervals import Exact, Intervals, Sum, concatenate, merged, no_exact, row_sums, sum_rows
 from ingest.layout import fio_layout
 
-from strategies import FIO_LAYOUTS, intervals, made, per_key, totals
+from strategies import FIO_LAYOUTS, check, intervals, made, per_key, totals
 
 COARSE = FIO_LAYOUTS[6]
 FINE = FIO_LAYOUTS[4]
-
-
-def check(rows: Intervals) -> None:
-    """Assert what must hold of any intervals."""
-    assert rows.indptr[0] == 0 and rows.indptr[-1] == len(rows.bins) == len(rows.counts)
-    assert (np.diff(rows.indptr) >= 0).all()
-    assert (rows.counts > 0).all()
-    inner = np.ones(len(rows.bins), bool)
-    inner[rows.indptr[:-1][np.diff(rows.indptr) > 0]] = False
-    assert (np.diff(rows.bins, prepend=0)[inner] > 0).all()
-    assert len(rows) == len(rows.start_ns) == len(rows.end_ns) == len(rows.indptr) - 1
 
 
 @given(intervals())

@@ -40,6 +40,10 @@ class Files:
         self.jobs = jobs
         self.progress = progress
         self.found: Found = discover([Path(path) for path in paths], self.options)
+        by_run: dict[str, list[Source]] = {}
+        for source in self.found.sources:
+            by_run.setdefault(source.context.series.run, []).append(source)
+        self.stored = {run: stored_step(median_width(sources)) for run, sources in by_run.items()}
 
     @property
     def account(self) -> Account:
@@ -57,7 +61,7 @@ class Files:
         check_labels(question, self.found.labels)
         sources = self._selected(question)
         width = median_width(sources)
-        stored = stored_step(width)
+        stored = max(self.stored[source.context.series.run] for source in sources)
         step = stored if question.step == AUTO else 0 if question.step == ALL else int(question.step)
         warning = check_step(step, width, force=question.force) if step else ""
         starts = run_starts(sources)
@@ -93,7 +97,8 @@ class Files:
         """Yield the selected windows at the stored step under the question's groups, file by file."""
         check_labels(question, self.found.labels)
         sources = self._selected(question)
-        step, starts = stored_step(median_width(sources)), run_starts(sources)
+        starts = run_starts(sources)
+        step = max(self.stored[source.context.series.run] for source in sources)
         for _, (parts, _) in fork_map(lambda source: self._summed(source, question, step, starts), sources, self.jobs):
             yield from parts
 
@@ -130,19 +135,23 @@ class Files:
         self, source: Source, question: Question, step: int, starts: dict[str, int]
     ) -> Iterator[tuple[list[Intervals], Account]]:
         key = question.key(self.found.labels)
-        start = starts[source.context.series.run]
+        run = source.context.series.run
+        start, stored = starts[run], self.stored[run]
         begin = question.begin.epoch_ns(start) if question.begin else None
         end = question.end.epoch_ns(start) if question.end else None
         total = Sum()
         try:
             for chunk in read(source):
-                rows = chunk
+                rows = chunk.relabelled(key)
                 if question.attribution == IN_FLIGHT:
-                    rows = in_flight(rows, step or 2**62)
-                rows = rows.relabelled(key)
+                    rows = in_flight(rows, step or stored)
                 if begin is not None or end is not None:
                     rows = clipped(rows, begin, end)
-                total.add(_whole(rows) if not step else rows if rows.completions is not None else to_windows(rows, step))
+                if not step:
+                    rows = _whole(rows)
+                elif question.attribution != IN_FLIGHT:
+                    rows = to_windows(rows, step, stored if step % stored == 0 else 0)
+                total.add(rows)
         except InputError as error:
             source.context.account.note(f"not read: {error.reason}")
         yield total.parts(), source.context.account

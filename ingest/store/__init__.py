@@ -32,8 +32,11 @@ class Store(Protocol):
         """Return what was loaded into a run."""
         ...
 
-    def begin(self, run: RunRecord, sources: Iterable[SourceRecord]) -> None:
-        """Note a run and the sources that are about to be written; they count as loading until `finish_source`."""
+    def begin(self, run: RunRecord, sources: Iterable[SourceRecord], *, anew: bool = False) -> None:
+        """Note a run and the sources that are about to be written; they count as loading until `finish_source`.
+
+        `anew` overwrites what an earlier load froze.
+        """
         ...
 
     def write(self, run: RunRecord, source: SourceRecord, documents: Documents) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -30,7 +31,9 @@ from ingest.store.rollups import rollup_rows
 from ingest.store.sqlite_answers import answer_from, facts_from, windows_from
 
 BUSY_SECONDS = 60
+WAL_TRIES, WAL_PAUSE_SECONDS = 50, 0.1
 SCHEMA_VERSION = 1
+OVERWRITE = "".join(f"{name} = excluded.{name}, " for name in ("start_ns", "step_ns", "attribution", "zero", "parameters"))
 SERIES_COLUMNS = (*LABELS, "segment")
 SERIES_KEY = " AND ".join(f"{column} = ?" for column in SERIES_COLUMNS)
 
@@ -58,11 +61,10 @@ class SqliteStore:
         self._series: dict[tuple[Any, ...], int] = {}
         with self._told():
             self.db = self._opened(write=write)
+            if write:
+                self._create()
             version = self.db.execute("PRAGMA user_version").fetchone()[0]
-            if version == 0 and write:
-                self.db.execute("PRAGMA journal_mode = WAL")
-                self.db.executescript((assets("mappings") / "sqlite.sql").read_text(encoding="utf-8"))
-            elif version != SCHEMA_VERSION:
+            if version != SCHEMA_VERSION:
                 raise StoreError(f"{self.url} is no tailboard store of this version (found {version}, need {SCHEMA_VERSION})")
             if write:
                 self.db.execute("PRAGMA synchronous = NORMAL")
@@ -83,6 +85,28 @@ class SqliteStore:
                 raise
             db = sqlite3.connect(f"file:{quoted}?immutable=1", uri=True, isolation_level=None)
         return db
+
+    def _create(self) -> None:
+        """Create the tables if the file is new; of several loaders that begin at once, one does."""
+        if self.db.execute("PRAGMA user_version").fetchone()[0]:
+            return
+        self.db.execute("BEGIN EXCLUSIVE")
+        try:
+            empty = not self.db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+            if empty and not self.db.execute("PRAGMA user_version").fetchone()[0]:
+                schema = (assets("mappings") / "sqlite.sql").read_text(encoding="utf-8")
+                for statement in schema.split(";\n"):
+                    self.db.execute(statement)
+        finally:
+            self.db.execute("COMMIT")
+        for _ in range(WAL_TRIES):
+            try:
+                self.db.execute("PRAGMA journal_mode = WAL")
+            except sqlite3.OperationalError:
+                # Changing the journal needs the file for oneself, and does not wait for it.
+                time.sleep(WAL_PAUSE_SECONDS)
+            else:
+                return
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -137,7 +161,7 @@ class SqliteStore:
             rows = self.db.execute(f"SELECT {columns} FROM sources WHERE run = ? ORDER BY source", (run,)).fetchall()
         return [_source_record(row) for row in rows]
 
-    def begin(self, run: RunRecord, sources: Iterable[SourceRecord]) -> None:
+    def begin(self, run: RunRecord, sources: Iterable[SourceRecord], *, anew: bool = False) -> None:
         """Note a run and the sources that are about to be written; they count as loading until `finish_source`."""
         with self.transaction() as db:
             row = (
@@ -152,7 +176,12 @@ class SqliteStore:
                 json.dumps(dict(run.labels), sort_keys=True),
                 run.loaded,
             )
-            db.execute("INSERT OR REPLACE INTO runs VALUES (?,?,?,?,?,?,?,?,?,?)", row)
+            start = "" if anew else "start_ns = min(start_ns, excluded.start_ns), "
+            db.execute(
+                f"INSERT INTO runs VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT (run) DO UPDATE SET {start or OVERWRITE}"
+                "load = excluded.load, state = excluded.state, labels = excluded.labels",
+                row,
+            )
             db.executemany(
                 "INSERT OR REPLACE INTO sources VALUES (?,?,?,?,?,?,?,?,?)",
                 [

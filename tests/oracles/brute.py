@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
+from functools import cache
 
 MS = 1_000_000
 OPS = ("read", "write", "trim")
@@ -26,11 +27,13 @@ def index_of(value: int, last: int) -> int:
     return min(value if not shift else (shift << 6) + (value >> shift), last)
 
 
+@cache
 def geometry(bins: int) -> tuple[int, int, int]:
     """Return (unit in ns, groups, coarseness) of a log with this many bins."""
     return next((unit, groups, c) for unit, groups in ((1, 29), (1000, 19)) for c in range(7) if groups * 64 == bins << c)
 
 
+@cache
 def edges(bins: int) -> list[int]:
     """Return the edges in ns of a log with this many bins."""
     unit, _, coarseness = geometry(bins)

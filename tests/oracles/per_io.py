@@ -8,7 +8,7 @@ from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 
-from oracles.brute import OPS, index_of
+from oracles.brute import MS, OPS, Row, bins_in, geometry, index_of, rows_of
 
 Sample = tuple[int, int]
 
@@ -64,3 +64,31 @@ def json_bins(direction: dict, bins: int, coarseness: int, kind: str = "clat_ns"
     for midpoint, count in direction[kind].get("bins", {}).items():
         found[index_of(int(midpoint), (bins << coarseness) - 1) >> coarseness] += count
     return found
+
+
+def chains(log: Path, document: dict | None = None, job: int = 0, unix_width_ms: int = 0) -> dict[str, list[Row]]:
+    """Return the rows of each direction of a log, and what json+ holds beyond them as a last row up to the job's end.
+
+    Stamps since 1970 (`unix_width_ms` set) say where rows end; the first one is as wide as it was meant to be.
+    """
+    text = text_of(log)
+    zero = zero_ms(document, job) * MS if document else 0
+    found = rows_of(text, 0 if unix_width_ms else zero)
+    for rows in found.values() if unix_width_ms else ():
+        start, end, counts = rows[0]
+        rows[0] = (max(start, end - unix_width_ms * MS), end, counts)
+    if document is None:
+        return found
+    entry = document["jobs"][job]
+    bins = bins_in(text)
+    for op in OPS:
+        left = json_bins(entry[op], bins, geometry(bins)[2])
+        rows = found.setdefault(op, [])
+        for _, _, counts in rows:
+            left.subtract(counts)
+        assert all(count >= 0 for count in left.values()), "the recording itself is at odds with its JSON"
+        end = zero + max(entry[other]["runtime"] for other in OPS) * MS
+        start = rows[-1][1] if rows else zero
+        if +left:
+            rows.append((start, max(end, start), dict(+left)))
+    return {op: rows for op, rows in found.items() if rows}

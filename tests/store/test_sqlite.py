@@ -1,0 +1,348 @@
+"""The embedded store: loads once, whole, and completes what was cut off; answers equal those from files."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ingest import Files, Question, open_store, parse_instant, parse_percentiles
+from ingest.errors import InputError, StoreError
+from ingest.load import LoadOptions, load
+from ingest.query.percentiles import Wanted, percentiles
+from ingest.read import ReadOptions
+from ingest.view.text import csv_lines
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "cbt-archive"
+FIO = ROOT / "tests" / "data" / "fio"
+SECOND = 1_000_000_000
+ALL = Wanted(parse_percentiles("0,50,90,99,99.9,100"))
+
+
+def csv(answer) -> list[str]:
+    return list(csv_lines(percentiles(answer, ALL)))
+
+
+def loaded(paths, store_path: Path, run: str = "r", **options):
+    reading = ReadOptions(run=run, **options.pop("reading", {}))
+    with open_store(f"sqlite:{store_path}", write=True) as store:
+        return load([Path(path) for path in paths], store, LoadOptions(read=reading, **options))
+
+
+def answered(store_path: Path, question: Question) -> list[str]:
+    with open_store(f"sqlite:{store_path}") as store:
+        return csv(store.answer(question))
+
+
+def everything(store_path: Path) -> list[tuple[object, ...]]:
+    """All documents and rollups, free of generations."""
+    db = sqlite3.connect(store_path)
+    names = "run, host, volume, job, op, kind, segment, layout, first_ns, last_ns"
+    documents = db.execute(
+        f"SELECT {names}, i.id & ((1 << 36) - 1), count, i.bins FROM intervals i JOIN series s ON s.id = i.id >> 36 ORDER BY {names}, i.id & ((1 << 36) - 1)"
+    ).fetchall()
+    rollups = db.execute("SELECT * FROM rollups ORDER BY run, scope, kind, step_ns, start_ns, op, host").fetchall()
+    return documents + rollups
+
+
+QUESTIONS = {
+    "cluster at the stored step": Question(step=SECOND),
+    "hosts": Question(by=("host",), step=SECOND),
+    "hosts and ops at 10 s": Question(by=("host", "op"), step=10 * SECOND),
+    "30 s from 10 s rollups": Question(by=("op",), step=30 * SECOND),
+    "7 s": Question(by=("op",), step=7 * SECOND),
+    "a minute": Question(by=("host",), step=60 * SECOND),
+    "whole run": Question(by=("host", "op"), step="all"),
+    "threads": Question(by=("host", "volume", "job", "op"), step=5 * SECOND),
+    "one volume": Question(by=("host",), where={"volume": "1"}, step=10 * SECOND),
+    "one host": Question(where={"host": "ceph-c"}, step=10 * SECOND),
+    "reads of two hosts": Question(by=("host",), where={"host": "ceph-[ab]", "op": "read"}, step="all"),
+    "a setting of the run": Question(by=("mode", "op"), where={"iodepth": "4"}, step="all"),
+    "a stretch": Question(begin=parse_instant("2026-11-20T21:00:20Z"), end=parse_instant("2026-11-20T21:00:50Z"), step=10 * SECOND),
+    "auto": Question(by=("op",)),
+}
+
+
+@pytest.fixture(scope="module")
+def example_store(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("store") / "example.db"
+    loaded([EXAMPLE], path, run=EXAMPLE.name)
+    return path
+
+
+@pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS.keys())
+def test_store_and_files_give_the_same_rows(example_store: Path, question: Question) -> None:
+    if question.begin is None:
+        assert answered(example_store, question) == csv(Files([EXAMPLE]).answer(question))
+    rollups = answered(example_store, question)
+    copy = example_store.with_name("documents-only.db")
+    shutil.copy(example_store, copy)
+    with sqlite3.connect(copy) as db:
+        db.execute("UPDATE runs SET state = 'loading'")
+    if question.step != "auto":
+        assert answered(copy, question) == rollups
+
+
+def test_rollups_hold_the_percentiles_of_the_query_layer(example_store: Path) -> None:
+    db = sqlite3.connect(example_store)
+    rows = db.execute(
+        "SELECT start_ns, host, count, min, mean, max, p50, p99, p99_9 FROM rollups WHERE scope = 'host' AND step_ns = ? AND op = 'read' ORDER BY start_ns, host",
+        (10 * SECOND,),
+    ).fetchall()
+    with open_store(f"sqlite:{example_store}") as store:
+        table = percentiles(store.answer(Question(by=("host",), where={"op": "read"}, step=10 * SECOND)), Wanted(parse_percentiles("50,99,99.9")))
+    names = ("start_ns", "host", "count", "min", "mean", "max", "p50", "p99", "p99.9")
+    expected = [tuple(None if value != value else value for value in row) for row in zip(*(table.columns[name] for name in names))]
+    assert rows == expected
+    assert len(rows) > 20
+
+
+def test_second_load_changes_nothing(tmp_path: Path) -> None:
+    first = loaded([EXAMPLE], tmp_path / "s.db")
+    before = everything(tmp_path / "s.db")
+    second = loaded([EXAMPLE], tmp_path / "s.db")
+    assert first.documents > 1000
+    assert second.documents == 0
+    assert second.duplicate == {"already loaded": 12}
+    assert everything(tmp_path / "s.db") == before
+
+
+def test_same_content_under_another_name_is_skipped(tmp_path: Path) -> None:
+    for name in ("a_clat_hist.1.log", "b_clat_hist.1.log"):
+        shutil.copy(FIO / "randrw" / "a_clat_hist.1.log", tmp_path / name)
+    account = loaded([tmp_path], tmp_path / "s.db", reading={"t0": 0})
+    assert account.duplicate == {"same content under another name": 1}
+    assert (account.loaded, account.rows.samples) == (1, 1204)
+
+
+def test_two_hosts_of_one_name_are_refused_before_anything_is_written(tmp_path: Path) -> None:
+    for folder, source in (("one", "coarse-3"), ("two", "coarse-4")):
+        (tmp_path / folder).mkdir()
+        shutil.copy(FIO / source / "a_clat_hist.1.log", tmp_path / folder / "a_clat_hist.1.log.h1")
+    with pytest.raises(InputError, match=r"two hosts called h1\? use --host"):
+        loaded([tmp_path / "one", tmp_path / "two"], tmp_path / "s.db", reading={"t0": 0})
+    loaded([tmp_path / "one"], tmp_path / "s.db", reading={"t0": 0})
+    before = everything(tmp_path / "s.db")
+    with pytest.raises(InputError, match=r"two hosts called h1\? use --host"):
+        loaded([tmp_path / "two"], tmp_path / "s.db", reading={"t0": 0})
+    assert everything(tmp_path / "s.db") == before
+    account = loaded([tmp_path / "two"], tmp_path / "s.db", reading={"t0": 0, "host": "h2"})
+    assert account.loaded == 1
+
+
+def test_other_parameters_need_replace(tmp_path: Path) -> None:
+    loaded([FIO / "randrw"], tmp_path / "s.db")
+    with pytest.raises(StoreError, match="another step 1s then, 5s now: use --replace"):
+        loaded([FIO / "randrw"], tmp_path / "s.db", step_ns=5 * SECOND)
+    with pytest.raises(StoreError, match="attribution"):
+        loaded([FIO / "randrw"], tmp_path / "s.db", attribution="in-flight")
+    loaded([FIO / "randrw"], tmp_path / "s.db", step_ns=5 * SECOND, replace=True)
+    clean = tmp_path / "clean.db"
+    loaded([FIO / "randrw"], clean, step_ns=5 * SECOND)
+    assert everything(tmp_path / "s.db") == everything(clean)
+
+
+def test_a_source_that_grew_is_read_again(tmp_path: Path) -> None:
+    text = (FIO / "randrw" / "a_clat_hist.1.log").read_bytes()
+    lines = text.splitlines(keepends=True)
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    log = logs / "a_clat_hist.1.log"
+    log.write_bytes(b"".join(lines[:4]))
+    loaded([logs], tmp_path / "s.db", reading={"t0": 0})
+    log.write_bytes(text)
+    loaded([logs], tmp_path / "s.db", reading={"t0": 0})
+    loaded([logs], tmp_path / "clean.db", reading={"t0": 0})
+    assert everything(tmp_path / "s.db") == everything(tmp_path / "clean.db")
+
+
+def test_corrected_file_with_lower_counts_replaces(tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    log = logs / "a_clat_hist.1.log"
+    shutil.copy(FIO / "randrw" / "a_clat_hist.1.log", log)
+    loaded([logs], tmp_path / "s.db", reading={"t0": 0})
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join(lines[:-2]))
+    with pytest.raises(InputError, match="--replace"):
+        loaded([logs], tmp_path / "s.db", reading={"t0": 0})
+    loaded([logs], tmp_path / "s.db", reading={"t0": 0}, replace=True)
+    loaded([logs], tmp_path / "clean.db", reading={"t0": 0})
+    assert everything(tmp_path / "s.db") == everything(tmp_path / "clean.db")
+
+
+def test_in_flight_run_answers_in_flight_questions(tmp_path: Path) -> None:
+    loaded([EXAMPLE], tmp_path / "s.db", run=EXAMPLE.name, attribution="in-flight")
+    question = Question(by=("host",), step=SECOND, attribution="in-flight")
+    with open_store(f"sqlite:{tmp_path / 's.db'}") as store:
+        answer = store.answer(question)
+    assert answer.kind == "completion.in-flight"
+    assert answer.samples == 59015
+    weights = sum(int(part.counts.sum()) for part in answer.parts)
+    assert weights == 59015 * 65536
+    assert csv(Files([EXAMPLE]).answer(question)) == csv(answer)
+    rows = [line.split(",") for line in csv(answer)]
+    slow = [row[0][17:19] for row in rows[1:] if row[2] == "ceph-b" and float(row[-1]) > 3.9e9]
+    assert len(slow) >= 4, "the I/Os of the stall count in each second that they were under way"
+
+
+def test_marks_and_deletion(example_store: Path, tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    shutil.copy(example_store, path)
+    with open_store(f"sqlite:{path}", write=True) as store:
+        run = store.runs()[0].run
+        store.mark(run, 5, "later")
+        store.mark(run, 3, "osd.3 down")
+        store.mark(run, 3, "osd.3 down")
+        assert [(mark["at_ns"], mark["text"]) for mark in store.marks_of([run])] == [(3, "osd.3 down"), (5, "later")]
+        assert store.delete_run(run) > 1000
+        assert store.runs() == []
+    db = sqlite3.connect(path)
+    for table in ("intervals", "series", "rollups", "sources", "marks", "runs"):
+        assert db.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
+
+
+def test_readers_work_while_a_writer_writes(example_store: Path, tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    shutil.copy(example_store, path)
+    with open_store(f"sqlite:{path}", write=True) as writer, writer.transaction() as db:
+        db.execute("DELETE FROM rollups")
+        assert len(answered(path, Question(step="all"))) == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"this is no database, however long it may be" * 100, "not a database"), (b"", "no tailboard store of this version")],
+)
+def test_a_file_that_is_no_store_gives_a_sentence(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "s.db"
+    path.write_bytes(content)
+    with pytest.raises(StoreError, match=message):
+        open_store(f"sqlite:{path}")
+
+
+def test_missing_and_unwritable_stores_give_sentences(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="there is no store at"):
+        open_store(f"sqlite:{tmp_path / 'none.db'}")
+    with pytest.raises(StoreError, match="unable to open"):
+        open_store(f"sqlite:{tmp_path / 'no' / 'folder.db'}", write=True)
+
+
+def many_logs(folder: Path, files: int = 6) -> Path:
+    """Logs large enough for a load to take a moment: real rows with their stamps moved on."""
+    lines = (FIO / "randrw" / "a_clat_hist.1.log").read_text().splitlines()
+    folder.mkdir()
+    for number in range(1, files + 1):
+        with (folder / f"a_clat_hist.{number}.log").open("w") as out:
+            for turn in range(30):
+                for line in lines:
+                    stamp, rest = line.split(",", 1)
+                    out.write(f"{int(stamp) + 4000 * turn},{rest}\n")
+                if turn == number:
+                    out.write(lines[0].replace("1005", str(4000 * turn + 4020), 1) + "\n")
+    return folder
+
+
+def load_command(logs: Path, store: Path) -> list[str]:
+    return [sys.executable, "-m", "ingest", "load", str(logs), "--run", "r", "--store", f"sqlite:{store}", "--t0", "0"]
+
+
+def killed_and_completed(seed: int, logs: Path, clean: Path, tmp_path: Path) -> int:
+    """Kill loads at random moments, then complete; return how many kills hit."""
+    chance = random.Random(seed)
+    store = tmp_path / f"{seed}.db"
+    hits = 0
+    for _ in range(3):
+        process = subprocess.Popen(load_command(logs, store), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True)
+        time.sleep(chance.uniform(0.15, 0.9))
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            hits += 1
+        process.wait()
+        if store.exists() and store.stat().st_size:
+            db = sqlite3.connect(store)
+            assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+            if db.execute("SELECT name FROM sqlite_master WHERE name = 'intervals'").fetchone():
+                known = {row[11:] for row in clean_documents(clean)}
+                assert {row[11:] for row in clean_documents(store)} <= known, "a document in a killed store is not whole"
+            db.close()
+    subprocess.run(load_command(logs, store), check=True, stderr=subprocess.DEVNULL)
+    assert everything(store) == everything(clean)
+    return hits
+
+
+def clean_documents(path: Path) -> list[tuple[object, ...]]:
+    return [row for row in everything(path) if len(row) == 13]
+
+
+@pytest.fixture(scope="module")
+def killing_ground(tmp_path_factory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("kill")
+    logs = many_logs(folder / "logs")
+    subprocess.run(load_command(logs, folder / "clean.db"), check=True, stderr=subprocess.DEVNULL)
+    return logs, folder / "clean.db"
+
+
+def test_killed_at_random_moments_a_load_is_completed_exactly(killing_ground, tmp_path: Path) -> None:
+    logs, clean = killing_ground
+    hits = sum(killed_and_completed(seed, logs, clean, tmp_path) for seed in range(5))
+    assert hits >= 5
+
+
+@pytest.mark.soak
+def test_killed_fifty_times(killing_ground, tmp_path: Path) -> None:
+    logs, clean = killing_ground
+    assert sum(killed_and_completed(seed, logs, clean, tmp_path) for seed in range(100, 150)) >= 40
+
+
+def test_interrupt_in_mid_load_says_what_to_do(killing_ground, tmp_path: Path) -> None:
+    logs, clean = killing_ground
+    store = tmp_path / "s.db"
+    process = subprocess.Popen(load_command(logs, store), stderr=subprocess.PIPE, text=True)
+    time.sleep(0.35)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=30)
+    if process.returncode == 130:
+        assert "completed by running it again" in told
+    assert "Traceback" not in told
+    subprocess.run(load_command(logs, store), check=True, stderr=subprocess.DEVNULL)
+    assert everything(store) == everything(clean)
+
+
+def test_eight_loads_of_one_run_at_once(tmp_path: Path) -> None:
+    logs = many_logs(tmp_path / "logs", files=8)
+    store = tmp_path / "s.db"
+    commands = []
+    for number in range(1, 9):
+        host = tmp_path / f"h{number}"
+        host.mkdir()
+        shutil.copy(logs / f"a_clat_hist.{number}.log", host / "a_clat_hist.1.log")
+        commands.append([*load_command(host, store), "--host", f"h{number}"])
+    loads = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for command in commands]
+    told = [process.communicate(timeout=120)[1] for process in loads]
+    assert [process.returncode for process in loads] == [0] * 8, told
+    clean = tmp_path / "clean.db"
+    for command in commands:
+        subprocess.run([str(clean).join(("sqlite:", "")) if word == f"sqlite:{store}" else word for word in command], check=True, stderr=subprocess.DEVNULL)
+    assert everything(store) == everything(clean)
+
+
+def test_json_account_adds_up(tmp_path: Path) -> None:
+    command = [*load_command(FIO / "latency-target", tmp_path / "s.db"), "--json"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    account = json.loads(done.stdout)
+    assert account["rows"] == account["accepted"] + sum(account["repaired"].values()) + sum(account["rejected"].values())
+    assert account["samples"] == 1457
+    assert account["repaired"] == {"counts wrapped by a latency_target reset": 2}
+    for name in ("files", "windows", "documents", "skipped", "shadowed", "duplicate", "seconds"):
+        assert name in account
