@@ -136,6 +136,8 @@ def _plans(found: Found, store: Store, options: LoadOptions, account: LoadAccoun
     for run, sources in sorted(by_run.items()):
         record = _record(run, sources, {**found.labels.get(run, {}), **options.labels}, known.get(run), options)
         work = _to_do(run, sources, digests, store, options, account)
+        if options.replace and known.get(run):
+            _check_all_replaced(known[run], record, work, store)
         plans.append(Plan(record, work))
     return plans
 
@@ -191,6 +193,19 @@ def _check_same(known: RunRecord, new: RunRecord) -> None:
             differ.append(f"{name} {before} then, {now} now")
     if differ:
         raise StoreError(f"{known.run} was loaded with another {'; another '.join(differ)}: use --replace to load it anew")
+
+
+def _check_all_replaced(
+    known: RunRecord, new: RunRecord, work: Sequence[tuple[Source, SourceRecord]], store: Store
+) -> None:
+    """Raise StoreError if a run would end up with sources of unlike parameters."""
+    try:
+        _check_same(known, new)
+    except StoreError as error:
+        left = {record.source for record in store.sources(known.run)} - {record.source for _, record in work}
+        if left:
+            reason = str(error).split(": use")[0]
+            raise StoreError(f"{reason}; {len(left)} sources of the run are not among these files: replace all or none") from None
 
 
 def _to_do(

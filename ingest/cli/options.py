@@ -31,7 +31,7 @@ def stacked(*options: Callable[[Command], Command]) -> Callable[[Command], Comma
 
 reading_options = stacked(
     click.option("--input-format", metavar="F", help="Take files for this format: fio-hist or fio-json."),
-    click.option("--host", metavar="H", help="Host of all logs, where neither names nor folders tell."),
+    click.option("--host", metavar="H", help="Host of all logs, whatever names and folders say."),
     click.option("--host-alias", "host_alias", metavar="A=B", multiple=True, help="Call host A by the name B."),
     click.option("--t0", metavar="T|mtime", help="Time zero of relative stamps; mtime takes it from file times."),
     click.option("--host-offset", "host_offset", metavar="H=MS", multiple=True, help="Add MS to the stamps of host H."),

@@ -45,7 +45,8 @@ class Context:
     `jobs` are the tool's own summaries, by (op, kind), of the jobs whose measurements the file holds: one for an ordinary
     log, several where jobs share a log, none where the tool's output is not at hand. `segments` counts, by op, how often
     time begins anew in a shared log. Where the tool reported only sums of job groups, `grouped` is the number of jobs in
-    them, and the log of the last job carries the sums, with the other logs as `siblings`. `offset_ns` is added to stamps.
+    them, and the log of the last job carries the sums, with the other logs as `siblings`. `offset_ns` is added to stamps,
+    `restart_ns` to those of segments after the first (a latency_target reset begins time anew).
     """
 
     series: Series = field(default_factory=Series)
@@ -59,5 +60,6 @@ class Context:
     segments: Mapping[str, int] = field(default_factory=dict)
     grouped: int = 0
     siblings: tuple[Path, ...] = ()
+    restart_ns: int = 0
     recorded_unit_ns: int | None = None
     account: Account = field(default_factory=Account)

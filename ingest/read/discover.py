@@ -189,10 +189,16 @@ def _log_source(
         context = fio.context_of(path, name, context)
         peeked = fio_hist.peek(path, context)
     except InputError as error:
+        fio.forget(path)
         skipped.append(Skipped(path, "refused" if path.stat().st_size else "skipped", error.reason))
         return None
     if not name.job:
         context = replace(context, segments=fio_hist.segments_of(path))
+    elif "latency_target" in context.options and not peeked.unix and context.zero.epoch_ns is not None:
+        # fio's JSON counts time from its reset; the log begins before that.
+        restart = fio_hist.restart_ms(path) * MS
+        zero = replace(context.zero, epoch_ns=context.zero.epoch_ns - restart)
+        context = replace(context, zero=zero, restart_ns=restart)
     zero = _time_zero(path, context, peeked, options)
     return Source(path, HIST, replace(context, zero=zero), peeked.width_ms * MS, str(peeked.layout))
 
@@ -212,19 +218,26 @@ def _time_zero(path: Path, context: Context, peeked: fio_hist.Peeked, options: R
 def _json_sources(
     summaries: Iterable[Path], fio: FioSummaries, root: Path, base: str, options: ReadOptions, skipped: list[Skipped]
 ) -> Iterable[Source]:
-    for path in summaries:
+    claimed: set[tuple[Path, str, str]] = set()
+    # CBT keeps a process's JSON twice: cut out as json_output.* (which sorts first) and within output.*
+    for path in sorted(summaries):
         document = fio.documents.get(path)
         if document is None:
             continue
-        if path in fio.used:
+        named = cbt.is_summary_name(path)
+        volume, host = cbt.summary_labels(path)
+        if named and (path.parent, volume, host) in claimed:
+            skipped.append(Skipped(path, "skipped", "the same fio summary as the json_output file beside it"))
+            continue
+        if named:
+            claimed.add((path.parent, volume, host))
+        if fio.told.get(path):
             skipped.append(Skipped(path, "context", "fio's own totals, time zero and options"))
             continue
         if not any(summary.bins for job in document.jobs for summary in job.summaries.values()):
             skipped.append(Skipped(path, "skipped", "fio JSON without bins: only json+ holds histograms"))
             continue
-        volume, host = cbt.summary_labels(path)
         host = options.host or host
-        named = cbt.is_summary_name(path)
         series = Series(
             run=cbt.run_of(path, root, base, cbt_named=named),
             host=options.host_alias.get(host, host),

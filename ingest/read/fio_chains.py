@@ -140,9 +140,9 @@ class Chains:
         bins, counts = repaired.bins[flat], repaired.counts[flat]
         np.add.at(chain.total, bins, counts)
         self.account.samples += int(counts.sum())
-        base = 0 if self.unix else (self.context.zero.epoch_ns or 0)
-        base += self.context.offset_ns
-        chain.end_ns = max(chain.end_ns, int(stamps[kept].max()) * MS + base)
+        zero = (0 if self.unix else self.context.zero.epoch_ns or 0) + self.context.offset_ns
+        base = zero + np.where(segment[kept] > 0, self.context.restart_ns, 0)
+        chain.end_ns = max(chain.end_ns, int((stamps[kept] * MS + base).max()))
         codes, inverse = np.unique(segment[kept], return_inverse=True)
         chunk = Intervals(
             layout=self.layout,
@@ -249,7 +249,7 @@ class Chains:
         bins = np.flatnonzero(residual)
         if not len(bins):
             return None
-        zero = (self.context.zero.epoch_ns or 0) + self.context.offset_ns
+        zero = (self.context.zero.epoch_ns or 0) + self.context.offset_ns + self.context.restart_ns
         own = [job[key].runtime_ns for job in self.context.jobs for key in job if key[0] == chain.op]
         runtime = max([self.context.runtime_ns, *own])
         start = chain.end_ns or zero

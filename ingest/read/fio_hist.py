@@ -142,6 +142,19 @@ def segments_of(path: Path) -> dict[str, int]:
     return {OPS[int(op)]: count for op, count in found.items() if op in (b"0", b"1", b"2")}
 
 
+def restart_ms(path: Path) -> int:
+    """Return the largest stamp in ms before time first runs back in a log, 0 if it does not."""
+    last: dict[bytes, int] = {}
+    for block in blocks(path):
+        for line in bytes(block).splitlines():
+            cells = line.split(b",", 2)
+            if len(cells) == 3 and cells[0].isdigit():
+                if int(cells[0]) < last.get(cells[1], 0):
+                    return max(last.values())
+                last[cells[1]] = int(cells[0])
+    return 0
+
+
 def last_stamp_ms(path: Path) -> int:
     """Return the largest stamp of a log's last lines in ms."""
     largest = 0

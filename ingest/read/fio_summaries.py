@@ -19,10 +19,10 @@ MS = 1_000_000
 
 @dataclass(slots=True)
 class FioSummaries:
-    """The last fio document of each JSON file, by path; `used` are those that told about a log."""
+    """The last fio document of each JSON file, by path, and which logs each told about."""
 
     documents: dict[Path, Document] = field(default_factory=dict)
-    used: set[Path] = field(default_factory=set)
+    told: dict[Path, set[Path]] = field(default_factory=lambda: defaultdict(set))
     families: dict[tuple[Path, str, str], list[tuple[int, Path]]] = field(default_factory=lambda: defaultdict(list))
 
     @staticmethod
@@ -72,6 +72,11 @@ class FioSummaries:
             siblings=tuple(other for _, other in family[:-1]) if carrier else (),
         )
 
+    def forget(self, log: Path) -> None:
+        """Take back what was told about a log that turned out to be none."""
+        for logs in self.told.values():
+            logs.discard(log)
+
     def _document(self, path: Path, name: LogName) -> tuple[Document, tuple[Job, ...]] | None:
         """Return the newest document that speaks of a log, nearest folder first, with its jobs on the log's host."""
         for folder in path.parents:
@@ -83,7 +88,8 @@ class FioSummaries:
             ]
             if matching:
                 _, _, _, document, jobs = max(matching, key=lambda entry: entry[:2])
-                self.used.update(entry[2] for entry in matching)
+                for entry in matching:
+                    self.told[entry[2]].add(path)
                 return document, jobs
         return None
 

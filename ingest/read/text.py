@@ -43,7 +43,7 @@ def blocks(path: Path) -> Iterator[memoryview]:
     with open_input(path) as stream:
         while True:
             try:
-                got = stream.readinto(memoryview(buffer)[filled:])  # type: ignore[attr-defined]  # every stream opened here has it
+                got = _read_into(stream, memoryview(buffer)[filled:])
             except CORRUPT as error:
                 if filled:
                     yield memoryview(buffer)[:filled]
@@ -66,6 +66,16 @@ def blocks(path: Path) -> Iterator[memoryview]:
             filled -= cut
     if filled:
         yield memoryview(buffer)[:filled]
+
+
+def _read_into(stream: BinaryIO, view: memoryview) -> int:
+    """Return how many bytes were read. Compressed streams are read piece by piece: none is lost before a fault."""
+    if isinstance(stream, (gzip.GzipFile, lzma.LZMAFile)):
+        data = stream.read1(len(view))
+        view[: len(data)] = data
+        return len(data)
+    got: int = stream.readinto(view)  # type: ignore[attr-defined]  # a file opened without buffering has it
+    return got
 
 
 def head(path: Path, size: int = 1 << 16) -> bytes:

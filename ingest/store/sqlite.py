@@ -248,6 +248,8 @@ class SqliteStore:
                     db.execute(
                         "DELETE FROM intervals WHERE id BETWEEN ? AND ? AND generation < ?", (first, last, source.generation)
                     )
+                    if not db.execute("SELECT 1 FROM intervals WHERE id BETWEEN ? AND ? LIMIT 1", (first, last)).fetchone():
+                        db.execute("DELETE FROM series WHERE id = ?", (number,))
             db.execute(
                 "UPDATE sources SET state = ?, account = ? WHERE run = ? AND source = ?",
                 (COMPLETE, json.dumps(source.account), source.run, source.source),

@@ -25,10 +25,11 @@
   }
 
   // The same holes that ingest.view.vega.with_values fills.
-  function filled(spec) {
+  function filled(name, spec) {
     const hole = (entry) => Object.keys(entry).length === 1;
     return {
       ...spec,
+      width: find(name).clientWidth || spec.width,
       data: spec.data.map((entry) => (hole(entry) ? { ...entry, values: rows(content.tables[entry.name]) } : entry)),
       signals: spec.signals.map((signal) => (signal.name in state ? { ...signal, value: state[signal.name] } : signal)),
     };
@@ -54,7 +55,7 @@
     const config = theme();
     for (const [name, spec] of Object.entries(content.specs)) {
       drawn[name]?.finalize();
-      drawn[name] = await vegaEmbed(find(name), filled(spec), {
+      drawn[name] = await vegaEmbed(find(name), filled(name, spec), {
         mode: "vega",
         ast: true, // the interpreter: the page's policy has no unsafe-eval
         actions: false,
@@ -62,7 +63,6 @@
         defaultStyle: false,
         config,
         tooltip: { disableDefaultStyle: true },
-        patch: { width: find(name).clientWidth || spec.width },
       });
       views[name] = drawn[name].view;
     }
@@ -85,7 +85,7 @@
       part.append(dot, `${group} `, value);
       return part;
     });
-    const words = `p${state.percentile} of ${content.whole}`;
+    const words = `p${state.percentile} of the whole range`;
     find("readout").replaceChildren(`${words}:`, ...parts);
     find("percentile").setAttribute("aria-valuetext", `${words}: ${parts.map((part) => part.textContent).join(", ")}`);
     for (const button of document.querySelectorAll("[data-percentile]")) {

@@ -56,7 +56,7 @@ def rows(columns: Columns) -> list[dict[str, Any]]:
 
 def tables(answer: Answer, marks: Sequence[Mapping[str, Any]] = ()) -> dict[str, Columns]:
     """Return all tables of an answer: bins, cells and marks."""
-    noted: Columns = {"t": [mark["at_ns"] / MS for mark in marks], "text": [str(mark["text"]) for mark in marks]}
+    noted: Columns = {"t": [mark["at_ns"] / MS for mark in marks], "text": [printable(mark["text"]) for mark in marks]}
     return {"bins": bins(answer), "cells": cells(answer), "marks": noted}
 
 
@@ -95,11 +95,16 @@ def group_names(answer: Answer) -> dict[Group, str]:
     names: dict[Group, str] = {}
     found = {part.table[code] for part in answer.parts for code in np.unique(part.series)}
     for key in sorted(key for key in found if isinstance(key, tuple)):
-        text = ", ".join(label or "-" for label in key) or "all"
+        text = printable(", ".join(label or "-" for label in key)) or "all"
         while text in names.values():
             text += "'"
         names[key] = text
     return names
+
+
+def printable(text: str) -> str:
+    """Return text that is Unicode throughout: bytes of file names that were none are written as numbers."""
+    return str(text).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _entries(part: Intervals, answer: Answer) -> Arrays:

@@ -152,6 +152,18 @@ def test_other_parameters_need_replace(tmp_path: Path) -> None:
     assert everything(tmp_path / "s.db") == everything(clean)
 
 
+def test_replacing_a_part_with_other_parameters_is_refused(tmp_path: Path) -> None:
+    loaded([EXAMPLE], tmp_path / "s.db")
+    part = tmp_path / "part"
+    shutil.copytree(EXAMPLE, part)
+    for log in part.rglob("*_clat_hist.*.ceph-a.gz"):
+        log.unlink()
+    before = everything(tmp_path / "s.db")
+    with pytest.raises(StoreError, match="4 sources of the run are not among these files"):
+        loaded([part], tmp_path / "s.db", step_ns=5 * SECOND, replace=True)
+    assert everything(tmp_path / "s.db") == before
+
+
 def test_a_source_that_grew_is_read_again(tmp_path: Path) -> None:
     text = (FIO / "randrw" / "a_clat_hist.1.log").read_bytes()
     lines = text.splitlines(keepends=True)

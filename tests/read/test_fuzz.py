@@ -1,0 +1,200 @@
+"""Mutated logs: nothing but a TailboardError ever comes out, and every line that was there is accounted for."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, note, settings
+from hypothesis import strategies as st
+from ingest.errors import TailboardError
+from ingest.query.files import Files
+from ingest.query.question import Question
+
+DATA = Path(__file__).parent.parent / "data" / "fio"
+LOGS = ("coarse-6", "coarse-4", "client-server", "stall-burst", "latency-target", "per-job-logs-0", "unix-epoch")
+
+
+def content_of(name: str) -> bytes:
+    [path] = (DATA / name).glob("*_clat_hist*")
+    return b"".join(path.read_bytes().splitlines(keepends=True)[:40])
+
+
+CONTENTS = {name: content_of(name) for name in LOGS}
+HUGE = [b"18446744073709551615", b"18446744073709551616", b"9223372036854775807", b"8796093022208", b"-1", b"1e9", b"", b"000"]
+Mutation = tuple[str, int, int, bytes]
+
+mutations = st.lists(
+    st.tuples(
+        st.sampled_from(["flip", "delete", "insert", "truncate", "swap", "duplicate", "nul", "number", "crlf", "drop"]),
+        st.integers(0, 2**16),
+        st.integers(0, 200),
+        st.one_of(st.sampled_from(HUGE), st.binary(max_size=6)),
+    ),
+    max_size=5,
+)
+
+
+def mutated(content: bytes, steps: list[Mutation]) -> bytes:
+    """Return the content after each mutation."""
+    for kind, place, size, new in steps:
+        at = place % (len(content) + 1)
+        lines = content.split(b"\n")
+        one, other = place % len(lines), size % len(lines)
+        if kind == "flip" and at < len(content):
+            content = content[:at] + bytes([content[at] ^ 1 << size % 8]) + content[at + 1 :]
+        elif kind == "delete":
+            content = content[:at] + content[at + size :]
+        elif kind == "insert":
+            content = content[:at] + new + content[at:]
+        elif kind == "truncate":
+            content = content[:at]
+        elif kind == "swap":
+            lines[one], lines[other] = lines[other], lines[one]
+            content = b"\n".join(lines)
+        elif kind == "duplicate":
+            content = content[:at] + content[at : at + size * 10] + content[at:]
+        elif kind == "nul":
+            content = content[:at] + bytes(size) + content[at + size :]
+        elif kind == "number":
+            cells = lines[one].split(b", ")
+            cells[size % len(cells)] = new
+            content = b"\n".join([*lines[:one], b", ".join(cells), *lines[one + 1 :]])
+        elif kind == "crlf":
+            content = content.replace(b"\n", b"\r\n", 1 + size)
+        elif kind == "drop":
+            content = b"\n".join(lines[:one] + lines[one + 1 :])
+    return content
+
+
+def filled_lines(content: bytes) -> int:
+    return sum(bool(line.strip(b" \t\r")) for line in content.split(b"\n"))
+
+
+def ask(paths: list[Path]) -> Files | None:
+    """Return the files after a question, None where they were refused whole."""
+    try:
+        files = Files(paths, jobs=1)
+        files.answer(Question(step="all"))
+    except TailboardError as error:
+        assert str(error)
+        return files if "no row could be taken" in str(error) and files.account.rows else None
+    return files
+
+
+def check(content: bytes, files: Files | None) -> None:
+    """Assert that the account holds: accepted + repaired + rejected is what was there."""
+    if files is None:
+        return
+    account = files.account
+    note(str(account.as_dict()))
+    assert account.rows == account.accepted + account.rows_repaired + account.rows_rejected
+    assert account.rows_rejected == sum(account.rejected.values())
+    assert account.rows == filled_lines(content)
+    total = sum(int(held.counts.sum()) for source in files.found.sources for held in source.context.account.totals.values())
+    assert total == account.samples
+
+
+def run(folder: Path, name: str, content: bytes) -> None:
+    path = folder / name
+    path.write_bytes(content)
+    check(content, ask([path]))
+
+
+KNOWN = pytest.mark.xfail(strict=True, reason="fio_hist.peek (huge stamps) and lone carriage returns: see test_fio_hist.py")
+
+
+def harmless(content: bytes) -> bool:
+    """Return whether a content is free of the two faults that are known and reported: huge stamps, lone carriage returns."""
+    if b"\r" in content.replace(b"\r\n", b"") or b"\r\r" in content:
+        return False
+    return not any(len(line.split(b",")[0].strip(b"\0")) > 18 for line in content.split(b"\n"))
+
+
+@settings(max_examples=400, deadline=timedelta(seconds=5))
+@given(st.sampled_from(LOGS), mutations, st.sampled_from(["x_clat_hist.1.log", "x_clat_hist.log", "output.0_clat_hist.1.log.h1"]))
+@example("coarse-6", [("truncate", 0, 0, b"")], "x_clat_hist.1.log")
+def test_mutated_logs_never_crash_and_every_line_is_accounted_for(
+    tmp_path_factory: pytest.TempPathFactory, source: str, steps: list[Mutation], name: str
+) -> None:
+    content = mutated(CONTENTS[source], steps)
+    if harmless(content):
+        run(folder(tmp_path_factory), name, content)
+
+
+def folder(factory: pytest.TempPathFactory) -> Path:
+    """Return one folder for all examples; each overwrites the file of the one before."""
+    if not hasattr(folder, "made"):
+        folder.made = factory.mktemp("fuzz")
+    for path in folder.made.iterdir():
+        path.unlink()
+    return folder.made
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(CONTENTS["coarse-6"].replace(b"505,", b"18446744073709551615,", 1), id="huge stamp"),
+        pytest.param(CONTENTS["coarse-6"].replace(b", 4096", b"\r, 4096", 1), id="lone carriage return"),
+    ],
+)
+@KNOWN
+def test_known_faults(tmp_path: Path, content: bytes) -> None:
+    run(tmp_path, "x_clat_hist.1.log", content)
+
+
+@settings(max_examples=80, deadline=timedelta(seconds=5))
+@given(st.sampled_from(["coarse-6", "stall-burst", "client-server", "latency-target"]), mutations)
+def test_mutated_logs_beside_their_json(tmp_path_factory: pytest.TempPathFactory, source: str, steps: list[Mutation]) -> None:
+    """The residual of json+ may come on top; lines are accounted for all the same."""
+    content = mutated(CONTENTS[source], steps)
+    if not harmless(content):
+        return
+    at = folder(tmp_path_factory)
+    [log] = (DATA / source).glob("*_clat_hist*")
+    (at / log.name).write_bytes(content)
+    (at / "a.json").write_bytes((DATA / source / "a.json").read_bytes())
+    check(content, ask([at]))
+
+
+@settings(max_examples=150, deadline=timedelta(seconds=5))
+@given(st.sampled_from(["coarse-6", "client-server", "status-interval", "lat-percentiles"]), mutations)
+def test_mutated_json_never_crashes(tmp_path_factory: pytest.TempPathFactory, source: str, steps: list[Mutation]) -> None:
+    path = folder(tmp_path_factory) / "b.json"
+    path.write_bytes(mutated((DATA / source / "a.json").read_bytes(), steps))
+    files = ask([path])
+    if files is not None:
+        account = files.account
+        assert account.rows == account.accepted + account.rows_rejected
+
+
+NUMBERS = st.one_of(st.integers(-(2**70), 2**70), st.floats(), st.text(max_size=3), st.none(), st.lists(st.integers(), max_size=2), st.just({}))
+PLACES = [
+    ("timestamp_ms",),
+    ("fio version",),
+    ("global options",),
+    ("jobs",),
+    ("jobs", 0),
+    ("jobs", 0, "job_runtime"),
+    ("jobs", 0, "job_start"),
+    ("jobs", 0, "groupid"),
+    ("jobs", 0, "job options"),
+    *(("jobs", 0, "read", key) for key in ("runtime", "total_ios", "clat_ns")),
+    *(("jobs", 0, "read", "clat_ns", key) for key in ("min", "max", "mean", "N", "bins", "percentile")),
+    ("jobs", 0, "read", "clat_ns", "bins", "129"),
+]
+
+
+@settings(max_examples=200, deadline=timedelta(seconds=5))
+@given(st.sampled_from(PLACES), NUMBERS)
+def test_json_with_an_odd_value_never_crashes(tmp_path_factory: pytest.TempPathFactory, place: tuple, value: object) -> None:
+    document = json.loads((DATA / "coarse-6" / "a.json").read_text())
+    at = document
+    for key in place[:-1]:
+        at = at[key]
+    at[place[-1]] = value
+    path = folder(tmp_path_factory) / "b.json"
+    path.write_text(json.dumps(document))
+    ask([path])
