@@ -70,7 +70,10 @@ def to_windows(rows: Intervals, step_ns: int, stored_ns: int = 0) -> Intervals:
 
 
 def clipped(rows: Intervals, from_ns: int | None, to_ns: int | None) -> Intervals:
-    """Return the parts of the rows in (from, to], cut by time as `to_windows` does; in-flight windows that begin in [from, to)."""
+    """Return the parts of the rows in (from, to], cut by time as `to_windows` does.
+
+    In-flight windows are taken whole where they begin in [from, to).
+    """
     if rows.completions is not None:
         low = np.iinfo(np.int64).min if from_ns is None else from_ns
         high = INT64_MAX if to_ns is None else to_ns

@@ -44,6 +44,18 @@ def test_windows_are_those_of_the_oracle(rows: Intervals, step: int) -> None:
     assert found == {key: counts for key, counts in kept.items() if counts}
 
 
+@given(intervals(), st.sampled_from([100 * MS, 300 * MS, SECOND]), st.sampled_from([1, 2, 7, 60]))
+def test_windows_of_a_multiple_are_sums_of_stored_windows(rows: Intervals, stored: int, multiple: int) -> None:
+    step = stored * multiple
+    direct = per_key(merged([to_windows(rows, step, stored)]))
+    assert direct == per_key(merged([coarsened(to_windows(rows, stored), step)]))
+    expected: dict[tuple, Counter[int]] = {}
+    for code, row in plain(rows):
+        for start, counts in brute.windows([row], step, stored).items():
+            expected.setdefault((rows.table[code], start, start + step), Counter()).update(counts)
+    assert direct == expected
+
+
 @given(intervals(), STEP_NS)
 def test_windows_keep_every_count_of_every_bin(rows: Intervals, step: int) -> None:
     step = max(step, 50 * MS)

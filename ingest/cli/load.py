@@ -46,8 +46,8 @@ def load(paths: tuple[str, ...], **words: Any) -> int:
     """
     import os
 
-    from ingest.load import LoadOptions
     from ingest.load import load as load_all
+    from ingest.load_plan import LoadOptions
     from ingest.store import open_store
 
     if not words["run"].strip() or any(mark in words["run"] for mark in "*?[\n"):

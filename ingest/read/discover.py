@@ -63,6 +63,7 @@ class Skipped:
     path: Path
     action: str
     reason: str
+    line: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +191,7 @@ def _log_source(
         peeked = fio_hist.peek(path, context)
     except InputError as error:
         fio.forget(path)
-        skipped.append(Skipped(path, "refused" if path.stat().st_size else "skipped", error.reason))
+        skipped.append(Skipped(path, "refused" if path.stat().st_size else "skipped", error.reason, error.line))
         return None
     if not name.job:
         context = replace(context, segments=fio_hist.segments_of(path))
@@ -266,7 +267,7 @@ def _check_readable(paths: Sequence[Path], sources: Sequence[Source], skipped: S
     if refused:
         first = refused[0]
         more = f" (and {len(refused) - 1} more files refused: tailboard inspect lists them)" if len(refused) > 1 else ""
-        raise InputError(first.reason + more, first.path)
+        raise InputError(first.reason + more, first.path, first.line)
     if len(skipped) == 1 and not paths[0].is_dir():
         raise InputError(skipped[0].reason, skipped[0].path)
     names = ", ".join(str(path) for path in paths)

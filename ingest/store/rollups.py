@@ -66,8 +66,9 @@ def _span(db: sqlite3.Connection, stored: Sequence[StoredSeries], step_ns: int) 
 
 
 def _slabs(db: sqlite3.Connection, stored: Sequence[StoredSeries], step_ns: int) -> Iterator[tuple[int, int]]:
-    """Yield time ranges that no window of any rollup step straddles and that hold about 60 windows each, which keeps the work in the
-    processor's cache.
+    """Yield time ranges that no window of any rollup step straddles.
+
+    They hold about 60 windows each, which keeps the work in the processor's cache.
 
     Empty stretches are skipped: a log with a clock jump must not cost a pass per minute of the gap.
     """

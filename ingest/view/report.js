@@ -25,11 +25,10 @@
   }
 
   // The same holes that ingest.view.vega.with_values fills.
-  function filled(name, spec) {
+  function filled(spec) {
     const hole = (entry) => Object.keys(entry).length === 1;
     return {
       ...spec,
-      width: find(name).clientWidth || spec.width,
       data: spec.data.map((entry) => (hole(entry) ? { ...entry, values: rows(content.tables[entry.name]) } : entry)),
       signals: spec.signals.map((signal) => (signal.name in state ? { ...signal, value: state[signal.name] } : signal)),
     };
@@ -55,7 +54,7 @@
     const config = theme();
     for (const [name, spec] of Object.entries(content.specs)) {
       drawn[name]?.finalize();
-      drawn[name] = await vegaEmbed(find(name), filled(name, spec), {
+      drawn[name] = await vegaEmbed(find(name), filled(spec), {
         mode: "vega",
         ast: true, // the interpreter: the page's policy has no unsafe-eval
         actions: false,
@@ -65,8 +64,15 @@
         tooltip: { disableDefaultStyle: true },
       });
       views[name] = drawn[name].view;
+      await fit(name);
     }
     readOut();
+  }
+
+  // Twice, as the rows of the legend depend on the width, and the title's place on the rows of the legend.
+  async function fit(name) {
+    const view = await views[name].width(find(name).clientWidth || content.specs[name].width).runAsync();
+    return view.resize().runAsync();
   }
 
   function latency(ns) {
@@ -128,10 +134,7 @@
     addEventListener("beforeprint", () => { root.classList.add("print"); redraw(); });
     addEventListener("afterprint", () => { root.classList.remove("print"); redraw(); });
     const resized = new ResizeObserver((entries) => {
-      for (const { target } of entries) {
-        const view = views[target.id];
-        if (target.clientWidth && view.width() !== target.clientWidth) view.width(target.clientWidth).runAsync();
-      }
+      for (const { target } of entries) tailboard.ready = tailboard.ready.then(() => fit(target.id));
     });
     for (const name of Object.keys(views)) resized.observe(find(name));
   }

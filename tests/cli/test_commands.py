@@ -128,7 +128,8 @@ def test_several_runs_are_named_unless_merged(tmp_path: Path) -> None:
 
 def test_standard_input_is_a_source() -> None:
     log = FIO / "randrw" / "a_clat_hist.1.log"
-    done = tailboard("percentiles", "-", "--step", "all", "--format", "csv", stdin=log.open())
+    with log.open() as piped:
+        done = tailboard("percentiles", "-", "--step", "all", "--format", "csv", stdin=piped)
     assert rows(done)[0]["count"] == "1204"
 
 

@@ -82,12 +82,18 @@ def split(row: Row, step: int) -> list[tuple[int, dict[int, int]]]:
     return [*parts, (window_of(end, step), counts)]
 
 
-def windows(rows: list[Row], step: int) -> dict[int, Counter[int]]:
-    """Return the histogram of each window that holds samples."""
+def windows(rows: list[Row], step: int, stored: int = 0) -> dict[int, Counter[int]]:
+    """Return the histogram of each window that holds samples.
+
+    A row that crosses an edge is cut at every edge of the stored step on its way, where `step` is a multiple of that.
+    """
+    fine = stored if stored and step % stored == 0 else step
     found: dict[int, Counter[int]] = {}
     for row in rows:
-        for start, counts in split(row, step):
-            found.setdefault(start, Counter()).update({bin: count for bin, count in counts.items() if count})
+        inside = row[0] // step * step >= window_of(row[1], step)
+        for start, counts in split(row, step if inside else fine):
+            held = found.setdefault(start // step * step, Counter())
+            held.update({bin: count for bin, count in counts.items() if count})
     return {start: counts for start, counts in found.items() if counts}
 
 

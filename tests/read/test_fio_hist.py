@@ -114,7 +114,7 @@ def test_an_empty_log_is_skipped_with_the_reason(fio: Path, taken: Any) -> None:
 
 @pytest.mark.parametrize("name", ["coarse-3", "coarse-6", "randrw"])
 def test_cumulative_logs_are_differenced(fio: Path, log: Any, taken: Any, name: str) -> None:
-    text = longer(hist(fio, name), 3)
+    text = microseconds(longer(hist(fio, name), 3))
     path = log(logs.cumulative(text))
     for op in ("read", "write"):
         assert plain_rows(taken, path, op) == as_brute(text, op)
@@ -135,6 +135,14 @@ def longer(text: str, times: int) -> str:
     rows = logs.cells(text)
     span = max(row[0] for row in rows)
     return logs.joined([row[0] + span * turn, *row[1:]] for turn in range(times) for row in rows)
+
+
+def microseconds(text: str) -> str:
+    """Return a log of 29 groups of bins as one of 19 groups, of us: the lower bins as they are."""
+    rows = logs.cells(text)
+    bins = (len(rows[0]) - 3) * 19 // 29
+    assert not any(any(row[3 + bins :]) for row in rows)
+    return logs.joined(row[: 3 + bins] for row in rows)
 
 
 def beside(path: Path, document: dict) -> Path:
@@ -204,7 +212,7 @@ def test_a_lost_row_of_a_compounded_log_costs_no_more_than_its_pair(log: Any, ta
     (path.parent / "x.json").write_text(json.dumps(document))
     true = {end: counts for _, end, counts in as_brute(text, "read")}
     found = [(end, counts) for _, end, counts in plain_rows(taken, path.parent, "read")]
-    assert len(found) >= 10
+    assert len(found) >= 9
     assert all(counts == true[end] for end, counts in found if end != 3500)
 
 
@@ -394,6 +402,12 @@ def test_a_truncated_archive_keeps_what_came_before(fio: Path, log: Any, taken: 
 def test_a_damaged_archive_is_refused_as_damaged(log: Any, taken: Any) -> None:
     with pytest.raises(InputError, match="damaged or cut off|not a gzip"):
         taken(log(b"this is not gzip at all\n" * 10, "x_clat_hist.1.log.gz"))
+
+
+@pytest.mark.xfail(strict=True, raises=IndexError, reason="fio_hist.peek: a line of digits alone raises IndexError")
+def test_a_line_of_digits_alone_costs_only_itself(log: Any, taken: Any) -> None:
+    """The stamp of a row that was cut there, and the copy went on."""
+    assert taken(log(damaged(3, "1505\n"))).findings("rejected") == [(3, "fewer columns than the rows of this log (32)")]
 
 
 HUGE_STAMP = pytest.mark.xfail(strict=True, reason="fio_hist.peek: a huge stamp in the head raises OverflowError or ValueError")

@@ -103,14 +103,15 @@ def run(folder: Path, name: str, content: bytes) -> None:
     check(content, ask([path]))
 
 
-KNOWN = pytest.mark.xfail(strict=True, reason="fio_hist.peek (huge stamps) and lone carriage returns: see test_fio_hist.py")
+KNOWN = pytest.mark.xfail(strict=True, reason="fio_hist.peek (huge stamps, lines of digits alone) and lone carriage returns: see test_fio_hist.py")
 
 
 def harmless(content: bytes) -> bool:
-    """Return whether a content is free of the two faults that are known and reported: huge stamps, lone carriage returns."""
+    """Return whether a content is free of the faults that are known and reported: see KNOWN."""
     if b"\r" in content.replace(b"\r\n", b"") or b"\r\r" in content:
         return False
-    return not any(len(line.split(b",")[0].strip(b"\0")) > 18 for line in content.split(b"\n"))
+    cells = [line.split(b",") for line in content.split(b"\n")]
+    return not any(row[0].isdigit() and (len(row[0]) > 18 or len(row) == 1) for row in cells)
 
 
 @settings(max_examples=400, deadline=timedelta(seconds=5))
@@ -137,6 +138,7 @@ def folder(factory: pytest.TempPathFactory) -> Path:
     "content",
     [
         pytest.param(CONTENTS["coarse-6"].replace(b"505,", b"18446744073709551615,", 1), id="huge stamp"),
+        pytest.param(CONTENTS["coarse-6"].replace(b"\n", b"\n77\n", 1), id="digits alone"),
         pytest.param(CONTENTS["coarse-6"].replace(b", 4096", b"\r, 4096", 1), id="lone carriage return"),
     ],
 )
@@ -187,6 +189,7 @@ PLACES = [
 ]
 
 
+@pytest.mark.xfail(strict=True, reason="fio_json: numbers past int64 (timestamp_ms, mean, min, runtime) raise OverflowError or worse")
 @settings(max_examples=200, deadline=timedelta(seconds=5))
 @given(st.sampled_from(PLACES), NUMBERS)
 def test_json_with_an_odd_value_never_crashes(tmp_path_factory: pytest.TempPathFactory, place: tuple, value: object) -> None:

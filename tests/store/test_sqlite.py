@@ -17,7 +17,8 @@ import pytest
 
 from ingest import Files, Question, open_store, parse_instant, parse_percentiles
 from ingest.errors import InputError, StoreError
-from ingest.load import LoadOptions, load
+from ingest.load import load
+from ingest.load_plan import LoadOptions
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.read import ReadOptions
 from ingest.view.text import csv_lines

@@ -1,0 +1,235 @@
+"""What a load has to do: which sources to read, which are there already, which contradict what is there.
+
+The run record freezes what the numbers depend on (step, time zero, offsets, units, attribution); a load that differs is
+refused. Sources are known by what they are (format and labels) and by a digest of their content: what is there already is
+skipped, what grew or was repaired is read again in a new generation, anything else under the same name is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ingest.errors import InputError, StoreError, UsageError
+from ingest.grid import STEPS, stored_step
+from ingest.parallel import fork_map
+from ingest.query.files import median_width, run_starts
+from ingest.query.question import check_step
+from ingest.read import Found, ReadOptions, Source
+from ingest.store import Store
+from ingest.store.records import COMPLETE, UNKNOWN_ZERO, RunRecord, SourceRecord
+from ingest.timing import format_duration
+
+HASH_BLOCK = 1 << 20
+DIGEST_SIZE = 16
+MOST_LABELS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOptions:
+    """How a load is to be done, beside how files are read. `step_ns` None takes the step that the rows suggest."""
+
+    read: ReadOptions
+    step_ns: int | None = None
+    force: bool = False
+    attribution: str = "completion"
+    labels: Mapping[str, str] = field(default_factory=dict)
+    replace: bool = False
+    jobs: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be done for one run: its record and the sources to read, each with its record."""
+
+    record: RunRecord
+    work: tuple[tuple[Source, SourceRecord], ...]
+
+
+def plans(found: Found, store: Store, options: LoadOptions, duplicates: Counter[str]) -> list[Plan]:
+    """Return what is to be done for each run; what is there already is counted in `duplicates`. Writes nothing.
+
+    Raises InputError for a source that contradicts another, StoreError for a run with other parameters, UsageError for a
+    step that cannot be.
+    """
+    digests = _digests(found.sources, options.jobs)
+    by_run: dict[str, list[Source]] = {}
+    for source in found.sources:
+        by_run.setdefault(source.context.series.run, []).append(source)
+    known = {record.run: record for record in store.runs()}
+    found_plans = []
+    for run, sources in sorted(by_run.items()):
+        record = _record(run, sources, {**found.labels.get(run, {}), **options.labels}, known.get(run), options)
+        work = _to_do(run, sources, digests, store, options, duplicates)
+        if options.replace and known.get(run):
+            _check_all_replaced(known[run], record, work, store)
+        found_plans.append(Plan(record, work))
+    return found_plans
+
+
+def _record(
+    run: str, sources: Sequence[Source], labels: Mapping[str, str], known: RunRecord | None, options: LoadOptions
+) -> RunRecord:
+    """Return the record of a run: the known one if this load fits it, else a new one."""
+    if len(labels) > MOST_LABELS:
+        raise UsageError(f"{len(labels)} labels are too many: at most {MOST_LABELS}")
+    width = median_width(sources)
+    step = options.step_ns or (known.step_ns if known and not options.replace else stored_step(width))
+    if step not in STEPS:
+        steps = ", ".join(format_duration(one) for one in STEPS)
+        raise UsageError(f"{format_duration(step)} is no step that is stored: choose one of {steps}")
+    warning = check_step(step, width, force=options.force) if options.step_ns else ""
+    starts = run_starts(sources)
+    relative = all(source.context.zero.epoch_ns is None for source in sources)
+    new = RunRecord(
+        run=run,
+        load=options.read.run,
+        step_ns=step,
+        attribution=options.attribution,
+        start_ns=min(starts[run], known.start_ns) if known and not options.replace else starts[run],
+        zero=UNKNOWN_ZERO if relative else ", ".join(sorted({source.context.zero.origin for source in sources})),
+        parameters=_parameters(options.read, warning),
+        labels={**(known.labels if known else {}), **labels},
+    )
+    if known and not options.replace:
+        _check_same(known, new)
+    return new
+
+
+def _parameters(reading: ReadOptions, warning: str) -> dict[str, Any]:
+    told = {
+        "t0": reading.t0,
+        "host_offset_ns": dict(sorted(reading.host_offset_ns.items())),
+        "recorded_unit_ns": reading.recorded_unit_ns,
+        "forced": warning,
+    }
+    return {name: value for name, value in told.items() if value not in (None, {}, "")}
+
+
+def _check_same(known: RunRecord, new: RunRecord) -> None:
+    differ = []
+    for name, before, now in (
+        ("step", format_duration(known.step_ns), format_duration(new.step_ns)),
+        ("attribution", known.attribution, new.attribution),
+        ("time zero", known.zero == UNKNOWN_ZERO, new.zero == UNKNOWN_ZERO),
+        ("reading options", dict(known.parameters), dict(new.parameters)),
+    ):
+        if before != now:
+            differ.append(f"{name} {before} then, {now} now")
+    if differ:
+        raise StoreError(f"{known.run} was loaded with another {'; another '.join(differ)}: use --replace to load it anew")
+
+
+def _check_all_replaced(known: RunRecord, new: RunRecord, work: Sequence[tuple[Source, SourceRecord]], store: Store) -> None:
+    """Raise StoreError if a run would end up with sources of unlike parameters."""
+    try:
+        _check_same(known, new)
+    except StoreError as error:
+        left = {record.source for record in store.sources(known.run)} - {record.source for _, record in work}
+        if left:
+            reason = str(error).split(": use")[0]
+            raise StoreError(f"{reason}; {len(left)} sources of the run are not among these files: replace all or none") from None
+
+
+def _to_do(
+    run: str, sources: Sequence[Source], digests: Mapping[Path, str], store: Store, options: LoadOptions, duplicates: Counter[str]
+) -> tuple[tuple[Source, SourceRecord], ...]:
+    """Return the sources that have to be read; what is there is skipped, what contradicts is refused."""
+    stored = {record.source: record for record in store.sources(run)}
+    contents = {(record.digest, _measured(record.source)): record.source for record in stored.values()}
+    claimed: dict[str, Source] = {}
+    work = []
+    for source in sources:
+        digest, identity = digests[source.path], source.identity
+        if identity in claimed:
+            if digests[claimed[identity].path] == digest:
+                duplicates["same content under another name"] += 1
+                continue
+            raise InputError(_two_of_one(source, str(claimed[identity].path)), source.path)
+        claimed[identity] = source
+        old = stored.get(identity)
+        if contents.setdefault((digest, _measured(identity)), identity) != identity and not options.replace:
+            duplicates["same content under another name"] += 1
+            continue
+        record = SourceRecord(
+            run=run,
+            source=identity,
+            path=str(source.path),
+            size=source.path.stat().st_size,
+            digest=digest,
+            context=_context_digest(source),
+            generation=old.generation + 1 if old else 1,
+        )
+        if old is not None and not options.replace:
+            if old.digest == digest and old.context == record.context and old.state == COMPLETE:
+                duplicates["already loaded"] += 1
+                continue
+            if old.digest != digest and old.state == COMPLETE and not _grown(source.path, old):
+                raise InputError(_two_of_one(source, old.path), source.path)
+        work.append((source, record))
+    return tuple(work)
+
+
+def _measured(identity: str) -> str:
+    """Return what an identity says was measured (format, host, volume, job), without the process's name."""
+    return identity.rpartition("|")[0]
+
+
+def _two_of_one(source: Source, other: str) -> str:
+    series = source.context.series
+    what = f"two hosts called {series.host}" if series.host else "two hosts without a name"
+    return (
+        f"holds other data than {other} under the same labels (host {series.host or '-'}, volume {series.volume or '-'}, job "
+        f"{series.job or '-'}): {what}? use --host or --host-alias, another --run, or --replace"
+    )
+
+
+def _context_digest(source: Source) -> str:
+    """Return a digest of what a source's documents depend on beside its content: summaries, time zero, repairs by version."""
+    context = source.context
+    told = (
+        context.zero.epoch_ns,
+        context.offset_ns,
+        context.version,
+        sorted(context.options.items()),
+        context.through_client,
+        context.runtime_ns,
+        sorted(context.segments.items()),
+        [
+            (key, summary.count, summary.runtime_ns, None if summary.bins is None else summary.bins.counts.tolist())
+            for job in context.jobs
+            for key, summary in sorted(job.items())
+        ],
+    )
+    return hashlib.blake2b(repr(told).encode(), digest_size=DIGEST_SIZE).hexdigest()
+
+
+def _digests(sources: Sequence[Source], jobs: int) -> dict[Path, str]:
+    def work(path: Path) -> Iterator[str]:
+        yield _digest(path, None)
+
+    paths = [source.path for source in sources]
+    return {paths[number]: digest for number, digest in fork_map(work, paths, jobs)}
+
+
+def _digest(path: Path, size: int | None) -> str:
+    """Return the BLAKE2 of a file, or of its first `size` bytes."""
+    digest = hashlib.blake2b(digest_size=DIGEST_SIZE)
+    left = size if size is not None else 2**62
+    try:
+        with path.open("rb") as stream:
+            while left and (data := stream.read(min(HASH_BLOCK, left))):
+                digest.update(data)
+                left -= len(data)
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", path) from None
+    return digest.hexdigest()
+
+
+def _grown(path: Path, old: SourceRecord) -> bool:
+    """Return whether a file is what was loaded before with something appended."""
+    return path.stat().st_size > old.size and _digest(path, old.size) == old.digest

@@ -1,0 +1,67 @@
+"""Docs that cannot rot: every command is documented, README's session is real, no generated file is stale."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ingest
+from ingest.build import generated
+from ingest.cli import COMMANDS, tailboard
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_generated_files_are_up_to_date() -> None:
+    stale = [path.name for path, text in generated().items() if path.read_text() != text]
+    assert stale == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_purpose_examples_and_a_place_in_the_readme(name: str) -> None:
+    command = tailboard.get_command(None, name)  # type: ignore[arg-type]
+    assert command is not None
+    assert command.help
+    assert re.search(r"Examples?:", command.help)
+    assert f"tailboard {name}" in (ROOT / "README.md").read_text()
+
+
+def test_public_names_can_be_imported() -> None:
+    for name in ingest.__all__:
+        assert getattr(ingest, name) is not None
+
+
+def transcript() -> list[tuple[str, str]]:
+    """(command, output) pairs of README's console blocks."""
+    pairs = []
+    for block in re.findall(r"```console\n(.*?)```", (ROOT / "README.md").read_text(), re.S):
+        for part in re.split(r"^\$ ", block, flags=re.M)[1:]:
+            command, _, output = part.partition("\n")
+            pairs.append((command, output))
+    return pairs
+
+
+@pytest.mark.parametrize(("command", "shown"), transcript(), ids=[pair[0][:50] for pair in transcript()])
+def test_the_readme_session_is_what_the_commands_print(command: str, shown: str, tmp_path: Path) -> None:
+    if command.startswith("make"):
+        pytest.skip("make demo and make test are run by CI itself")
+    words = command.split(" | ")[0].split()
+    done = subprocess.run([sys.executable, "-m", "ingest", *words[1:]], capture_output=True, text=True, cwd=ROOT)
+    printed = [line.rstrip() for line in (done.stdout + done.stderr).splitlines()]
+    for line in shown.splitlines():
+        if line.strip() and line.strip() != "...":
+            assert line.rstrip() in printed
+
+
+def test_python_of_the_package_docstring_runs() -> None:
+    code = "\n".join(line[4:] for line in (ingest.__doc__ or "").splitlines() if line.startswith("    "))
+    subprocess.run([sys.executable, "-c", code.replace("./cbt-archive", str(ROOT / "examples" / "cbt-archive"))], check=True)
+
+
+def test_modules_stay_small() -> None:
+    large = {str(path.relative_to(ROOT)): lines for path in (ROOT / "ingest").rglob("*.py") if (lines := len(path.read_text().splitlines())) > 420}
+    assert large == {}
