@@ -18,7 +18,7 @@ from ingest.series import Group, Series
 Int = NDArray[np.int64]
 Bool = NDArray[np.bool_]
 
-DENSE_CELLS = 1 << 22
+DENSE_CELLS = 1 << 18
 EXACT_FLOAT = 2**53
 
 
@@ -135,30 +135,35 @@ def gather(indptr: Int, rows: Int) -> tuple[Int, Int]:
 def sum_rows(indptr: Int, bins: Int, counts: Int, group: Int, groups: int) -> tuple[Int, Int, Int]:
     """Return CSR arrays of `groups` rows: the rows of equal `group` added up, bins in increasing order.
 
-    Sums are exact in int64 and zero sums are left out. Works in dense blocks of at most 32 MB, whatever the sizes.
+    Sums are exact in int64 and zero sums are left out. Works in dense blocks of 2 MB, which fit a processor's cache.
     """
     if not len(bins):
         return np.zeros(groups + 1, np.int64), bins, counts
-    low = int(bins.min())
-    width = int(bins.max()) - low + 1
+    width = int(bins.max()) - int(bins.min()) + 1
     if groups * width <= DENSE_CELLS:
-        return _sum_dense(np.repeat(group, np.diff(indptr)), bins, counts, groups, (low, width))
-    order = np.argsort(group, kind="stable")
+        return _sum_dense(np.repeat(group, np.diff(indptr)), bins, counts, groups)
+    if (group[1:] < group[:-1]).any():
+        order = np.argsort(group, kind="stable")
+        group = group[order]
+        indptr, flat = gather(indptr, order)
+        bins, counts = bins[flat], counts[flat]
     step = max(1, DENSE_CELLS // width)
-    firsts = np.arange(0, groups, step)
-    cuts = np.searchsorted(group, np.append(firsts, groups), sorter=order)
+    cuts = np.searchsorted(group, np.append(np.arange(0, groups, step), groups))
     parts = []
-    for first, begin, end in zip(firsts, cuts[:-1], cuts[1:], strict=True):
-        picked = order[begin:end]
-        inner, flat = gather(indptr, picked)
-        row = np.repeat(group[picked] - first, np.diff(inner))
-        parts.append(_sum_dense(row, bins[flat], counts[flat], min(step, groups - int(first)), (low, width)))
+    for begin, end in zip(cuts[:-1], cuts[1:], strict=True):
+        first = len(parts) * step
+        entries = slice(indptr[begin], indptr[end])
+        row = np.repeat(group[begin:end] - first, np.diff(indptr[begin : end + 1]))
+        parts.append(_sum_dense(row, bins[entries], counts[entries], min(step, groups - first)))
     pointers, all_bins, all_counts = zip(*parts, strict=True)
     return joined_rows(pointers), np.concatenate(all_bins), np.concatenate(all_counts)
 
 
-def _sum_dense(row: Int, bins: Int, counts: Int, rows: int, span: tuple[int, int]) -> tuple[Int, Int, Int]:
-    low, width = span
+def _sum_dense(row: Int, bins: Int, counts: Int, rows: int) -> tuple[Int, Int, Int]:
+    if not len(bins):
+        return np.zeros(rows + 1, np.int64), bins, counts
+    low = int(bins.min())
+    width = int(bins.max()) - low + 1
     cell = row * width + (bins - low)
     if not len(counts) or float(counts.max()) * len(counts) < EXACT_FLOAT:
         dense = np.bincount(cell, weights=counts, minlength=rows * width)

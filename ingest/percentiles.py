@@ -69,51 +69,55 @@ def parse_percentiles(text: str) -> tuple[Percentile, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def values_at(rows: Intervals, ranks: Int) -> Int:
-    """Return the reported value in ns of the sample of each row at its rank (1 = smallest); rows must not be empty."""
-    return rows.layout.values[_bins_at(rows, ranks)]
+class Ranked:
+    """Finds samples by rank in many rows at once; the running total of all counts is made once."""
+
+    def __init__(self, rows: Intervals) -> None:
+        self.rows = rows
+        self.total = np.zeros(len(rows.counts) + 1, np.int64)
+        np.cumsum(rows.counts, out=self.total[1:])
+        self.samples = np.diff(self.total[rows.indptr])
+
+    def entries(self, picked: Int, ranks: Int) -> Int:
+        """Return, for each picked row, the entry that holds the sample of its rank (1 = smallest); rows must not be empty."""
+        return np.searchsorted(self.total[1:], self.total[self.rows.indptr[picked]] + ranks, side="left")
+
+    def bins(self, picked: Int, ranks: Int) -> Int:
+        """Return the bin that holds the sample of each rank."""
+        return self.rows.bins[self.entries(picked, ranks)]
 
 
-def _entries_at(rows: Intervals, ranks: Int) -> tuple[Int, Int]:
-    total = np.zeros(len(rows.counts) + 1, np.int64)
-    np.cumsum(rows.counts, out=total[1:])
-    return np.searchsorted(total[1:], total[rows.indptr[:-1]] + ranks, side="left"), total
-
-
-def _bins_at(rows: Intervals, ranks: Int) -> Int:
-    return rows.bins[_entries_at(rows, ranks)[0]]
-
-
-def interpolated_at(rows: Intervals, ranks: Int) -> NDArray[np.float64]:
+def _interpolated(ranked: Ranked, picked: Int, ranks: Int) -> NDArray[np.float64]:
     """Return the value in ns at each rank, spread evenly over its bin: the last rank in a bin gets its upper edge."""
-    entry, total = _entries_at(rows, ranks)
+    rows, entry, total = ranked.rows, ranked.entries(picked, ranks), ranked.total
     edges = rows.layout.edges
     lower, upper = edges[rows.bins[entry]], edges[rows.bins[entry] + 1]
-    within = ranks - (total[entry] - total[rows.indptr[:-1]])
+    within = ranks - (total[entry] - total[rows.indptr[picked]])
     values: NDArray[np.float64] = lower + (upper - lower) * within / rows.counts[entry]
     return values
 
 
-def percentile_values(rows: Intervals, percentile: Percentile, *, interpolate: bool = False) -> NDArray[np.float64]:
+def percentile_values(
+    rows: Intervals, percentile: Percentile, *, interpolate: bool = False, ranked: Ranked | None = None
+) -> NDArray[np.float64]:
     """Return the percentile of each row in ns, NaN where the samples cannot carry it.
 
-    p100 is the exact maximum where a row has one. Values below 2^53 ns (104 days) are exact integers.
-    Error bound: `rows.layout.error`, none in the open last bin.
+    p100 is the exact maximum where a row has one. Values below 2^53 ns (104 days) are exact integers. `ranked` spares the
+    work that several percentiles of the same rows share. Error bound: `rows.layout.error`, none in the open last bin.
     """
-    samples = rows.samples
+    found = ranked or Ranked(rows)
     out = np.full(len(rows), np.nan)
-    carried = np.flatnonzero(percentile.carried(whole_samples(rows)))
-    picked = rows if len(carried) == len(rows) else rows.take(carried)
-    ranks = percentile.ranks(samples[carried])
-    out[carried] = interpolated_at(picked, ranks) if interpolate else values_at(picked, ranks)
+    carried = np.flatnonzero(percentile.carried(_whole_samples(rows, found.samples)))
+    ranks = percentile.ranks(found.samples[carried])
+    out[carried] = _interpolated(found, carried, ranks) if interpolate else rows.layout.values[found.bins(carried, ranks)]
     if percentile.top == 100 * percentile.bottom and rows.exact is not None:
-        out = np.where(rows.exact.known & (samples > 0), rows.exact.max_ns, out)
+        out = np.where(rows.exact.known & (found.samples > 0), rows.exact.max_ns, out)
     return out
 
 
-def whole_samples(rows: Intervals) -> Int:
+def _whole_samples(rows: Intervals, samples: Int) -> Int:
     """Return how many samples each row holds: its counts, or for in-flight weights (2^-16) their sum rounded up."""
-    return rows.samples if rows.completions is None else -(-rows.samples >> WEIGHT_BITS)
+    return samples if rows.completions is None else -(-samples >> WEIGHT_BITS)
 
 
 def bounds(rows: Intervals, percentile: Percentile) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -122,16 +126,16 @@ def bounds(rows: Intervals, percentile: Percentile) -> tuple[NDArray[np.float64]
     The rank of the population percentile is binomial: rank +- 1.96 * sqrt(N q (1 - q)), as of any distribution-free
     interval for a quantile. Edges of the bins at those ranks, so the bin width is included.
     """
-    samples = rows.samples
+    ranked = Ranked(rows)
     low, high = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
-    carried = np.flatnonzero(percentile.carried(whole_samples(rows)))
-    picked, n = rows.take(carried), samples[carried]
+    carried = np.flatnonzero(percentile.carried(_whole_samples(rows, ranked.samples)))
+    n = ranked.samples[carried]
     share = percentile.top / (100 * percentile.bottom)
     spread = 1.96 * np.sqrt(n * share * (1 - share))
     ranks = percentile.ranks(n)
     edges = rows.layout.edges
-    low[carried] = edges[_bins_at(picked, np.maximum(np.floor(ranks - spread), 1).astype(np.int64))]
-    high[carried] = edges[_bins_at(picked, np.minimum(np.ceil(ranks + spread).astype(np.int64), n)) + 1]
+    low[carried] = edges[ranked.bins(carried, np.maximum(np.floor(ranks - spread), 1).astype(np.int64))]
+    high[carried] = edges[ranked.bins(carried, np.minimum(np.ceil(ranks + spread).astype(np.int64), n)) + 1]
     return low, high
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from hypothesis import strategies as st
+
 from ingest.intervals import Intervals
 from ingest.layout import LogLinear, fio_layout
 from ingest.series import Series
@@ -22,7 +23,7 @@ percents = st.one_of(
     st.sampled_from(["0", "1", "50", "75", "90", "95", "99", "99.9", "99.99", "100"]),
     st.decimals(0, 100, places=3).map(lambda number: f"{number:f}"),
 )
-counts = st.one_of(st.integers(1, 5), st.integers(1, 1000), st.integers(1, 2**36))
+counts = st.one_of(st.integers(1, 5), st.integers(1, 1000), st.integers(1, 2**30))
 histograms = st.dictionaries(st.integers(0, 28), counts, min_size=1, max_size=6)
 
 
@@ -36,8 +37,8 @@ def made(layout: LogLinear, rows: list[tuple[int, int, int, dict[int, int]]]) ->
         start_ns=np.array([row[1] for row in rows], np.int64),
         end_ns=np.array([row[2] for row in rows], np.int64),
         indptr=np.cumsum([0, *map(len, bins)]).astype(np.int64),
-        bins=np.array([bin for row in bins for bin in row], np.int64),
-        counts=np.array([row[3][bin] for row, held in zip(rows, bins, strict=True) for bin in held], np.int64),
+        bins=np.array([slot for row in bins for slot in row], np.int64),
+        counts=np.array([row[3][slot] for row, held in zip(rows, bins, strict=True) for slot in held], np.int64),
     )
 
 
@@ -62,7 +63,9 @@ def chains(draw: st.DrawFn, bins: int = 29, most: int = 10) -> list[tuple[int, i
     lines = []
     for direction in draw(st.sampled_from([(0,), (1,), (0, 1)])):
         stamp = draw(st.integers(300, 1500))
-        held = st.dictionaries(st.integers(0, bins - 1), st.one_of(st.integers(1, 40), st.integers(1, 10**6)), min_size=1, max_size=5)
+        held = st.dictionaries(
+            st.integers(0, bins - 1), st.one_of(st.integers(1, 40), st.integers(1, 10**6)), min_size=1, max_size=5
+        )
         lines.append((stamp, direction, {3: 900, **draw(held)}))
         for _ in range(draw(st.integers(1, most))):
             stamp += draw(st.one_of(st.just(0), st.integers(1, 20), st.integers(400, 1100), st.integers(1100, 7000)))
@@ -97,6 +100,6 @@ def totals(rows: Intervals) -> dict[tuple, int]:
     """Return the sum of all rows by (key, bin)."""
     found: dict[tuple, int] = {}
     for (key, _, _), held in per_key(rows).items():
-        for bin, count in held.items():
-            found[key, bin] = found.get((key, bin), 0) + count
+        for slot, count in held.items():
+            found[key, slot] = found.get((key, slot), 0) + count
     return {key: count for key, count in found.items() if count}

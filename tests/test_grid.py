@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ingest.grid import STEPS, clipped, coarsened, in_flight, stored_step, to_windows, window_start
-from ingest.intervals import Intervals, merged
-
 from oracles import brute
 from strategies import FIO_LAYOUTS, check, intervals, made, per_key, totals
+
+from ingest.grid import STEPS, clipped, coarsened, in_flight, stored_step, to_windows, window_start
+from ingest.intervals import Intervals, merged
 
 MS = 1_000_000
 SECOND = 1000 * MS
@@ -40,7 +40,7 @@ def test_windows_are_those_of_the_oracle(rows: Intervals, step: int) -> None:
         for start, counts in brute.split(row, step):
             expected.setdefault((rows.table[code], start, start + step), Counter()).update(counts)
     found = per_key(merged([to_windows(rows, step)]))
-    kept = {key: {bin: n for bin, n in counts.items() if n} for key, counts in expected.items()}
+    kept = {key: {slot: n for slot, n in counts.items() if n} for key, counts in expected.items()}
     assert found == {key: counts for key, counts in kept.items() if counts}
 
 
@@ -125,7 +125,8 @@ def test_widening_windows_keeps_every_count(rows: Intervals, multiple: int) -> N
 
 
 @pytest.mark.parametrize(
-    ("width_ms", "step_ms"), [(1, 100), (110, 100), (112, 1000), (500, 1000), (1000, 1000), (1111, 1000), (1112, 5000), (10**9, 3_600_000)]
+    ("width_ms", "step_ms"),
+    [(1, 100), (110, 100), (112, 1000), (500, 1000), (1000, 1000), (1111, 1000), (1112, 5000), (10**9, 3_600_000)],
 )
 def test_the_stored_step_is_the_smallest_of_nine_tenths_of_a_row(width_ms: int, step_ms: int) -> None:
     assert stored_step(width_ms * MS) == step_ms * MS
@@ -155,22 +156,22 @@ def test_in_flight_weights_are_shares_of_the_latency(rows: Intervals, step: int)
     entries: Counter = Counter()
     for code, (start, end, counts) in plain(rows):
         middle = start + (end - start) // 2
-        for bin, count in counts.items():
-            value = brute.value_of(29, bin)
+        for slot, count in counts.items():
+            value = brute.value_of(29, slot)
             last = brute.window_of(middle, step)
             window = min((middle - value) // step * step, last)
             while window <= last:
                 inside = min(window + step, middle) - max(window, middle - value)
                 share = Fraction(inside, value) if value else Fraction(1)
-                expected[code, window, bin] = expected.get((code, window, bin), Fraction(0)) + share * count * 65_536
-                entries[code, window, bin] += count
+                expected[code, window, slot] = expected.get((code, window, slot), Fraction(0)) + share * count * 65_536
+                entries[code, window, slot] += count
                 window += step
             completed[code, last] += count
     found: dict[tuple, int] = {}
     spread = in_flight(rows, step)
     for number, (code, (start, _, counts)) in enumerate(plain(spread)):
         assert spread.completions[number] == completed[code, start]
-        for bin, weight in counts.items():
-            found[code, start, bin] = weight
+        for slot, weight in counts.items():
+            found[code, start, slot] = weight
     for key in expected.keys() | found.keys():
         assert abs(found.get(key, 0) - expected.get(key, Fraction(0))) <= entries[key]

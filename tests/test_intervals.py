@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import FIO_LAYOUTS, check, intervals, made, per_key, totals
+
 from ingest import intervals as waist
 from ingest.intervals import Exact, Intervals, Sum, concatenate, merged, no_exact, row_sums, sum_rows
 from ingest.layout import fio_layout
-
-from strategies import FIO_LAYOUTS, check, intervals, made, per_key, totals
 
 COARSE = FIO_LAYOUTS[6]
 FINE = FIO_LAYOUTS[4]
@@ -21,7 +21,9 @@ def test_merged_is_the_sum_by_key(rows: Intervals) -> None:
     result = merged([rows])
     check(result)
     assert per_key(result) == per_key(rows)
-    keys = list(zip(result.start_ns.tolist(), [result.table[code] for code in result.series], result.end_ns.tolist(), strict=True))
+    keys = list(
+        zip(result.start_ns.tolist(), [result.table[code] for code in result.series], result.end_ns.tolist(), strict=True)
+    )
     assert keys == sorted(keys) and len(set(keys)) == len(keys)
 
 
@@ -60,14 +62,14 @@ def test_sum_rows_equals_a_dictionary(rows: list[dict[int, int]], data: st.DataO
     group = np.array([data.draw(st.integers(0, groups - 1)) for _ in rows], np.int64)
     expected: list[dict[int, int]] = [{} for _ in range(groups)]
     for row, place in zip(rows, group, strict=True):
-        for bin, count in row.items():
-            expected[place][bin] = (expected[place].get(bin, 0) + count) % 2**63
+        for slot, count in row.items():
+            expected[place][slot] = (expected[place].get(slot, 0) + count) % 2**63
     if any(sum(counts.values()) >= 2**62 for counts in rows):
-        rows = [{bin: count >> 4 for bin, count in row.items()} for row in rows]
+        rows = [{slot: count >> 4 for slot, count in row.items()} for row in rows]
         expected = [{} for _ in range(groups)]
         for row, place in zip(rows, group, strict=True):
-            for bin, count in row.items():
-                expected[place][bin] = expected[place].get(bin, 0) + count
+            for slot, count in row.items():
+                expected[place][slot] = expected[place].get(slot, 0) + count
     made_rows = made(COARSE, [(0, 0, 0, row) for row in rows])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(waist, "DENSE_CELLS", cells)
@@ -76,7 +78,7 @@ def test_sum_rows_equals_a_dictionary(rows: list[dict[int, int]], data: st.DataO
         dict(zip(bins[indptr[g] : indptr[g + 1]].tolist(), counts[indptr[g] : indptr[g + 1]].tolist(), strict=True))
         for g in range(groups)
     ]
-    assert found == [{bin: count for bin, count in sorted(row.items()) if count} for row in expected]
+    assert found == [{slot: count for slot, count in sorted(row.items()) if count} for row in expected]
 
 
 @given(st.lists(intervals(most=4), min_size=1, max_size=8), st.sampled_from([1, 5, 1000]))
@@ -93,7 +95,7 @@ def test_a_running_sum_is_the_sum_however_often_it_compacts(parts: list[Interval
 def test_a_running_sum_holds_no_more_than_its_result_and_a_half() -> None:
     total = Sum(most_entries=10)
     for number in range(50):
-        total.add(made(COARSE, [(0, 0, 1, {bin: number + 1 for bin in range(8)})]))
+        total.add(made(COARSE, [(0, 0, 1, {slot: number + 1 for slot in range(8)})]))
         assert total._pending <= 20
     assert total.parts()[0].counts.tolist() == [sum(range(1, 51))] * 8
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ingest.layout import LogLinear, common_layout, fio_layout, parse_layout
-
 from oracles import brute
 from strategies import FIO_LAYOUTS, HDR_LAYOUTS, layouts, made, totals
+
+from ingest.layout import LogLinear, common_layout, fio_layout, parse_layout
 
 NS, US = fio_layout(29, 1), fio_layout(19, 1000)
 
@@ -132,7 +132,9 @@ def test_text_form_reads_back(layout: LogLinear) -> None:
     assert parse_layout(str(layout)) == layout
 
 
-@pytest.mark.parametrize("text", ["", "linear:1", "loglinear:64:1856:1ns:c0:midpoint:ajar", "loglinear:63:1856:1ns:c0:midpoint:open"])
+@pytest.mark.parametrize(
+    "text", ["", "linear:1", "loglinear:64:1856:1ns:c0:midpoint:ajar", "loglinear:63:1856:1ns:c0:midpoint:open"]
+)
 def test_text_that_is_no_layout_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="not a bin layout"):
         parse_layout(text)
@@ -144,15 +146,17 @@ def test_impossible_layouts_are_refused(bad: dict) -> None:
         LogLinear(**{"half": 64, "fine": 1856, **bad})
 
 
-@given(st.integers(0, 3), st.integers(0, 3), st.dictionaries(st.integers(0, 1855), st.integers(1, 2**40), min_size=1, max_size=20))
+@given(
+    st.integers(0, 3), st.integers(0, 3), st.dictionaries(st.integers(0, 1855), st.integers(1, 2**40), min_size=1, max_size=20)
+)
 def test_coarsening_in_two_steps_is_coarsening_once(first: int, second: int, counts: dict[int, int]) -> None:
     fine = made(NS, [(0, 0, 1, counts)])
     twice = fine.in_layout(fio_layout(29, 1, first)).in_layout(fio_layout(29, 1, first + second))
     once = fine.in_layout(fio_layout(29, 1, first + second))
     assert totals(twice) == totals(once)
     folded: dict = {}
-    for bin, count in counts.items():
-        key = (fine.table[0], bin >> (first + second))
+    for slot, count in counts.items():
+        key = (fine.table[0], slot >> (first + second))
         folded[key] = folded.get(key, 0) + count
     assert totals(once) == folded
 
@@ -167,9 +171,9 @@ def test_a_common_layout_keeps_counts_and_reports_no_less(one: LogLinear, two: L
         moved = rows.in_layout(common)
         assert moved.counts.sum() == sum(counts.values())
         if common.reports == "upper":
-            for bin in counts:
-                target = int(layout.moved_to(common)[bin])
-                assert common.values[target] >= layout.values[bin] or target == common.bins - 1
+            for slot in counts:
+                target = int(layout.moved_to(common)[slot])
+                assert common.values[target] >= layout.values[slot] or target == common.bins - 1
 
 
 @pytest.mark.parametrize(

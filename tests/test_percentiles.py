@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import FIO_LAYOUTS, histograms, intervals, made, percents
+
 from ingest.errors import UsageError
 from ingest.intervals import Exact, Intervals
 from ingest.layout import fio_layout
@@ -24,8 +26,6 @@ from ingest.percentiles import (
     share_below,
     values_at,
 )
-
-from strategies import FIO_LAYOUTS, histograms, intervals, made, percents
 
 NS = fio_layout(29, 1)
 COARSE = FIO_LAYOUTS[6]
@@ -48,7 +48,15 @@ def test_carried_is_the_rule(text: str, count: int) -> None:
 
 @pytest.mark.parametrize(
     ("text", "count", "rank"),
-    [("99.9", 1000, 999), ("99.99", 10_000, 9999), ("50", 3, 2), ("0", 9, 1), ("100", 9, 9), ("29", 100, 29), ("99.9", 2**62, None)],
+    [
+        ("99.9", 1000, 999),
+        ("99.99", 10_000, 9999),
+        ("50", 3, 2),
+        ("0", 9, 1),
+        ("100", 9, 9),
+        ("29", 100, 29),
+        ("99.9", 2**62, None),
+    ],
 )
 def test_ranks_that_floating_point_gets_wrong(text: str, count: int, rank: int | None) -> None:
     expected = rank if rank is not None else -(-count * 999 // 1000)
@@ -72,8 +80,8 @@ def test_value_is_that_of_the_sorted_samples(held: dict[int, int], text: str) ->
         assert math.isnan(value)
         return
     rank = max(math.ceil(Fraction(count) * Fraction(text) / 100), 1)
-    bin = next(bin for bin in sorted(held) if sum(held[other] for other in held if other <= bin) >= rank)
-    assert value == COARSE.values[bin]
+    slot = next(slot for slot in sorted(held) if sum(held[other] for other in held if other <= slot) >= rank)
+    assert value == COARSE.values[slot]
 
 
 @given(intervals(), st.lists(st.decimals(0, 100, places=2), min_size=2, max_size=5))
@@ -92,6 +100,12 @@ def test_interpolation_stays_in_the_bin_and_ends_at_its_upper_edge(held: dict[in
     low = min(held)
     first, last = interpolated_at(rows, np.array([1])), interpolated_at(rows, np.array([held[low]]))
     assert COARSE.edges[low] < first <= last == COARSE.edges[low + 1]
+
+
+@pytest.mark.xfail(strict=True, reason="interpolated_at: bin width x rank passes int64 and comes out negative")
+def test_interpolation_of_huge_counts_stays_in_the_bin() -> None:
+    rows = made(COARSE, [(0, 0, 1, {27: 8_518_380_195})])
+    assert COARSE.edges[27] < interpolated_at(rows, np.array([2_200_000_000]))[0] < COARSE.edges[28]
 
 
 def test_one_hundred_is_the_exact_maximum_where_known() -> None:
@@ -126,8 +140,8 @@ def test_the_open_last_bin_is_flagged_and_reports_its_lower_edge() -> None:
 def test_share_below_lies_between_whole_bins(held: dict[int, int], threshold: int) -> None:
     rows = made(COARSE, [(0, 0, 1, held)])
     edges, count = COARSE.edges, sum(held.values())
-    surely = sum(n for bin, n in held.items() if edges[bin + 1] <= threshold and bin < 28)
-    at_most = sum(n for bin, n in held.items() if edges[bin] < threshold and bin < 28)
+    surely = sum(n for slot, n in held.items() if edges[slot + 1] <= threshold and slot < 28)
+    at_most = sum(n for slot, n in held.items() if edges[slot] < threshold and slot < 28)
     share = share_below(rows, threshold)[0]
     assert surely / count - 1e-9 <= share <= at_most / count + 1e-9
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ingest.intervals import Intervals
-from ingest.percentiles import Percentile, bounds, censored, extremes, percentile_values, share_below
+from ingest.percentiles import Percentile, Ranked, bounds, censored, extremes, percentile_values, share_below
 from ingest.query.question import Answer, widened
 from ingest.query.table import Table, concatenated
 from ingest.timing import format_duration
@@ -47,8 +47,9 @@ def _rows(part: Intervals, answer: Answer, wanted: Wanted) -> Table:
         values = np.array([key[place] for key in rows.table if isinstance(key, tuple)], object)
         columns[name] = values[rows.series] if len(values) else values
     columns |= {"count": count, "rate": count / seconds, "min": low, "mean": mean, "max": high, "exact": exact}
+    ranked = Ranked(rows)
     for percentile in wanted.percentiles:
-        columns[percentile.name] = percentile_values(rows, percentile, interpolate=wanted.interpolate)
+        columns[percentile.name] = percentile_values(rows, percentile, interpolate=wanted.interpolate, ranked=ranked)
     for percentile, flags in zip(wanted.percentiles, censored(rows, wanted.percentiles), strict=True):
         columns[f"{percentile.name}_censored"] = flags
     if wanted.bounds:

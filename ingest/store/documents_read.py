@@ -14,7 +14,7 @@ from ingest.intervals import Exact, Intervals
 from ingest.layout import LogLinear, parse_layout
 from ingest.series import IN_FLIGHT, LABELS, Series
 
-BATCH = 40_000
+BATCH = 8_000
 
 
 @dataclass(frozen=True, slots=True)

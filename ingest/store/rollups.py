@@ -13,7 +13,7 @@ from ingest.documents import id_range, known_only, pack, window_of
 from ingest.grid import SECOND, coarsened
 from ingest.intervals import Intervals, Sum, merged
 from ingest.layout import LogLinear, common_layout
-from ingest.percentiles import extremes, parse_percentiles, percentile_values
+from ingest.percentiles import Ranked, extremes, parse_percentiles, percentile_values
 from ingest.series import Group, Series
 from ingest.store.documents_read import StoredSeries, stored_series, windows_of
 from ingest.store.records import RunRecord
@@ -145,7 +145,8 @@ def _rows(run: RunRecord, windows: Intervals, step_ns: int, span: tuple[int, int
     sums: list[Any] = [None] * len(windows)
     if windows.exact is not None:
         sums = known_only(windows.exact.sum_ns, windows.exact.known)
-    columns = [percentile_values(windows, percentile) for percentile in PERCENTILES]
+    ranked = Ranked(windows)
+    columns = [percentile_values(windows, percentile, ranked=ranked) for percentile in PERCENTILES]
     shown = [[None if value != value else value for value in column.tolist()] for column in columns]  # noqa: PLR0124  # NaN
     keys = [windows.table[code] for code in windows.series.tolist()]
     start = windows.start_ns.tolist() if span is None else [span[0]] * len(windows)

@@ -12,7 +12,7 @@ import numpy as np
 from ingest.documents import unpack
 from ingest.errors import InputError, StoreError, UsageError, listed
 from ingest.grid import coarsened
-from ingest.intervals import Exact, Intervals, Sum
+from ingest.intervals import Exact, Intervals, Sum, merged
 from ingest.layout import parse_layout
 from ingest.query.files import spanned
 from ingest.query.question import ALL, AUTO, Answer, Key, Question, auto_step, check_labels, finish
@@ -56,7 +56,7 @@ def answer_from(db: sqlite3.Connection, records: Sequence[RunRecord], question: 
         found, windows = _windows(db, plan, question, key)
         series += found
         for part in windows:
-            total.add(coarsened(part, step) if step else part)
+            total.add(merged([coarsened(part, step)]) if step else part)
     parts = total.parts()
     if not step:
         whole = question.begin is None and question.end is None

@@ -72,7 +72,7 @@
   // Twice, as the rows of the legend depend on the width, and the title's place on the rows of the legend.
   async function fit(name) {
     const view = await views[name].width(find(name).clientWidth || content.specs[name].width).runAsync();
-    return view.resize().runAsync();
+    await view.resize().runAsync();
   }
 
   function latency(ns) {

@@ -45,13 +45,15 @@ def number(value: float) -> str:
 def _column(name: str, values: Any, stamp: Stamp, unit: str, labels: tuple[str, ...]) -> list[Any]:
     """Return the cells of a column: text, or numbers as csv has them; None for an empty cell."""
     if name in ("start_ns", "end_ns"):
-        return [stamp(int(value)) for value in values]
+        known = {value: stamp(value) for value in np.unique(values).tolist()}
+        return [known[value] for value in values.tolist()]
     if name in labels:
         return [str(value) for value in values]
     if name == "exact":
         return ["true" if value else "false" for value in values]
-    scale = 1 if name in PLAIN or name.startswith("below_") else UNITS[unit]
-    return [number(float(value) / scale if scale != 1 else value) for value in values]
+    if name in PLAIN or name.startswith("below_") or unit == "ns":
+        return [number(value) for value in np.asarray(values).tolist()]
+    return [number(value) for value in (np.asarray(values) / UNITS[unit]).tolist()]
 
 
 def shown_columns(table: Table) -> list[str]:
@@ -68,8 +70,10 @@ def csv_lines(table: Table, stamp: Stamp = utc, unit: str = "ns") -> Iterator[st
     names = shown_columns(table)
     yield ",".join(_quoted(_header(name)) for name in names)
     columns = [_column(name, table.columns[name], stamp, unit, table.labels) for name in names]
-    for row in zip(*columns, strict=True):
-        yield ",".join(_quoted(cell) for cell in row)
+    for place, name in enumerate(names):
+        if name in table.labels:
+            columns[place] = [_quoted(cell) for cell in columns[place]]
+    yield from map(",".join, zip(*columns, strict=True))
 
 
 def _quoted(cell: str) -> str:

@@ -53,7 +53,7 @@ def rows_of(text: str, zero_ns: int = 0) -> dict[str, list[Row]]:
         stamp, direction, _, *cells = map(int, line.split(","))
         chain = found.setdefault(OPS[direction], [])
         start = chain[-1][1] if chain else zero_ns
-        chain.append((start, zero_ns + stamp * MS, {bin: count for bin, count in enumerate(cells) if count}))
+        chain.append((start, zero_ns + stamp * MS, {slot: count for slot, count in enumerate(cells) if count}))
     return found
 
 
@@ -74,11 +74,11 @@ def split(row: Row, step: int) -> list[tuple[int, dict[int, int]]]:
     while start // step * step < window_of(end, step):
         edge = start // step * step + step
         share, seen, head = Fraction(edge - start, end - start), 0, {}
-        for bin in sorted(counts):
-            head[bin] = round(share * (seen + counts[bin])) - round(share * seen)
-            seen += counts[bin]
+        for slot in sorted(counts):
+            head[slot] = round(share * (seen + counts[slot])) - round(share * seen)
+            seen += counts[slot]
         parts.append((edge - step, head))
-        start, counts = edge, {bin: counts[bin] - head[bin] for bin in counts}
+        start, counts = edge, {slot: counts[slot] - head[slot] for slot in counts}
     return [*parts, (window_of(end, step), counts)]
 
 
@@ -93,7 +93,7 @@ def windows(rows: list[Row], step: int, stored: int = 0) -> dict[int, Counter[in
         inside = row[0] // step * step >= window_of(row[1], step)
         for start, counts in split(row, step if inside else fine):
             held = found.setdefault(start // step * step, Counter())
-            held.update({bin: count for bin, count in counts.items() if count})
+            held.update({slot: count for slot, count in counts.items() if count})
     return {start: counts for start, counts in found.items() if counts}
 
 
@@ -104,10 +104,10 @@ def percentile(counts: Counter[int], percent: str) -> int | None:
         return None
     rank = max(-(-total * share.numerator // (share.denominator * 100)), 1)
     seen = 0
-    for bin in sorted(counts):
-        seen += counts[bin]
+    for slot in sorted(counts):
+        seen += counts[slot]
         if seen >= rank:
-            return bin
+            return slot
     raise AssertionError("a rank past all samples")
 
 

@@ -11,7 +11,7 @@ Line = tuple[int, int, dict[int, int]]
 def line(stamp: int, direction: int, counts: dict[int, int], bins: int, *, leading: int = 3) -> str:
     """Return one row of a histogram log; with one leading cell only the stamp stands before the bins."""
     lead = [stamp, direction, 4096][:leading]
-    return ", ".join(str(cell) for cell in [*lead, *(counts.get(bin, 0) for bin in range(bins))])
+    return ", ".join(str(cell) for cell in [*lead, *(counts.get(slot, 0) for slot in range(bins))])
 
 
 def text(lines: Iterable[Line], bins: int, *, leading: int = 3) -> str:

@@ -21,7 +21,7 @@ def text_of(path: Path) -> str:
 def samples(path: Path) -> dict[str, list[Sample]]:
     """Return (completion in ms, latency in ns) of each I/O by direction, in file order.
 
-        0, 12969, 0, 4096, 0          time ms, latency ns, direction, size, priority
+    0, 12969, 0, 4096, 0          time ms, latency ns, direction, size, priority
     """
     found: dict[str, list[Sample]] = {}
     for line in text_of(path).splitlines():

@@ -17,6 +17,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles import brute, logs, per_io
+from strategies import chains
+
 from ingest.errors import InputError, UsageError
 from ingest.percentiles import parse_percentiles
 from ingest.query.files import Files
@@ -25,9 +28,6 @@ from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
 from ingest.read import ReadOptions, fio_hist, text
 from ingest.timing import Instant, parse_instant
-
-from oracles import brute, logs, per_io
-from strategies import chains
 
 PERCENTS = ("50", "95", "99", "99.9")
 MS = 1_000_000
@@ -125,7 +125,14 @@ def test_every_cell_of_recorded_runs(fio: Path, step: int | str) -> None:
 
 @pytest.mark.parametrize(
     ("step", "by"),
-    [("all", ()), ("all", ("host", "op")), (10 * SECOND, ("op",)), (SECOND, ("host",)), (SECOND, ("job", "host", "volume")), (2_700 * MS, ())],
+    [
+        ("all", ()),
+        ("all", ("host", "op")),
+        (10 * SECOND, ("op",)),
+        (SECOND, ("host",)),
+        (SECOND, ("job", "host", "volume")),
+        (2_700 * MS, ()),
+    ],
     ids=str,
 )
 def test_every_cell_of_the_archive(archive: Path, step: int | str, by: tuple[str, ...]) -> None:
@@ -135,7 +142,12 @@ def test_every_cell_of_the_archive(archive: Path, step: int | str, by: tuple[str
 
 @settings(max_examples=25)
 @given(
-    st.lists(st.tuples(st.sampled_from(["h1", "h2"]), st.sampled_from(["1", "2"]), chains()), min_size=1, max_size=4, unique_by=lambda x: x[:2]),
+    st.lists(
+        st.tuples(st.sampled_from(["h1", "h2"]), st.sampled_from(["1", "2"]), chains()),
+        min_size=1,
+        max_size=4,
+        unique_by=lambda x: x[:2],
+    ),
     st.sampled_from([SECOND, 10 * SECOND, 700 * MS, 123_456_789, "all"]),
     st.sampled_from([(), ("op",), ("host",), ("job",), ("op", "host", "job")]),
     st.sampled_from([29, 116, 19]),
@@ -147,7 +159,7 @@ def test_every_cell_of_generated_logs(
     folder = tmp_path_factory.mktemp("generated")
     streams: list[Labelled] = []
     for host, job, lines in made:
-        lines = [(stamp, direction, {bin % bins: n for bin, n in counts.items()}) for stamp, direction, counts in lines]
+        lines = [(stamp, direction, {slot % bins: n for slot, n in counts.items()}) for stamp, direction, counts in lines]
         content = logs.text(lines, bins)
         (folder / f"x_clat_hist.{job}.log.{host}").write_text(content)
         streams += labelled(without_empty(brute.rows_of(content, zero or 0)), host, job)
@@ -160,7 +172,7 @@ def without_empty(found: dict[str, list[brute.Row]]) -> dict[str, list[brute.Row
     """Return the rows that hold samples, each from the one before it that does: all-zero rows are rejected."""
     for op, rows in found.items():
         kept: list[brute.Row] = []
-        for start, end, counts in rows:
+        for _, end, counts in rows:
             if counts:
                 kept.append((kept[-1][1] if kept else rows[0][0], end, counts))
         found[op] = kept
@@ -208,7 +220,7 @@ def test_rates_and_means(fio: Path, log: Any) -> None:
     table = percentiles(answer, Wanted(parse_percentiles("50")))
     windows = brute.windows(per_io.chains(path)["read"], SECOND)
     counts = [sum(held.values()) for held in windows.values()]
-    sums = [sum(n * brute.value_of(464, bin) for bin, n in held.items()) for held in windows.values()]
+    sums = [sum(n * brute.value_of(464, slot) for slot, n in held.items()) for held in windows.values()]
     assert table.columns["rate"].tolist() == counts
     assert np.allclose(table.columns["mean"], [total / count for total, count in zip(sums, counts, strict=True)], rtol=1e-12)
 
@@ -225,7 +237,7 @@ def test_heatmap_and_distribution_hold_the_same_counts(archive: Path) -> None:
     wanted: Counter = Counter()
     for labels, rows in streams:
         for start, counts in brute.windows(rows, 10 * SECOND, SECOND).items():
-            wanted.update({(start, labels["op"], edges[bin]): count for bin, count in counts.items()})
+            wanted.update({(start, labels["op"], edges[slot]): count for slot, count in counts.items()})
     assert found == wanted
     table = distribution(Files(paths, jobs=1).answer(Question(step="all", by=("op",)))).columns
     for op in ("read", "write"):
@@ -274,7 +286,7 @@ def cut(start: int, end: int, counts: dict[int, int], edge: int) -> tuple[dict[i
     step = edge - start
     shifted = (0, end - start, counts)
     head = dict(brute.split(shifted, step)[0][1]) if end - start > step else counts
-    return head, {bin: count - head[bin] for bin, count in counts.items()}
+    return head, {slot: count - head[slot] for slot, count in counts.items()}
 
 
 def test_order_of_files_and_number_of_processes_change_nothing(archive: Path) -> None:
@@ -311,8 +323,8 @@ def test_sources_of_unlike_layouts_are_added_up_in_the_coarser(fio: Path, log: A
         folded = []
         for start, end, counts in rows:
             held: Counter[int] = Counter()
-            for bin, count in counts.items():
-                held[bin >> 3] += count
+            for slot, count in counts.items():
+                held[slot >> 3] += count
             folded.append((start, end, dict(held)))
         streams.append(({"op": op}, folded))
     assert answered([fine.parent], "all", ("op",)) == expected(streams, 232, "all", ("op",))
@@ -325,7 +337,9 @@ def test_a_step_finer_than_the_rows_must_be_forced(fio: Path) -> None:
     assert any("spread evenly" in text for text in files.answer(Question(step=500 * MS, force=True)).warnings)
 
 
-NOTHING_TAKEN = pytest.mark.xfail(strict=True, reason="Files._check_rejects: says 'no row could be taken' where rows were taken, none selected")
+NOTHING_TAKEN = pytest.mark.xfail(
+    strict=True, reason="Files._check_rejects: says 'no row could be taken' where rows were taken, none selected"
+)
 
 
 @pytest.mark.parametrize(
@@ -347,15 +361,15 @@ def test_unknown_labels_are_a_usage_error(fio: Path) -> None:
         Files([fio / "randrw"], jobs=1).answer(Question(by=("hots",)))
 
 
-@pytest.mark.parametrize("words", [{"step": SECOND, "begin": "+1500ms"}, {"step": "all", "begin": "+1s"}, {"step": SECOND, "end": "+1s"}], ids=str)
-@pytest.mark.xfail(strict=True, raises=ValueError, reason="Files._summed: clipped() cannot cut in-flight windows and raises ValueError")
+@pytest.mark.parametrize(
+    "words", [{"step": SECOND, "begin": "+1500ms"}, {"step": "all", "begin": "+1s"}, {"step": SECOND, "end": "+1s"}], ids=str
+)
 def test_in_flight_can_be_asked_for_a_part_of_the_run(fio: Path, words: dict) -> None:
     asked = {**words, **{name: parse_instant(words[name]) for name in ("begin", "end") if name in words}}
     answer = Files([fio / "randrw"], jobs=1).answer(Question(attribution="in-flight", **asked))
     assert 0 < answer.samples < 1350
 
 
-@pytest.mark.xfail(strict=True, reason="Files._summed: in_flight over a step of 2^62 ns makes the whole range 146 years long")
 def test_in_flight_over_all_spans_the_run(fio: Path) -> None:
     files = Files([fio / "randrw"], jobs=1)
     [part] = files.answer(Question(attribution="in-flight", step="all")).parts
@@ -371,7 +385,11 @@ def test_in_flight_windows_hold_every_completion_once(archive: Path) -> None:
     assert sum(int(part.counts.sum()) for part in answer.parts) == answer.samples * 65_536
 
 
-@pytest.mark.xfail(strict=True, raises=UsageError, reason="Files.answer: auto takes the stored step, at most 1 h, and refuses rows that are wider")
+@pytest.mark.xfail(
+    strict=True,
+    raises=UsageError,
+    reason="Files.answer: auto takes the stored step, at most 1 h, and refuses rows that are wider",
+)
 def test_auto_step_answers_for_rows_of_any_width(log: Any) -> None:
     path = log(logs.text([(7_200_000 * n, 0, {5: 90 - n}) for n in range(1, 5)], 29))
     assert Files([path], jobs=1).answer(Question()).samples == 350

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from oracles import brute, per_io
+
 from ingest.errors import InputError
 from ingest.query.files import Files
 from ingest.query.question import Question
 from ingest.read import fio_json
-
-from oracles import brute, per_io
 
 MS = 1_000_000
 KINDS = {"clat_ns": "completion", "lat_ns": "total", "slat_ns": "submission"}
@@ -40,7 +40,9 @@ def documents(text: str) -> list[dict]:
     return found
 
 
-@pytest.mark.parametrize("name", ["randrw", "trim", "stall", "latency-target", "group-reporting", "two-sections", "lat-percentiles"])
+@pytest.mark.parametrize(
+    "name", ["randrw", "trim", "stall", "latency-target", "group-reporting", "two-sections", "lat-percentiles"]
+)
 def test_a_finished_run_is_one_interval_per_job_op_and_kind(fio: Path, tmp_path: Path, taken: Any, name: str) -> None:
     text = recorded(fio, name)
     read = taken(alone(tmp_path, text))
@@ -62,10 +64,16 @@ def test_a_finished_run_is_one_interval_per_job_op_and_kind(fio: Path, tmp_path:
         zero = per_io.zero_ms(document, number)
         assert row.start_ns == zero * MS
         assert row.end_ns == (zero + max(document["jobs"][number][op]["runtime"] for op in brute.OPS)) * MS
-    assert (read.account.rows, read.account.accepted, read.account.samples) == (1, 1, sum(d[k]["N"] for d, k, _ in expected.values()))
+    assert (read.account.rows, read.account.accepted, read.account.samples) == (
+        1,
+        1,
+        sum(d[k]["N"] for d, k, _ in expected.values()),
+    )
 
 
-@pytest.mark.parametrize(("kind", "file"), [("completion", "a_clat.1.log"), ("total", "a_lat.1.log"), ("submission", "a_slat.1.log")])
+@pytest.mark.parametrize(
+    ("kind", "file"), [("completion", "a_clat.1.log"), ("total", "a_lat.1.log"), ("submission", "a_slat.1.log")]
+)
 def test_kinds_are_those_of_fio_s_single_io_logs(fio: Path, tmp_path: Path, taken: Any, kind: str, file: str) -> None:
     read = taken(alone(tmp_path, recorded(fio, "lat-percentiles")))
     raw = per_io.samples(fio / "lat-percentiles" / file)
@@ -94,7 +102,9 @@ def test_documents_of_a_running_fio_are_differenced(fio: Path, taken: Any) -> No
                 before = Counter(total)
                 total.update(row.counts)
                 now = per_io.json_bins(document["jobs"][number][op], 1856, 0)
-                assert total == now and row.counts == {bin: n - before[bin] for bin, n in sorted(now.items()) if n > before[bin]}
+                assert total == now and row.counts == {
+                    slot: n - before[slot] for slot, n in sorted(now.items()) if n > before[slot]
+                }
             assert sum(total.values()) == job[op]["total_ios"]
             assert [row.exact is not None for row in rows] == [True, False, False, False, False]
             for earlier, later in zip(rows, rows[1:], strict=False):
@@ -146,7 +156,9 @@ def test_a_second_run_in_the_same_file_begins_anew(fio: Path, tmp_path: Path, ta
         ("CRLF", "", "CRLF"),
     ],
 )
-def test_text_around_the_document_does_not_matter(fio: Path, tmp_path: Path, taken: Any, name: str, before: str, after: str) -> None:
+def test_text_around_the_document_does_not_matter(
+    fio: Path, tmp_path: Path, taken: Any, name: str, before: str, after: str
+) -> None:
     text = recorded(fio, "randrw")
     content = text.replace("\n", "\r\n") if after == "CRLF" else before + text + after
     read = taken(alone(tmp_path, content))
@@ -165,11 +177,21 @@ def test_text_around_the_document_does_not_matter(fio: Path, tmp_path: Path, tak
         ("broken JSON", '{\n"fio version": "fio-3.33", "jobs": [}\n}\n', "not JSON"),
         ("unlike fio", '{"fio version": "fio-3.33", "jobs": {"a": 1}}\n', "unlike fio's JSON"),
         ("breaks off", '{\n"fio version": "fio-3.33",\n"jobs": [', "last document breaks off"),
-        ("negative bins", '{"fio version": "fio-3.33", "jobs": [{"jobname": "x", "read": {"total_ios": 1, "clat_ns": {"N": 1, "bins": {"5": -1}}}}]}\n', "unlike fio's JSON"),
-        ("a bin twice", '{"fio version": "fio-3.33", "jobs": [{"jobname": "x", "read": {"total_ios": 2, "clat_ns": {"N": 2, "bins": {"128": 1, "129": 1}}}}]}\n', "unlike fio's JSON"),
+        (
+            "negative bins",
+            '{"fio version": "fio-3.33", "jobs": [{"jobname": "x", "read": {"total_ios": 1, "clat_ns": {"N": 1, "bins": {"5": -1}}}}]}\n',
+            "unlike fio's JSON",
+        ),
+        (
+            "a bin twice",
+            '{"fio version": "fio-3.33", "jobs": [{"jobname": "x", "read": {"total_ios": 2, "clat_ns": {"N": 2, "bins": {"128": 1, "129": 1}}}}]}\n',
+            "unlike fio's JSON",
+        ),
     ],
 )
-def test_what_holds_no_histogram_is_refused_with_the_reason(fio: Path, tmp_path: Path, taken: Any, name: str, content: str, reason: str) -> None:
+def test_what_holds_no_histogram_is_refused_with_the_reason(
+    fio: Path, tmp_path: Path, taken: Any, name: str, content: str, reason: str
+) -> None:
     if name == "without bins":
         document = per_io.json_of(fio / "randrw" / "a.json")
         for op in brute.OPS:
@@ -197,11 +219,17 @@ def test_client_output_names_hosts_and_leaves_out_their_sum(fio: Path, tmp_path:
     [
         ({"63": 2, "129": 5, "16711680": 1}, "clat_ns", {63: 2, 128: 5, 1215: 1}),
         ({"63": 2, "129": 5, "16711680": 1}, "clat", {63: 2, 128: 5, 1215: 1}),
-        ({"0": 0, "1": 0, "130": 4, "1215": 2, "FIO_IO_U_PLAT_BITS": 6, "FIO_IO_U_PLAT_VAL": 64, "FIO_IO_U_PLAT_NR": 1216}, "clat", {130: 4, 1215: 2}),
+        (
+            {"0": 0, "1": 0, "130": 4, "1215": 2, "FIO_IO_U_PLAT_BITS": 6, "FIO_IO_U_PLAT_VAL": 64, "FIO_IO_U_PLAT_NR": 1216},
+            "clat",
+            {130: 4, 1215: 2},
+        ),
     ],
     ids=["ns since 2.99", "us of 2.20", "bin numbers of 2.2.12"],
 )
-def test_keys_of_bins_in_all_versions(tmp_path: Path, taken: Any, bins: dict[str, int], unit_key: str, expected: dict[int, int]) -> None:
+def test_keys_of_bins_in_all_versions(
+    tmp_path: Path, taken: Any, bins: dict[str, int], unit_key: str, expected: dict[int, int]
+) -> None:
     count = sum(expected.values())
     direction = {"total_ios": count, "runtime": 1000, unit_key: {"min": 1, "max": 9, "mean": 3.0, "bins": bins}}
     document = {"fio version": "fio-2.20", "timestamp": 1_700_000_000, "jobs": [{"jobname": "x", "write": direction}]}

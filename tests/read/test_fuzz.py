@@ -7,8 +7,9 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, note, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
+
 from ingest.errors import TailboardError
 from ingest.query.files import Files
 from ingest.query.question import Question
@@ -79,22 +80,24 @@ def ask(paths: list[Path]) -> Files | None:
         files = Files(paths, jobs=1)
         files.answer(Question(step="all"))
     except TailboardError as error:
-        assert str(error)
         return files if "no row could be taken" in str(error) and files.account.rows else None
     return files
 
 
 def check(content: bytes, files: Files | None) -> None:
-    """Assert that the account holds: accepted + repaired + rejected is what was there."""
+    """Assert that the account of a log that was read holds: accepted + repaired + rejected is what was there."""
     if files is None:
         return
-    account = files.account
-    note(str(account.as_dict()))
-    assert account.rows == account.accepted + account.rows_repaired + account.rows_rejected
-    assert account.rows_rejected == sum(account.rejected.values())
-    assert account.rows == filled_lines(content)
-    total = sum(int(held.counts.sum()) for source in files.found.sources for held in source.context.account.totals.values())
-    assert total == account.samples
+    for source in files.found.sources:
+        if source.format != "fio-hist":
+            continue
+        account = source.context.account
+        if any(text.startswith("not read: ") for text in account.notes):
+            continue
+        assert account.rows == account.accepted + account.rows_repaired + account.rows_rejected
+        assert account.rows_rejected == sum(account.rejected.values())
+        assert account.rows == filled_lines(content)
+        assert account.samples == sum(int(held.counts.sum()) for held in account.totals.values())
 
 
 def run(folder: Path, name: str, content: bytes) -> None:
@@ -103,7 +106,9 @@ def run(folder: Path, name: str, content: bytes) -> None:
     check(content, ask([path]))
 
 
-KNOWN = pytest.mark.xfail(strict=True, reason="fio_hist.peek (huge stamps, lines of digits alone) and lone carriage returns: see test_fio_hist.py")
+KNOWN = pytest.mark.xfail(
+    strict=True, reason="fio_hist.peek (huge stamps, lines of digits alone) and lone carriage returns: see test_fio_hist.py"
+)
 
 
 def harmless(content: bytes) -> bool:
@@ -172,7 +177,9 @@ def test_mutated_json_never_crashes(tmp_path_factory: pytest.TempPathFactory, so
         assert account.rows == account.accepted + account.rows_rejected
 
 
-NUMBERS = st.one_of(st.integers(-(2**70), 2**70), st.floats(), st.text(max_size=3), st.none(), st.lists(st.integers(), max_size=2), st.just({}))
+NUMBERS = st.one_of(
+    st.integers(-(2**70), 2**70), st.floats(), st.text(max_size=3), st.none(), st.lists(st.integers(), max_size=2), st.just({})
+)
 PLACES = [
     ("timestamp_ms",),
     ("fio version",),
@@ -189,7 +196,9 @@ PLACES = [
 ]
 
 
-@pytest.mark.xfail(strict=True, reason="fio_json: numbers past int64 (timestamp_ms, mean, min, runtime) raise OverflowError or worse")
+@pytest.mark.xfail(
+    strict=True, reason="fio_json: numbers past int64 (timestamp_ms, mean, min, runtime) raise OverflowError or worse"
+)
 @settings(max_examples=200, deadline=timedelta(seconds=5))
 @given(st.sampled_from(PLACES), NUMBERS)
 def test_json_with_an_odd_value_never_crashes(tmp_path_factory: pytest.TempPathFactory, place: tuple, value: object) -> None:

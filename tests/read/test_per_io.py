@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+from oracles import brute, per_io
+
 from ingest.percentiles import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
 from ingest.read import ReadOptions
-
-from oracles import brute, per_io
 
 MS = 1_000_000
 SECOND = 1000 * MS
@@ -113,7 +114,7 @@ def compare(table: Any, row: int, values: list[int], coarseness: int) -> None:
     for percent in PERCENTS:
         value = table[f"p{percent}"][row]
         needs = len(values) * (100 - float(percent)) >= 100 - 1e-9 or percent in ("50", "100")
-        assert (value == value) == needs, (percent, len(values))
+        assert math.isnan(value) != needs, (percent, len(values))
         if needs:
             true = per_io.nearest_rank(values, percent)
             bound = true * (1 << coarseness) / 128 if true >= 128 else ((1 << coarseness) + 1) // 2 if coarseness else 0
@@ -132,17 +133,15 @@ def test_ranks_are_off_by_no_more_than_the_rows_that_straddle(fio: Path, name: s
     chains = per_io.chains(hist, document)
     checked = 0
     for row, (start, end, op) in enumerate(zip(table["start_ns"], table["end_ns"], table["op"], strict=True)):
-        straddling = sum(
-            sum(counts.values()) for low, high, counts in chains[op] if low < end < high or low < start < high
-        )
+        straddling = sum(sum(counts.values()) for low, high, counts in chains[op] if low < end < high or low < start < high)
         values = sorted(per_io.within(raw[op], int(start) // MS - zero, int(end) // MS - zero))
         assert abs(len(values) - table["count"][row]) <= straddling
         for percent in PERCENTS[:3]:
             value = table[f"p{percent}"][row]
-            if value != value:
+            if math.isnan(value):
                 continue
-            bin = bisect_right(edges, value) - 1
-            lowest, highest = bisect_left(values, edges[bin]) + 1, bisect_left(values, edges[bin + 1])
+            slot = bisect_right(edges, value) - 1
+            lowest, highest = bisect_left(values, edges[slot]) + 1, bisect_left(values, edges[slot + 1])
             rank = -(-int(table["count"][row]) * int(percent) // 100)
             # I/Os of the very millisecond of a window's edge may belong to either side.
             on_edge = sum(stamp in (int(start) // MS - zero, int(end) // MS - zero) for stamp, _ in raw[op])
@@ -161,8 +160,8 @@ def test_windows_add_up_to_fio_s_own_total(fio: Path, name: str, step: int) -> N
         found: Counter[int] = Counter()
         [part] = answer.parts
         codes = [code for code, key in enumerate(part.table) if key == (op,)]
-        for bin, count, series in zip(part.bins.tolist(), part.counts.tolist(), part.series[part.row], strict=True):
-            found[bin] += count if series in codes else 0
+        for slot, count, series in zip(part.bins.tolist(), part.counts.tolist(), part.series[part.row], strict=True):
+            found[slot] += count if series in codes else 0
         assert +found == per_io.json_bins(document["jobs"][0][op], bins, brute.geometry(bins)[2])
 
 
@@ -197,8 +196,10 @@ def test_the_archive_adds_up_to_fio_s_totals(archive: Path, taken: Any) -> None:
                 for op in ("read", "write"):
                     total = read.total(op, host=host, volume=volume, job=str(job + 1))
                     assert sum(total.values()) == entry[op]["clat_ns"]["N"]
-    assert read.account.rows == read.account.accepted == sum(
-        len(per_io.text_of(path).splitlines()) for path in archive.glob("*_clat_hist.*")
+    assert (
+        read.account.rows
+        == read.account.accepted
+        == sum(len(per_io.text_of(path).splitlines()) for path in archive.glob("*_clat_hist.*"))
     )
 
 
