@@ -86,15 +86,17 @@ class Ranked:
         """Return the bin that holds the sample of each rank."""
         return self.rows.bins[self.entries(picked, ranks)]
 
+    def values(self, picked: Int, ranks: Int) -> Int:
+        """Return the reported value in ns of the sample of each rank."""
+        return self.rows.layout.values[self.bins(picked, ranks)]
 
-def _interpolated(ranked: Ranked, picked: Int, ranks: Int) -> NDArray[np.float64]:
-    """Return the value in ns at each rank, spread evenly over its bin: the last rank in a bin gets its upper edge."""
-    rows, entry, total = ranked.rows, ranked.entries(picked, ranks), ranked.total
-    edges = rows.layout.edges
-    lower, upper = edges[rows.bins[entry]], edges[rows.bins[entry] + 1]
-    within = ranks - (total[entry] - total[rows.indptr[picked]])
-    values: NDArray[np.float64] = lower + (upper - lower) * within / rows.counts[entry]
-    return values
+    def interpolated(self, picked: Int, ranks: Int) -> NDArray[np.float64]:
+        """Return the value in ns at each rank, spread evenly over its bin: the last rank in a bin gets its upper edge."""
+        entry, edges = self.entries(picked, ranks), self.rows.layout.edges
+        lower, upper = edges[self.rows.bins[entry]], edges[self.rows.bins[entry] + 1]
+        within = ranks - (self.total[entry] - self.total[self.rows.indptr[picked]])
+        values: NDArray[np.float64] = lower + (upper - lower) * (within / self.rows.counts[entry])
+        return values
 
 
 def percentile_values(
@@ -109,7 +111,7 @@ def percentile_values(
     out = np.full(len(rows), np.nan)
     carried = np.flatnonzero(percentile.carried(_whole_samples(rows, found.samples)))
     ranks = percentile.ranks(found.samples[carried])
-    out[carried] = _interpolated(found, carried, ranks) if interpolate else rows.layout.values[found.bins(carried, ranks)]
+    out[carried] = found.interpolated(carried, ranks) if interpolate else found.values(carried, ranks)
     if percentile.top == 100 * percentile.bottom and rows.exact is not None:
         out = np.where(rows.exact.known & (found.samples > 0), rows.exact.max_ns, out)
     return out

@@ -19,12 +19,11 @@ from ingest.percentiles import (
     bounds,
     censored,
     extremes,
-    interpolated_at,
     parse_percentiles,
     percentile_values,
     saturated,
     share_below,
-    values_at,
+    Ranked,
 )
 
 NS = fio_layout(29, 1)
@@ -98,14 +97,13 @@ def test_percentiles_never_fall_as_p_grows(rows: Intervals, numbers: list) -> No
 def test_interpolation_stays_in_the_bin_and_ends_at_its_upper_edge(held: dict[int, int]) -> None:
     rows = made(COARSE, [(0, 0, 1, held)])
     low = min(held)
-    first, last = interpolated_at(rows, np.array([1])), interpolated_at(rows, np.array([held[low]]))
+    first, last = Ranked(rows).interpolated(np.arange(len(rows)), np.array([1])), Ranked(rows).interpolated(np.arange(len(rows)), np.array([held[low]]))
     assert COARSE.edges[low] < first <= last == COARSE.edges[low + 1]
 
 
-@pytest.mark.xfail(strict=True, reason="interpolated_at: bin width x rank passes int64 and comes out negative")
 def test_interpolation_of_huge_counts_stays_in_the_bin() -> None:
     rows = made(COARSE, [(0, 0, 1, {27: 8_518_380_195})])
-    assert COARSE.edges[27] < interpolated_at(rows, np.array([2_200_000_000]))[0] < COARSE.edges[28]
+    assert COARSE.edges[27] < Ranked(rows).interpolated(np.arange(len(rows)), np.array([2_200_000_000]))[0] < COARSE.edges[28]
 
 
 def test_one_hundred_is_the_exact_maximum_where_known() -> None:
@@ -173,4 +171,4 @@ def test_names_are_as_written(text: str, names: list[str]) -> None:
 
 def test_values_at_a_rank() -> None:
     rows = made(COARSE, [(0, 0, 1, {0: 2, 5: 1}), (0, 1, 2, {7: 4})])
-    assert values_at(rows, np.array([3, 1])).tolist() == [COARSE.values[5], COARSE.values[7]]
+    assert Ranked(rows).values(np.arange(len(rows)), np.array([3, 1])).tolist() == [COARSE.values[5], COARSE.values[7]]

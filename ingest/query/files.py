@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -62,6 +63,7 @@ class Files:
         sources = self._selected(question)
         width = median_width(sources)
         stored = max(self.stored[source.context.series.run] for source in sources)
+        stored *= max(1, math.ceil(0.9 * width / stored)) if question.step == AUTO else 1
         step = stored if question.step == AUTO else 0 if question.step == ALL else int(question.step)
         warning = check_step(step, width, force=question.force) if step else ""
         starts = run_starts(sources)
@@ -157,9 +159,9 @@ class Files:
         yield total.parts(), source.context.account
 
     def _check_rejects(self, sources: Iterable[Source], parts: Sequence[Intervals]) -> None:
-        if parts:
-            return
         account = self.account
+        if parts or account.accepted or account.rows_repaired:
+            return
         reasons = [*account.rejected, *account.notes]
         detail = f": {reasons[0]}" if reasons else ""
         raise InputError(f"no row could be taken{detail}", ", ".join(str(source.path) for source in sources))

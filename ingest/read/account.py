@@ -46,6 +46,7 @@ class Account:
     notes: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     totals: dict[str, Histogram] = field(default_factory=dict)
+    _lines: list[int] = field(default_factory=list)
 
     def accept(self, rows: int) -> None:
         """Count rows that were taken as they are."""
@@ -54,7 +55,9 @@ class Account:
 
     def reject(self, reason: str, lines: Iterable[int]) -> None:
         """Count rows that were left out, at these line numbers."""
-        self.rows_rejected += self._found("rejected", reason, lines, self.rejected)
+        places = list(lines)
+        self._lines.extend(places)
+        self.rows_rejected += self._found("rejected", reason, places, self.rejected)
         self.rows = self.accepted + self.rows_repaired + self.rows_rejected
 
     def repair(self, rows: int, reasons: dict[str, list[int]]) -> None:
@@ -68,6 +71,11 @@ class Account:
         """Keep a sentence about the whole source."""
         if text not in self.notes:
             self.notes.append(text)
+
+    @property
+    def rejected_lines(self) -> list[int]:
+        """Return the lines that were rejected so far, in order."""
+        return sorted(self._lines)
 
     def _found(self, action: str, reason: str, lines: Iterable[int], counter: Counter[str]) -> int:
         places = list(lines)
@@ -89,9 +97,8 @@ class Account:
     def replace(self, other: Account) -> None:
         """Become equal to the account that a worker process kept for the same source."""
         if other is not self:
-            self.__init__(self.path)  # type: ignore[misc]  # an empty account of the same source
-            self.add(Account(**{**{f.name: getattr(other, f.name) for f in fields(other)}, "path": ""}))
-            self.totals.update(other.totals)
+            for one in fields(self):
+                setattr(self, one.name, getattr(other, one.name))
 
     def as_dict(self) -> dict[str, Any]:
         """Return the account as plain values, for run records and `--json`."""

@@ -28,16 +28,20 @@ NEAR_START = 3
 
 
 def typical_width_ms(steps_ms: Int, options: Mapping[str, str]) -> int:
-    """Return how wide rows are meant to be: log_hist_msec if known, else the width that half the time is covered by.
+    """Return how wide rows are meant to be: log_hist_msec if known, else what the steps between rows suggest.
 
-    Weighted by time, because a stall leaves hundreds of narrow rows behind. 0 if nothing tells.
+    A stall leaves one wide row and hundreds of narrow ones behind, so no plain median: either the width that half of the
+    time is covered by, or the mean step (fio's clock for rows advances by log_hist_msec a row), whichever is smaller.
+    0 if nothing tells.
     """
     told = options.get("log_hist_msec", "")
     if told.isdigit() and int(told):
         return int(told)
-    steps = np.sort(steps_ms[(steps_ms > 0) & (steps_ms < DAY_MS)])
+    steps = np.sort(steps_ms[(steps_ms >= 0) & (steps_ms < DAY_MS)])
     covered = np.cumsum(steps)
-    return int(steps[np.searchsorted(covered, covered[-1] / 2)]) if len(steps) else 0
+    if not len(steps) or not covered[-1]:
+        return 0
+    return min(int(steps[np.searchsorted(covered, covered[-1] / 2)]), max(1, round(float(steps.mean()))))
 
 
 @dataclass(slots=True)
@@ -49,6 +53,7 @@ class Chain:
     stamp: int = 0
     segment: int = -1
     end_ns: int = 0
+    lost: int = 0
     total: Int = field(init=False)
     repair: fio_repairs.Repair = field(init=False)
 
@@ -82,6 +87,10 @@ class Chains:
         order = [np.flatnonzero(ops == code) for code in range(len(OPS))]
         if self.mode is None:
             self._look(rows, stamps, order)
+        if self.mask is None:
+            self.mask = fio_repairs.garbage_from(rows, stamps, order, self.layout, self.context)
+            if self.mask is not None and self.chains:
+                self.account.note(f"bins from 786 us up are corrupt from line {lines[0]} on at the latest; earlier ones look whole")
         for code, chain_rows in enumerate(order):
             if len(chain_rows):
                 op = OPS[code] if self.directed else "all"
@@ -106,7 +115,7 @@ class Chains:
         steps = np.concatenate([np.diff(stamps[picked]) for picked in order])
         self.width_ms = typical_width_ms(steps, options) or DEFAULT_WIDTH_MS
         self.unix = fio_repairs.epoch_stamps(options) or UNIX_MS[0] <= int(stamps[0]) < UNIX_MS[1]
-        self.mode = fio_repairs.counting(rows, order, self.layout.bins, self.context)
+        self.mode = fio_repairs.counting(rows, order, self.layout, self.context)
         if self.mode != fio_repairs.PER_INTERVAL:
             self.account.note(f"counts are {self.mode}: differenced")
 
@@ -120,12 +129,13 @@ class Chains:
         chain.stamp, chain.segment = int(stamps[-1]), int(segment[-1])
         old = segment < self._older_segments(chain.op)
         reasons: dict[str, Int] = {"clock jump: the row is taken for as wide as its neighbours": jumped}
-        if self.mask is None:
-            self.mask = fio_repairs.garbage_from(rows, began, self.layout, self.context)
         if self.mask is not None:
             reasons[fio_repairs.MASKED] = np.arange(len(rows))
             rows = fio_repairs.masked(rows, self.mask)
-        repaired = chain.repair.apply(rows, began, self.mode or fio_repairs.PER_INTERVAL)
+        lost = np.array(self.account.rejected_lines, np.int64)
+        gap = np.diff(np.searchsorted(lost, lines), prepend=chain.lost) > 0
+        chain.lost = len(lost)
+        repaired = chain.repair.apply(rows, began, gap, self.mode or fio_repairs.PER_INTERVAL)
         reasons.update(repaired.reasons)
         bad = np.zeros(len(rows), np.bool_)
         for reason, places in repaired.rejected.items():
@@ -220,6 +230,9 @@ class Chains:
             logged[siblings.bins] += siblings.counts
         count = sum(summary.count for summary in summaries)
         missing = count - int(logged.sum())
+        if self.mask is not None:
+            self.account.note(f"{chain.op}: {missing} samples were lost in masked bins or the last partial interval")
+            return None
         expected = np.zeros(self.layout.bins, np.int64)
         for summary in summaries:
             if summary.bins is None:
@@ -234,9 +247,6 @@ class Chains:
                 return None
             np.add.at(expected, summary.bins.layout.moved_to(self.layout)[summary.bins.bins], summary.bins.counts)
         residual = expected - logged
-        if self.mask is not None:
-            self.account.note(f"{chain.op}: {missing} samples were lost in masked bins or the last partial interval")
-            return None
         if (residual < 0).any():
             self.account.note(
                 f"{chain.op}: the log holds {int(-residual[residual < 0].sum())} samples that fio's JSON does not: "

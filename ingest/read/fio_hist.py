@@ -22,6 +22,7 @@ Source: fio stat.c and iolog.c for the format; each point checked against the ou
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -50,7 +51,9 @@ NS_UNIT, US_UNIT = 1, 1000
 LARGEST_CUSTOM, SMALLEST_CUSTOM = 37, 19
 CHUNK_ENTRIES = 400_000
 CHUNK_ROWS = 20_000
+STAMP_DIGITS = len(str(LAST_STAMP_MS))
 GARBAGE_COLUMNS = range(4, 9)
+WRAPPED_COUNT = re.compile(rb"\d{19}")
 EMPTY = "holds no line: fio wrote no histogram (gtod_reduce, disable_clat, or a run shorter than log_hist_msec)"
 
 
@@ -110,6 +113,11 @@ class Peeked:
     unix: bool
 
 
+def _stamp(cell: bytes) -> int | None:
+    """Return a time stamp in ms, None if the cell holds none that a row can have."""
+    return stamp if cell.isdigit() and len(cell) <= STAMP_DIGITS and (stamp := int(cell)) < LAST_STAMP_MS else None
+
+
 def peek(path: Path, context: Context) -> Peeked:
     """Return what the head of a log tells; InputError if it is no histogram log."""
     text = head(path)
@@ -117,8 +125,8 @@ def peek(path: Path, context: Context) -> Peeked:
     stamps: dict[bytes, list[int]] = {}
     for line in text.split(b"\n")[:-1]:
         cells = line.split(b",", 2)
-        if cells[0].isdigit():
-            stamps.setdefault(cells[1] if leading > 1 else b"", []).append(int(cells[0]))
+        if len(cells) == 3 and (stamp := _stamp(cells[0])) is not None:
+            stamps.setdefault(cells[1] if leading > 1 else b"", []).append(stamp)
     firsts = [times[0] for times in stamps.values()]
     steps = np.array([after - before for times in stamps.values() for before, after in pairwise(times)], np.int64)
     first = min(firsts, default=0)
@@ -128,15 +136,20 @@ def peek(path: Path, context: Context) -> Peeked:
 
 
 def segments_of(path: Path) -> dict[str, int]:
-    """Return, by op, how often time begins anew in a log that several jobs or runs share."""
+    """Return, by op, how often time begins anew in a log that several jobs or runs share; empty if that does not tell runs.
+
+    A latency_target reset also begins time anew; it shows by counts near 2^64, and then no run can be told from another.
+    """
     last: dict[bytes, int] = {}
     found: dict[bytes, int] = {}
     for block in blocks(path):
-        for line in bytes(block).splitlines():
+        for line in bytes(block).split(b"\n"):
             cells = line.split(b",", 2)
-            if len(cells) == 3 and cells[0].isdigit():  # stamp, direction, rest
-                op, stamp = cells[1].strip(), int(cells[0])
+            if len(cells) == 3 and (stamp := _stamp(cells[0])) is not None:
+                op = cells[1].strip()
                 if stamp < last.get(op, LAST_STAMP_MS):
+                    if op in last and WRAPPED_COUNT.search(cells[2]):
+                        return {}
                     found[op] = found.get(op, 0) + 1
                 last[op] = stamp
     return {OPS[int(op)]: count for op, count in found.items() if op in (b"0", b"1", b"2")}
@@ -146,12 +159,12 @@ def restart_ms(path: Path) -> int:
     """Return the largest stamp in ms before time first runs back in a log, 0 if it does not."""
     last: dict[bytes, int] = {}
     for block in blocks(path):
-        for line in bytes(block).splitlines():
+        for line in bytes(block).split(b"\n"):
             cells = line.split(b",", 2)
-            if len(cells) == 3 and cells[0].isdigit():
-                if int(cells[0]) < last.get(cells[1], 0):
+            if len(cells) == 3 and (stamp := _stamp(cells[0])) is not None:
+                if stamp < last.get(cells[1], 0):
                     return max(last.values())
-                last[cells[1]] = int(cells[0])
+                last[cells[1]] = stamp
     return 0
 
 
@@ -159,10 +172,8 @@ def last_stamp_ms(path: Path) -> int:
     """Return the largest stamp of a log's last lines in ms."""
     largest = 0
     for block in blocks(path):
-        for line in bytes(block).splitlines()[-8:]:
-            stamp = line.split(b",", 1)[0]
-            if stamp.isdigit() and int(stamp) < LAST_STAMP_MS:
-                largest = int(stamp)
+        stamps = [_stamp(line.split(b",", 1)[0]) for line in bytes(block).split(b"\n")[-8:]]
+        largest = max((stamp for stamp in stamps if stamp is not None), default=largest)
     return largest
 
 
@@ -252,7 +263,9 @@ class _Scanner:
 
     def _halves(self, block: bytes) -> Iterator[tuple[integer_rows.Rows, NDArray[np.int64]]]:
         """Parse a block with a fault in it: halve it until the lines at fault stand alone."""
-        stack = [block.splitlines(keepends=True)]
+        lines = [line + b"\n" for line in block.split(b"\n")]
+        lines[-1] = lines[-1][:-1]
+        stack = [lines if lines[-1] else lines[:-1]]
         while stack:
             lines = stack.pop()
             parsed = self.parser.parse(np.frombuffer(b"".join(lines), np.uint8))

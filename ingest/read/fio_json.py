@@ -43,6 +43,7 @@ NANOSECONDS = fio_layout(29, 1)
 MICROSECONDS = fio_layout(19, 1000)
 LARGEST_DOCUMENT = 256 << 20
 MS = 1_000_000
+LARGEST = 2**43
 ALL_CLIENTS = "All clients"
 
 
@@ -87,6 +88,19 @@ class Document:
         if self.timestamp_ms and runtime:
             return self.timestamp_ms - runtime, "fio JSON timestamp - runtime"
         return None
+
+
+def _whole(value: Any) -> int:
+    """Return a number of ns, ms or samples; ValueError where no fio can have counted it."""
+    number = int(value)
+    if not 0 <= number < LARGEST:
+        raise ValueError(f"{value!r} is no number that fio counts")
+    return number
+
+
+def _mean(value: Any) -> float:
+    _whole(value)
+    return float(value)
 
 
 def _seconds_ms(text: str) -> int:
@@ -173,8 +187,8 @@ def _document(raw: dict[str, Any], line: int) -> Document:
     common = {str(k): str(v) for k, v in raw.get("global options", {}).items()}
     entries = raw.get("client_stats", raw.get("jobs", []))
     jobs = tuple(_job(entry, common) for entry in entries if entry.get("jobname") != ALL_CLIENTS)
-    stamp = raw.get("timestamp_ms", int(raw.get("timestamp", 0)) * 1000)
-    return Document(version, int(stamp), "client_stats" in raw, jobs, line)
+    stamp = raw.get("timestamp_ms", _whole(raw.get("timestamp", 0)) * 1000)
+    return Document(version, _whole(stamp), "client_stats" in raw, jobs, line)
 
 
 def _job(entry: dict[str, Any], common: dict[str, str]) -> Job:
@@ -191,8 +205,8 @@ def _job(entry: dict[str, Any], common: dict[str, str]) -> Job:
         group=int(entry.get("groupid", 0)),
         host=str(entry.get("hostname", "")),
         options={**common, **own},
-        runtime_ms=max(int((entry.get(op) or {}).get("runtime", 0)) for op in OPS),
-        start_ms=int(start) if start else None,
+        runtime_ms=max(_whole((entry.get(op) or {}).get("runtime", 0)) for op in OPS),
+        start_ms=_whole(start) if start else None,
         summaries=summaries,
     )
 
@@ -204,16 +218,16 @@ def _summary(direction: dict[str, Any], name: str) -> Summary | None:
         return None
     total = int(direction["total_ios"])
     # Before N was printed (3.x), total_ios is the count of completions; later N is what the histogram holds.
-    count = int(raw.get("N", total if raw.get("max", 0) else 0))
+    count = _whole(raw.get("N", total if raw.get("max", 0) else 0))
     if not count:
         return None
     percentiles = tuple((text, int(value) * unit) for text, value in raw.get("percentile", {}).items())
     return Summary(
         count=count,
-        runtime_ns=int(direction.get("runtime", 0)) * MS,
-        min_ns=int(raw.get("min", 0)) * unit,
-        max_ns=int(raw.get("max", 0)) * unit,
-        mean_ns=float(raw.get("mean", 0)) * unit,
+        runtime_ns=_whole(direction.get("runtime", 0)) * MS,
+        min_ns=_whole(raw.get("min", 0)) * unit,
+        max_ns=_whole(raw.get("max", 0)) * unit,
+        mean_ns=_mean(raw.get("mean", 0)) * unit,
         percentiles=percentiles,
         bins=_histogram(raw.get("bins"), unit),
     )
@@ -223,7 +237,7 @@ def _histogram(bins: dict[str, Any] | None, unit: int) -> Histogram | None:
     if not bins:
         return None
     layout = NANOSECONDS if unit == 1 else MICROSECONDS
-    pairs = [(int(key), int(value)) for key, value in bins.items() if not key.startswith("FIO_") and int(value)]
+    pairs = [(_whole(key), _whole(value)) for key, value in bins.items() if not key.startswith("FIO_") and int(value)]
     keys = np.array([pair[0] for pair in pairs], np.int64)
     counts = np.array([pair[1] for pair in pairs], np.int64)
     if (counts < 0).any() or (keys < 0).any():

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.intervals import Int, gather
+from ingest.intervals import Int, gather, joined_rows
 from ingest.layout import LogLinear
 from ingest.read.context import Context
 from ingest.read.integer_rows import Rows
@@ -25,6 +25,7 @@ FIRST_CORRUPT_BIN = 928
 CORRUPT_VERSIONS = ((3, 6), (3, 17))
 ROWS_TO_JUDGE = 5
 MOST_JUDGED = 1000
+DENSE_ROWS = 512
 
 
 def take(rows: Rows, picked: Int) -> Rows:
@@ -49,16 +50,22 @@ def masked_from(layout: LogLinear, version: tuple[int, ...] | None) -> int | Non
     return FIRST_CORRUPT_BIN >> layout.coarseness
 
 
-def garbage_from(rows: Rows, began: Bool, layout: LogLinear, context: Context) -> int | None:
-    """Return the first corrupt bin if the rows show the garbage of fio 3.6 to 3.16 and no version says otherwise."""
+def garbage_from(rows: Rows, stamps: Int, order: list[Int], layout: LogLinear, context: Context) -> int | None:
+    """Return the first corrupt bin if the rows show the garbage of fio 3.6 to 3.16 and no version says otherwise.
+
+    The counts of a latency_target reset are as huge, but there time runs back.
+    """
     if context.version is not None or layout.unit_ns != 1:
         return None
     first = FIRST_CORRUPT_BIN >> layout.coarseness
     huge = rows.counts > IMPLAUSIBLE
     if not huge.any() or (rows.bins[huge] < first).any():
         return None
+    back = np.zeros(len(rows), np.bool_)
+    for picked in order:
+        back[picked[1:]] = stamps[picked[1:]] < stamps[picked[:-1]]
     row = np.repeat(np.arange(len(rows)), np.diff(rows.indptr))
-    return None if began[row[huge]][row[huge] > 0].any() else first
+    return None if back[row[huge]].any() else first
 
 
 def masked(rows: Rows, first: int) -> Rows:
@@ -69,17 +76,18 @@ def masked(rows: Rows, first: int) -> Rows:
     return Rows(rows.lead, kept[rows.indptr], rows.bins[keep], rows.counts[keep])
 
 
-def counting(rows: Rows, order: list[Int], bins: int, context: Context) -> str:
+def counting(rows: Rows, order: list[Int], layout: LogLinear, context: Context) -> str:
     """Return how the first rows of a log count: per interval, cumulatively, or compounded by --client.
 
-    Judged by the direction with most rows. Cumulative: no bin ever falls and the total grows with the row number.
+    Judged by the direction with most rows. Cumulative (only development versions, which counted in us): no bin falls, but in
+    one damaged row in a hundred, and the total grows with the row number.
     Compounded: no bin falls against the row before the last (D_n >= D_(n-2)), and the log was written through --client,
     or its sum passes what fio's JSON counts. A host suffix on the file name is no evidence: CBT appends one, too.
     """
     picked = max(order, key=len)[:MOST_JUDGED]
-    if len(picked) < 2 or _some_bin_falls(take(rows, picked[:ROWS_TO_JUDGE]), bins):
+    if len(picked) < 2 or _some_bin_falls(take(rows, picked[:ROWS_TO_JUDGE]), layout.bins):
         return PER_INTERVAL
-    dense = _dense(take(rows, picked), bins)
+    dense = _dense(take(rows, picked), layout.bins)
     if (dense > IMPLAUSIBLE).any():
         return PER_INTERVAL
     counts = dense.astype(np.int64)
@@ -87,7 +95,8 @@ def counting(rows: Rows, order: list[Int], bins: int, context: Context) -> str:
     ends = np.flatnonzero(np.diff(stamps) < 0)
     counts = counts[: ends[0] + 1] if len(ends) else counts
     known = _known_total(rows, picked, context)
-    if len(counts) >= 2 and (np.diff(counts, axis=0) >= 0).all():
+    falls = np.count_nonzero((np.diff(counts, axis=0) < 0).any(axis=1))
+    if layout.unit_ns > 1 and len(counts) >= 2 and falls <= len(counts) // 100:
         totals = counts.sum(axis=1)
         grows = len(counts) >= ROWS_TO_JUDGE and totals[-1] > totals[0] * len(counts) / 3
         if known is not None:
@@ -139,16 +148,22 @@ class Repair:
         self.since_reset = np.zeros(bins, np.uint64)
         self.was_reset = False
         self.earlier: list[NDArray[np.uint64]] = []
+        self.orphans = 0
 
-    def apply(self, rows: Rows, began: Bool, mode: str) -> Repaired:
-        """Return the rows with per-interval counts; `began` marks rows that begin a segment."""
-        if mode != PER_INTERVAL:
-            return self._differenced(rows, began, lag=1 if mode == CUMULATIVE else 2, mode=mode)
-        huge = rows.counts > IMPLAUSIBLE
-        if not huge.any():
+    def apply(self, rows: Rows, began: Bool, gap: Bool, mode: str) -> Repaired:
+        """Return the rows with per-interval counts; `began` marks rows that begin a segment, `gap` those after a lost row."""
+        if mode == PER_INTERVAL and not (rows.counts > IMPLAUSIBLE).any():
             self._remember(rows, began)
             return Repaired(rows.indptr, rows.bins, rows.counts.astype(np.int64))
-        return self._unwrapped(rows, began)
+        parts = []
+        for first in range(0, len(rows), DENSE_ROWS):
+            picked = np.arange(first, min(first + DENSE_ROWS, len(rows)))
+            piece = take(rows, picked)
+            if mode == PER_INTERVAL:
+                parts.append(self._unwrapped(piece, began[picked]))
+            else:
+                parts.append(self._differenced(piece, began[picked], gap[picked], mode))
+        return _joined(parts)
 
     def _remember(self, rows: Rows, began: Bool) -> None:
         """Keep the sum of rows since the last segment began."""
@@ -180,22 +195,50 @@ class Repair:
         reasons = {WRAPPED: np.array(good, np.int64)}
         return _sparse(dense.astype(np.int64), reasons, {TOO_MANY: np.array(bad, np.int64)})
 
-    def _differenced(self, rows: Rows, began: Bool, lag: int, mode: str) -> Repaired:
+    def _differenced(self, rows: Rows, began: Bool, gap: Bool, mode: str) -> Repaired:
+        lag = 1 if mode == CUMULATIVE else 2
         dense = _dense(rows, self.bins)
         out = np.empty(dense.shape, np.int64)
-        bad = []
+        bad: list[int] = []
+        orphaned: list[int] = []
         for at in range(len(rows)):
             if began[at]:
-                self.earlier = []
+                self.earlier, self.orphans = [], 0
+            if gap[at] and lag == 2:
+                self.earlier, self.orphans = [], 2
+            if self.orphans:
+                self.orphans -= 1
+                self.earlier = [*self.earlier[-1:], dense[at].copy()]
+                orphaned.append(at)
+                out[at] = 0
+                continue
             out[at] = dense[at]
             if len(self.earlier) >= lag:
                 out[at] -= self.earlier[-lag].astype(np.int64)
             if (out[at] < 0).any() or (dense[at] > IMPLAUSIBLE).any():
                 bad.append(at)
                 out[at] = 0
+                if lag == 1:
+                    continue
             self.earlier = [*self.earlier[-1:], dense[at].copy()]
         places = np.arange(len(rows))
-        return _sparse(out, {f"counts {mode}": places}, {f"a bin falls although counts are {mode}": np.array(bad, np.int64)})
+        rejected = {f"a bin falls although counts are {mode}": bad, f"a row before it is missing, and counts are {mode}": orphaned}
+        return _sparse(out, {f"counts {mode}": places}, {reason: np.array(at, np.int64) for reason, at in rejected.items()})
+
+
+def _joined(parts: list[Repaired]) -> Repaired:
+    """Return the rows of all parts after one another, places counted from the first."""
+    if len(parts) == 1:
+        return parts[0]
+    offsets = np.cumsum([0] + [len(part.indptr) - 1 for part in parts])
+    reasons: dict[str, Int] = {}
+    rejected: dict[str, Int] = {}
+    for part, offset in zip(parts, offsets, strict=False):
+        for into, found in ((reasons, part.reasons), (rejected, part.rejected)):
+            for reason, places in found.items():
+                into[reason] = np.concatenate([into.get(reason, places[:0]), places + offset])
+    bins, counts = (np.concatenate([getattr(part, name) for part in parts]) for name in ("bins", "counts"))
+    return Repaired(joined_rows([part.indptr for part in parts]), bins, counts, reasons, rejected)
 
 
 def _sparse(dense: Int, reasons: dict[str, Int], rejected: dict[str, Int]) -> Repaired:

@@ -79,14 +79,23 @@ def _read_into(stream: BinaryIO, view: memoryview) -> int:
 
 
 def head(path: Path, size: int = 1 << 16) -> bytes:
-    """Return up to `size` first bytes of a file, decompressed; what is readable of it if it is damaged."""
+    """Return up to `size` first bytes of a file, decompressed; of a damaged one what can be had, InputError if nothing."""
+    buffer = bytearray(size)
+    filled = 0
     with open_input(path) as stream:
-        try:
-            return stream.read(size)
-        except CORRUPT:
-            return b""
-        except OSError as error:
-            raise InputError(f"cannot be read: {error.strerror or error}", path) from None
+        while filled < size:
+            try:
+                got = _read_into(stream, memoryview(buffer)[filled:])
+            except CORRUPT as error:
+                if not filled:
+                    raise InputError(f"compressed data is damaged or cut off ({error})", path) from None
+                break
+            except OSError as error:
+                raise InputError(f"cannot be read: {error.strerror or error}", path) from None
+            if not got:
+                break
+            filled += got
+    return bytes(buffer[:filled])
 
 
 def plain_name(path: Path) -> str:

@@ -337,18 +337,13 @@ def test_a_step_finer_than_the_rows_must_be_forced(fio: Path) -> None:
     assert any("spread evenly" in text for text in files.answer(Question(step=500 * MS, force=True)).warnings)
 
 
-NOTHING_TAKEN = pytest.mark.xfail(
-    strict=True, reason="Files._check_rejects: says 'no row could be taken' where rows were taken, none selected"
-)
-
-
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
         ({"where": {"host": "nobody"}}, "no log matches"),
         ({"runs": ("other",)}, "no log matches"),
-        pytest.param({"where": {"op": "trim"}}, "nothing matches --where op=trim", marks=NOTHING_TAKEN),
-        pytest.param({"begin": Instant(10**15, relative=True)}, "nothing matches --from/--to", marks=NOTHING_TAKEN),
+        pytest.param({"where": {"op": "trim"}}, "nothing matches --where op=trim"),
+        pytest.param({"begin": Instant(10**15, relative=True)}, "nothing matches --from/--to"),
     ],
 )
 def test_nothing_selected_is_said(fio: Path, words: dict, reason: str) -> None:
@@ -385,11 +380,6 @@ def test_in_flight_windows_hold_every_completion_once(archive: Path) -> None:
     assert sum(int(part.counts.sum()) for part in answer.parts) == answer.samples * 65_536
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=UsageError,
-    reason="Files.answer: auto takes the stored step, at most 1 h, and refuses rows that are wider",
-)
 def test_auto_step_answers_for_rows_of_any_width(log: Any) -> None:
     path = log(logs.text([(7_200_000 * n, 0, {5: 90 - n}) for n in range(1, 5)], 29))
     assert Files([path], jobs=1).answer(Question()).samples == 350
