@@ -123,9 +123,9 @@ def hovered(page, chart: str) -> str:
     """Return the text of a tooltip of the chart: the pointer is moved over its first drawn item."""
     mark = "targets" if chart == "#percentiles" else "heat"
     x, y = page.evaluate(
-        """([name, mark]) => { const view = window.tailboard.views[name], [left, top] = view.origin();
+        """([name, mark]) => { const view = window.tailboard.views[name], [left, top] = view.origin(), pad = view.padding();
         const box = view.scenegraph().root.items[0].items.find(found => found.name === mark).items[0].bounds;
-        return [left + (box.x1 + box.x2) / 2, top + (box.y1 + box.y2) / 2]; }""",
+        return [pad + left + (box.x1 + box.x2) / 2, pad + top + (box.y1 + box.y2) / 2]; }""",
         [chart[1:], mark],
     )
     page.locator(chart).scroll_into_view_if_needed()
