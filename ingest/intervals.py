@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -149,8 +150,8 @@ def sum_rows(indptr: Int, bins: Int, counts: Int, group: Int, groups: int) -> tu
         bins, counts = bins[flat], counts[flat]
     step = max(1, DENSE_CELLS // width)
     cuts = np.searchsorted(group, np.append(np.arange(0, groups, step), groups))
-    parts = []
-    for begin, end in zip(cuts[:-1], cuts[1:], strict=True):
+    parts: list[tuple[Int, Int, Int]] = []
+    for begin, end in pairwise(cuts.tolist()):
         first = len(parts) * step
         entries = slice(indptr[begin], indptr[end])
         row = np.repeat(group[begin:end] - first, np.diff(indptr[begin : end + 1]))

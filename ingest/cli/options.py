@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -144,6 +143,7 @@ def split_sources(sources: tuple[str, ...]) -> tuple[list[str], list[Path]]:
 def _standard_input() -> Path:
     """Return a temporary file with what standard input holds; readers look at a file twice, which a pipe cannot give."""
     import shutil
+    import tempfile
 
     if sys.stdin.isatty():
         raise UsageError("- reads standard input, but nothing is piped into it")

@@ -67,15 +67,7 @@ class Files:
         step = stored if question.step == AUTO else 0 if question.step == ALL else int(question.step)
         warning = check_step(step, width, force=question.force) if step else ""
         starts = run_starts(sources)
-        total = Sum()
-        done = fork_map(lambda source: self._summed(source, question, step, starts), sources, self.jobs)
-        for finished, (number, (parts, account)) in enumerate(done, 1):
-            for part in parts:
-                total.add(part)
-            sources[number].context.account.replace(account)
-            if self.progress:
-                self.progress(finished, len(sources))
-        parts = total.parts()
+        parts = self._added_up(sources, question, step, starts)
         self._check_rejects(sources, parts)
         if question.step == AUTO and parts:
             step = auto_step(min(int(p.start_ns.min()) for p in parts), max(int(p.end_ns.max()) for p in parts), stored)
@@ -94,6 +86,27 @@ class Files:
             warnings=tuple(text for text in (warning, *self._warnings(sources)) if text),
         )
         return finish(parts, question, facts)
+
+    def _added_up(self, sources: Sequence[Source], question: Question, step: int, starts: dict[str, int]) -> list[Intervals]:
+        """Return the sums over all sources, added up in each process first: only sums are handed on."""
+        total, of_process, finished = Sum(), Sum(), 0
+
+        def work(source: Source) -> Iterator[Account]:
+            for parts, account in self._summed(source, question, step, starts):
+                for part in parts:
+                    of_process.add(part)
+                yield account
+
+        for number, result in fork_map(work, sources, self.jobs, of_process.parts):
+            if number < len(sources):
+                sources[number].context.account.replace(result)
+                finished += 1
+                if self.progress:
+                    self.progress(finished, len(sources))
+            else:
+                for part in result:
+                    total.add(part)
+        return total.parts()
 
     def windows(self, question: Question) -> Iterator[Intervals]:
         """Yield the selected windows at the stored step under the question's groups, file by file."""
@@ -186,8 +199,9 @@ def warnings_of(accounts: Iterable[Account], found: Found | None = None) -> list
 
 def median_width(sources: Iterable[Source]) -> float:
     """Return the median width in ns of the rows of all sources, 1 s if none tells."""
-    widths = [source.width_ns for source in sources if source.width_ns]
-    return float(np.median(widths)) if widths else DEFAULT_WIDTH_NS
+    widths = sorted(source.width_ns for source in sources if source.width_ns)
+    middle = len(widths) // 2
+    return (widths[middle] + widths[~middle]) / 2 if widths else DEFAULT_WIDTH_NS
 
 
 def run_starts(sources: Iterable[Source]) -> dict[str, int]:

@@ -132,7 +132,7 @@ def _by_layout(parts: Sequence[Intervals]) -> list[Intervals]:
     """Return the parts added up so that each group has one layout: the common one of all its rows."""
     layouts: dict[Group | Series, set[LogLinear]] = {}
     for part in parts:
-        for code in np.unique(part.series):
+        for code in np.flatnonzero(np.bincount(part.series)).tolist():
             layouts.setdefault(part.table[code], set()).add(part.layout)
     target = {group: common_layout(found) for group, found in layouts.items()}
     buckets: dict[object, list[Intervals]] = {}

@@ -10,13 +10,21 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ingest.intervals import Intervals
-from ingest.read import fio_hist, fio_json
+from ingest.read import fio_hist
 from ingest.read.context import Context
 from ingest.read.discover import HIST, JSON, Found, ReadOptions, Skipped, Source, discover
 
+
+def _fio_json(path: Path, context: Context) -> Iterator[Intervals]:
+    """Return what `fio_json.read` does; its imports are made when there is such a file."""
+    from ingest.read import fio_json
+
+    return fio_json.read(path, context)
+
+
 READERS: dict[str, Callable[[Path, Context], Iterator[Intervals]]] = {
     HIST: fio_hist.read,
-    JSON: fio_json.read,
+    JSON: _fio_json,
 }
 
 

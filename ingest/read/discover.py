@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ingest.errors import InputError
-from ingest.read import cbt, fio_hist, fio_json
+from ingest.read import cbt, fio_hist
 from ingest.read.account import Account
 from ingest.read.context import Context, TimeZero
 from ingest.read.fio_names import LogName, parse_log_name
@@ -222,6 +222,8 @@ def _json_sources(
     claimed: set[tuple[Path, str, str]] = set()
     # CBT keeps a process's JSON twice: cut out as json_output.* (which sorts first) and within output.*
     for path in sorted(summaries):
+        from ingest.read import fio_json
+
         document = fio.documents.get(path)
         if document is None:
             continue

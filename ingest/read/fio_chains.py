@@ -90,7 +90,8 @@ class Chains:
         if self.mask is None:
             self.mask = fio_repairs.garbage_from(rows, stamps, order, self.layout, self.context)
             if self.mask is not None and self.chains:
-                self.account.note(f"bins from 786 us up are corrupt from line {lines[0]} on at the latest; earlier ones look whole")
+                late = f"bins from 786 us up are corrupt from line {lines[0]} on at the latest; earlier ones look whole"
+                self.account.note(late)
         for code, chain_rows in enumerate(order):
             if len(chain_rows):
                 op = OPS[code] if self.directed else "all"
@@ -146,8 +147,10 @@ class Chains:
         self._count(kept, lines, reasons)
         if not len(kept):
             return None
-        indptr, flat = gather(repaired.indptr, kept)
-        bins, counts = repaired.bins[flat], repaired.counts[flat]
+        indptr, bins, counts = repaired.indptr, repaired.bins, repaired.counts
+        if len(kept) < len(rows):
+            indptr, flat = gather(indptr, kept)
+            bins, counts = bins[flat], counts[flat]
         np.add.at(chain.total, bins, counts)
         self.account.samples += int(counts.sum())
         zero = (0 if self.unix else self.context.zero.epoch_ns or 0) + self.context.offset_ns

@@ -154,7 +154,7 @@ class Repair:
         """Return the rows with per-interval counts; `began` marks rows that begin a segment, `gap` those after a lost row."""
         if mode == PER_INTERVAL and not (rows.counts > IMPLAUSIBLE).any():
             self._remember(rows, began)
-            return Repaired(rows.indptr, rows.bins, rows.counts.astype(np.int64))
+            return Repaired(rows.indptr, rows.bins, rows.counts.view(np.int64))
         parts = []
         for first in range(0, len(rows), DENSE_ROWS):
             picked = np.arange(first, min(first + DENSE_ROWS, len(rows)))
@@ -222,7 +222,10 @@ class Repair:
                     continue
             self.earlier = [*self.earlier[-1:], dense[at].copy()]
         places = np.arange(len(rows))
-        rejected = {f"a bin falls although counts are {mode}": bad, f"a row before it is missing, and counts are {mode}": orphaned}
+        rejected = {
+            f"a bin falls although counts are {mode}": bad,
+            f"a row before it is missing, and counts are {mode}": orphaned,
+        }
         return _sparse(out, {f"counts {mode}": places}, {reason: np.array(at, np.int64) for reason, at in rejected.items()})
 
 

@@ -6,13 +6,16 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
 
 from ingest.errors import InputError
-from ingest.read import cbt, fio_json
+from ingest.read import cbt
 from ingest.read.context import Context, TimeZero
-from ingest.read.fio_json import Document, Job
 from ingest.read.fio_names import LogName
 from ingest.read.text import plain_name
+
+if TYPE_CHECKING:
+    from ingest.read.fio_json import Document, Job
 
 MS = 1_000_000
 
@@ -32,6 +35,8 @@ class FioSummaries:
         for path, name in logs.items():
             found.families[path.parent, name.prefix, name.host].append((int(name.job or 0), path))
         for path in paths:
+            from ingest.read import fio_json
+
             try:
                 document = fio_json.last_document(path)
             except InputError as error:

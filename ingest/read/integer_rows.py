@@ -2,9 +2,12 @@
 
     1005, 0, 4096, 0, 0, 0, 12, 0, 0, 1, 0, 0
 
-Every zero cell is exactly three bytes (`0, `) and digits other than zero are rare, so one vector scan for the
-bytes '1'..'9' finds all that is not zero, and arithmetic on the positions gives row, column and value. Nothing
-is looked up cell by cell. What makes that safe is that the block is proven to have the plain shape first:
+Most of such a text is `0, ` over and over. So it is shortened first: of every 24 bytes that repeat the 24 bytes before
+them and are nothing but eight zero cells, only the number is kept (three 64-bit words, compared at full memory speed).
+Taking out whole zero cells in phase leaves a text that has the plain shape if and only if the long one has it. In the
+short text, one vector scan for the bytes '1'..'9' finds all that is not zero, and arithmetic on the positions gives row,
+column and value. Nothing is looked up cell by cell. What makes that safe is that the text is proven to have the plain
+shape first:
 
 * only digits, `, ` pairs and newlines occur (largest byte, byte counts, every comma stands before a space);
 * no cell is empty (as many digit runs as cells), the block has rows x columns cells;
@@ -30,6 +33,9 @@ Int = NDArray[np.int64]
 NEWLINE, SPACE, COMMA, ZERO, NINE = 10, 32, 44, 48, 57
 MOST_DIGITS = 20
 UINT64_MAX = 2**64 - 1
+UNIT, CELLS_A_UNIT = 24, 8
+ZEROS = np.frombuffer(b"".join((b"0, " * 9)[phase : phase + UNIT] for phase in range(3)), np.uint64).reshape(3, 3)
+THIRD = np.uint64(0xAAAAAAAAAAAAAAAB)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,83 +61,162 @@ class Parser:
         self.columns = columns
         self.leading = leading
         self._scratch = np.empty((3, 0), np.bool_)
+        self._text = np.empty(0, np.uint8)
 
     def parse(self, block: Bytes) -> Rows | None:
         """Return the rows of `block` (whole lines, each with its newline), or None if any byte has not the plain shape.
 
         Values go up to 2^64 - 1.
         """
-        size = len(block)
-        if not size or block[-1] != NEWLINE or int(block.max()) > NINE:
+        if not len(block) or block[-1] != NEWLINE:
+            return None
+        text, moved = self._shortened(block)
+        size, columns = len(text), self.columns
+        if int(text.max()) > NINE:
             return None
         if self._scratch.shape[1] < size:
-            self._scratch = np.empty((3, size), np.bool_)
+            self._scratch = np.empty((3, size + size % 2), np.bool_)
         digit, comma, space = self._scratch[:, :size]
-        ends = np.flatnonzero(np.equal(block, NEWLINE, out=space))
-        np.greater_equal(block, ZERO, out=digit)
-        np.equal(block, COMMA, out=comma)
-        np.equal(block, SPACE, out=space)
+        ends = np.flatnonzero(np.equal(text, NEWLINE, out=space))
+        np.greater_equal(text, ZERO, out=digit)
+        np.equal(text, COMMA, out=comma)
+        np.equal(text, SPACE, out=space)
         rows, digits, commas = len(ends), int(np.count_nonzero(digit)), int(np.count_nonzero(comma))
-        if commas != rows * (self.columns - 1) or digits + 2 * commas + rows != size or space[0]:
+        cells = rows * columns - (len(block) - size) // UNIT * CELLS_A_UNIT
+        if commas != cells - rows or digits + 2 * commas + rows != size or space[0]:
             return None
         np.not_equal(comma[:-1], space[1:], out=space[1:])
-        runs = int(np.count_nonzero(np.greater(digit[1:], digit[:-1], out=comma[1:]))) + int(digit[0])
-        if runs != rows * self.columns or np.count_nonzero(space[1:]):
+        first = comma
+        first[0] = digit[0]
+        np.greater(digit[1:], digit[:-1], out=first[1:])
+        if np.count_nonzero(first) != cells or np.count_nonzero(space[1:]):
             return None
-        return self._cells(block, ends, np.flatnonzero(np.greater(block, ZERO, out=digit)))
+        np.greater(text, ZERO, out=space)
+        np.logical_and(first, space, out=first)
+        return self._cells(text, moved, ends, _sparse_places(self._scratch[1], size))
 
-    def _cells(self, block: Bytes, ends: Int, nonzero: Int) -> Rows | None:
-        rows, columns = len(ends), self.columns
-        starts = np.empty_like(ends)
-        starts[0] = 0
-        np.add(ends[:-1], 1, out=starts[1:])
-        # Index -1 wraps to the final newline, which is what stands before byte 0.
-        at = nonzero[block[nonzero - 1] < ZERO]
-        value, width = _values(block, at)
+    def _shortened(self, block: Bytes) -> tuple[Bytes, Int]:
+        """Return the block without repeated units of zero cells, and how many bytes were taken out before each unit left."""
+        units = len(block) // UNIT
+        words = block[: units * UNIT].view(np.uint64)
+        same = words[3:] == words[:-3]
+        again = np.zeros(units + 1, np.bool_)
+        np.logical_and(same[::3], same[1::3], out=again[1:-1])
+        again[1:-1] &= same[2::3]
+        triples = words.reshape(units, 3)
+        _keep_other(again, triples)
+        kept = np.flatnonzero(~again[:-1])
+        size = len(kept) * UNIT
+        rest = block[units * UNIT :]
+        if len(self._text) < size + UNIT:
+            self._text = np.empty(size + size // 4 + UNIT, np.uint8)
+        text = self._text[: size + len(rest)]
+        triples.take(kept, axis=0, out=text[:size].view(np.uint64).reshape(len(kept), 3), mode="clip")
+        text[size:] = rest
+        moved = np.empty(len(kept) + 1, np.int64)
+        np.subtract(kept, np.arange(len(kept)), out=moved[:-1])
+        moved[-1] = units - len(kept)
+        moved *= UNIT
+        return text, moved
+
+    def _cells(self, text: Bytes, moved: Int, ends: Int, at: Int) -> Rows | None:
+        """Return the rows that end at `ends` and whose non-zero cells begin `at`; None if a row is not as long as they say."""
+        value, extra = _values(text, at)
         if value is None:
             return None
-        bounds = np.append(np.searchsorted(at, starts), len(at))
-        per_row = bounds[1:] - bounds[:-1]
-        row = np.repeat(np.arange(rows), per_row)
-        shift = np.empty(len(at) + 1, np.int64)
-        shift[0] = 0
-        np.cumsum(width, out=shift[1:])
+        bounds = np.zeros(len(ends) + 1, np.int64)
+        bounds[1:] = np.searchsorted(at, ends)
+        shift = np.zeros(len(at) + 1, np.int64)
+        np.cumsum(extra, out=shift[1:])
         before = shift[bounds]
-        if not np.array_equal(ends - starts, 3 * columns - 2 + before[1:] - before[:-1]):
+        at += moved.take(at // UNIT)
+        ends += moved.take(ends // UNIT)
+        starts = np.zeros_like(ends)
+        np.add(ends[:-1], 1, out=starts[1:])
+        if not np.array_equal(ends - starts, 3 * self.columns - 2 + np.diff(before)):
             return None
-        offset = at - shift[:-1]
-        offset -= np.repeat(starts - before[:-1], per_row)
-        column = offset // 3
-        if not np.array_equal(column * 3, offset):
+        at -= shift[:-1]
+        at -= np.repeat(starts - before[:-1], np.diff(bounds))
+        # Modulo 2^64, a multiple of three times this is its third, and anything else is larger than any column.
+        column = at.view(np.uint64)
+        column *= THIRD
+        if len(column) and int(column.max()) >= self.columns:
             return None
-        head = np.flatnonzero(column < self.leading)
-        lead = np.zeros((rows, 3), np.uint64)
-        lead[row[head], column[head]] = value[head]
-        tail = np.ones(len(at), np.bool_)
+        return self._split(at, value, bounds)
+
+    def _split(self, column: Int, value: NDArray[np.uint64], bounds: Int) -> Rows:
+        """Return rows with the leading cells apart; they are among the first three non-zero cells of each row."""
+        lead = np.zeros((len(bounds) - 1, 3), np.uint64)
+        near = bounds[:-1, None] + np.arange(self.leading)
+        row, place = np.nonzero((near < bounds[1:, None]) & (column.take(near, mode="clip") < self.leading))
+        head = near[row, place]
+        lead[row, column[head]] = value[head]
+        tail = np.ones(len(column), np.bool_)
         tail[head] = False
-        indptr = bounds - np.searchsorted(head, bounds)
-        return Rows(lead, indptr, column[tail] - self.leading, value[tail])
+        heads = np.searchsorted(row, np.arange(len(bounds)))
+        bins = np.flatnonzero(tail)
+        indptr = bounds - heads
+        counts = value.take(bins)
+        column.take(bins, out=bins, mode="clip")
+        bins -= self.leading
+        return Rows(lead, indptr, bins, counts)
 
 
-def _values(block: Bytes, at: Int) -> tuple[NDArray[np.uint64] | None, NDArray[np.int8]]:
-    """Return the integers that start at `at` and their digit counts less one; None if one exceeds 2^64 - 1."""
-    value = (block[at] - ZERO).astype(np.uint64)
-    extra = np.zeros(len(at), np.int8)
-    more = np.flatnonzero(block[at + 1] >= ZERO)
-    place = 1
+def _keep_other(again: NDArray[np.bool_], triples: NDArray[np.uint64]) -> None:
+    """Clear `again` where what repeats is not eight zero cells, as in `1, 1, 1, 1, `."""
+    heads = np.flatnonzero(again[1:] > again[:-1])
+    found = triples.take(heads, axis=0)
+    phase = (found[:, 0] == ZEROS[1, 0]) + 2 * (found[:, 0] == ZEROS[2, 0])
+    other = (found != ZEROS.take(phase, axis=0)).any(axis=1)
+    for head in heads[other].tolist():
+        end = head + 1 + int(again[head + 1 :].argmin())
+        again[head + 1 : end] = False
+
+
+def _sparse_places(flags: NDArray[np.bool_], size: int) -> Int:
+    """Return where `flags[:size]` is set; no two neighbours are, so half as many pairs are looked through."""
+    flags[size : size + size % 2] = False
+    pairs = flags[: size + size % 2].view(np.uint16)
+    places = np.flatnonzero(pairs != 0)
+    second = pairs.take(places) >> 8
+    places *= 2
+    places += second
+    return places
+
+
+def _values(text: Bytes, at: Int) -> tuple[NDArray[np.uint64] | None, NDArray[np.uint8]]:
+    """Return the integers that start at `at` and their digit counts less one; None if one exceeds 2^64 - 1.
+
+    Up to three digits, which is almost all of them, are taken in passes over whole arrays. Places past the end are
+    clipped to the last newline.
+    """
+    one, two, three = (text[place:].take(at, mode="clip") - ZERO for place in range(3))
+    longer = two <= NINE - ZERO
+    longest = longer & (three <= NINE - ZERO)
+    value = np.where(longer, np.multiply(one, 10, dtype=np.uint16) + two, one)
+    value = np.where(longest, value * 10 + three, value)
+    extra = longer.view(np.uint8) + longest.view(np.uint8)
+    more = np.flatnonzero(longest)
+    more = more[text[3:].take(at[more], mode="clip") >= ZERO]
+    wide = value.astype(np.uint64)
+    return (wide, extra) if _longer(text, at, more, wide, extra) else (None, extra)
+
+
+def _longer(text: Bytes, at: Int, more: Int, value: NDArray[np.uint64], extra: NDArray[np.uint8]) -> bool:
+    """Complete the values of four and more digits; return False if one exceeds 2^64 - 1."""
+    place = 3
     while len(more) and place < MOST_DIGITS - 1:
-        value[more] = value[more] * 10 + (block[at[more] + place] - ZERO)
+        value[more] = value[more] * 10 + (text[at[more] + place] - ZERO)
         extra[more] = place
         place += 1
-        more = more[block[at[more] + place] >= ZERO]
+        more = more[text[at[more] + place] >= ZERO]
     for index in more:  # twenty digits: only the wrapped counters of a latency_target reset have them
-        text = block[at[index] : at[index] + MOST_DIGITS + 1].tobytes()
-        number = text.split(b",")[0].split(b"\n")[0]
+        number = text[at[index] : at[index] + MOST_DIGITS + 1].tobytes().split(b",")[0].split(b"\n")[0]
         if len(number) > MOST_DIGITS or int(number) > UINT64_MAX:
-            return None, extra
+            return False
         value[index] = int(number)
         extra[index] = MOST_DIGITS - 1
-    return value, extra
+    return True
 
 
 def concatenate(parts: Sequence[Rows]) -> Rows:

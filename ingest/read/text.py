@@ -11,7 +11,7 @@ from typing import BinaryIO, cast
 
 from ingest.errors import InputError
 
-BLOCK = 1 << 18
+BLOCK = 1 << 20
 LONGEST_LINE = 1 << 20
 COMPRESSED = (".gz", ".xz")
 CORRUPT = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)

@@ -168,7 +168,8 @@ def _facts(pairs: Sequence[tuple[str, str]]) -> str:
     values: dict[str, list[str]] = {}
     for name, value in pairs:
         values.setdefault(name, []).append(value)
-    short, long = [], []
+    short: list[str] = []
+    long: list[str] = []
     for name, found in values.items():
         wide = len(found) > 1 or len(found[0]) > LONG_FACT
         entry = f"<dt>{text(name)}</dt>" + "".join(f"<dd>{text(value)}</dd>" for value in found)
@@ -193,7 +194,7 @@ def _summary(answer: Answer) -> str:
         cells = [f"{int(whole.columns['count'][row]):,}"]
         for percentile in SUMMARY:
             least = "≥ " if whole.columns[f"{percentile.name}_censored"][row] else ""
-            cells.append(least + (_latency(whole.columns[percentile.name][row]) or "–"))
+            cells.append(least + (_latency(whole.columns[percentile.name][row]) or "&ndash;"))
         cells.append(_latency(whole.columns["max"][row]))
         body.append(f'<tr><th scope="row">{text(name)}</th>' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
     return f"<caption>The whole range</caption><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody>"
@@ -225,7 +226,8 @@ def _policy(*scripts: str) -> str:
     """Return the content security policy: these scripts, styles of the page, and nothing from anywhere."""
     digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
-    return f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+    rest = "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+    return f"default-src 'none'; script-src {allowed}; {rest}"
 
 
 @lru_cache(maxsize=1)

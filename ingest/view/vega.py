@@ -43,9 +43,7 @@ def spec(name: str) -> dict[str, Any]:
 
 def with_values(spec: Mapping[str, Any], tables: Mapping[str, Columns]) -> dict[str, Any]:
     """Return the spec with its holes filled; KeyError where it needs a table that is not there."""
-    filled = [
-        {**entry, "values": rows(tables[entry["name"]])} if entry.keys() == {"name"} else entry for entry in spec["data"]
-    ]
+    filled = [{**entry, "values": rows(tables[entry["name"]])} if entry.keys() == {"name"} else entry for entry in spec["data"]]
     return {**spec, "data": filled}
 
 

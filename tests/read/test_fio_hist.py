@@ -593,9 +593,10 @@ def test_garbage_that_shows_only_later_is_said(log: Any, taken: Any, monkeypatch
     """What was yielded before cannot be taken back; that it was not masked must be told."""
     monkeypatch.setattr(fio_hist, "CHUNK_ROWS", 1)
     monkeypatch.setattr(text, "BLOCK", 6000)
-    read = taken(log(logs.text(GARBAGE_LATE, 1856)))
+    path = log(logs.text(GARBAGE_LATE, 1856))
+    read = taken(path)
     assert read.total("write") == {700: 16, 950: 3}
-    assert read.account.notes == ["bins from 786 us up are corrupt from line 3 on at the latest; earlier ones look whole"]
+    assert read.account.notes == [f"{path}: bins from 786 us up are corrupt from line 3 on at the latest; earlier ones look whole"]
 
 
 def test_the_last_bin_is_counted_as_saturated_and_flagged(log: Any, taken: Any) -> None:

@@ -51,7 +51,9 @@ def example(archive) -> Answer:
 @pytest.fixture(scope="module")
 def hostile() -> Answer:
     groups = tuple((label,) for label in HOSTILE)
-    return answer_of([(code, at, {900 + code: 500}) for code in range(4) for at in range(3)], groups, runs=HOSTILE, warnings=HOSTILE)
+    return answer_of(
+        [(code, at, {900 + code: 500}) for code in range(4) for at in range(3)], groups, runs=HOSTILE, warnings=HOSTILE
+    )
 
 
 def unpacked(page: str) -> dict:
@@ -193,9 +195,11 @@ def test_windows_far_apart_are_widened():
 
 def test_page_holds_the_tables_and_the_facts(example):
     pytest.importorskip("vl_convert")
-    page = report.report(example, [("Hosts", "ceph-a, ceph-b"), ("Checked", "one"), ("Checked", "two")], [{"at_ns": ZERO, "text": "osd.3 down"}])
+    facts = [("Hosts", "ceph-a, ceph-b"), ("Checked", "one"), ("Checked", "two")]
+    marks = [{"run": "r", "at_ns": ZERO, "text": "osd.3 down"}]
+    page = report.report(example, facts, marks)
     content = unpacked(page)
-    assert content["tables"] == vega.tables(example, [{"at_ns": ZERO, "text": "osd.3 down"}])
+    assert content["tables"] == vega.tables(example, marks)
     assert content["groups"] == ["read", "write"]
     assert content["specs"].keys() == set(SPECS)
     assert f"{example.samples:,}" in page
@@ -203,7 +207,7 @@ def test_page_holds_the_tables_and_the_facts(example):
     assert "<dt>Checked</dt><dd>one</dd><dd>two</dd>" in page
     assert "2026-11-20 21:00:04 to 21:01:20 UTC" in page
     assert "{{" not in re.sub(r"(?s)<script.*?</script>", "", page)
-    assert page == report.report(example, [("Hosts", "ceph-a, ceph-b"), ("Checked", "one"), ("Checked", "two")], [{"at_ns": ZERO, "text": "osd.3 down"}])
+    assert page == report.report(example, facts, marks)
 
 
 def test_summary_is_that_of_the_whole_range(example, archive):
