@@ -1,9 +1,10 @@
 """Exact latency percentiles over time from the histograms that storage and cloud benchmarks leave behind.
 
-    from ingest import Files, Question, percentiles, parse_percentiles
+    from ingest import Files, Question, Wanted, parse_percentiles, percentiles
 
     answer = Files(["./cbt-archive"]).answer(Question(by=("op",), step=10_000_000_000))
-    table = percentiles(answer, parse_percentiles("50,99,99.9"))
+    table = percentiles(answer, Wanted(parse_percentiles("50,99,99.9")))
+    print(table.columns["start_ns"], table.columns["p99"])
 
 Everything is in integer nanoseconds. The names below are the public interface; they are imported when first used.
 """
@@ -22,18 +23,19 @@ _HOMES = {
     "Instant": "ingest.timing",
     "Intervals": "ingest.intervals",
     "LogLinear": "ingest.layout",
-    "Percentile": "ingest.percentiles",
+    "Percentile": "ingest.ranks",
     "Question": "ingest.query.question",
     "ReadOptions": "ingest.read.discover",
     "Series": "ingest.series",
     "Table": "ingest.query.table",
     "TailboardError": "ingest.errors",
+    "Wanted": "ingest.query.percentiles",
     "distribution": "ingest.query.heatmap",
     "heatmap": "ingest.query.heatmap",
     "open_store": "ingest.store",
     "parse_duration": "ingest.timing",
     "parse_instant": "ingest.timing",
-    "parse_percentiles": "ingest.percentiles",
+    "parse_percentiles": "ingest.ranks",
     "percentiles": "ingest.query.percentiles",
 }
 

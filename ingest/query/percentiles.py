@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ingest.intervals import Intervals
-from ingest.percentiles import Percentile, Ranked, bounds, censored, extremes, percentile_values, share_below
+from ingest.ranks import Percentile, Ranked, bounds, censored, extremes, percentile_values, share_below
 from ingest.query.question import Answer, widened
 from ingest.query.table import Table, concatenated
 from ingest.timing import format_duration

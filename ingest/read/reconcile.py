@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from ingest.intervals import Histogram, Intervals
-from ingest.percentiles import parse_percentiles, percentile_values
+from ingest.ranks import parse_percentiles, percentile_values
 from ingest.read.context import Summary
 from ingest.read.discover import HIST, Source
 

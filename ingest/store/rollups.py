@@ -13,7 +13,7 @@ from ingest.documents import id_range, known_only, pack, window_of
 from ingest.grid import SECOND, coarsened
 from ingest.intervals import Intervals, Sum, merged
 from ingest.layout import LogLinear, common_layout
-from ingest.percentiles import Ranked, extremes, parse_percentiles, percentile_values
+from ingest.ranks import Ranked, extremes, parse_percentiles, percentile_values
 from ingest.series import Group, Series
 from ingest.store.documents_read import StoredSeries, stored_series, windows_of
 from ingest.store.records import RunRecord

@@ -24,7 +24,7 @@ import orjson
 
 from ingest import __version__
 from ingest.errors import UsageError
-from ingest.percentiles import parse_percentiles
+from ingest.ranks import parse_percentiles
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import MULTIPLES, Answer, widened
 from ingest.timing import format_duration

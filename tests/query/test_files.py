@@ -21,7 +21,7 @@ from oracles import brute, logs, per_io
 from strategies import chains
 
 from ingest.errors import InputError, UsageError
-from ingest.percentiles import parse_percentiles
+from ingest.ranks import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.heatmap import distribution, heatmap
 from ingest.query.percentiles import Wanted, percentiles

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from oracles import brute, logs, per_io
 
 from ingest.errors import InputError, UsageError
-from ingest.percentiles import censored, parse_percentiles, percentile_values
+from ingest.ranks import censored, parse_percentiles, percentile_values
 from ingest.query.files import Files
 from ingest.query.question import Question
 from ingest.read import ReadOptions, fio_hist, fio_repairs, text

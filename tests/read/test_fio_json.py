@@ -249,7 +249,7 @@ def test_job_start_is_the_best_time_zero(fio: Path, tmp_path: Path, taken: Any) 
 
 
 def test_the_exact_maximum_is_p100(fio: Path, tmp_path: Path) -> None:
-    from ingest.percentiles import parse_percentiles
+    from ingest.ranks import parse_percentiles
     from ingest.query.percentiles import Wanted, percentiles
 
     path = alone(tmp_path, recorded(fio, "randrw"))

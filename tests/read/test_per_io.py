@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from oracles import brute, per_io
 
-from ingest.percentiles import parse_percentiles
+from ingest.ranks import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question

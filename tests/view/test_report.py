@@ -22,7 +22,7 @@ from ingest.errors import UsageError
 from ingest.grid import in_flight
 from ingest.intervals import merged
 from ingest.layout import LogLinear, common_layout, fio_layout
-from ingest.percentiles import parse_percentiles
+from ingest.ranks import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, Question

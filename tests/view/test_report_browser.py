@@ -15,7 +15,7 @@ from strategies import made
 from ingest.grid import in_flight
 from ingest.intervals import merged
 from ingest.layout import fio_layout
-from ingest.percentiles import parse_percentiles
+from ingest.ranks import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, Question
@@ -268,16 +268,16 @@ def test_tooltips_tell_the_exact_range(opened):
     rows = row_layout(NS)
     (at,) = rows.index(NS.edges[954:955])
     assert rows.edges[at : at + 2].tolist() == [983_040, 1_048_576]
-    with opened(answer_of([(0, 0, {954: 3, 956: 1}), (1, 0, {1500: 60})])) as page:
+    with opened(answer_of([(0, 0, {954: 3, 956: 1}), (1, 0, {1500: 196})])) as page:
         tip = hovered(page, "#heatmap")
         assert "983.04 µs – 1.048576 ms" in tip
         assert "4" in tip.split()
-        assert "6.25%" in tip
+        assert "2%" in tip.split()
         assert "21:00:04 – 21:00:05 UTC" in tip
         page.get_by_label("elapsed").check()
         settle(page)
         assert "0.0 – 1.0 s elapsed" in hovered(page, "#heatmap")
-        assert "read" in hovered(page, "#percentiles")
+        assert "write" in hovered(page, "#percentiles")
 
 
 def test_keyboard_reaches_the_slider(opened, example):

@@ -15,7 +15,7 @@ from strategies import FIO_LAYOUTS, histograms, intervals, made, percents
 from ingest.errors import UsageError
 from ingest.intervals import Exact, Intervals
 from ingest.layout import fio_layout
-from ingest.percentiles import (
+from ingest.ranks import (
     bounds,
     censored,
     extremes,
