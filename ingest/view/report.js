@@ -6,8 +6,8 @@
   const root = document.documentElement;
   const find = (id) => document.getElementById(id);
   const renderers = { percentiles: "svg" };
+  const drawn = {};
   let content, state;
-  let drawn = {};
 
   async function unpacked() {
     const packed = Uint8Array.from(atob(find("data").textContent), (letter) => letter.charCodeAt(0));

@@ -128,7 +128,7 @@ def hovered(page, chart: str) -> str:
         return [pad.left + left + (box.x1 + box.x2) / 2, pad.top + top + (box.y1 + box.y2) / 2]; }""",
         [chart[1:], mark],
     )
-    page.locator(chart).scroll_into_view_if_needed()
+    page.locator(chart).evaluate("chart => chart.scrollIntoView({block: 'center'})")
     place = page.locator(f"{chart} svg, {chart} canvas").first.bounding_box()
     for step in (-1, 0, 0.4):
         page.mouse.move(place["x"] + x + step, place["y"] + y)
