@@ -28,7 +28,10 @@ def command_reference() -> str:
     from ingest.cli import COMMANDS, tailboard
 
     parts = ["# Commands", "", "Generated from the commands' own help by `tailboard build`; do not edit.", ""]
-    context = click.Context(tailboard, info_name="tailboard", max_content_width=100, terminal_width=100)
+    names = tailboard.context_settings["help_option_names"]
+    context = click.Context(
+        tailboard, info_name="tailboard", max_content_width=100, terminal_width=100, help_option_names=names
+    )
     parts += ["```text", tailboard.get_help(context), "```", ""]
     for name in COMMANDS:
         command = tailboard.get_command(context, name)

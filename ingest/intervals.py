@@ -233,17 +233,19 @@ def no_exact(rows: int) -> Exact:
 
 
 def merged(parts: Sequence[Intervals]) -> Intervals:
-    """Return `parts` with all rows of equal (key, start, end) added up, ordered by start, then key, then end.
+    """Return `parts` with all rows of equal (key, start, end) added up, ordered by key, then start, then end.
 
-    Unlike layouts are moved to their common layout first. Exact values survive where every row of a sum has them.
+    Key first, because that is how rows come from readers and stores: they are then summed where they lie. Unlike layouts are moved to their common layout first. Exact values survive where every row of a sum has them.
     """
     layout = common_layout(part.layout for part in parts)
     rows = concatenate(part.in_layout(layout) for part in parts)
     ranks = _table_ranks(rows.table)
     key_order = ranks[rows.series] if len(rows) else rows.series
-    order = np.lexsort((rows.end_ns, key_order, rows.start_ns))
+    order = np.lexsort((rows.end_ns, rows.start_ns, key_order))
     same = np.zeros(len(order), np.bool_)
     same[1:] = (np.diff(rows.start_ns[order]) == 0) & (np.diff(key_order[order]) == 0) & (np.diff(rows.end_ns[order]) == 0)
+    if not same.any():
+        return rows if (order[1:] > order[:-1]).all() else rows.take(order)
     group = np.empty(len(order), np.int64)
     group[order] = np.cumsum(~same) - 1
     first = order[~same]
@@ -260,6 +262,12 @@ def merged(parts: Sequence[Intervals]) -> Intervals:
         exact=_summed_exact(rows, group, groups),
         completions=None if rows.completions is None else _summed(rows.completions, group, groups),
     )
+
+
+def in_time_order(rows: Intervals) -> Intervals:
+    """Return the rows ordered by start, then key."""
+    order = np.lexsort((_table_ranks(rows.table)[rows.series], rows.start_ns))
+    return rows if (order[1:] > order[:-1]).all() else rows.take(order)
 
 
 def _table_ranks(table: Sequence[Series | Group]) -> Int:

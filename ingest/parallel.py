@@ -37,7 +37,6 @@ def fork_map(
     With one job or one item, or where there is no fork, the work is done here. A TailboardError raised by the work is
     raised here; a worker that dies otherwise raises TailboardError, too. Workers end when the caller stops listening.
     """
-    _keep_freed_memory()
     if jobs < 2 or len(items) < 2 or not hasattr(os, "fork"):  # two are needed to share
         for number, item in enumerate(items):
             for result in work(item):
@@ -77,7 +76,7 @@ def _shared(
             _stop(child)
 
 
-def _keep_freed_memory() -> None:
+def keep_freed_memory() -> None:
     """Have glibc keep what is freed for the next array: giving pages back and faulting them in again cost a tenth of a run."""
     try:
         allocator = ctypes.CDLL(None)

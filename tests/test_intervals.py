@@ -22,7 +22,7 @@ def test_merged_is_the_sum_by_key(rows: Intervals) -> None:
     check(result)
     assert per_key(result) == per_key(rows)
     keys = list(
-        zip(result.start_ns.tolist(), [result.table[code] for code in result.series], result.end_ns.tolist(), strict=True)
+        zip([result.table[code] for code in result.series], result.start_ns.tolist(), result.end_ns.tolist(), strict=True)
     )
     assert keys == sorted(keys) and len(set(keys)) == len(keys)
 

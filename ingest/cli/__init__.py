@@ -17,6 +17,7 @@ import click
 
 from ingest import __version__
 from ingest.errors import TailboardError
+from ingest.parallel import keep_freed_memory
 
 COMMANDS = {
     "inspect": "ingest.cli.files",
@@ -75,6 +76,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run(arguments: list[str] | None = None) -> int:
     """Return the exit status of a command."""
+    keep_freed_memory()
     try:
         status: Any = tailboard.main(arguments, prog_name="tailboard", standalone_mode=False)
         sys.stdout.flush()

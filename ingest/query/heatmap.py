@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.intervals import Int, Intervals
+from ingest.intervals import Int, Intervals, in_time_order
 from ingest.query.question import Answer
 from ingest.query.table import Table, concatenated
 
@@ -27,13 +27,13 @@ def heatmap(answer: Answer) -> Table:
     Exact bins: a row's count samples lie in [lower, upper), in the last bin of an open layout at or above lower.
     """
     tables = []
-    for part in answer.parts:
+    for part in map(in_time_order, answer.parts):
         row = part.row
         columns = {"start_ns": part.start_ns[row], "end_ns": part.end_ns[row], **_labels(part, answer, part.series[row])}
         edges = part.layout.edges
         columns |= {"lower": edges[part.bins], "upper": edges[part.bins + 1], "count": part.counts}
         tables.append(Table(columns, answer.by))
-    return concatenated(tables, order=("start_ns",)) if len(tables) > 1 else tables[0]
+    return concatenated(tables) if len(tables) > 1 else tables[0]
 
 
 def distribution(answer: Answer) -> Table:

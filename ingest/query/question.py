@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -57,7 +58,8 @@ class Question:
 class Answer:
     """Merged windows per group: what every table and picture is made of.
 
-    `parts` hold one layout each; their tables hold groups (the labels of `by`). Rows are ordered by start, then labels.
+    `parts` hold one layout each; their tables hold groups (the labels of `by`), each group in one part. Tables put rows in
+    order; a part is ordered by group.
     `run_start_ns` gives, per run, the time that elapsed time counts from; `relative` says that no run has a real clock.
     """
 
@@ -129,14 +131,22 @@ def _regrouped(part: Intervals, regroup: Callable[[Group], Group | None]) -> Int
 
 
 def _by_layout(parts: Sequence[Intervals]) -> list[Intervals]:
-    """Return the parts added up so that each group has one layout: the common one of all its rows."""
+    """Return the parts added up so that each group is in one part, in the common layout of all its rows.
+
+    A part whose groups are in no other is left alone: answers by thread are large, and sums over them are made once.
+    """
     layouts: dict[Group | Series, set[LogLinear]] = {}
+    homes: Counter[Group | Series] = Counter()
     for part in parts:
         for code in np.flatnonzero(np.bincount(part.series)).tolist():
             layouts.setdefault(part.table[code], set()).add(part.layout)
+            homes[part.table[code]] += 1
     target = {group: common_layout(found) for group, found in layouts.items()}
     buckets: dict[object, list[Intervals]] = {}
-    for part in parts:
+    for number, part in enumerate(parts):
+        if all(homes[group] <= 1 for group in part.table):
+            buckets[f"{part.layout} {number}"] = [part]
+            continue
         wanted = [target.get(group) for group in part.table]
         for layout in {layout for layout in wanted if layout is not None}:
             codes = np.array([layout == other for other in wanted])

@@ -28,9 +28,6 @@ def concatenated(tables: Sequence[Table], order: Sequence[str] = ("start_ns",)) 
     """Return the rows of all tables ordered by `order`, then labels, else as they come; columns as in the first."""
     first = tables[0]
     columns = {name: np.concatenate([table.columns[name] for table in tables]) for name in first.columns}
+    ranks = [np.unique(columns[name], return_inverse=True)[1] for name in (*order, *first.labels)]
     table = Table(columns, first.labels)
-    rows = sorted(
-        range(len(table)),
-        key=lambda row: (*(columns[name][row] for name in order), *(columns[name][row] for name in first.labels)),
-    )
-    return table.take(np.array(rows, np.int64)) if rows else table
+    return table.take(np.lexsort(ranks[::-1])) if ranks else table

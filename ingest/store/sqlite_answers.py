@@ -16,12 +16,13 @@ from ingest.intervals import Exact, Intervals, Sum, merged
 from ingest.layout import parse_layout
 from ingest.query.files import spanned
 from ingest.query.question import ALL, AUTO, Answer, Key, Question, auto_step, check_labels, finish
-from ingest.series import IN_FLIGHT, Series, run_matches
-from ingest.store.documents_read import stored_series, windows_of
+from ingest.series import IN_FLIGHT, Group, Series, run_matches
+from ingest.store.documents_read import StoredSeries, stored_series, windows_of
 from ingest.store.records import COMPLETE, UNKNOWN_ZERO, RunRecord
 from ingest.store.rollups import CLUSTER, HOST, WHOLE_RUN, rollup_steps
 from ingest.timing import format_duration
 
+SERIES_A_SHARE = 8
 ROLLUP_LABELS = {"run", "host", "op", "kind"}
 SPAN = "SELECT min(start_ns), max(end_ns) FROM rollups WHERE run = ? AND step_ns = ?"
 
@@ -49,15 +50,18 @@ def answer_from(db: sqlite3.Connection, records: Sequence[RunRecord], question: 
         raise UsageError("these runs were loaded by completion: load them with --attribution in-flight to ask for it")
     step = _step(db, chosen, question)
     key = question.key(labels)
-    total, series, ways = Sum(), 0, set()
+    parts: list[Intervals] = []
+    series, ways = 0, set()
     for record in chosen:
         plan = _plan(record, question, step, labels)
         ways.add("rollups" if plan.rollup_step is not None else "documents")
-        found, windows = _windows(db, plan, question, key)
-        series += found
-        for part in windows:
-            total.add(merged([coarsened(part, step)]) if step else part)
-    parts = total.parts()
+        stored = [one for one in stored_series(db, [record.run]) if key(one.series) is not None]
+        series += len(stored)
+        for members in _shares(stored, key) if plan.rollup_step is None else [stored]:
+            total = Sum()
+            for part in _windows(db, plan, question, key, members):
+                total.add(merged([coarsened(part, step)]) if step else part)
+            parts += total.parts()
     if not step:
         whole = question.begin is None and question.end is None
         parts = spanned(parts, _reach(db, chosen, key) if whole else None)
@@ -91,7 +95,8 @@ def windows_from(db: sqlite3.Connection, records: Sequence[RunRecord], question:
     for record in records:
         if run_matches(record.run, question.runs):
             plan = replace(_plan(record, question, record.step_ns, labels), rollup_step=None)
-            yield from _windows(db, plan, question, key)[1]
+            stored = [one for one in stored_series(db, [record.run]) if key(one.series) is not None]
+            yield from _windows(db, plan, question, key, stored)
 
 
 def facts_from(db: sqlite3.Connection, records: Sequence[RunRecord], answer: Answer) -> list[tuple[str, str]]:
@@ -146,14 +151,31 @@ def _plan(record: RunRecord, question: Question, step: int, labels: dict[str, di
     return Plan(record, best, begin, end)
 
 
-def _windows(db: sqlite3.Connection, plan: Plan, question: Question, key: Key) -> tuple[int, Iterator[Intervals]]:
-    """Return the number of series that answer a run, and their windows under the question's groups."""
-    stored = [one for one in stored_series(db, [plan.record.run]) if key(one.series) is not None]
+def _shares(stored: Sequence[StoredSeries], key: Key) -> Iterator[list[StoredSeries]]:
+    """Yield the series in shares that have no group in common, so that each share can be summed on its own."""
+    groups: dict[Group | None, list[StoredSeries]] = {}
+    for one in stored:
+        groups.setdefault(key(one.series), []).append(one)
+    share: list[StoredSeries] = []
+    for members in groups.values():
+        share += members
+        if len(share) >= SERIES_A_SHARE:
+            yield share
+            share = []
+    if share:
+        yield share
+
+
+def _windows(
+    db: sqlite3.Connection, plan: Plan, question: Question, key: Key, stored: Sequence[StoredSeries]
+) -> Iterator[Intervals]:
+    """Yield the windows of a run's series under the question's groups, from rollups or documents as planned."""
     if plan.rollup_step is None:
         windows = windows_of(db, stored, plan.record.step_ns, plan.begin_ns, plan.end_ns)
-        return len(stored), (part.relabelled(key) for part in windows)
-    scope = HOST if "host" in question.by or "host" in question.where else CLUSTER
-    return len(stored), (part.relabelled(key) for part in _rollups(db, plan, scope))
+    else:
+        windows = _rollups(db, plan, HOST if "host" in question.by or "host" in question.where else CLUSTER)
+    for part in windows:
+        yield part.relabelled(key)
 
 
 def _rollups(db: sqlite3.Connection, plan: Plan, scope: str) -> Iterator[Intervals]:
