@@ -29,9 +29,7 @@ def command_reference() -> str:
 
     parts = ["# Commands", "", "Generated from the commands' own help by `tailboard build`; do not edit.", ""]
     names = tailboard.context_settings["help_option_names"]
-    context = click.Context(
-        tailboard, info_name="tailboard", max_content_width=100, terminal_width=100, help_option_names=names
-    )
+    context = click.Context(tailboard, info_name="tailboard", max_content_width=100, terminal_width=100, help_option_names=names)
     parts += ["```text", tailboard.get_help(context), "```", ""]
     for name in COMMANDS:
         command = tailboard.get_command(context, name)

@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.intervals import Exact, Intervals, concatenate, sum_rows
+from ingest.intervals import Exact, Intervals, concatenate, gather, sum_rows
 
 Int = NDArray[np.int64]
 
@@ -47,17 +47,24 @@ def to_windows(rows: Intervals, step_ns: int, stored_ns: int = 0) -> Intervals:
     exact integer arithmetic). Bins and sums stay exact; a cut row loses its exact values. Zero-width rows are points.
     Rows of one series in one window are not yet added up: see `intervals.merged`.
     """
-    first = rows.start_ns // step_ns * step_ns
+    cut = _without_zeros(concatenate(window_parts(rows, step_ns, stored_ns)))
+    filled = np.diff(cut.indptr) > 0
+    return cut if filled.all() else cut.take(np.flatnonzero(filled))
+
+
+def window_parts(rows: Intervals, step_ns: int, stored_ns: int = 0) -> list[Intervals]:
+    """Return what `to_windows` does in parts that are only good for adding up: some of their counts are zero."""
     last = window_start(rows.end_ns, step_ns)
-    whole = first >= last
-    inside = rows if whole.all() else rows.take(np.flatnonzero(whole))
-    starts = window_start(inside.end_ns, step_ns)
-    done = [replace(inside, start_ns=starts, end_ns=starts + step_ns)]
-    rest = rows.take(np.flatnonzero(~whole)) if not whole.all() else None
-    if rest is not None and stored_ns and stored_ns != step_ns:
-        done.append(coarsened(to_windows(rest, stored_ns), step_ns))
-        rest = None
-    while rest is not None:
+    crossing = np.flatnonzero(rows.start_ns // step_ns * step_ns < last)
+    if not len(crossing):
+        return [replace(rows, start_ns=last, end_ns=last + step_ns)]
+    rest = rows.take(crossing)
+    counts = rows.counts.copy()
+    counts[gather(rows.indptr, crossing)[1]] = 0
+    done = [replace(rows, start_ns=last, end_ns=last + step_ns, counts=counts)]
+    if stored_ns and stored_ns != step_ns:
+        return done + [coarsened(part, step_ns) for part in window_parts(rest, stored_ns)]
+    while len(rest):
         edge = rest.start_ns // step_ns * step_ns + step_ns
         head, rest = _cut(rest, edge)
         done.append(replace(head, start_ns=edge - step_ns, end_ns=edge))
@@ -65,8 +72,8 @@ def to_windows(rows: Intervals, step_ns: int, stored_ns: int = 0) -> Intervals:
         finished = rest.take(np.flatnonzero(ended))
         starts = window_start(finished.end_ns, step_ns)
         done.append(replace(finished, start_ns=starts, end_ns=starts + step_ns))
-        rest = None if ended.all() else rest.take(np.flatnonzero(~ended))
-    return concatenate(done)
+        rest = rest.take(np.flatnonzero(~ended))
+    return done
 
 
 def clipped(rows: Intervals, from_ns: int | None, to_ns: int | None) -> Intervals:
@@ -83,13 +90,13 @@ def clipped(rows: Intervals, from_ns: int | None, to_ns: int | None) -> Interval
         early = rows.start_ns < from_ns
         if early.any():
             _, tail = _cut(rows.take(np.flatnonzero(early)), np.full(int(early.sum()), from_ns))
-            rows = concatenate([tail, rows.take(np.flatnonzero(~early))])
+            rows = concatenate([_without_zeros(tail), rows.take(np.flatnonzero(~early))])
     if to_ns is not None:
         rows = rows.take(np.flatnonzero((rows.start_ns < to_ns) | (rows.end_ns <= to_ns)))
         late = rows.end_ns > to_ns
         if late.any():
             head, _ = _cut(rows.take(np.flatnonzero(late)), np.full(int(late.sum()), to_ns))
-            rows = concatenate([rows.take(np.flatnonzero(~late)), head])
+            rows = concatenate([rows.take(np.flatnonzero(~late)), _without_zeros(head)])
     return rows
 
 
@@ -102,7 +109,7 @@ def _cut(rows: Intervals, edge: Int) -> tuple[Intervals, Intervals]:
         raise ValueError("in-flight weights are spread once, not cut again")
     head = replace(rows, end_ns=edge, counts=before, exact=exact)
     tail = replace(rows, start_ns=edge, counts=rows.counts - before, exact=exact)
-    return _without_zeros(head), _without_zeros(tail)
+    return head, tail
 
 
 def _share(rows: Intervals, part: Int, whole: Int) -> Int:
@@ -122,7 +129,9 @@ def _share(rows: Intervals, part: Int, whole: Int) -> Int:
 
 def _rounded_share(values: Int, top: Int, bottom: Int) -> Int:
     """Return round(values * top / bottom), halves to even, exact also where the product passes 2^63."""
-    large = values > INT64_MAX // 2 // np.maximum(top, 1)
+    if int(values.max(initial=1)) <= INT64_MAX // 4 // int(max(top.max(initial=1), bottom.max(initial=1))):
+        return _round_ratio(values * top, bottom)
+    large = np.maximum(values, 1) > INT64_MAX // 4 // np.maximum(np.maximum(top, bottom), 1)
     out = _round_ratio(np.where(large, 0, values) * top, bottom)
     for at in np.flatnonzero(large):
         product, divisor = int(values[at]) * int(top[at]), int(bottom[at])
@@ -132,19 +141,18 @@ def _rounded_share(values: Int, top: Int, bottom: Int) -> Int:
 
 
 def _round_ratio(top: Int, bottom: Int) -> Int:
-    quotient, rest = np.divmod(top, bottom)
-    twice = 2 * rest
-    rounded: Int = quotient + ((twice > bottom) | ((twice == bottom) & (quotient % 2 == 1)))
+    """Return top / bottom rounded, halves to even, from floor(top / bottom + 1/2)."""
+    rounded, rest = np.divmod(2 * top + bottom, 2 * bottom)
+    rounded -= (rest == 0) & (rounded & 1 == 1)
     return rounded
 
 
 def _without_zeros(rows: Intervals) -> Intervals:
-    keep = rows.counts > 0
-    if keep.all():
+    keep = np.flatnonzero(rows.counts != 0)
+    if len(keep) == len(rows.counts):
         return rows
-    kept = np.zeros(len(keep) + 1, np.int64)
-    np.cumsum(keep, out=kept[1:])
-    return replace(rows, indptr=kept[rows.indptr], bins=rows.bins[keep], counts=rows.counts[keep])
+    indptr = np.searchsorted(keep, rows.indptr)
+    return replace(rows, indptr=indptr, bins=rows.bins.take(keep), counts=rows.counts.take(keep))
 
 
 def in_flight(rows: Intervals, step_ns: int) -> Intervals:

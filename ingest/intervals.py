@@ -20,7 +20,6 @@ Int = NDArray[np.int64]
 Bool = NDArray[np.bool_]
 
 DENSE_CELLS = 1 << 18
-EXACT_FLOAT = 2**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +141,7 @@ def sum_rows(indptr: Int, bins: Int, counts: Int, group: Int, groups: int) -> tu
         return np.zeros(groups + 1, np.int64), bins, counts
     width = int(bins.max()) - int(bins.min()) + 1
     if groups * width <= DENSE_CELLS:
-        return _sum_dense(np.repeat(group, np.diff(indptr)), bins, counts, groups)
+        return _sum_dense([(group, indptr, bins, counts)], groups)
     if (group[1:] < group[:-1]).any():
         order = np.argsort(group, kind="stable")
         group = group[order]
@@ -154,26 +153,47 @@ def sum_rows(indptr: Int, bins: Int, counts: Int, group: Int, groups: int) -> tu
     for begin, end in pairwise(cuts.tolist()):
         first = len(parts) * step
         entries = slice(indptr[begin], indptr[end])
-        row = np.repeat(group[begin:end] - first, np.diff(indptr[begin : end + 1]))
-        parts.append(_sum_dense(row, bins[entries], counts[entries], min(step, groups - first)))
+        rows = (group[begin:end] - first, indptr[begin : end + 1], bins[entries], counts[entries])
+        parts.append(_sum_dense([rows], min(step, groups - first)))
     pointers, all_bins, all_counts = zip(*parts, strict=True)
     return joined_rows(pointers), np.concatenate(all_bins), np.concatenate(all_counts)
 
 
-def _sum_dense(row: Int, bins: Int, counts: Int, rows: int) -> tuple[Int, Int, Int]:
-    if not len(bins):
-        return np.zeros(rows + 1, np.int64), bins, counts
-    low = int(bins.min())
-    width = int(bins.max()) - low + 1
-    cell = row * width + (bins - low)
-    if not len(counts) or float(counts.max()) * len(counts) < EXACT_FLOAT:
-        dense = np.bincount(cell, weights=counts, minlength=rows * width)
-    else:
-        dense = np.zeros(rows * width, np.int64)
+def _sum_parts(chunks: Sequence[Intervals], group: Int, groups: int) -> tuple[Int, Int, Int]:
+    """Return what `sum_rows` does of the rows of all chunks, without laying them after one another where that can be."""
+    ends = np.cumsum([len(chunk) for chunk in chunks]).tolist()
+    parts = [
+        (group[end - len(chunk) : end], chunk.indptr, chunk.bins, chunk.counts)
+        for chunk, end in zip(chunks, ends, strict=True)
+        if len(chunk.bins)
+    ]
+    if groups * _span(parts)[1] <= DENSE_CELLS:
+        return _sum_dense(parts, groups)
+    rows = concatenate(chunks)
+    return sum_rows(rows.indptr, rows.bins, rows.counts, group, groups)
+
+
+def _span(parts: Sequence[tuple[Int, Int, Int, Int]]) -> tuple[int, int]:
+    """Return the lowest bin of CSR parts and how many there are up to the highest."""
+    low = min((int(bins.min()) for _, _, bins, _ in parts), default=0)
+    return low, max((int(bins.max()) for _, _, bins, _ in parts), default=low - 1) + 1 - low
+
+
+def _sum_dense(parts: Sequence[tuple[Int, Int, Int, Int]], rows: int) -> tuple[Int, Int, Int]:
+    """Return the sums of CSR parts (result row of each row, row pointers, bins, counts)."""
+    parts = [part for part in parts if len(part[2])]
+    low, width = _span(parts)
+    dense = np.zeros(rows * width, np.int64)
+    for group, indptr, bins, counts in parts:
+        cell = np.repeat(group * width - low, np.diff(indptr))
+        cell += bins
         np.add.at(dense, cell, counts)
-    filled = np.flatnonzero(dense)
-    indptr = np.searchsorted(filled, np.arange(rows + 1) * width)
-    return indptr, filled % width + low, dense[filled].astype(np.int64)
+    filled = np.flatnonzero(dense != 0)
+    sums = dense.take(filled)
+    edges = np.arange(rows + 1) * width
+    indptr = np.searchsorted(filled, edges)
+    filled -= np.repeat(edges[:-1] - low, np.diff(indptr))
+    return indptr, filled, sums
 
 
 def joined_rows(pointers: Sequence[Int]) -> Int:
@@ -235,23 +255,27 @@ def no_exact(rows: int) -> Exact:
 def merged(parts: Sequence[Intervals]) -> Intervals:
     """Return `parts` with all rows of equal (key, start, end) added up, ordered by key, then start, then end.
 
-    Key first, because that is how rows come from readers and stores: they are then summed where they lie. Unlike layouts are moved to their common layout first. Exact values survive where every row of a sum has them.
+    Key first, because that is how rows come from readers and stores: they are then summed where they lie. Unlike layouts
+    are moved to their common layout first. Exact values survive where every row of a sum has them. Rows without a sample
+    are left out.
     """
     layout = common_layout(part.layout for part in parts)
-    rows = concatenate(part.in_layout(layout) for part in parts)
+    chunks = [part.in_layout(layout) for part in parts]
+    none = np.empty(0, np.int64)
+    rows = concatenate(replace(one, indptr=np.zeros(len(one) + 1, np.int64), bins=none, counts=none) for one in chunks)
     ranks = _table_ranks(rows.table)
     key_order = ranks[rows.series] if len(rows) else rows.series
     order = np.lexsort((rows.end_ns, rows.start_ns, key_order))
     same = np.zeros(len(order), np.bool_)
     same[1:] = (np.diff(rows.start_ns[order]) == 0) & (np.diff(key_order[order]) == 0) & (np.diff(rows.end_ns[order]) == 0)
-    if not same.any():
-        return rows if (order[1:] > order[:-1]).all() else rows.take(order)
+    if len(chunks) == 1 and not same.any() and (chunks[0].counts > 0).all():
+        return chunks[0] if (order[1:] > order[:-1]).all() else chunks[0].take(order)
     group = np.empty(len(order), np.int64)
     group[order] = np.cumsum(~same) - 1
     first = order[~same]
     groups = len(first)
-    indptr, bins, counts = sum_rows(rows.indptr, rows.bins, rows.counts, group, groups)
-    return replace(
+    indptr, bins, counts = _sum_parts(chunks, group, groups)
+    result = replace(
         rows,
         series=rows.series[first],
         start_ns=rows.start_ns[first],
@@ -262,6 +286,8 @@ def merged(parts: Sequence[Intervals]) -> Intervals:
         exact=_summed_exact(rows, group, groups),
         completions=None if rows.completions is None else _summed(rows.completions, group, groups),
     )
+    filled = np.diff(indptr) > 0
+    return result if filled.all() else result.take(np.flatnonzero(filled))
 
 
 def in_time_order(rows: Intervals) -> Intervals:

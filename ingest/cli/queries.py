@@ -110,9 +110,9 @@ def percentiles(sources: tuple[str, ...], **words: Any) -> None:
     csv and ndjson have start,end, the --by labels, count,rate,min,mean,max,exact, then p50, p99.9, ... in --unit (ns).
     A cell is empty where there are too few samples to carry it: above p50 at least one sample must lie beyond.
     """
-    from ingest.ranks import parse_percentiles
     from ingest.query.percentiles import Wanted, narrowed
     from ingest.query.percentiles import percentiles as rows_of
+    from ingest.ranks import parse_percentiles
     from ingest.timing import parse_duration
 
     chosen = parse_percentiles(words["wanted"])

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ingest.errors import InputError, UsageError, listed
-from ingest.grid import clipped, in_flight, stored_step, to_windows
+from ingest.grid import clipped, in_flight, stored_step, window_parts
 from ingest.intervals import Intervals, Sum
 from ingest.parallel import fork_map
 from ingest.query.question import ALL, AUTO, Answer, Question, auto_step, check_labels, check_step, finish, widened
@@ -163,10 +163,12 @@ class Files:
                 if begin is not None or end is not None:
                     rows = clipped(rows, begin, end)
                 if not step:
-                    rows = _whole(rows)
-                elif question.attribution != IN_FLIGHT:
-                    rows = to_windows(rows, step, stored if step % stored == 0 else 0)
-                total.add(rows)
+                    total.add(_whole(rows))
+                elif question.attribution == IN_FLIGHT:
+                    total.add(rows)
+                else:
+                    for part in window_parts(rows, step, stored if step % stored == 0 else 0):
+                        total.add(part)
         except InputError as error:
             source.context.account.note(f"not read: {error.reason}")
         yield total.parts(), source.context.account

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ingest.intervals import Intervals
-from ingest.ranks import Percentile, Ranked, bounds, censored, extremes, percentile_values, share_below
 from ingest.query.question import Answer, widened
 from ingest.query.table import Table, concatenated
+from ingest.ranks import Percentile, Ranked, bounds, censored, extremes, percentile_values, share_below
 from ingest.timing import format_duration
 
 NS = 1e9

@@ -49,6 +49,7 @@ LEADING = 3
 NS_GROUPS, US_GROUPS = 29, 19
 NS_UNIT, US_UNIT = 1, 1000
 LARGEST_CUSTOM, SMALLEST_CUSTOM = 37, 19
+HEAD = 1 << 16
 CHUNK_ENTRIES = 400_000
 CHUNK_ROWS = 20_000
 STAMP_DIGITS = len(str(LAST_STAMP_MS))
@@ -189,7 +190,7 @@ def read(path: Path, context: Context) -> Iterator[Intervals]:
     scanner: _Scanner | None = None
     for data in _plain_blocks(path, context):
         if scanner is None or chains is None:
-            columns, leading, layout = layout_of_text(bytes(data), context, path)
+            columns, leading, layout = layout_of_text(bytes(data[:HEAD]), context, path)
             scanner = _Scanner(columns, leading, context)
             chains = Chains(layout, leading, context)
         pending.extend(scanner.rows(data))

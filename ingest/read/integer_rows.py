@@ -193,9 +193,10 @@ def _values(text: Bytes, at: Int) -> tuple[NDArray[np.uint64] | None, NDArray[np
     one, two, three = (text[place:].take(at, mode="clip") - ZERO for place in range(3))
     longer = two <= NINE - ZERO
     longest = longer & (three <= NINE - ZERO)
-    value = np.where(longer, np.multiply(one, 10, dtype=np.uint16) + two, one)
-    value = np.where(longest, value * 10 + three, value)
-    extra = longer.view(np.uint8) + longest.view(np.uint8)
+    extra = longer.view(np.uint8)
+    value = (one + extra * (one * 9 + two)).astype(np.uint16)
+    value += longest * (value * 9 + three)
+    extra += longest.view(np.uint8)
     more = np.flatnonzero(longest)
     more = more[text[3:].take(at[more], mode="clip") >= ZERO]
     wide = value.astype(np.uint64)

@@ -24,9 +24,9 @@ import orjson
 
 from ingest import __version__
 from ingest.errors import UsageError
-from ingest.ranks import parse_percentiles
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import MULTIPLES, Answer, widened
+from ingest.ranks import parse_percentiles
 from ingest.timing import format_duration
 from ingest.view import vega
 from ingest.view.terminal import latency
