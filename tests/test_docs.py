@@ -38,8 +38,8 @@ def test_public_names_can_be_imported() -> None:
 def transcript() -> list[tuple[str, str]]:
     """(command, output) pairs of README's console blocks."""
     pairs = []
-    for block in re.findall(r"```console\n(.*?)```", (ROOT / "README.md").read_text(), re.S):
-        for part in re.split(r"^\$ ", block, flags=re.M)[1:]:
+    for block in re.findall(r"```console\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, _, output = part.partition("\n")
             pairs.append((command, output))
     return pairs
@@ -49,7 +49,7 @@ def transcript() -> list[tuple[str, str]]:
 def test_the_readme_session_is_what_the_commands_print(command: str, shown: str, tmp_path: Path) -> None:
     if command.startswith("make"):
         pytest.skip("make demo and make test are run by CI itself")
-    words = command.split(" | ")[0].split()
+    words = command.split(" | ", maxsplit=1)[0].split()
     done = subprocess.run([sys.executable, "-m", "ingest", *words[1:]], capture_output=True, text=True, cwd=ROOT)
     printed = [line.rstrip() for line in (done.stdout + done.stderr).splitlines()]
     for line in shown.splitlines():
@@ -63,5 +63,9 @@ def test_python_of_the_package_docstring_runs() -> None:
 
 
 def test_modules_stay_small() -> None:
-    large = {str(path.relative_to(ROOT)): lines for path in (ROOT / "ingest").rglob("*.py") if (lines := len(path.read_text().splitlines())) > 420}
+    large = {
+        str(path.relative_to(ROOT)): lines
+        for path in (ROOT / "ingest").rglob("*.py")
+        if (lines := len(path.read_text().splitlines())) > 420
+    }
     assert large == {}

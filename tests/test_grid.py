@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import brute
-from strategies import FIO_LAYOUTS, check, intervals, made, per_key, totals
 
 from ingest.grid import STEPS, clipped, coarsened, in_flight, stored_step, to_windows, window_start
 from ingest.intervals import Intervals, merged
+from oracles import brute
+from strategies import FIO_LAYOUTS, check, intervals, made, per_key, totals
 
 MS = 1_000_000
 SECOND = 1000 * MS

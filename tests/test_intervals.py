@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import FIO_LAYOUTS, check, intervals, made, per_key, totals
 
 from ingest import intervals as waist
 from ingest.intervals import Exact, Intervals, Sum, concatenate, merged, no_exact, row_sums, sum_rows
 from ingest.layout import fio_layout
+from strategies import FIO_LAYOUTS, check, intervals, made, per_key, totals
 
 COARSE = FIO_LAYOUTS[6]
 FINE = FIO_LAYOUTS[4]

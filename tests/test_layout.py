@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import brute
-from strategies import FIO_LAYOUTS, HDR_LAYOUTS, layouts, made, totals
 
 from ingest.layout import LogLinear, common_layout, fio_layout, parse_layout
+from oracles import brute
+from strategies import FIO_LAYOUTS, HDR_LAYOUTS, layouts, made, totals
 
 NS, US = fio_layout(29, 1), fio_layout(19, 1000)
 

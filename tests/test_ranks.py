@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import FIO_LAYOUTS, histograms, intervals, made, percents
 
 from ingest.errors import UsageError
 from ingest.intervals import Exact, Intervals
 from ingest.layout import fio_layout
 from ingest.ranks import (
+    Ranked,
     bounds,
     censored,
     extremes,
@@ -23,8 +23,8 @@ from ingest.ranks import (
     percentile_values,
     saturated,
     share_below,
-    Ranked,
 )
+from strategies import FIO_LAYOUTS, histograms, intervals, made, percents
 
 NS = fio_layout(29, 1)
 COARSE = FIO_LAYOUTS[6]
@@ -97,7 +97,10 @@ def test_percentiles_never_fall_as_p_grows(rows: Intervals, numbers: list) -> No
 def test_interpolation_stays_in_the_bin_and_ends_at_its_upper_edge(held: dict[int, int]) -> None:
     rows = made(COARSE, [(0, 0, 1, held)])
     low = min(held)
-    first, last = Ranked(rows).interpolated(np.arange(len(rows)), np.array([1])), Ranked(rows).interpolated(np.arange(len(rows)), np.array([held[low]]))
+    first, last = (
+        Ranked(rows).interpolated(np.arange(len(rows)), np.array([1])),
+        Ranked(rows).interpolated(np.arange(len(rows)), np.array([held[low]])),
+    )
     assert COARSE.edges[low] < first <= last == COARSE.edges[low + 1]
 
 

@@ -22,7 +22,15 @@ FIO = ROOT / "tests" / "data" / "fio"
 def tailboard(*words: object, cwd: Path | None = None, **kwargs) -> subprocess.CompletedProcess[str]:
     environment = {key: value for key, value in os.environ.items() if key != "TAILBOARD_STORE"}
     command = [sys.executable, "-m", "ingest", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd or ROOT, timeout=120, env={**environment, **kwargs.pop("env", {})}, **kwargs)
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        cwd=cwd or ROOT,
+        timeout=120,
+        env={**environment, **kwargs.pop("env", {})},
+        **kwargs,
+    )
 
 
 def rows(done: subprocess.CompletedProcess[str]) -> list[dict[str, str]]:
@@ -34,12 +42,16 @@ def rows(done: subprocess.CompletedProcess[str]) -> list[dict[str, str]]:
 
 
 def test_percentiles_csv_has_the_columns_of_the_contract() -> None:
-    done = tailboard("percentiles", EXAMPLE, "-p", "50,95,99,99.9", "--step", "10s", "--by", "host,op", "--format", "csv", "--below", "1ms,5ms")
+    done = tailboard(
+        "percentiles", EXAMPLE, "-p", "50,95,99,99.9", "--step", "10s", "--by", "host,op", "--format", "csv", "--below", "1ms,5ms"
+    )
     header = done.stdout.splitlines()[0]
     assert header == "start,end,host,op,count,rate,min,mean,max,exact,p50,p95,p99,p99.9,below_1ms,below_5ms"
     found = rows(done)
     assert sum(int(row["count"]) for row in found) == 59015
-    assert [(row["start"], row["host"], row["op"]) for row in found] == sorted((row["start"], row["host"], row["op"]) for row in found)
+    assert [(row["start"], row["host"], row["op"]) for row in found] == sorted(
+        (row["start"], row["host"], row["op"]) for row in found
+    )
     assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", row["start"]) for row in found)
     assert all(row["p99.9"] == "" for row in found if int(row["count"]) < 1000)
     assert all(row["p99.9"] for row in found if int(row["count"]) >= 1000)
@@ -68,7 +80,11 @@ def test_ndjson_has_the_same_values_as_csv() -> None:
 
 def test_accuracy_widens_and_adds_bounds() -> None:
     narrow = rows(tailboard("percentiles", EXAMPLE, "--step", "1s", "--format", "csv", "-p", "90", "--where", "host=ceph-a"))
-    wide = rows(tailboard("percentiles", EXAMPLE, "--step", "1s", "--format", "csv", "-p", "90", "--where", "host=ceph-a", "--accuracy", "10%"))
+    wide = rows(
+        tailboard(
+            "percentiles", EXAMPLE, "--step", "1s", "--format", "csv", "-p", "90", "--where", "host=ceph-a", "--accuracy", "10%"
+        )
+    )
     assert len(wide) < len(narrow)
     assert list(wide[0])[-3:] == ["p90", "p90_lo", "p90_hi"]
     assert all(float(row["p90_lo"]) <= float(row["p90"]) <= float(row["p90_hi"]) for row in wide)
@@ -96,7 +112,9 @@ def test_heatmap_and_distribution_add_up() -> None:
 
 
 def test_fiologparser_format_has_its_columns() -> None:
-    done = tailboard("percentiles", FIO / "randrw", "--step", "1s", "--format", "fiologparser", "-p", "50,90,99", "--time", "elapsed")
+    done = tailboard(
+        "percentiles", FIO / "randrw", "--step", "1s", "--format", "fiologparser", "-p", "50,90,99", "--time", "elapsed"
+    )
     lines = done.stdout.splitlines()
     assert lines[0] == "end-time, samples, min, avg, median, 90%, 99%, max"
     assert all(len(line.split(", ")) == 8 for line in lines)
@@ -162,7 +180,9 @@ def test_export_holds_every_sample(tmp_path: Path) -> None:
 def test_runs_list_show_delete_and_mark(tmp_path: Path) -> None:
     store = f"sqlite:{tmp_path / 's.db'}"
     tailboard("load", FIO / "randrw", "--run", "nightly-1", "--store", store, "--label", "kernel=6.9")
-    (listed,) = [json.loads(line) for line in tailboard("runs", "list", "--store", store, "--format", "ndjson").stdout.splitlines()]
+    (listed,) = [
+        json.loads(line) for line in tailboard("runs", "list", "--store", store, "--format", "ndjson").stdout.splitlines()
+    ]
     assert (listed["run"], listed["state"], listed["step"], listed["samples"]) == ("nightly-1", "complete", "1s", 1350)
     assert tailboard("mark", "--store", store, "--run", "nightly-1", "--at", "+2s", "osd.3 down").returncode == 0
     shown = json.loads(tailboard("runs", "show", "nightly-1", "--store", store).stdout)

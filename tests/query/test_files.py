@@ -17,17 +17,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import brute, logs, per_io
-from strategies import chains
 
 from ingest.errors import InputError, UsageError
-from ingest.ranks import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.heatmap import distribution, heatmap
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
+from ingest.ranks import parse_percentiles
 from ingest.read import ReadOptions, fio_hist, text
 from ingest.timing import Instant, parse_instant
+from oracles import brute, logs, per_io
+from strategies import chains
 
 PERCENTS = ("50", "95", "99", "99.9")
 MS = 1_000_000

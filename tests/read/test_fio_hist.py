@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import brute, logs, per_io
 
-from ingest.errors import InputError, UsageError
-from ingest.ranks import censored, parse_percentiles, percentile_values
+from ingest.errors import InputError
 from ingest.query.files import Files
 from ingest.query.question import Question
+from ingest.ranks import censored, parse_percentiles, percentile_values
 from ingest.read import ReadOptions, fio_hist, fio_repairs, text
 from ingest.read.fio_names import parse_log_name
+from oracles import brute, logs, per_io
 
 MS = 1_000_000
 COLUMNS = [(groups * 64 >> c, unit, c) for groups, unit in ((29, 1), (19, 1000)) for c in range(7)]
@@ -596,7 +596,9 @@ def test_garbage_that_shows_only_later_is_said(log: Any, taken: Any, monkeypatch
     path = log(logs.text(GARBAGE_LATE, 1856))
     read = taken(path)
     assert read.total("write") == {700: 16, 950: 3}
-    assert read.account.notes == [f"{path}: bins from 786 us up are corrupt from line 3 on at the latest; earlier ones look whole"]
+    assert read.account.notes == [
+        f"{path}: bins from 786 us up are corrupt from line 3 on at the latest; earlier ones look whole"
+    ]
 
 
 def test_the_last_bin_is_counted_as_saturated_and_flagged(log: Any, taken: Any) -> None:

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from oracles import brute, per_io
 
 from ingest.errors import InputError
 from ingest.query.files import Files
 from ingest.query.question import Question
 from ingest.read import fio_json
+from oracles import brute, per_io
 
 MS = 1_000_000
 KINDS = {"clat_ns": "completion", "lat_ns": "total", "slat_ns": "submission"}
@@ -249,8 +249,8 @@ def test_job_start_is_the_best_time_zero(fio: Path, tmp_path: Path, taken: Any) 
 
 
 def test_the_exact_maximum_is_p100(fio: Path, tmp_path: Path) -> None:
-    from ingest.ranks import parse_percentiles
     from ingest.query.percentiles import Wanted, percentiles
+    from ingest.ranks import parse_percentiles
 
     path = alone(tmp_path, recorded(fio, "randrw"))
     raw = per_io.samples(fio / "randrw" / "a_clat.1.log")

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from oracles import brute, per_io
 
-from ingest.ranks import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
+from ingest.ranks import parse_percentiles
 from ingest.read import ReadOptions
+from oracles import brute, per_io
 
 MS = 1_000_000
 SECOND = 1000 * MS

@@ -69,7 +69,9 @@ QUESTIONS = {
     "one host": Question(where={"host": "ceph-c"}, step=10 * SECOND),
     "reads of two hosts": Question(by=("host",), where={"host": "ceph-[ab]", "op": "read"}, step="all"),
     "a setting of the run": Question(by=("mode", "op"), where={"iodepth": "4"}, step="all"),
-    "a stretch": Question(begin=parse_instant("2026-11-20T21:00:20Z"), end=parse_instant("2026-11-20T21:00:50Z"), step=10 * SECOND),
+    "a stretch": Question(
+        begin=parse_instant("2026-11-20T21:00:20Z"), end=parse_instant("2026-11-20T21:00:50Z"), step=10 * SECOND
+    ),
     "auto": Question(by=("op",)),
 }
 
@@ -101,9 +103,13 @@ def test_rollups_hold_the_percentiles_of_the_query_layer(example_store: Path) ->
         (10 * SECOND,),
     ).fetchall()
     with open_store(f"sqlite:{example_store}") as store:
-        table = percentiles(store.answer(Question(by=("host",), where={"op": "read"}, step=10 * SECOND)), Wanted(parse_percentiles("50,99,99.9")))
+        table = percentiles(
+            store.answer(Question(by=("host",), where={"op": "read"}, step=10 * SECOND)), Wanted(parse_percentiles("50,99,99.9"))
+        )
     names = ("start_ns", "host", "count", "min", "mean", "max", "p50", "p99", "p99.9")
-    expected = [tuple(None if value != value else value for value in row) for row in zip(*(table.columns[name] for name in names))]
+    expected = [
+        tuple(None if value != value else value for value in row) for row in zip(*(table.columns[name] for name in names))
+    ]
     assert rows == expected
     assert len(rows) > 20
 
@@ -276,7 +282,9 @@ def killed_and_completed(seed: int, logs: Path, clean: Path, tmp_path: Path) -> 
     store = tmp_path / f"{seed}.db"
     hits = 0
     for _ in range(3):
-        process = subprocess.Popen(load_command(logs, store), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True)
+        process = subprocess.Popen(
+            load_command(logs, store), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True
+        )
         time.sleep(chance.uniform(0.15, 0.9))
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
@@ -346,7 +354,11 @@ def test_eight_loads_of_one_run_at_once(tmp_path: Path) -> None:
     assert [process.returncode for process in loads] == [0] * 8, told
     clean = tmp_path / "clean.db"
     for command in commands:
-        subprocess.run([str(clean).join(("sqlite:", "")) if word == f"sqlite:{store}" else word for word in command], check=True, stderr=subprocess.DEVNULL)
+        subprocess.run(
+            [str(clean).join(("sqlite:", "")) if word == f"sqlite:{store}" else word for word in command],
+            check=True,
+            stderr=subprocess.DEVNULL,
+        )
     assert everything(store) == everything(clean)
 
 

@@ -15,18 +15,18 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import counts as drawn_counts
-from strategies import layouts, made
 
 from ingest.errors import UsageError
 from ingest.grid import in_flight
 from ingest.intervals import merged
 from ingest.layout import LogLinear, common_layout, fio_layout
-from ingest.ranks import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, Question
+from ingest.ranks import parse_percentiles
 from ingest.view import report, vega
+from strategies import counts as drawn_counts
+from strategies import layouts, made
 
 HOSTILE = ("</script><script>alert(1)</script>", "<!--<img src=x onerror=alert(2)>", "\u2028'\"&{{data}}", "\udcff.log")
 SECOND = 1_000_000_000

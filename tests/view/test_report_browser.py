@@ -10,17 +10,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from strategies import made
 
 from ingest.grid import in_flight
 from ingest.intervals import merged
 from ingest.layout import fio_layout
-from ingest.ranks import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, Question
+from ingest.ranks import parse_percentiles
 from ingest.view.report import MOST_WINDOWS, report
 from ingest.view.vega import row_layout
+from strategies import made
 
 CHROMIUM = Path("/usr/bin/chromium")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
