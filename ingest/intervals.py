@@ -350,13 +350,3 @@ class Sum:
         if self._parts:
             self._compact()
         return self._parts
-
-
-def iter_table(parts: Iterable[Intervals]) -> Iterator[Series | Group]:
-    """Yield every distinct key of the tables of `parts`, in order of appearance."""
-    seen: set[Series | Group] = set()
-    for part in parts:
-        for key in part.table:
-            if key not in seen:
-                seen.add(key)
-                yield key

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ingest.errors import InputError, UsageError, listed
+from ingest.errors import InputError, listed
 from ingest.grid import clipped, in_flight, stored_step, window_parts
 from ingest.intervals import Intervals, Sum
 from ingest.parallel import fork_map
@@ -234,10 +234,3 @@ def spanned(parts: Sequence[Intervals], span: tuple[int, int] | None = None) -> 
     for part in filled:
         total.add(replace(part, start_ns=np.full(len(part), low), end_ns=np.full(len(part), high)))
     return total.parts()
-
-
-def require_attribution(text: str) -> str:
-    """Return the attribution; UsageError if it is not one of the two."""
-    if text not in ("completion", IN_FLIGHT):
-        raise UsageError(f"--attribution is completion or in-flight, not {text!r}")
-    return text

@@ -66,9 +66,7 @@ class SqliteStore:
             version = self.db.execute("PRAGMA user_version").fetchone()[0]
             if version != SCHEMA_VERSION:
                 raise StoreError(f"{self.url} is no tailboard store of this version (found {version}, need {SCHEMA_VERSION})")
-            if write:
-                self.db.execute("PRAGMA synchronous = NORMAL")
-            self.db.execute("PRAGMA mmap_size = 268435456")
+            self.db.execute("PRAGMA synchronous = NORMAL" if write else "PRAGMA mmap_size = 268435456")
 
     def _opened(self, *, write: bool) -> sqlite3.Connection:
         if write:

@@ -336,3 +336,16 @@ def test_relative_times_are_elapsed_and_never_a_false_clock(tmp_path: Path) -> N
     os.utime(log, (1_800_000_000, 1_800_000_000))
     guessed = rows(tailboard("percentiles", log, "--step", "1s", "--format", "csv", "--t0", "mtime"))
     assert guessed[-1]["end"] == "2027-01-15T08:00:00.000Z"
+
+
+def test_aliases_and_offsets_of_hosts() -> None:
+    words = ("percentiles", FIO / "host-folders", "--step", "all", "--by", "host", "--format", "csv")
+    plain = rows(tailboard(*words))
+    assert [row["host"] for row in plain] == ["h1", "h2"]
+    named = rows(tailboard(*words, "--host-alias", "h1=osd-1"))
+    assert [row["host"] for row in named] == ["h2", "osd-1"]
+    joined = rows(tailboard(*words, "--host-alias", "h2=h1"))
+    assert [(row["host"], row["count"]) for row in joined] == [("h1", "1380")]
+    moved = rows(tailboard(*words, "--host-offset", "h1=-250", "--where", "host=h1"))
+    still = rows(tailboard(*words, "--where", "host=h1"))
+    assert float(moved[0]["start"][-7:-1]) == pytest.approx((float(still[0]["start"][-7:-1]) - 0.25) % 60)
