@@ -110,7 +110,7 @@ def _codings(windows: Intervals) -> Int:
 def unpack(coding: NDArray[np.integer], blobs: Sequence[bytes]) -> tuple[Int, Int, Int]:
     """Return CSR arrays (indptr, bins, counts) of packed bins, decoded in one pass per coding."""
     codes = np.asarray(coding, np.int64)
-    present = np.unique(codes)
+    present = np.flatnonzero(np.bincount(codes))
     if len(present) == 1:
         records = np.frombuffer(b"".join(blobs), CODINGS[int(present[0])])
         width = np.fromiter(map(len, blobs), np.int64, len(blobs)) // records.dtype.itemsize

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import sys
@@ -71,7 +72,12 @@ def tailboard() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and exit with the status of the contract; no traceback reaches the user."""
-    sys.exit(run(arguments))
+    status = run(arguments)
+    atexit._run_exitfuncs()  # noqa: SLF001  # what was asked to happen at the end happens
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Taking NumPy's modules apart object by object would take longer than a small query.
+    os._exit(status)
 
 
 def run(arguments: list[str] | None = None) -> int:

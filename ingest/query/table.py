@@ -28,6 +28,12 @@ def concatenated(tables: Sequence[Table], order: Sequence[str] = ("start_ns",)) 
     """Return the rows of all tables ordered by `order`, then labels, else as they come; columns as in the first."""
     first = tables[0]
     columns = {name: np.concatenate([table.columns[name] for table in tables]) for name in first.columns}
-    ranks = [np.unique(columns[name], return_inverse=True)[1] for name in (*order, *first.labels)]
+    ranks: list[Any] = [*(columns[name] for name in order), *(_ranks(columns[name].tolist()) for name in first.labels)]
     table = Table(columns, first.labels)
     return table.take(np.lexsort(ranks[::-1])) if ranks else table
+
+
+def _ranks(labels: Sequence[str]) -> list[int]:
+    """Return the place of each label in the order of all."""
+    place = {label: rank for rank, label in enumerate(sorted(set(labels)))}
+    return [place[label] for label in labels]

@@ -99,7 +99,10 @@ def discover(paths: Sequence[Path], options: ReadOptions) -> Found:
             sources.append(source)
     sources.extend(_json_sources(summaries, fio, root, base, options, skipped))
     _check_readable(paths, sources, skipped)
-    labels = {run: cbt.settings_of(path, root) for path, run in runs.items()}
+    labels: dict[str, Mapping[str, str]] = {}
+    for path, run in runs.items():
+        if run not in labels:
+            labels[run] = cbt.settings_of(path, root)
     for source in sources:
         labels.setdefault(source.context.series.run, {})
     return Found(tuple(sorted(sources, key=lambda s: s.path)), tuple(sorted(skipped, key=lambda s: s.path)), labels)

@@ -156,11 +156,11 @@ class Chains:
         zero = (0 if self.unix else self.context.zero.epoch_ns or 0) + self.context.offset_ns
         base = zero + np.where(segment[kept] > 0, self.context.restart_ns, 0)
         chain.end_ns = max(chain.end_ns, int((stamps[kept] * MS + base).max()))
-        codes, inverse = np.unique(segment[kept], return_inverse=True)
+        lowest, highest = int(segment[kept[0]]), int(segment[kept[-1]])
         chunk = Intervals(
             layout=self.layout,
-            table=tuple(self._series(chain.op, int(code)) for code in codes),
-            series=inverse.astype(np.int64),
+            table=tuple(self._series(chain.op, code) for code in range(lowest, highest + 1)),
+            series=segment[kept] - lowest,
             start_ns=start[kept] * MS + base,
             end_ns=np.maximum(stamps[kept], start[kept]) * MS + base,
             indptr=indptr,

@@ -45,7 +45,7 @@ def number(value: float) -> str:
 def _column(name: str, values: Any, stamp: Stamp, unit: str, labels: tuple[str, ...]) -> list[Any]:
     """Return the cells of a column: text, or numbers as csv has them; None for an empty cell."""
     if name in ("start_ns", "end_ns"):
-        known = {value: stamp(value) for value in np.unique(values).tolist()}
+        known = {value: stamp(value) for value in set(values.tolist())}
         return [known[value] for value in values.tolist()]
     if name in labels:
         return [str(value) for value in values]

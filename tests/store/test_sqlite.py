@@ -263,7 +263,7 @@ def many_logs(folder: Path, files: int = 6) -> Path:
     folder.mkdir()
     for number in range(1, files + 1):
         with (folder / f"a_clat_hist.{number}.log").open("w") as out:
-            for turn in range(30):
+            for turn in range(120):
                 for line in lines:
                     stamp, rest = line.split(",", 1)
                     out.write(f"{int(stamp) + 4000 * turn},{rest}\n")
@@ -285,7 +285,7 @@ def killed_and_completed(seed: int, logs: Path, clean: Path, tmp_path: Path) -> 
         process = subprocess.Popen(
             load_command(logs, store), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True
         )
-        time.sleep(chance.uniform(0.15, 0.9))
+        time.sleep(chance.uniform(0.1, 0.6))
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             hits += 1
@@ -330,7 +330,7 @@ def test_interrupt_in_mid_load_says_what_to_do(killing_ground, tmp_path: Path) -
     logs, clean = killing_ground
     store = tmp_path / "s.db"
     process = subprocess.Popen(load_command(logs, store), stderr=subprocess.PIPE, text=True)
-    time.sleep(0.35)
+    time.sleep(0.3)
     process.send_signal(signal.SIGINT)
     _, told = process.communicate(timeout=30)
     if process.returncode == 130:
