@@ -24,7 +24,7 @@ from ingest.store import Store
 from ingest.store.records import COMPLETE, UNKNOWN_ZERO, RunRecord, SourceRecord
 from ingest.timing import format_duration
 
-HASH_BLOCK = 1 << 20
+HASH_BLOCK = 1 << 18
 DIGEST_SIZE = 16
 MOST_LABELS = 32
 
@@ -220,11 +220,12 @@ def _digest(path: Path, size: int | None) -> str:
     """Return the BLAKE2 of a file, or of its first `size` bytes."""
     digest = hashlib.blake2b(digest_size=DIGEST_SIZE)
     left = size if size is not None else 2**62
+    view = memoryview(bytearray(HASH_BLOCK))
     try:
-        with path.open("rb") as stream:
-            while left and (data := stream.read(min(HASH_BLOCK, left))):
-                digest.update(data)
-                left -= len(data)
+        with path.open("rb", buffering=0) as stream:
+            while left and (got := stream.readinto(view[: min(HASH_BLOCK, left)])):
+                digest.update(view[:got])
+                left -= got
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", path) from None
     return digest.hexdigest()

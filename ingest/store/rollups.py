@@ -24,6 +24,7 @@ COARSE_STEPS = (10 * SECOND, 60 * SECOND)
 PERCENTILES = parse_percentiles("50,75,90,95,99,99.9,99.99")
 SLAB_WINDOWS = 60
 SLAB_ALIGN = 60 * SECOND
+MOST_ENTRIES = 1_000_000
 
 
 def rollup_steps(step_ns: int) -> tuple[int, ...]:
@@ -117,7 +118,7 @@ def _merged_in(
     parts: Iterable[Intervals], grouped: Callable[[Series | Group], Group], layouts: dict[Group, LogLinear]
 ) -> Iterator[Intervals]:
     """Yield windows added up under the group of each row, in the group's layout: one part a layout and kind of counts."""
-    buckets: dict[tuple[LogLinear, bool], list[Intervals]] = {}
+    buckets: dict[tuple[LogLinear, bool], Sum] = {}
     for part in parts:
         groups = [grouped(key) for key in part.table]
         table = {group: code for code, group in enumerate(dict.fromkeys(groups))}
@@ -128,9 +129,9 @@ def _merged_in(
             rows = np.flatnonzero(np.array([target == other for other in targets])[moved.series])
             chosen = moved if len(rows) == len(moved) else moved.take(rows)
             if len(rows):
-                buckets.setdefault((target, part.completions is None), []).append(chosen.in_layout(target))
+                buckets.setdefault((target, part.completions is None), Sum(MOST_ENTRIES)).add(chosen.in_layout(target))
     for bucket in buckets.values():
-        yield merged(bucket)
+        yield from bucket.parts()
 
 
 def _flat(windows: Intervals) -> Intervals:
