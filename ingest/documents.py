@@ -110,22 +110,28 @@ def _codings(windows: Intervals) -> Int:
 def unpack(coding: NDArray[np.integer], blobs: Sequence[bytes]) -> tuple[Int, Int, Int]:
     """Return CSR arrays (indptr, bins, counts) of packed bins, decoded in one pass per coding."""
     codes = np.asarray(coding, np.int64)
-    present = np.flatnonzero(np.bincount(codes))
-    if len(present) == 1:
-        records = np.frombuffer(b"".join(blobs), CODINGS[int(present[0])])
-        width = np.fromiter(map(len, blobs), np.int64, len(blobs)) // records.dtype.itemsize
-        return np.concatenate([[0], np.cumsum(width)]), records["bin"].astype(np.int64), records["count"].astype(np.int64)
+    present = np.flatnonzero(np.bincount(codes)).tolist()
     sizes = np.fromiter(map(len, blobs), np.int64, len(blobs))
     itemsize = np.array([0, *(CODINGS[code].itemsize for code in sorted(CODINGS))])
-    width = sizes // itemsize[codes] if len(codes) else sizes
+    width = sizes // itemsize[codes]
     indptr = np.concatenate([[0], np.cumsum(width)])
-    bins, counts = np.empty(indptr[-1], np.int64), np.empty(indptr[-1], np.int64)
-    for code in present.tolist():
-        rows = np.flatnonzero(codes == code)
-        records = np.frombuffer(b"".join([blobs[row] for row in rows.tolist()]), CODINGS[code])
-        _, flat = gather(indptr, rows)
-        bins[flat], counts[flat] = records["bin"], records["count"]
-    return indptr, bins, counts
+    if len(present) < 2:
+        return indptr, *_decoded(blobs, present[0] if present else 1)
+    decoded = {code: _decoded([blobs[row] for row in np.flatnonzero(codes == code).tolist()], code) for code in present}
+    starts = np.concatenate([[0], np.flatnonzero(np.diff(codes)) + 1])
+    taken = dict.fromkeys(present, 0)
+    bins, counts = [], []
+    for code, entries in zip(codes[starts].tolist(), np.add.reduceat(width, starts).tolist(), strict=True):
+        begin, taken[code] = taken[code], taken[code] + entries
+        bins.append(decoded[code][0][begin : taken[code]])
+        counts.append(decoded[code][1][begin : taken[code]])
+    return indptr, np.concatenate(bins), np.concatenate(counts)
+
+
+def _decoded(blobs: Sequence[bytes], code: int) -> tuple[Int, Int]:
+    """Return bins and counts of blobs of one coding after one another."""
+    records = np.frombuffer(b"".join(blobs), CODINGS[code])
+    return records["bin"].astype(np.int64), records["count"].astype(np.int64)
 
 
 class Whole:

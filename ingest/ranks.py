@@ -143,11 +143,12 @@ def bounds(rows: Intervals, percentile: Percentile) -> tuple[NDArray[np.float64]
 
 def saturated(rows: Intervals) -> Int:
     """Return how many samples of each row lie in the open last bin, where only their lower bound is known."""
-    if not rows.layout.open_ended:
-        return np.zeros(len(rows), np.int64)
-    total = np.zeros(len(rows.counts) + 1, np.int64)
-    np.cumsum(np.where(rows.bins == rows.layout.bins - 1, rows.counts, 0), out=total[1:])
-    return np.diff(total[rows.indptr])
+    over = np.zeros(len(rows), np.int64)
+    filled = np.flatnonzero(np.diff(rows.indptr) > 0)
+    last = rows.indptr[filled + 1] - 1
+    if rows.layout.open_ended:
+        over[filled] = np.where(rows.bins[last] == rows.layout.bins - 1, rows.counts[last], 0)
+    return over
 
 
 def censored(rows: Intervals, percentiles: Iterable[Percentile]) -> list[Bool]:

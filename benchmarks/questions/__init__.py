@@ -1,0 +1,1 @@
+"""One file a family of questions, each a function that measures and prints."""
