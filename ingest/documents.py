@@ -140,11 +140,12 @@ class Whole:
     def __init__(self) -> None:
         self._held: Intervals | None = None
 
-    def add(self, windows: Intervals) -> Iterator[Intervals]:
+    def add(self, parts: Sequence[Intervals]) -> Iterator[Intervals]:
         """Yield the windows that are whole now; rows of one series come in time order from chunk to chunk."""
-        if not len(windows):
+        self._hold(parts)
+        rows = self._held
+        if rows is None or not len(rows):
             return
-        rows = merged([windows] if self._held is None else [self._held, windows])
         newest = np.full(len(rows.table), np.iinfo(np.int64).min)
         np.maximum.at(newest, rows.series, rows.start_ns)
         last = rows.start_ns == newest[rows.series]
@@ -152,11 +153,14 @@ class Whole:
         if not last.all():
             yield rows.take(np.flatnonzero(~last))
 
-    def add_all(self, windows: Intervals) -> Iterator[Intervals]:
+    def add_all(self, parts: Sequence[Intervals]) -> Iterator[Intervals]:
         """Hold everything back: an I/O in flight for long reaches windows that are long past."""
-        if len(windows):
-            self._held = merged([windows] if self._held is None else [self._held, windows])
+        self._hold(parts)
         yield from ()
+
+    def _hold(self, parts: Sequence[Intervals]) -> None:
+        filled = [part for part in (self._held, *parts) if part is not None and len(part)]
+        self._held = merged(filled) if filled else None
 
     def rest(self) -> Iterator[Intervals]:
         """Yield what is still held."""

@@ -85,18 +85,25 @@ class Intervals:
                 yield key, int(self.start_ns[rows].min()), int(self.end_ns[rows].max())
 
     def take(self, rows: Int) -> Intervals:
-        """Return the given rows in the given order."""
-        if len(rows) == len(self) and (rows == np.arange(len(rows))).all():
+        """Return the given rows in the given order; neighbours in order are not copied."""
+        together = len(rows) > 0 and (rows == np.arange(rows[0], rows[0] + len(rows))).all()
+        if together and len(rows) == len(self):
             return self
-        indptr, flat = gather(self.indptr, rows)
+        entries: slice | Int
+        if together:
+            indptr = self.indptr[rows[0] : rows[0] + len(rows) + 1]
+            entries = slice(indptr[0], indptr[-1])
+            indptr = indptr - indptr[0]
+        else:
+            indptr, entries = gather(self.indptr, rows)
         return replace(
             self,
             series=self.series[rows],
             start_ns=self.start_ns[rows],
             end_ns=self.end_ns[rows],
             indptr=indptr,
-            bins=self.bins[flat],
-            counts=self.counts[flat],
+            bins=self.bins[entries],
+            counts=self.counts[entries],
             exact=None if self.exact is None else self.exact.take(rows),
             completions=None if self.completions is None else self.completions[rows],
         )

@@ -12,7 +12,7 @@ import numpy as np
 
 from ingest.documents import Documents, Whole, pack
 from ingest.errors import InputError
-from ingest.grid import in_flight, to_windows
+from ingest.grid import in_flight, window_parts
 from ingest.intervals import Intervals
 from ingest.load_plan import LoadOptions, Plan, plans
 from ingest.parallel import fork_map
@@ -141,9 +141,9 @@ def _whole_windows(
             low, high = spans.get(series, (first, last))
             spans[series] = (min(low, first), max(high, last))
         if options.attribution == IN_FLIGHT:
-            yield from whole.add_all(in_flight(rows, record.step_ns))
+            yield from whole.add_all([in_flight(rows, record.step_ns)])
         else:
-            yield from whole.add(to_windows(rows, record.step_ns))
+            yield from whole.add(window_parts(rows, record.step_ns))
     yield from whole.rest()
 
 

@@ -217,8 +217,8 @@ def _digests(sources: Sequence[Source], jobs: int) -> dict[Path, str]:
 
 
 def _digest(path: Path, size: int | None) -> str:
-    """Return the BLAKE2 of a file, or of its first `size` bytes."""
-    digest = hashlib.blake2b(digest_size=DIGEST_SIZE)
+    """Return the SHA-256 of a file, or of its first `size` bytes."""
+    digest = hashlib.sha256()
     left = size if size is not None else 2**62
     view = memoryview(bytearray(HASH_BLOCK))
     try:
