@@ -276,8 +276,9 @@ def load_command(logs: Path, store: Path) -> list[str]:
     return [sys.executable, "-m", "ingest", "load", str(logs), "--run", "r", "--store", f"sqlite:{store}", "--t0", "0"]
 
 
-def killed_and_completed(seed: int, logs: Path, clean: Path, tmp_path: Path) -> int:
+def killed_and_completed(seed: int, ground: tuple[Path, Path, float], tmp_path: Path) -> int:
     """Kill loads at random moments, then complete; return how many kills hit."""
+    logs, clean, seconds = ground
     chance = random.Random(seed)
     store = tmp_path / f"{seed}.db"
     hits = 0
@@ -285,7 +286,7 @@ def killed_and_completed(seed: int, logs: Path, clean: Path, tmp_path: Path) -> 
         process = subprocess.Popen(
             load_command(logs, store), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True
         )
-        time.sleep(chance.uniform(0.1, 0.6))
+        time.sleep(seconds * chance.uniform(0.2, 0.95))
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             hits += 1
@@ -307,27 +308,25 @@ def clean_documents(path: Path) -> list[tuple[object, ...]]:
 
 
 @pytest.fixture(scope="module")
-def killing_ground(tmp_path_factory) -> tuple[Path, Path]:
+def killing_ground(tmp_path_factory) -> tuple[Path, Path, float]:
     folder = tmp_path_factory.mktemp("kill")
     logs = many_logs(folder / "logs")
+    began = time.monotonic()
     subprocess.run(load_command(logs, folder / "clean.db"), check=True, stderr=subprocess.DEVNULL)
-    return logs, folder / "clean.db"
+    return logs, folder / "clean.db", time.monotonic() - began
 
 
 def test_killed_at_random_moments_a_load_is_completed_exactly(killing_ground, tmp_path: Path) -> None:
-    logs, clean = killing_ground
-    hits = sum(killed_and_completed(seed, logs, clean, tmp_path) for seed in range(5))
-    assert hits >= 5
+    assert sum(killed_and_completed(seed, killing_ground, tmp_path) for seed in range(5)) >= 3
 
 
 @pytest.mark.soak
 def test_killed_fifty_times(killing_ground, tmp_path: Path) -> None:
-    logs, clean = killing_ground
-    assert sum(killed_and_completed(seed, logs, clean, tmp_path) for seed in range(100, 150)) >= 40
+    assert sum(killed_and_completed(seed, killing_ground, tmp_path) for seed in range(100, 150)) >= 30
 
 
 def test_interrupt_in_mid_load_says_what_to_do(killing_ground, tmp_path: Path) -> None:
-    logs, clean = killing_ground
+    logs, clean, _ = killing_ground
     store = tmp_path / "s.db"
     process = subprocess.Popen(load_command(logs, store), stderr=subprocess.PIPE, text=True)
     time.sleep(0.3)
