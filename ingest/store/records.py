@@ -1,4 +1,4 @@
-"""What a store keeps about runs and sources."""
+"""What a store keeps about runs, sources and series, and which rollups it keeps."""
 
 from __future__ import annotations
 
@@ -6,12 +6,40 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ingest.series import Series
+from ingest.grid import SECOND
+from ingest.layout import LogLinear
+from ingest.series import IN_FLIGHT, Series
 
 Spans = Mapping[Series, tuple[int, int]]
 
 LOADING, COMPLETE = "loading", "complete"
 UNKNOWN_ZERO = "unknown"
+HOST, CLUSTER = "host", "cluster"
+WHOLE_RUN = 0
+COARSE_STEPS = (10 * SECOND, 60 * SECOND)
+
+
+def rollup_steps(step_ns: int) -> tuple[int, ...]:
+    """Return the steps that rollups are kept at: the stored one, 10 s and 1 min if they are multiples of it, the whole run."""
+    coarse = [step for step in COARSE_STEPS if step > step_ns and step % step_ns == 0]
+    return (step_ns, *coarse, WHOLE_RUN)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSeries:
+    """A series with its number, its layout, whether it has exact values, and from when to when it reaches (if known)."""
+
+    number: int
+    series: Series
+    layout: LogLinear
+    exact: bool
+    first_ns: int | None = None
+    last_ns: int | None = None
+
+    @property
+    def weighted(self) -> bool:
+        """Return whether its counts are in-flight weights."""
+        return self.series.kind.endswith(IN_FLIGHT)
 
 
 @dataclass(frozen=True, slots=True)

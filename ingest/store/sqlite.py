@@ -26,9 +26,10 @@ from ingest.fields import assets
 from ingest.intervals import Int, Intervals
 from ingest.query.question import Answer, Question
 from ingest.series import LABELS
+from ingest.store.answers import answer_from, facts_from, windows_from
 from ingest.store.records import COMPLETE, LOADING, RunRecord, SourceRecord, Spans
-from ingest.store.rollups import rollup_rows
-from ingest.store.sqlite_answers import answer_from, facts_from, windows_from
+from ingest.store.sqlite_holdings import SqliteHoldings
+from ingest.store.sqlite_rollups import rollup_rows
 
 BUSY_SECONDS = 60
 WAL_TRIES, WAL_PAUSE_SECONDS = 50, 0.1
@@ -279,17 +280,18 @@ class SqliteStore:
     def answer(self, question: Question) -> Answer:
         """Return the merged windows that a question asks for, from rollups where they answer, else from documents."""
         with self._told():
-            return answer_from(self.db, self.runs(), question)
+            return answer_from(SqliteHoldings(self.db), self.runs(), question)
 
     def windows(self, question: Question) -> Iterator[Intervals]:
         """Yield the selected windows at the stored step under the question's groups, in bounded batches."""
         with self._told():
-            yield from windows_from(self.db, self.runs(), question)
+            yield from windows_from(SqliteHoldings(self.db), self.runs(), question)
 
     def facts(self, answer: Answer) -> list[tuple[str, str]]:
         """Return (name, value) pairs about the runs of an answer."""
         with self._told():
-            return facts_from(self.db, self.runs(), answer)
+            chosen = [record for record in self.runs() if record.run in answer.runs]
+            return facts_from(SqliteHoldings(self.db).catalogue(chosen))
 
     def mark(self, run: str, at_ns: int, text: str) -> None:
         """Note what happened at a time of a run; the same mark twice is one."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,26 +11,10 @@ import numpy as np
 from ingest.documents import WINDOW_BITS, id_range, unpack, window_of
 from ingest.intervals import Exact, Intervals
 from ingest.layout import LogLinear, parse_layout
-from ingest.series import IN_FLIGHT, LABELS, Series
+from ingest.series import LABELS, Series
+from ingest.store.records import StoredSeries
 
 BATCH = 8_000
-
-
-@dataclass(frozen=True, slots=True)
-class StoredSeries:
-    """A series with its number, its layout, whether it has exact values, and from when to when it reaches (if known)."""
-
-    number: int
-    series: Series
-    layout: LogLinear
-    exact: bool
-    first_ns: int | None = None
-    last_ns: int | None = None
-
-    @property
-    def weighted(self) -> bool:
-        """Return whether its counts are in-flight weights."""
-        return self.series.kind.endswith(IN_FLIGHT)
 
 
 def stored_series(db: sqlite3.Connection, runs: Iterable[str]) -> list[StoredSeries]:

@@ -1,0 +1,225 @@
+"""How a store answers: from merged rollups where they can, else from documents; the same plan for every store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from ingest.errors import InputError, StoreError, UsageError, listed
+from ingest.grid import coarsened
+from ingest.intervals import Intervals, Sum, merged
+from ingest.query.files import spanned
+from ingest.query.question import ALL, AUTO, Answer, Key, Question, auto_step, check_labels, finish
+from ingest.series import IN_FLIGHT, run_matches
+from ingest.store.records import CLUSTER, COMPLETE, HOST, UNKNOWN_ZERO, WHOLE_RUN, RunRecord, StoredSeries, rollup_steps
+from ingest.timing import format_duration
+
+ROLLUP_LABELS = {"run", "host", "op", "kind"}
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """What a store holds of some runs: their records, their series, and the accounts of their sources by run."""
+
+    records: Sequence[RunRecord]
+    series: Sequence[StoredSeries]
+    accounts: Mapping[str, Sequence[Mapping[str, Any]]]
+
+    def of(self, run: str, key: Key) -> list[StoredSeries]:
+        """Return the series of a run that a question selects."""
+        return [one for one in self.series if one.series.run == run and key(one.series) is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """From where one run is answered: rollups of a scope and step, or the documents of some series."""
+
+    record: RunRecord
+    rollup_step: int | None
+    begin_ns: int | None = None
+    end_ns: int | None = None
+    scope: str = CLUSTER
+    members: Sequence[StoredSeries] = field(default_factory=tuple)
+
+
+class Holdings(Protocol):
+    """What a store gives to be asked: what it holds of runs, and the windows that a plan names."""
+
+    def catalogue(self, records: Sequence[RunRecord]) -> Catalogue:
+        """Return what is held of the runs."""
+        ...
+
+    def shares(self, series: Sequence[StoredSeries], key: Key) -> Iterator[Sequence[StoredSeries]]:
+        """Yield the series in shares that have no group in common and are read one after another."""
+        ...
+
+    def rollup_windows(self, plan: Plan) -> Iterator[Intervals]:
+        """Yield the merged windows of a plan under series that bear run, host, op and kind alone."""
+        ...
+
+    def document_windows(self, plan: Plan, key: Key, step_ns: int) -> Iterator[Intervals]:
+        """Yield windows under the groups that `key` gives: as stored, or added up to `step_ns` (0: any width) already."""
+        ...
+
+
+def chosen_records(records: Sequence[RunRecord], globs: Sequence[str]) -> list[RunRecord]:
+    """Return the records that a question names; StoreError where there is none at all, InputError where none matches."""
+    if not records:
+        raise StoreError("the store holds no run yet: tailboard load PATH --run NAME")
+    chosen = [record for record in records if run_matches(record.run, globs)]
+    if not chosen:
+        raise InputError(f"no run matches {' '.join(globs)}; there are {listed(record.run for record in records)}")
+    return chosen
+
+
+def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Question) -> Answer:
+    """Return the merged windows that a question asks for; the same numbers as from the documents, by whatever way."""
+    labels = {record.run: dict(record.labels) for record in records}
+    if records:
+        check_labels(question, labels)
+    chosen = chosen_records(records, question.runs)
+    if question.attribution == IN_FLIGHT and not any(record.attribution == IN_FLIGHT for record in chosen):
+        raise UsageError("these runs were loaded by completion: load them with --attribution in-flight to ask for it")
+    catalogue = holdings.catalogue(chosen)
+    step = step_of(catalogue, question)
+    key = question.key(labels)
+    parts: list[Intervals] = []
+    series, ways = 0, set()
+    for record in chosen:
+        members = catalogue.of(record.run, key)
+        series += len(members)
+        for plan in _plans(holdings, record, question, step, labels, members):
+            ways.add("rollups" if plan.rollup_step is not None else "documents")
+            total = Sum()
+            for part in _windows(holdings, plan, key, step):
+                total.add(merged([coarsened(part, step)]) if step else part)
+            parts += total.parts()
+    if not step:
+        whole = question.begin is None and question.end is None
+        parts = spanned(parts, _reach(one for record in chosen for one in catalogue.of(record.run, key)) if whole else None)
+    facts = Answer(
+        parts=(),
+        by=question.by,
+        step_ns=step,
+        kind="",
+        runs=tuple(record.run for record in chosen),
+        run_start_ns={record.run: record.start_ns for record in chosen},
+        relative=all(record.zero == UNKNOWN_ZERO for record in chosen),
+        series=series,
+        warnings=tuple(_warnings(catalogue)),
+        answered_from=" and ".join(sorted(ways)),
+    )
+    return finish(parts, question, facts)
+
+
+def _reach(series: Iterator[StoredSeries] | Sequence[StoredSeries]) -> tuple[int, int] | None:
+    """Return from when to when the series reach, before they were cut into windows."""
+    known = [(one.first_ns, one.last_ns) for one in series if one.first_ns is not None and one.last_ns is not None]
+    return (min(first for first, _ in known), max(last for _, last in known)) if known else None
+
+
+def windows_from(holdings: Holdings, records: Sequence[RunRecord], question: Question) -> Iterator[Intervals]:
+    """Yield the selected windows at the stored step under the question's groups, in bounded batches."""
+    labels = {record.run: dict(record.labels) for record in records}
+    check_labels(question, labels)
+    key = question.key(labels)
+    chosen = chosen_records(records, question.runs)
+    catalogue = holdings.catalogue(chosen)
+    for record in chosen:
+        begin, end = _range(record, question)
+        plan = Plan(record, None, begin, end, members=catalogue.of(record.run, key))
+        yield from holdings.document_windows(plan, key, record.step_ns)
+
+
+def facts_from(catalogue: Catalogue) -> list[tuple[str, str]]:
+    """Return (name, value) pairs about runs."""
+    chosen = catalogue.records
+    accounts = [account for record in chosen for account in catalogue.accounts.get(record.run, ())]
+    rows = sum(int(account.get("rows", 0)) for account in accounts)
+    hosts = sorted({one.series.host for one in catalogue.series} - {""})
+    return [
+        ("Sources", f"{len(accounts)} files, {rows:,} rows"),
+        ("Hosts", ", ".join(hosts) or "not named"),
+        ("Time zero from", ", ".join(sorted({record.zero for record in chosen}))),
+        ("Stored step", ", ".join(sorted({format_duration(record.step_ns) for record in chosen}))),
+        ("Loaded", ", ".join(sorted({record.loaded for record in chosen}))),
+        *((name, value) for record in chosen for name, value in sorted(record.labels.items()) if len(chosen) == 1),
+    ]
+
+
+def step_of(catalogue: Catalogue, question: Question) -> int:
+    """Return the query step in ns, 0 for the whole range; UsageError unless it is a multiple of every stored step."""
+    if question.step == ALL:
+        return 0
+    stored = int(np.lcm.reduce([record.step_ns for record in catalogue.records]))
+    if question.step == AUTO:
+        reach = _reach(catalogue.series)
+        if reach is None:
+            return stored
+        return auto_step(reach[0] // stored * stored, -(-reach[1] // stored) * stored, stored)
+    step = int(question.step)
+    if step % stored:
+        raise UsageError(f"a step of {format_duration(step)} is no multiple of the stored step {format_duration(stored)}")
+    return step
+
+
+def _range(record: RunRecord, question: Question) -> tuple[int | None, int | None]:
+    begin = question.begin.epoch_ns(record.start_ns) if question.begin else None
+    return begin, question.end.epoch_ns(record.start_ns) if question.end else None
+
+
+def _plans(
+    holdings: Holdings,
+    record: RunRecord,
+    question: Question,
+    step: int,
+    labels: Mapping[str, Mapping[str, str]],
+    members: Sequence[StoredSeries],
+) -> Iterator[Plan]:
+    """Yield how a run is answered: by its rollups in one go, else by the documents of one share of its series after another."""
+    begin, end = _range(record, question)
+    asked = {*question.by, *question.where} - set(labels[record.run])
+    if record.state != COMPLETE or not asked <= ROLLUP_LABELS:
+        for share in holdings.shares(members, question.key(labels)):
+            yield Plan(record, None, begin, end, members=share)
+        return
+    fits = [
+        kept
+        for kept in rollup_steps(record.step_ns)
+        if (kept == WHOLE_RUN and step == 0 and begin is None and end is None)
+        or (kept and step % kept == 0 and (begin or 0) % kept == 0 and (end or 0) % kept == 0)
+        or (kept == record.step_ns)
+    ]
+    scope = HOST if "host" in question.by or "host" in question.where else CLUSTER
+    yield Plan(record, WHOLE_RUN if WHOLE_RUN in fits else max(fits), begin, end, scope, members)
+
+
+def _windows(holdings: Holdings, plan: Plan, key: Key, step: int) -> Iterator[Intervals]:
+    """Yield the windows of a plan under the question's groups."""
+    if plan.rollup_step is None:
+        yield from holdings.document_windows(plan, key, step)
+    else:
+        for part in holdings.rollup_windows(plan):
+            yield part.relabelled(key)
+
+
+def _warnings(catalogue: Catalogue) -> Iterator[str]:
+    """Yield the sentences that a reader of the numbers must see: unfinished loads, repairs, rejects, saturation."""
+    for record in catalogue.records:
+        if record.state != COMPLETE:
+            yield f"the load of {record.run} was cut off: run it again to complete it"
+    counted: dict[tuple[str, str], int] = {}
+    saturated = 0
+    for record in catalogue.records:
+        for account in catalogue.accounts.get(record.run, ()):
+            saturated += account.get("saturated", 0)
+            for action in ("repaired", "rejected"):
+                for reason, count in account.get(action, {}).items():
+                    counted[action, reason] = counted.get((action, reason), 0) + count
+    for (action, reason), count in sorted(counted.items()):
+        yield f"{count} rows {action}: {reason}"
+    if saturated:
+        yield f"{saturated} samples lie in the last bin: at least its lower edge, true values unknown"

@@ -1,0 +1,93 @@
+"""What a SQLite store gives to be asked: catalogue, merged rollups, windows of documents."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ingest.documents import unpack
+from ingest.intervals import Exact, Intervals
+from ingest.layout import parse_layout
+from ingest.query.question import Key
+from ingest.series import IN_FLIGHT, Group, Series
+from ingest.store.answers import Catalogue, Plan
+from ingest.store.records import RunRecord, StoredSeries
+from ingest.store.sqlite_documents import stored_series, windows_of
+
+SERIES_A_SHARE = 8
+
+
+class SqliteHoldings:
+    """The holdings of an open database."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self.db = db
+
+    def catalogue(self, records: Sequence[RunRecord]) -> Catalogue:
+        """Return what is held of the runs."""
+        accounts = {
+            record.run: [
+                json.loads(text) for (text,) in self.db.execute("SELECT account FROM sources WHERE run = ?", (record.run,))
+            ]
+            for record in records
+        }
+        return Catalogue(records, stored_series(self.db, [record.run for record in records]), accounts)
+
+    def shares(self, series: Sequence[StoredSeries], key: Key) -> Iterator[Sequence[StoredSeries]]:
+        """Yield the series in shares that have no group in common, so that each share can be summed on its own."""
+        groups: dict[Group | None, list[StoredSeries]] = {}
+        for one in series:
+            groups.setdefault(key(one.series), []).append(one)
+        share: list[StoredSeries] = []
+        for members in groups.values():
+            share += members
+            if len(share) >= SERIES_A_SHARE:
+                yield share
+                share = []
+        if share:
+            yield share
+
+    def document_windows(self, plan: Plan, key: Key, step_ns: int) -> Iterator[Intervals]:
+        """Yield the windows of a plan's series as stored, under the groups that `key` gives."""
+        for part in windows_of(self.db, plan.members, plan.record.step_ns, plan.begin_ns, plan.end_ns):
+            yield part.relabelled(key)
+
+    def rollup_windows(self, plan: Plan) -> Iterator[Intervals]:
+        """Yield the merged windows of a plan: one part a layout and kind of counts."""
+        step = plan.rollup_step or 0
+        query = (
+            "SELECT op, kind, host, layout, start_ns, end_ns, coding, bins, sum, min, max, exact, count FROM rollups "
+            "WHERE run = ? AND scope = ? AND step_ns = ? AND start_ns >= ? AND start_ns < ?"
+        )
+        low = -(2**62) if plan.begin_ns is None else plan.begin_ns // (step or 1) * (step or 1)
+        high = 2**62 if plan.end_ns is None else plan.end_ns
+        rows = self.db.execute(query, (plan.record.run, plan.scope, step, low, high)).fetchall()
+        buckets: dict[tuple[str, bool], list[tuple[object, ...]]] = {}
+        for row in rows:
+            buckets.setdefault((row[3], str(row[1]).endswith(IN_FLIGHT)), []).append(row)
+        for (layout, weighted), bucket in buckets.items():
+            op, kind, host, _, start, end, coding, bins, total, least, most, exact, count = zip(*bucket, strict=True)
+            table: dict[Series, int] = {}
+            codes = [
+                table.setdefault(Series(run=plan.record.run, host=h, op=o, kind=k), len(table))
+                for o, k, h in zip(op, kind, host, strict=True)
+            ]
+            indptr, bin_numbers, counts = unpack(np.array(coding, np.int64), bins)
+            known = np.array(exact, np.bool_)
+            sums = np.array([value or 0 for value in total], np.int64)
+            values = Exact(np.array(least, np.int64), np.array(most, np.int64), sums, known)
+            yield Intervals(
+                layout=parse_layout(layout),
+                table=tuple(table),
+                series=np.array(codes, np.int64),
+                start_ns=np.array(start, np.int64),
+                end_ns=np.array(end, np.int64),
+                indptr=indptr,
+                bins=bin_numbers,
+                counts=counts,
+                exact=values if known.any() else None,
+                completions=np.array(count, np.int64) if weighted else None,
+            )
