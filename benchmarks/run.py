@@ -1,6 +1,6 @@
 """All figures that the README promises, each measured against what there was before.
 
-    python benchmarks/run.py [--data FOLDER] [--rounds N] [percentiles dense coarse real load memory stored-query]
+    python benchmarks/run.py [--data FOLDER] [--rounds N] [percentiles dense coarse real load memory stored-query elastic-cpu ...]
 
 Data is made in benchmarks/data (about 900 MB; 4 GB more while `memory` runs) and stays there for the next time.
 """
@@ -22,6 +22,7 @@ HERE = Path(__file__).parent
 
 def questions() -> dict[str, Callable[[Bench], None]]:
     """Return what can be asked, in the order in which it is answered."""
+    import elastic
     from questions import loading, memory, reading, stored
 
     return {
@@ -32,6 +33,7 @@ def questions() -> dict[str, Callable[[Bench], None]]:
         "load": loading.load,
         "memory": memory.memory,
         "stored-query": stored.stored_query,
+        **elastic.QUESTIONS,
     }
 
 

@@ -8,6 +8,7 @@ import click
 
 from ingest.errors import UsageError
 from ingest.fields import assets, reference, sqlite_schema
+from ingest.store.elastic.templates import generated_templates
 
 
 def generated() -> dict[Path, str]:
@@ -18,6 +19,7 @@ def generated() -> dict[Path, str]:
         raise UsageError("build works in a checkout of the project, not in an installed package")
     return {
         mappings / "sqlite.sql": sqlite_schema(),
+        **{mappings / path: text for path, text in generated_templates().items()},
         root / "docs" / "fields.md": reference(),
         root / "docs" / "commands.md": command_reference(),
     }

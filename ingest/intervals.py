@@ -279,8 +279,9 @@ def merged(parts: Sequence[Intervals]) -> Intervals:
     order = np.lexsort((rows.end_ns, rows.start_ns, key_order))
     same = np.zeros(len(order), np.bool_)
     same[1:] = (np.diff(rows.start_ns[order]) == 0) & (np.diff(key_order[order]) == 0) & (np.diff(rows.end_ns[order]) == 0)
-    if len(chunks) == 1 and not same.any() and (chunks[0].counts > 0).all():
-        return chunks[0] if (order[1:] > order[:-1]).all() else chunks[0].take(order)
+    if not same.any() and all(bool((chunk.counts > 0).all()) and bool((np.diff(chunk.indptr) > 0).all()) for chunk in chunks):
+        alone = concatenate(chunks)
+        return alone if (order[1:] > order[:-1]).all() else alone.take(order)
     group = np.empty(len(order), np.int64)
     group[order] = np.cumsum(~same) - 1
     first = order[~same]

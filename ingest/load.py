@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ingest.documents import Documents, Whole, pack
+from ingest.documents import Whole
 from ingest.errors import InputError
 from ingest.grid import in_flight, window_parts
 from ingest.intervals import Intervals
@@ -39,6 +39,7 @@ class LoadAccount:
     duplicate: Counter[str] = field(default_factory=Counter)
     runs: list[str] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)
+    delivered: Mapping[str, int] = field(default_factory=dict)
     seconds: float = 0.0
 
     def as_dict(self) -> dict[str, Any]:
@@ -62,6 +63,7 @@ class LoadAccount:
             "duplicate": dict(sorted(self.duplicate.items())),
             "notes": rows["notes"],
             "findings": rows["findings"],
+            **({"delivered": dict(self.delivered)} if self.delivered else {}),
             "seconds": round(self.seconds, 3),
         }
 
@@ -91,6 +93,7 @@ def load(paths: Sequence[Path], store: Store, options: LoadOptions, progress: Pr
             done += finished
             if progress:
                 progress(done, total)
+    account.delivered = store.delivered()
     return account
 
 
@@ -103,22 +106,22 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
         return
     store.begin(plan.record, [record for _, record in plan.work], anew=options.replace)
 
-    def work(item: tuple[Source, SourceRecord]) -> Iterator[tuple[Documents | None, Account | None, Spans]]:
-        source, _ = item
+    def work(item: tuple[Source, SourceRecord]) -> Iterator[tuple[Any, Account | None, Spans]]:
+        source, record = item
         spans: dict[Series, tuple[int, int]] = {}
         try:
             for windows in _whole_windows(source, plan.record, options, spans):
                 for first in range(0, len(windows), DOCUMENTS_A_CHUNK):
                     rows = np.arange(first, min(first + DOCUMENTS_A_CHUNK, len(windows)))
-                    yield pack(windows.take(rows)), None, {}
+                    yield store.packed(plan.record, record, windows.take(rows)), None, {}
         except InputError as error:
             source.context.account.note(f"not read: {error.reason}")
         yield None, source.context.account, spans
 
-    for number, (documents, rows, spans) in fork_map(work, plan.work, options.jobs):
+    for number, (packed, rows, spans) in fork_map(work, plan.work, options.jobs):
         source, record = plan.work[number]
-        if documents is not None:
-            account.documents += store.write(plan.record, record, documents)
+        if packed is not None:
+            account.documents += store.write(plan.record, record, packed)
         if rows is not None:
             source.context.account.replace(rows)
             account.rows.add(rows)

@@ -30,6 +30,8 @@ COMMANDS = {
     "runs": "ingest.cli.stores",
     "mark": "ingest.cli.stores",
     "export": "ingest.cli.stores",
+    "setup": "ingest.cli.server",
+    "replay": "ingest.cli.server",
     "build": "ingest.cli.assets",
     "demo": "ingest.cli.demo",
 }
@@ -63,8 +65,9 @@ def tailboard() -> None:
       tailboard load ./cbt-archive --run nightly-42
       tailboard report --run 'nightly-42*' -o report.html
 
-    A SOURCE is a store (sqlite:x.db), log files or folders read on the fly, or - for standard input; without one the store
-    in $TAILBOARD_STORE or sqlite:tailboard.db is asked. Latencies are in ns unless --unit says otherwise, times in UTC.
+    A SOURCE is a store (sqlite:x.db, http://host:9200), log files or folders read on the fly, or - for standard input;
+    without one the store in $TAILBOARD_STORE or sqlite:tailboard.db is asked. Latencies are in ns unless --unit says
+    otherwise, times in UTC.
     Data goes to stdout, everything else to stderr. Exit status: 0 done, 1 objective violated, 2 usage, 3 input refused,
     4 store unavailable, 70 internal error, 130 interrupted.
     """

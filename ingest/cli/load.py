@@ -13,7 +13,7 @@ from ingest.cli import options
 from ingest.cli.origins import READING
 from ingest.cli.progress import Progress
 from ingest.cli.queries import parse_step
-from ingest.errors import InputError, UsageError
+from ingest.errors import InputError, StoreError, UsageError
 
 if TYPE_CHECKING:
     from ingest.load import LoadAccount
@@ -68,12 +68,15 @@ def load(paths: tuple[str, ...], **words: Any) -> int:
     began = time.monotonic()
     with open_store(url, write=True) as store, Progress("loading") as bar:
         account = load_all([Path(path) for path in paths], store, chosen, bar)
+        refused, sentence = store.refusals()
     account.seconds = time.monotonic() - began
     if words["as_json"]:
         import json
 
         print(json.dumps(account.as_dict(), indent=2))
     told(account, url)
+    if refused:
+        raise StoreError(sentence)
     failed = bool(account.rows.rejected or account.refused)
     if words["strict"] and failed:
         raise InputError("rows were rejected or files refused, and --strict was given")
@@ -93,6 +96,9 @@ def told(account: LoadAccount, url: str) -> None:
         f"{rows.rows_rejected} rejected), {rows.samples} samples, {account.documents} documents into {url} "
         f"in {account.seconds:.1f} s; run{'s' if len(account.runs) > 1 else ''} {', '.join(account.runs)}"
     )
+    if account.delivered:
+        told_of = (f"{count} {name}" for name, count in account.delivered.items() if count)
+        line(f"documents with those of rollups: {', '.join(told_of)}")
     for name, counter in (("skipped", account.skipped), ("duplicate", account.duplicate)):
         for reason, count in sorted(counter.items()):
             line(f"{count} files {name}: {reason}")

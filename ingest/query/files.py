@@ -11,16 +11,18 @@ from typing import Any
 import numpy as np
 
 from ingest.errors import InputError, listed
-from ingest.grid import clipped, in_flight, stored_step, window_parts
-from ingest.intervals import Intervals, Sum
+from ingest.grid import INT64_MAX, clipped, in_flight, stored_step, window_parts
+from ingest.intervals import Intervals, Sum, merged
 from ingest.parallel import fork_map
-from ingest.query.question import ALL, AUTO, Answer, Question, auto_step, check_labels, check_step, finish, widened
+from ingest.query.question import ALL, AUTO, Answer, Question, auto_step, check_labels, check_step, finish, sure_step, widened
 from ingest.read import Found, ReadOptions, Source, discover, read
 from ingest.read.account import Account
 from ingest.read.reconcile import reconciled, skew
 from ingest.series import IN_FLIGHT
 
 DEFAULT_WIDTH_NS = 1_000_000_000
+MANY_ENTRIES = 100_000
+ROW_LABELS = ("op", "kind", "job", "tag")  # what only the rows of a source may tell
 
 
 class Files:
@@ -47,6 +49,11 @@ class Files:
         self.stored = {run: stored_step(median_width(sources)) for run, sources in by_run.items()}
 
     @property
+    def run_names(self) -> list[str]:
+        """Return the runs that the files belong to."""
+        return sorted(self.stored)
+
+    @property
     def account(self) -> Account:
         """Return what became of all rows read so far."""
         total = Account()
@@ -60,7 +67,7 @@ class Files:
         Raises InputError where nothing is selected or no row could be taken, UsageError for labels and steps that cannot be.
         """
         check_labels(question, self.found.labels)
-        sources = self._selected(question)
+        sources = self.selected(question)
         width = median_width(sources)
         stored = max(self.stored[source.context.series.run] for source in sources)
         stored *= max(1, math.ceil(0.9 * width / stored)) if question.step == AUTO else 1
@@ -70,7 +77,8 @@ class Files:
         parts = self._added_up(sources, question, step, starts)
         self._check_rejects(sources, parts)
         if question.step == AUTO and parts:
-            step = auto_step(min(int(p.start_ns.min()) for p in parts), max(int(p.end_ns.max()) for p in parts), stored)
+            first, last = min(int(p.start_ns.min()) for p in parts), max(int(p.end_ns.max()) for p in parts)
+            step = auto_step(first, last, stored, question.windows)
             parts = widened(parts, step)
         if question.step == ALL:
             parts = spanned(parts)
@@ -111,11 +119,39 @@ class Files:
     def windows(self, question: Question) -> Iterator[Intervals]:
         """Yield the selected windows at the stored step under the question's groups, file by file."""
         check_labels(question, self.found.labels)
-        sources = self._selected(question)
+        sources = self.selected(question)
         starts = run_starts(sources)
         step = max(self.stored[source.context.series.run] for source in sources)
-        for _, (parts, _) in fork_map(lambda source: self._summed(source, question, step, starts), sources, self.jobs):
+        fixed = replace(question, step=step)
+        for _, (parts, _) in fork_map(lambda source: self._summed(source, fixed, step, starts), sources, self.jobs):
             yield from parts
+
+    def streams(self, question: Question, step_ns: int = 0) -> list[Iterator[Intervals]]:
+        """Return, for each selected source, its windows as its rows come, at the stored step unless another is given.
+
+        Nothing is read before a stream is asked; reading is done here, in this process. See `union`.
+        """
+        check_labels(question, self.found.labels)
+        sources = self.selected(question)
+        starts = run_starts(sources)
+        step = step_ns or max(self.stored[source.context.series.run] for source in sources)
+        check_step(step, median_width(sources), force=question.force)
+        return [self._stream(source, question, step, starts) for source in sources]
+
+    def _stream(self, source: Source, question: Question, step: int, starts: dict[str, int]) -> Iterator[Intervals]:
+        key, run = question.key(self.found.labels), source.context.series.run
+        begin = question.begin.epoch_ns(starts[run]) if question.begin else None
+        end = question.end.epoch_ns(starts[run]) if question.end else None
+        stored = self.stored[run]
+        try:
+            for chunk in read(source):
+                rows = chunk.relabelled(key)
+                if begin is not None or end is not None:
+                    rows = clipped(rows, begin, end)
+                if len(rows):
+                    yield merged(window_parts(rows, step, stored if step % stored == 0 else 0))
+        except InputError as error:
+            source.context.account.note(f"not read: {error.reason}")
 
     def facts(self, answer: Answer) -> list[tuple[str, str]]:
         """Return (name, value) pairs about the runs of an answer."""
@@ -135,9 +171,9 @@ class Files:
         """Return no marks: files have none."""
         return []
 
-    def _selected(self, question: Question) -> list[Source]:
+    def selected(self, question: Question) -> list[Source]:
         """Return the sources that can hold what is asked; labels that only their rows tell are decided later."""
-        key = replace(question, where={k: v for k, v in question.where.items() if k not in ("op", "kind", "job")}).key(
+        key = replace(question, where={k: v for k, v in question.where.items() if k not in ROW_LABELS}).key(
             self.found.labels
         )
         sources = [source for source in self.found.sources if key(source.context.series) is not None]
@@ -155,6 +191,7 @@ class Files:
         begin = question.begin.epoch_ns(start) if question.begin else None
         end = question.end.epoch_ns(start) if question.end else None
         total = Sum()
+        finest, low, high = step, INT64_MAX, -INT64_MAX
         try:
             for chunk in read(source):
                 rows = chunk.relabelled(key)
@@ -162,16 +199,23 @@ class Files:
                     rows = in_flight(rows, step or stored)
                 if begin is not None or end is not None:
                     rows = clipped(rows, begin, end)
+                if len(rows):
+                    low, high = min(low, int(rows.start_ns.min())), max(high, int(rows.end_ns.max()))
                 if not step:
-                    total.add(_whole(rows))
+                    total.add(_dense(_together(rows)))
                 elif question.attribution == IN_FLIGHT:
                     total.add(rows)
-                else:
+                elif len(rows):
+                    if question.step == AUTO and (wider := sure_step(low, high, finest, question.windows)) > step:
+                        step, finer, total = wider, total.parts(), Sum()
+                        for part in widened(finer, step):
+                            total.add(part)
                     for part in window_parts(rows, step, stored if step % stored == 0 else 0):
-                        total.add(part)
+                        total.add(_dense(part))
         except InputError as error:
             source.context.account.note(f"not read: {error.reason}")
-        yield total.parts(), source.context.account
+        parts = total.parts()
+        yield parts if step else [_together(part, low, high) for part in parts], source.context.account
 
     def _check_rejects(self, sources: Iterable[Source], parts: Sequence[Intervals]) -> None:
         account = self.account
@@ -216,12 +260,16 @@ def run_starts(sources: Iterable[Source]) -> dict[str, int]:
     return starts
 
 
-def _whole(rows: Intervals) -> Intervals:
-    """Return the rows added up regardless of time; their span is put back by `spanned`."""
-    if not len(rows):
-        return rows
-    low, high = int(rows.start_ns.min()), int(rows.end_ns.max())
-    return replace(rows, start_ns=np.full(len(rows), low), end_ns=np.full(len(rows), high))
+def _together(rows: Intervals, low_ns: int = 0, high_ns: int = 0) -> Intervals:
+    """Return the rows with one span, so that they are added up regardless of time."""
+    return replace(rows, start_ns=np.full(len(rows), low_ns), end_ns=np.full(len(rows), high_ns))
+
+
+def _dense(part: Intervals) -> Intervals:
+    """Return the rows of a large chunk that lie in a few windows already added up: so much less is held until the end."""
+    if len(part.bins) < MANY_ENTRIES or 4 * np.count_nonzero(np.diff(part.start_ns)) > len(part):
+        return part
+    return merged([part])
 
 
 def spanned(parts: Sequence[Intervals], span: tuple[int, int] | None = None) -> list[Intervals]:

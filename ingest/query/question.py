@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,8 +28,8 @@ Key = Callable[[Series], Group | None]
 class Question:
     """A selection of measurements and how they are to be merged.
 
-    `step` is ns, "auto" (about 150 windows) or "all" (one window for the whole range). `kind` empty takes each run's
-    default kind. Different runs are merged only with `merge_runs`.
+    `step` is ns, "auto" (at most `windows` windows, about 150) or "all" (one window for the whole range). `kind` empty takes
+    each run's default kind. Different runs are merged only with `merge_runs`.
     """
 
     runs: tuple[str, ...] = ()
@@ -40,6 +41,7 @@ class Question:
     merge_runs: bool = False
     force: bool = False
     attribution: str = "completion"
+    windows: int = AUTO_WINDOWS
 
     def key(self, run_labels: RunLabels) -> Key:
         """Return the function that gives a series its group (run, kind, then `by`), or None where it is not selected."""
@@ -96,6 +98,8 @@ def check_labels(question: Question, run_labels: RunLabels) -> None:
 def finish(parts: Sequence[Intervals], question: Question, facts: Answer) -> Answer:
     """Return the answer from merged windows keyed (run, kind, *by): default kind taken, runs merged or named, layouts joined.
 
+    Several kinds in one answer are named: they are never added up.
+
     `facts` is an answer with everything but its parts. InputError where the selection is empty.
     """
     rows = [part for part in parts if len(part)]
@@ -109,17 +113,26 @@ def finish(parts: Sequence[Intervals], question: Question, facts: Answer) -> Ans
     asked = "kind" in question.by or "kind" in question.where
     runs = tuple(sorted(kinds))
     name_runs = len(runs) > 1 and "run" not in question.by and not question.merge_runs
-    by = ("run", *question.by) if name_runs else question.by
+    name_kinds = asked and "kind" not in question.by and len({kind for found in kinds.values() for kind in found}) > 1
+    named = (*(("run",) if name_runs else ()), *(("kind",) if name_kinds else ()))
+    by = (*named, *question.by)
 
     def regroup(key: Group) -> Group | None:
         run, kind, *labels = key
         if not asked and kind != taken[run]:
             return None
-        return (run, *labels) if name_runs else tuple(labels)
+        return (*((run,) if name_runs else ()), *((kind,) if name_kinds else ()), *labels)
 
     joined = _by_layout([_regrouped(part, regroup) for part in rows])
     shown = sorted({kind for found in kinds.values() for kind in found}) if asked else sorted(set(taken.values()))
-    return replace(facts, parts=tuple(joined), by=by, kind=", ".join(shown), runs=runs)
+    return replace(facts, parts=tuple(joined), by=by, kind=", ".join(kind for kind in shown if kind), runs=runs)
+
+
+def regrouped(answer: Answer, by: Sequence[str]) -> Answer:
+    """Return the answer grouped by some of its labels only: what had been told apart by the others is added up."""
+    places = [answer.by.index(name) for name in by]
+    parts = [_regrouped(part, lambda key: tuple(key[place] for place in places)) for part in answer.parts if len(part)]
+    return replace(answer, parts=tuple(_by_layout(parts)), by=tuple(by))
 
 
 def _regrouped(part: Intervals, regroup: Callable[[Group], Group | None]) -> Intervals:
@@ -162,13 +175,19 @@ def _nothing(question: Question, facts: Answer) -> str:
     return f"nothing matches {' '.join(asked) or 'the question'}; runs here: {listed(facts.runs)}"
 
 
-def auto_step(first_ns: int, last_ns: int, stored_ns: int) -> int:
-    """Return the multiple of the stored step that makes about 150 windows of the range, never more than 150."""
+def auto_step(first_ns: int, last_ns: int, stored_ns: int, windows: int = AUTO_WINDOWS) -> int:
+    """Return the multiple of the stored step that makes about `windows` windows of the range, never more."""
     span = max(last_ns - first_ns, stored_ns)
     for multiple in MULTIPLES:
-        if span <= AUTO_WINDOWS * stored_ns * multiple:
+        if span <= windows * stored_ns * multiple:
             return stored_ns * multiple
-    return stored_ns * -(-span // (AUTO_WINDOWS * stored_ns))
+    return stored_ns * MULTIPLES[-1] * -(-span // (windows * stored_ns * MULTIPLES[-1]))
+
+
+def sure_step(first_ns: int, last_ns: int, stored_ns: int, windows: int = AUTO_WINDOWS) -> int:
+    """Return the widest step that divides whatever `auto_step` makes of this range once it has grown."""
+    least = auto_step(first_ns, last_ns, stored_ns, windows) // stored_ns
+    return stored_ns * math.gcd(*(multiple for multiple in MULTIPLES if multiple >= least), MULTIPLES[-1])
 
 
 def widened(parts: Sequence[Intervals], step_ns: int) -> list[Intervals]:

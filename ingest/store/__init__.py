@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from ingest.documents import Documents
-from ingest.errors import StoreError, UsageError
+from ingest.errors import UsageError
 from ingest.intervals import Intervals
 from ingest.query.question import Answer, Question
 from ingest.store.records import RunRecord, SourceRecord, Spans
@@ -39,7 +38,11 @@ class Store(Protocol):
         """
         ...
 
-    def write(self, run: RunRecord, source: SourceRecord, documents: Documents) -> int:
+    def packed(self, run: RunRecord, source: SourceRecord, windows: Intervals) -> Any:
+        """Return whole windows of a source as `write` takes them; done in the reading processes, away from any connection."""
+        ...
+
+    def write(self, run: RunRecord, source: SourceRecord, packed: Any) -> int:
         """Write whole documents of a source, replacing older ones of the same identity; return how many."""
         ...
 
@@ -49,6 +52,14 @@ class Store(Protocol):
 
     def finish_run(self, run: RunRecord) -> None:
         """Write the run's rollups from its documents and note it complete if all its sources are."""
+        ...
+
+    def delivered(self) -> Mapping[str, int]:
+        """Return what became of the documents that were sent to a server; empty where there is none."""
+        ...
+
+    def refusals(self) -> tuple[int, str]:
+        """Return how many documents the server has refused, and a sentence about where they are."""
         ...
 
     def delete_run(self, run: str) -> int:
@@ -81,14 +92,19 @@ class Store(Protocol):
 
 
 def open_store(url: str, *, write: bool = False) -> Store:
-    """Return the store that a URL names: sqlite:PATH. StoreError if it cannot be opened, UsageError for another URL."""
+    """Return the store that a URL names: sqlite:PATH or http(s)://HOST:PORT.
+
+    StoreError if it cannot be opened, UsageError for another URL.
+    """
     if url.startswith("sqlite:"):
         from ingest.store.sqlite import SqliteStore
 
         return SqliteStore(url.removeprefix("sqlite:"), write=write)
     if url.startswith(("http://", "https://")):
-        raise StoreError("Elasticsearch is not a store of this version yet; use sqlite:PATH")
-    raise UsageError(f"{url!r} is no store: give sqlite:PATH")
+        from ingest.store.elastic.store import ElasticStore
+
+        return ElasticStore(url, write=write)
+    raise UsageError(f"{url!r} is no store: give sqlite:PATH or http://HOST:9200")
 
 
 __all__ = ["RunRecord", "SourceRecord", "Spans", "Store", "open_store"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,7 +13,7 @@ from ingest.grid import coarsened
 from ingest.intervals import Intervals, Sum, merged
 from ingest.query.files import spanned
 from ingest.query.question import ALL, AUTO, Answer, Key, Question, auto_step, check_labels, finish
-from ingest.series import IN_FLIGHT, run_matches
+from ingest.series import IN_FLIGHT, LABELS, run_matches
 from ingest.store.records import CLUSTER, COMPLETE, HOST, UNKNOWN_ZERO, WHOLE_RUN, RunRecord, StoredSeries, rollup_steps
 from ingest.timing import format_duration
 
@@ -28,6 +28,10 @@ class Catalogue:
     series: Sequence[StoredSeries]
     accounts: Mapping[str, Sequence[Mapping[str, Any]]]
 
+    def all_of(self, run: str) -> list[StoredSeries]:
+        """Return all series of a run."""
+        return [one for one in self.series if one.series.run == run]
+
     def of(self, run: str, key: Key) -> list[StoredSeries]:
         """Return the series of a run that a question selects."""
         return [one for one in self.series if one.series.run == run and key(one.series) is not None]
@@ -35,14 +39,19 @@ class Catalogue:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """From where one run is answered: rollups of a scope and step, or the documents of some series."""
+    """From where one run is answered: rollups of a scope and step, or the documents of some series.
+
+    `members` are the series that are asked for, `everything` all of the run, `labels` those that the question looks at.
+    """
 
     record: RunRecord
     rollup_step: int | None
     begin_ns: int | None = None
     end_ns: int | None = None
     scope: str = CLUSTER
-    members: Sequence[StoredSeries] = field(default_factory=tuple)
+    members: Sequence[StoredSeries] = ()
+    everything: Sequence[StoredSeries] = ()
+    labels: Sequence[str] = LABELS
 
 
 class Holdings(Protocol):
@@ -89,9 +98,8 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
     parts: list[Intervals] = []
     series, ways = 0, set()
     for record in chosen:
-        members = catalogue.of(record.run, key)
-        series += len(members)
-        for plan in _plans(holdings, record, question, step, labels, members):
+        series += len(catalogue.of(record.run, key))
+        for plan in _plans(holdings, catalogue, record, question, step, labels):
             ways.add("rollups" if plan.rollup_step is not None else "documents")
             total = Sum()
             for part in _windows(holdings, plan, key, step):
@@ -130,7 +138,7 @@ def windows_from(holdings: Holdings, records: Sequence[RunRecord], question: Que
     catalogue = holdings.catalogue(chosen)
     for record in chosen:
         begin, end = _range(record, question)
-        plan = Plan(record, None, begin, end, members=catalogue.of(record.run, key))
+        plan = Plan(record, None, begin, end, members=catalogue.of(record.run, key), everything=catalogue.all_of(record.run))
         yield from holdings.document_windows(plan, key, record.step_ns)
 
 
@@ -159,7 +167,7 @@ def step_of(catalogue: Catalogue, question: Question) -> int:
         reach = _reach(catalogue.series)
         if reach is None:
             return stored
-        return auto_step(reach[0] // stored * stored, -(-reach[1] // stored) * stored, stored)
+        return auto_step(reach[0] // stored * stored, -(-reach[1] // stored) * stored, stored, question.windows)
     step = int(question.step)
     if step % stored:
         raise UsageError(f"a step of {format_duration(step)} is no multiple of the stored step {format_duration(stored)}")
@@ -173,18 +181,21 @@ def _range(record: RunRecord, question: Question) -> tuple[int | None, int | Non
 
 def _plans(
     holdings: Holdings,
+    catalogue: Catalogue,
     record: RunRecord,
     question: Question,
     step: int,
     labels: Mapping[str, Mapping[str, str]],
-    members: Sequence[StoredSeries],
 ) -> Iterator[Plan]:
     """Yield how a run is answered: by its rollups in one go, else by the documents of one share of its series after another."""
     begin, end = _range(record, question)
+    key, everything = question.key(labels), catalogue.all_of(record.run)
+    members = catalogue.of(record.run, key)
     asked = {*question.by, *question.where} - set(labels[record.run])
+    looked_at = tuple(label for label in LABELS if label in {"run", "kind", *question.by, *question.where})
     if record.state != COMPLETE or not asked <= ROLLUP_LABELS:
-        for share in holdings.shares(members, question.key(labels)):
-            yield Plan(record, None, begin, end, members=share)
+        for share in holdings.shares(members, key):
+            yield Plan(record, None, begin, end, members=share, everything=everything, labels=looked_at)
         return
     fits = [
         kept
@@ -194,7 +205,7 @@ def _plans(
         or (kept == record.step_ns)
     ]
     scope = HOST if "host" in question.by or "host" in question.where else CLUSTER
-    yield Plan(record, WHOLE_RUN if WHOLE_RUN in fits else max(fits), begin, end, scope, members)
+    yield Plan(record, WHOLE_RUN if WHOLE_RUN in fits else max(fits), begin, end, scope, members, everything, looked_at)
 
 
 def _windows(holdings: Holdings, plan: Plan, key: Key, step: int) -> Iterator[Intervals]:

@@ -20,7 +20,7 @@ from typing import Any, Self
 import numpy as np
 
 from ingest import __version__
-from ingest.documents import Documents, document_ids, id_range, known_only
+from ingest.documents import Documents, document_ids, id_range, known_only, pack
 from ingest.errors import StoreError, UsageError
 from ingest.fields import assets
 from ingest.intervals import Int, Intervals
@@ -189,8 +189,21 @@ class SqliteStore:
                 ],
             )
 
-    def write(self, run: RunRecord, source: SourceRecord, documents: Documents) -> int:
+    def packed(self, run: RunRecord, source: SourceRecord, windows: Intervals) -> Documents:
+        """Return whole windows of a source as packed documents."""
+        return pack(windows)
+
+    def delivered(self) -> Mapping[str, int]:
+        """Return nothing: documents are written here, not sent."""
+        return {}
+
+    def refusals(self) -> tuple[int, str]:
+        """Return none: a document is written, or the load fails."""
+        return 0, ""
+
+    def write(self, run: RunRecord, source: SourceRecord, packed: Documents) -> int:
         """Write whole documents of a source, replacing older ones of the same identity; return how many."""
+        documents = packed
         if not len(documents):
             return 0
         with self.transaction() as db:

@@ -1,0 +1,118 @@
+"""setup and replay: what an Elasticsearch server needs beside loads."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ingest.cli.stores import store_option
+from ingest.errors import InputError, StoreError, UsageError
+
+if TYPE_CHECKING:
+    from ingest.store.elastic.setup import Change
+    from ingest.store.elastic.templates import Site
+
+
+@click.command()
+@click.option("--elasticsearch", "url", metavar="URL", help="Server [default: $TAILBOARD_STORE if it is one].")
+@click.option("--index-prefix", metavar="P", help="What all index names begin with [default: that of the URL, else tailboard].")
+@click.option("--period", default="month", show_default=True, metavar="month|week|day", help="What one index covers.")
+@click.option("--shards", type=int, default=1, show_default=True, help="Primary shards of an index of intervals.")
+@click.option("--compact", is_flag=True, help="A third of the disk on 9.x (logsdb), queries 1.7 times slower; nothing on 8.x.")
+@click.option("--dry-run", is_flag=True, help="Only show what would change.")
+@click.option("--overwrite", is_flag=True, help="Change templates that differ.")
+def setup(url: str | None, **words: Any) -> int:
+    """Put the index templates on an Elasticsearch server, or show how those there differ.
+
+    \b
+    Examples:
+      tailboard setup --elasticsearch http://127.0.0.1:9200
+      tailboard setup --elasticsearch https://es:9200 --index-prefix perf --period week --shards 3
+      tailboard setup --elasticsearch http://127.0.0.1:9200 --dry-run
+
+    What is missing is created; what differs is shown and changed with --overwrite alone. The component template
+    P@custom is yours: it is created empty and never written again. Secrets come from the environment (docs/security.md).
+    """
+    from dataclasses import replace
+
+    from ingest.store.elastic.connection import Connection, check_prefix, parse_address
+    from ingest.store.elastic.setup import apply, changes, fitting
+    from ingest.store.elastic.templates import Site
+
+    url = url or os.environ.get("TAILBOARD_STORE", "")
+    if not url.startswith(("http://", "https://")):
+        raise UsageError("setup needs --elasticsearch http://HOST:9200")
+    address = parse_address(url)
+    if words["index_prefix"]:
+        check_prefix(words["index_prefix"])
+        address = replace(address, prefix=words["index_prefix"])
+    site = Site(address.prefix, words["period"], words["shards"], words["compact"])
+    site.check()
+    connection = Connection(address)
+    connection.open()
+    site, sentence = fitting(connection, site)
+    if sentence:
+        _line(sentence)
+    found = changes(connection, site)
+    wanted = [change for change in found if change.missing or words["overwrite"]]
+    left = [change for change in found if change not in wanted]
+    for change in found:
+        _show(change, "would be" if words["dry_run"] or change in left else "is")
+    if not words["dry_run"]:
+        apply(connection, site, wanted)
+    _line(_summary(site, address.store, connection.version, len(found), len(left)))
+    if left and not words["dry_run"]:
+        raise StoreError(f"{len(left)} templates differ from what was asked and were left alone: --overwrite changes them")
+    return 0
+
+
+def _summary(site: Site, url: str, version: str, changed: int, left: int) -> str:
+    state = "nothing to change" if not changed else f"{changed - left} templates put"
+    return f"{url} (Elasticsearch {version}): {state}; period {site.period}, shards {site.shards}; load with --store {url!r}"
+
+
+def _show(change: Change, verb: str) -> None:
+    _line(f"{change.kind} template {change.name} {verb} {'created' if change.missing else 'changed'}")
+    for line in change.lines:
+        _line(f"    {line}")
+
+
+@click.command()
+@click.argument("dead_letters", metavar="DEADLETTERS")
+@store_option
+def replay(dead_letters: str, store: str | None) -> int:
+    """Send the documents of a dead-letter file again, after what the server had against them was mended.
+
+    \b
+    Example:
+      tailboard replay tailboard-dead-letters.ndjson --store http://127.0.0.1:9200
+
+    What is still refused stays in the file; rollups are made right, and runs of which nothing is missing are complete.
+    """
+    from ingest.store import open_store
+    from ingest.store.elastic.replay import replayed
+    from ingest.store.elastic.store import ElasticStore
+
+    path = Path(dead_letters)
+    if not path.is_file():
+        raise InputError("there is no such file", path)
+    with open_store(store or os.environ.get("TAILBOARD_STORE", ""), write=True) as opened:
+        if not isinstance(opened, ElasticStore):
+            raise UsageError("only Elasticsearch refuses documents: give --store http://HOST:9200")
+        account = replayed(opened, path)
+    _line(f"{account.sent} documents sent again: {account.taken} are in now, {account.refused} are refused again")
+    if account.obsolete:
+        _line(f"{account.obsolete} documents were dropped: their sources have been read again since")
+    for line in account.runs:
+        _line(line)
+    if account.refused:
+        raise StoreError(f"{account.refused} documents are still refused (the first: {account.reason})")
+    return 0
+
+
+def _line(text: str) -> None:
+    print(f"tailboard: {text}", file=sys.stderr)

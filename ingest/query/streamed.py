@@ -1,0 +1,120 @@
+"""Percentiles at a fixed step straight from long logs: each window is answered and let go as soon as it is whole.
+
+What is held does not grow with the length of the logs or their number, and the bins of a window are never copied twice.
+The numbers are those of `Files.answer` and `percentiles`, to the last digit. Where that cannot be had (windows that come
+late, bins of unlike layouts, kinds or runs that have to be added up), None is returned and the ordinary way is open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ingest.errors import InputError
+from ingest.intervals import Intervals, Sum
+from ingest.query.files import Files, run_starts, spanned, warnings_of
+from ingest.query.percentiles import Wanted, percentiles
+from ingest.query.question import Answer, Question, check_step
+from ingest.query.table import Table
+from ingest.query.union import union
+from ingest.read.account import Account
+from ingest.read.discover import HDR, Source
+from ingest.series import IN_FLIGHT, default_kind
+
+RUN, KIND = "\0run", "\0kind"
+
+
+def streamed(files: Files, question: Question, wanted: Wanted) -> tuple[Table, Answer] | None:
+    """Return the table of percentiles and the facts about it (parts: the whole range), or None where it has to be done at once.
+
+    Raises what `Files.answer` raises.
+    """
+    if not isinstance(question.step, int) or question.attribution == IN_FLIGHT:
+        return None
+    if question.merge_runs or ("kind" in question.where and "kind" not in question.by):
+        return None
+    sources = files.selected(question)
+    if any(source.format != HDR for source in sources):
+        return None
+    tables, total = _tables(files, question, wanted, sources)
+    if tables is None:
+        for source in sources:
+            source.context.account.replace(Account(path=str(source.path)))
+        return None
+    if not tables:
+        return None
+    warning = check_step(question.step, max(source.width_ns for source in sources), force=question.force)
+    texts = warnings_of([source.context.account for source in sources], files.found)
+    facts = Answer(
+        parts=tuple(spanned(total.parts())),
+        by=question.by,
+        step_ns=question.step,
+        kind="",
+        runs=(),
+        run_start_ns=run_starts(sources),
+        relative=all(source.context.zero.epoch_ns is None for source in sources),
+        series=len(sources),
+        warnings=tuple(text for text in (warning, *texts) if text),
+    )
+    return _finished(tables, question, facts)
+
+
+def _tables(
+    files: Files, question: Question, wanted: Wanted, sources: Sequence[Source]
+) -> tuple[list[Table] | None, Sum]:
+    """Return the rows of each batch of windows, None if they do not come in order and in one layout; and the sum of all."""
+    step = question.step if isinstance(question.step, int) else 0
+    tables: list[Table] = []
+    total, layouts, last = Sum(), set(), -(2**63)
+    by = (RUN, KIND, *question.by)
+    empty = Answer((), by, step, "", (), {}, relative=False, series=len(sources))
+    for part in union(files.streams(question, step), slack_ns=step):
+        layouts.add(part.layout)
+        if len(layouts) > 1 or int(part.start_ns[0]) <= last:
+            return None, total
+        last = int(part.start_ns[-1])
+        tables.append(percentiles(replace(empty, parts=(part,)), wanted))
+        total.add(_whole(part))
+    return tables, total
+
+
+def _whole(part: Intervals) -> Intervals:
+    zeros = np.zeros(len(part), np.int64)
+    return replace(part, start_ns=zeros, end_ns=zeros)
+
+
+def _finished(tables: Sequence[Table], question: Question, facts: Answer) -> tuple[Table, Answer]:
+    """Return all rows as `finish` would have them: each run's default kind taken, runs named where there are several."""
+    columns = {name: np.concatenate([table.columns[name] for table in tables]) for name in tables[0].columns}
+    kinds: dict[str, set[str]] = {}
+    for run, kind in set(zip(columns[RUN].tolist(), columns[KIND].tolist(), strict=True)):
+        kinds.setdefault(run, set()).add(kind)
+    asked = "kind" in question.by
+    taken = {run: default_kind(found) for run, found in kinds.items()}
+    runs = tuple(sorted(kinds))
+    by = question.by if len(runs) < 2 or "run" in question.by else ("run", *question.by)
+    shown = {kind for found in kinds.values() for kind in found} if asked else set(taken.values())
+    named: dict[str, object] = {}
+    for name, column in columns.items():
+        if name == RUN and by != question.by:
+            named["run"] = column
+        elif name not in (RUN, KIND):
+            named[name] = column
+    table = Table(named, by)
+    if not asked:
+        keep = [kind == taken[run] for run, kind in zip(columns[RUN].tolist(), columns[KIND].tolist(), strict=True)]
+        table = table if all(keep) else table.take(np.flatnonzero(keep))
+    if not len(table):
+        raise InputError("nothing matches the question")
+    parts = tuple(_of_kinds(part, None if asked else taken) for part in facts.parts)
+    return table, replace(facts, by=by, parts=parts, kind=", ".join(sorted(shown - {""})), runs=runs)
+
+
+def _of_kinds(part: Intervals, taken: dict[str, str] | None) -> Intervals:
+    """Return the rows of each run's kind."""
+    if taken is None:
+        return part
+    good = [isinstance(key, tuple) and key[1] == taken[key[0]] for key in part.table]
+    return part.take(np.flatnonzero(np.array(good, np.bool_)[part.series]))

@@ -1,0 +1,202 @@
+"""Sending documents: parallel senders behind a short queue, each chunk again until it is in, each item judged on its own.
+
+- A chunk fails as a whole on connection errors, timeouts, 429, 502, 503, 504 or a truncated answer: it is sent again. An
+  answer that was lost may stand for documents that are in; sending them again writes the same ids.
+- Items with status 429 are sent again, they alone. Items with status 400 go to the dead-letter file with the reason.
+- 413 halves the chunk; a single document that is too large goes to the dead-letter file.
+- A version conflict means that somebody has written a later version: nothing to do.
+"""
+
+from __future__ import annotations
+
+import queue
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from ingest.errors import StoreError
+from ingest.store.elastic.connection import Connection, Refusal, TooLargeError, TransientError, block_sentence
+from ingest.store.elastic.encoding import Chunk, documents_of, halves
+
+SENDERS, WAITING = 2, 4
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0
+ANSWER = "errors,items.*.status,items.*.result,items.*.error.type,items.*.error.reason,items.*.error.caused_by.reason"
+OVERLOADED, CONFLICT = 429, 409
+REASON_LENGTH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A document that the server refuses: the two lines that were sent, and why."""
+
+    action: bytes
+    document: bytes
+    status: int
+    reason: str
+
+    def line(self) -> bytes:
+        """Return it as a line of a dead-letter file."""
+        told = {"status": self.status, "reason": self.reason, "action": orjson.Fragment(self.action)}
+        try:
+            return orjson.dumps({**told, "document": orjson.Fragment(self.document)}) + b"\n"
+        except orjson.JSONEncodeError:
+            return orjson.dumps({**told, "document": self.document.decode(errors="replace")}) + b"\n"
+
+
+@dataclass(slots=True)
+class Delivery:
+    """What became of all documents that were handed over."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    refused: Counter[str] = field(default_factory=Counter)
+    first_reason: str = ""
+
+    def as_dict(self) -> dict[str, int]:
+        """Return the final account: sent = created + updated + deleted + superseded + rejected; retried counts repeats."""
+        names = ("sent", "created", "updated", "deleted", "superseded", "rejected", "retried")
+        return {name: self.counts[name] for name in names}
+
+
+class Sender:
+    """Hands chunks to `senders` threads; at most `waiting` chunks wait, so that reading is held back by a slow server."""
+
+    def __init__(
+        self, connection: Connection, delivery: Delivery, dead_letters: Path, senders: int = SENDERS, waiting: int = WAITING
+    ) -> None:
+        self.delivery = delivery
+        self._connection = connection
+        self._dead_letters = dead_letters
+        self._lock = threading.Lock()
+        self._queue: queue.Queue[tuple[str, Chunk] | None] = queue.Queue(waiting)
+        self._failure: BaseException | None = None
+        self._threads = [threading.Thread(target=self._serve, daemon=True) for _ in range(senders)]
+        for thread in self._threads:
+            thread.start()
+
+    def send(self, owner: str, chunk: Chunk) -> None:
+        """Hand over a chunk whose refused documents are counted for `owner`; raises what a sender failed with."""
+        while True:
+            self._check()
+            try:
+                self._queue.put((owner, chunk), timeout=0.2)
+            except queue.Full:
+                continue
+            return
+
+    def flush(self) -> None:
+        """Wait until all that was handed over is in or refused; raises what a sender failed with."""
+        self._queue.join()
+        self._check()
+
+    def close(self) -> None:
+        """Stop the senders; what is not sent yet is dropped, so flush first."""
+        self._failure = self._failure or StoreError("the load was stopped")
+        for _ in self._threads:
+            self._queue.put(None)
+        for thread in self._threads:
+            thread.join()
+
+    def _check(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def _serve(self) -> None:
+        while (item := self._queue.get()) is not None:
+            try:
+                if self._failure is None:
+                    owner, chunk = item
+                    self._count("sent", chunk.documents)
+                    self._deliver(owner, chunk)
+            except BaseException as error:  # noqa: BLE001  # raised again where the documents come from
+                self._failure = self._failure or error
+            finally:
+                self._queue.task_done()
+
+    def _count(self, name: str, number: int = 1) -> None:
+        with self._lock:
+            self.delivery.counts[name] += number
+
+    def _deliver(self, owner: str, chunk: Chunk) -> None:
+        """Send a chunk until each of its documents is in or refused."""
+        deadline, pause = time.monotonic() + self._connection.patience, FIRST_PAUSE
+        while True:
+            try:
+                answer = self._connection.once("POST", "/_bulk", chunk.body, filter_path=ANSWER)
+                left, why = self._judged(owner, chunk, answer), "the server is overloaded (429)"
+            except TransientError as error:
+                left, why = chunk, str(error)
+            except TooLargeError:
+                self._deliver_halves(owner, chunk)
+                return
+            except Refusal as error:
+                raise StoreError(f"{self._connection.address.url} refuses a whole request: {error}") from None
+            if not left.documents:
+                return
+            if time.monotonic() > deadline:
+                seconds = self._connection.patience
+                raise StoreError(f"{self._connection.address.url}: {why}, for {seconds:.0f} s now; run the same load again later")
+            self._count("retried", left.documents)
+            time.sleep(pause * random.uniform(0.5, 1))  # noqa: S311  # no secret
+            chunk, pause = left, min(2 * pause, LONGEST_PAUSE)
+
+    def _judged(self, owner: str, chunk: Chunk, answer: Mapping[str, Any]) -> Chunk:
+        """Count what became of each document; return those that have to be sent again."""
+        items = [next(iter(item.values())) for item in answer.get("items", ())]
+        if len(items) != chunk.documents:
+            raise TransientError(f"the answer tells of {len(items)} of {chunk.documents} documents")
+        if not answer.get("errors"):
+            for result, number in Counter(item.get("result", "created") for item in items).items():
+                self._count("superseded" if result in ("noop", "not_found") else result, number)
+            return Chunk(b"", 0)
+        again: list[bytes] = []
+        refused: list[Refused] = []
+        for item, (action, document) in zip(items, documents_of(chunk), strict=True):
+            status = int(item.get("status", 0))
+            if status < 300 or status == CONFLICT or item.get("result") == "not_found":
+                self._count("superseded" if status >= 300 else str(item.get("result", "created")))
+            elif status == OVERLOADED and item["error"]["type"] != "cluster_block_exception":
+                again.append(action + b"\n" + (document + b"\n" if document else b""))
+            else:
+                refused.append(self._refused(item, action, document))
+        self._bury(owner, refused)
+        return Chunk(b"".join(again), len(again))
+
+    def _refused(self, item: Mapping[str, Any], action: bytes, document: bytes) -> Refused:
+        """Return the refused document of an item; StoreError where not the document is at fault but the index."""
+        told = item.get("error") or {}
+        kind, status = str(told.get("type", "")), int(item.get("status", 0))
+        reason = ": ".join(str(part) for part in (told.get("reason"), (told.get("caused_by") or {}).get("reason")) if part)
+        if kind == "cluster_block_exception":
+            raise StoreError(f"{self._connection.address.url}: {block_sentence(reason)}")
+        if status != 400 or kind in ("index_closed_exception", "invalid_index_name_exception", "illegal_argument_exception"):
+            raise StoreError(f"{self._connection.address.url} refuses documents: {status} {kind}: {reason[:REASON_LENGTH]}")
+        return Refused(action, document, status, f"{kind}: {reason}"[:REASON_LENGTH])
+
+    def _bury(self, owner: str, refused: Sequence[Refused]) -> None:
+        if not refused:
+            return
+        with self._lock:
+            try:
+                with self._dead_letters.open("ab") as out:
+                    out.writelines(one.line() for one in refused)
+            except OSError as error:
+                raise StoreError(f"{self._dead_letters}: refused documents cannot be kept: {error.strerror}") from None
+            self.delivery.counts["rejected"] += len(refused)
+            self.delivery.refused[owner] += len(refused)
+            self.delivery.first_reason = self.delivery.first_reason or refused[0].reason
+
+    def _deliver_halves(self, owner: str, chunk: Chunk) -> None:
+        if chunk.documents == 1:
+            pair = next(documents_of(chunk))
+            self._bury(owner, [Refused(*pair, 413, "too large for the server (http.max_content_length)")])
+            return
+        self._count("retried", chunk.documents)
+        for half in halves(chunk):
+            self._deliver(owner, half)

@@ -1,0 +1,236 @@
+"""Windows -> lines of a bulk request, and documents of an answer -> windows.
+
+    {"index":{"_index":"tailboard-intervals-2026.11","_id":"u1Zc3gJ0sV6m8Wm5b4Yq1db3b6e8"}}
+    {"@timestamp":1789999200000,"run":{"id":"nightly-42"},"host":{"name":"ceph-a"},...,"latency":{"layout":"loglinear:64:...",
+     "error":0.0078125,"count":97,"histogram":{"values":[120320,122368],"counts":[95,2]}}}
+
+A histogram holds the value that each occupied bin reports, which its layout turns back into the bin: nothing is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from typing import Any
+
+import numpy as np
+import orjson
+
+from ingest.errors import StoreError
+from ingest.intervals import Exact, Int, Intervals
+from ingest.layout import LogLinear, parse_layout
+from ingest.series import Group, Series
+from ingest.store.elastic.names import Names, series_digest, window_ids
+from ingest.store.records import RunRecord, SourceRecord
+
+MS = 1_000_000
+
+Key = Callable[[Series], Group | Series | None]
+EndOf = Callable[[Mapping[str, Any]], int]
+
+CHUNK_BYTES, CHUNK_DOCUMENTS = 4 << 20, 1000
+FIELDS = {
+    "run": ("run", "id"),
+    "host": ("host", "name"),
+    "volume": ("volume", "name"),
+    "job": ("job", "id"),
+    "op": ("operation",),
+    "kind": ("kind",),
+    "tag": ("tag",),
+    "process": ("process", "name"),
+}
+PATHS = {label: ".".join(path) for label, path in FIELDS.items()}
+READ = ("@timestamp", "latency", "in_flight", *PATHS.values(), "interval.end_ns")
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A piece of a bulk request: `body` holds two lines for each of `documents`."""
+
+    body: bytes
+    documents: int
+
+
+def labels_document(series: Series) -> dict[str, Any]:
+    """Return the labels of a series as fields of a document; what the source does not say is left out."""
+    found: dict[str, Any] = {}
+    for label, path in FIELDS.items():
+        value = getattr(series, label)
+        if not value:
+            continue
+        place = found
+        for step in path[:-1]:
+            place = place.setdefault(step, {})
+        place[path[-1]] = value
+    return found
+
+
+def interval_chunks(windows: Intervals, run: RunRecord, source: SourceRecord, names: Names) -> list[Chunk]:
+    """Return the documents of whole windows, ready to be sent, in pieces of bounded size."""
+    table = [key for key in windows.table if isinstance(key, Series)]
+    ids = window_ids([series_digest(series, run.step_ns) for series in table], windows.series, windows.start_ns, run.step_ns)
+    common = {"source": {"id": source.source}, "generation": source.generation, "interval": {"step_ms": run.step_ns // MS}}
+    heads = [_inner({**labels_document(series), "segment": series.segment, **common}) for series in table]
+    values, counts = histogram_texts(windows)
+    field = _histogram_field(windows)
+    opening = b'"latency":' + orjson.dumps({"layout": str(windows.layout), "error": float(windows.layout.error)})[:-1]
+    samples = (windows.samples if windows.completions is None else windows.completions).tolist()
+    lines = (
+        b'{"index":{"_index":"%b","_id":"%b"}}\n{"@timestamp":%d,%b,%b,"count":%d%b%b{"values":%b,"counts":%b}%b}\n'
+        % (index.encode(), id_.encode(), at, heads[code], opening, count, exact, field[0], value, number, field[1])
+        for index, id_, at, code, count, exact, value, number in zip(
+            names.of("intervals", windows.start_ns),
+            ids,
+            (windows.start_ns // MS).tolist(),
+            windows.series.tolist(),
+            samples,
+            _exact_texts(windows),
+            values,
+            counts,
+            strict=True,
+        )
+    )
+    return list(chunked(lines))
+
+
+def chunked(lines: Iterable[bytes]) -> Iterator[Chunk]:
+    """Yield documents (action and source, both lines in one) in chunks of bounded size."""
+    held: list[bytes] = []
+    size = 0
+    for line in lines:
+        if held and (size + len(line) > CHUNK_BYTES or len(held) == CHUNK_DOCUMENTS):
+            yield Chunk(b"".join(held), len(held))
+            held, size = [], 0
+        held.append(line)
+        size += len(line)
+    if held:
+        yield Chunk(b"".join(held), len(held))
+
+
+def documents_of(chunk: Chunk) -> Iterator[tuple[bytes, bytes]]:
+    """Yield (action line, document line) of a chunk; a deletion has no document."""
+    lines = iter(chunk.body.split(b"\n"))
+    for action in lines:
+        if action:
+            yield action, b"" if action.startswith(b'{"delete"') else next(lines)
+
+
+def halves(chunk: Chunk) -> Iterator[Chunk]:
+    """Yield a chunk in two parts; one of a single document as it is."""
+    pairs = list(documents_of(chunk))
+    middle = len(pairs) // 2
+    for half in (pairs[:middle], pairs[middle:]):
+        if half:
+            yield Chunk(b"".join(line + b"\n" for pair in half for line in pair if line), len(half))
+
+
+def _inner(document: Mapping[str, Any]) -> bytes:
+    return orjson.dumps(document)[1:-1]
+
+
+def _histogram_field(windows: Intervals) -> tuple[bytes, bytes]:
+    """Return what stands before and after a histogram: weights have a field of their own."""
+    return (b',"histogram":', b"}") if windows.completions is None else (b'},"in_flight":{"histogram":', b"}")
+
+
+def histogram_texts(windows: Intervals) -> tuple[list[bytes], list[bytes]]:
+    """Return values and counts of each window as JSON arrays."""
+    values, counts = windows.layout.values[windows.bins], np.ascontiguousarray(windows.counts)
+    spans = list(pairwise(windows.indptr.tolist()))
+    texts = [[orjson.dumps(one[a:b], option=orjson.OPT_SERIALIZE_NUMPY) for a, b in spans] for one in (values, counts)]
+    return texts[0], texts[1]
+
+
+def _exact_texts(windows: Intervals) -> list[bytes]:
+    if windows.exact is None:
+        return [b""] * len(windows)
+    exact = windows.exact
+    rows = zip(exact.known.tolist(), exact.sum_ns.tolist(), exact.min_ns.tolist(), exact.max_ns.tolist(), strict=True)
+    return [b',"sum":%d,"min":%d,"max":%d' % (total, low, high) if known else b"" for known, total, low, high in rows]
+
+
+def windows_in(sources: Sequence[Mapping[str, Any]], key: Key, end_of: EndOf) -> Iterator[Intervals]:
+    """Yield the windows in documents (their `_source`) under what `key` makes of their labels.
+
+    One part a layout and kind of counts. `end_of` gives the end of a window in ns. Raises StoreError for a document that
+    holds values which are not of its layout.
+    """
+    buckets: dict[tuple[str, bool], list[Mapping[str, Any]]] = {}
+    for document in sources:
+        buckets.setdefault((document["latency"]["layout"], "in_flight" in document), []).append(document)
+    for (layout, weighted), documents in buckets.items():
+        table: dict[Group | Series, int] = {}
+        known: dict[tuple[str, ...], int] = {}
+        codes = np.array([_code(document, key, known, table) for document in documents], np.int64)
+        chosen = [document for document, code in zip(documents, codes.tolist(), strict=True) if code >= 0]
+        if chosen:
+            yield _windows(chosen, parse_layout(layout), codes[codes >= 0], tuple(table), end_of, weighted=weighted)
+
+
+def _code(
+    document: Mapping[str, Any],
+    key: Key,
+    known: dict[tuple[str, ...], int],
+    table: dict[Group | Series, int],
+) -> int:
+    labels = tuple(label_in(document, label) for label in FIELDS)
+    if labels not in known:
+        group = key(series_of(dict(zip(FIELDS, labels, strict=True))))
+        known[labels] = -1 if group is None else table.setdefault(group, len(table))
+    return known[labels]
+
+
+def series_of(labels: Mapping[str, Any]) -> Series:
+    """Return the series that bears these labels; what is missing or null is empty text."""
+    return Series().replaced(**{label: labels.get(label) or "" for label in FIELDS})
+
+
+def label_in(document: Mapping[str, Any], label: str) -> str:
+    """Return a label of a document; empty text where it has none."""
+    found: Any = document
+    for step in FIELDS[label]:
+        found = found.get(step) if isinstance(found, Mapping) else None
+    return str(found or "")
+
+
+def _windows(
+    documents: Sequence[Mapping[str, Any]],
+    layout: LogLinear,
+    codes: Int,
+    table: Sequence[Group | Series],
+    end_of: EndOf,
+    *,
+    weighted: bool,
+) -> Intervals:
+    histograms = [document["in_flight" if weighted else "latency"]["histogram"] for document in documents]
+    widths = np.fromiter((len(one["values"]) for one in histograms), np.int64, len(histograms))
+    total = int(widths.sum())
+    values = np.fromiter(chain.from_iterable(one["values"] for one in histograms), np.int64, total)
+    counts = np.fromiter(chain.from_iterable(one["counts"] for one in histograms), np.int64, total)
+    bins = bins_of(layout, values)
+    latency = [document["latency"] for document in documents]
+    known = np.array(["sum" in one and one.get("exact", True) for one in latency], np.bool_)
+    low, high, total_ns = (np.array([one.get(name) or 0 for one in latency], np.int64) for name in ("min", "max", "sum"))
+    exact = Exact(low, high, total_ns, known)
+    return Intervals(
+        layout=layout,
+        table=table,
+        series=codes,
+        start_ns=np.array([document["@timestamp"] for document in documents], np.int64) * MS,
+        end_ns=np.array([end_of(document) for document in documents], np.int64),
+        indptr=np.concatenate([[0], np.cumsum(widths)]),
+        bins=bins,
+        counts=counts,
+        exact=exact if known.any() else None,
+        completions=np.array([one["count"] for one in latency], np.int64) if weighted else None,
+    )
+
+
+def bins_of(layout: LogLinear, values: Int) -> Int:
+    """Return the bins that report `values`; StoreError if one of them reports something else."""
+    bins = np.minimum(np.searchsorted(layout.values, values), layout.bins - 1).astype(np.int64)
+    if not np.array_equal(layout.values[bins], values):
+        raise StoreError(f"a document holds values that no bin of its layout {layout} reports: it was not written by tailboard")
+    return bins
+

@@ -1,0 +1,142 @@
+"""What a server gives to be asked: catalogue, merged rollups, and windows of documents, added up there or read back.
+
+A planner picks by estimated bytes. Adding up in the server costs one number a window, group and occupied bin; reading back
+costs each document whole. Both give the same counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ingest.intervals import Intervals
+from ingest.layout import parse_layout
+from ingest.query.question import Key
+from ingest.series import Series
+from ingest.store.answers import Catalogue, Plan
+from ingest.store.elastic.connection import Connection
+from ingest.store.elastic.encoding import FIELDS, MS, PATHS, READ, series_of, windows_in
+from ingest.store.elastic.names import Names
+from ingest.store.elastic.reading import pages, search
+from ingest.store.elastic.records import Records
+from ingest.store.elastic.rollups import HOLDS_SAMPLES, one_of
+from ingest.store.elastic.sums import Survey, summed_windows, survey_of
+from ingest.store.records import COMPLETE, RunRecord, StoredSeries
+
+LABEL_PAGE = 1000
+SERVER_COST = 3
+DOCUMENT_BYTES, BIN_BYTES, CELL_BYTES = 400, 14, 18
+
+
+@dataclass(frozen=True, slots=True)
+class ElasticHoldings:
+    """The holdings of one site."""
+
+    connection: Connection
+    names: Names
+    records: Records
+
+    def catalogue(self, records: Sequence[RunRecord]) -> Catalogue:
+        """Return what is held of the runs; of a run that is not complete, what its documents tell."""
+        series, accounts = self.records.series([record.run for record in records])
+        unfinished = [record.run for record in records if record.state != COMPLETE]
+        known = {one.series for one in series}
+        for run in unfinished:
+            series += [one for one in self._found_series(run, len(series)) if one.series not in known]
+        return Catalogue(records, series, accounts)
+
+    def _found_series(self, run: str, first: int) -> Iterator[StoredSeries]:
+        """Yield the series that documents of a run tell of."""
+        sources = [{label: {"terms": {"field": path, "missing_bucket": True}}} for label, path in PATHS.items()]
+        sources += [{"layout": {"terms": {"field": "latency.layout"}}}]
+        after: Mapping[str, Any] | None = None
+        number = first
+        while True:
+            composite: dict[str, Any] = {"size": LABEL_PAGE, "sources": sources}
+            if after is not None:
+                composite["after"] = after
+            body = {"size": 0, "query": {"term": {"run.id": run}}, "aggs": {"series": {"composite": composite}}}
+            answer = search(self.connection, self.names.all("intervals"), body)
+            if "aggregations" not in answer:
+                return
+            for bucket in answer["aggregations"]["series"]["buckets"]:
+                key = bucket["key"]
+                yield StoredSeries(number, series_of(key), parse_layout(key["layout"]), exact=False)
+                number += 1
+            after = answer["aggregations"]["series"].get("after_key")
+            if after is None:
+                return
+
+    def shares(self, series: Sequence[StoredSeries], key: Key) -> Iterator[Sequence[StoredSeries]]:
+        """Yield all series at once: the server reads them together."""
+        if series:
+            yield series
+
+    def rollup_windows(self, plan: Plan) -> Iterator[Intervals]:
+        """Yield the merged windows of a plan: one part a layout and kind of counts."""
+        step = plan.rollup_step or 0
+        filters: list[dict[str, Any]] = [
+            {"term": {"run.id": plan.record.run}},
+            {"term": {"rollup.scope": plan.scope}},
+            {"term": {"rollup.step_ms": step // MS}},
+            HOLDS_SAMPLES,
+            *_times(plan, step),
+            *_selected(plan, ("host", "op", "kind")),
+        ]
+        for page in pages(self.connection, self.names.all("rollups"), {"bool": {"filter": filters}}, list(READ)):
+            yield from windows_in([hit["_source"] for hit in page], _series, lambda one: int(one["interval"]["end_ns"]))
+
+    def document_windows(self, plan: Plan, key: Key, step_ns: int) -> Iterator[Intervals]:
+        """Yield windows of a plan's series under the groups that `key` gives, added up in the server if that is less to read."""
+        step = plan.record.step_ns
+        filters = [
+            {"term": {"run.id": plan.record.run}},
+            *_times(plan, step),
+            *_selected(plan, tuple(FIELDS)),
+        ]
+        index = self.names.all("intervals")
+        weighted = any(one.weighted for one in plan.members)
+        groups = len({key(one.series) for one in plan.members})
+        if not weighted and (step_ns != step or groups < len(plan.members)):
+            survey = survey_of(self.connection, index, filters, plan.members)
+            if survey and _cheaper_summed(survey, groups, step, step_ns):
+                yield from summed_windows(self.connection, index, filters, survey, plan.labels, key, step_ns)
+                return
+        for page in pages(self.connection, index, {"bool": {"filter": filters}}, list(READ)):
+            yield from windows_in([hit["_source"] for hit in page], key, lambda one: int(one["@timestamp"]) * MS + step)
+
+
+def _series(series: Series) -> Series:
+    return series
+
+
+def _times(plan: Plan, step_ns: int) -> list[dict[str, Any]]:
+    """Return the filter for windows that start in [floor(begin), end)."""
+    wanted: dict[str, int] = {}
+    if plan.begin_ns is not None:
+        wanted["gte"] = (plan.begin_ns // step_ns * step_ns if step_ns else plan.begin_ns) // MS
+    if plan.end_ns is not None:
+        wanted["lt"] = -(-plan.end_ns // MS)
+    return [{"range": {"@timestamp": wanted}}] if wanted else []
+
+
+def _selected(plan: Plan, labels: Sequence[str]) -> list[dict[str, Any]]:
+    """Return filters for the labels by which the members of a plan differ from all series of the run."""
+    filters = []
+    for label in labels:
+        wanted = {getattr(one.series, label) for one in plan.members}
+        if wanted != {getattr(one.series, label) for one in plan.everything}:
+            filters.append(one_of(PATHS[label], sorted(wanted)))
+    return filters
+
+
+def _cheaper_summed(survey: Survey, groups: int, stored_ns: int, step_ns: int) -> bool:
+    """Return whether adding up in the server gives less to read; SERVER_COST is what it was measured to cost more."""
+    windows = -(-(survey.last_ns - survey.first_ns + stored_ns) // step_ns) if step_ns else 1
+    cells = sum(len(bins) for bins in survey.bins.values()) * windows * groups
+    read = 0
+    for layout, bins in survey.bins.items():
+        documents = survey.documents[layout]
+        read += documents * (DOCUMENT_BYTES + BIN_BYTES * min(len(bins), survey.samples[layout] // max(documents, 1)))
+    return survey.summable and SERVER_COST * cells * CELL_BYTES < read

@@ -1,0 +1,131 @@
+"""Sending dead letters again: documents that a server has refused, after what it had against them was mended.
+
+    {"status":400,"reason":"...","action":{"index":{"_index":"...","_id":"..."}},"document":{"@timestamp":...}}
+
+A document of an older generation than its source has now is obsolete: the source was read again since. What is taken gets
+its rollups, and a source of which nothing is refused any more is complete.
+"""  # a sample of the lines
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from ingest.errors import InputError, StoreError
+from ingest.store.elastic.bulk import Delivery, Sender
+from ingest.store.elastic.encoding import MS, chunked, label_in
+from ingest.store.elastic.rollups import RollupWriter
+from ingest.store.elastic.store import ElasticStore
+from ingest.store.elastic.touched import Touched
+
+Source = tuple[str, str]
+
+
+@dataclass(slots=True)
+class ReplayAccount:
+    """What became of dead letters: sent = taken + refused; obsolete ones were not sent; `runs` says what they completed."""
+
+    sent: int = 0
+    taken: int = 0
+    refused: int = 0
+    obsolete: int = 0
+    reason: str = ""
+    runs: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A dead letter: the bulk lines to send, and what its document says."""
+
+    lines: bytes
+    document: Mapping[str, Any]
+
+    @property
+    def source(self) -> Source | None:
+        """Return run and source of a document of intervals; None for another."""
+        found = self.document.get("source")
+        return (str(self.document["run"]["id"]), str(found["id"])) if found else None
+
+
+def replayed(store: ElasticStore, path: Path) -> ReplayAccount:
+    """Return the account of sending all documents of a dead-letter file again; what is refused again is all that stays in it.
+
+    Raises InputError for a file that holds something else, StoreError where the server fails.
+    """
+    letters = list(_letters(path))
+    generations = {
+        (run, record.source): record.generation
+        for run in {letter.source[0] for letter in letters if letter.source}
+        for record in store.sources(run)
+    }
+    current = [one for one in letters if one.source is None or one.document["generation"] >= generations.get(one.source, 0)]
+    account = ReplayAccount(sent=len(current), obsolete=len(letters) - len(current))
+    again = path.with_name(f"{path.name}.again")
+    again.unlink(missing_ok=True)
+    again.touch()
+    delivery = Delivery()
+    sender = Sender(store.connection, delivery, again)
+    try:
+        by_source: dict[Source | None, list[Letter]] = {}
+        for letter in current:
+            by_source.setdefault(letter.source, []).append(letter)
+        for source, some in by_source.items():
+            for chunk in chunked(letter.lines for letter in some):
+                sender.send(_owner(source), chunk)
+        sender.flush()
+        account.refused = delivery.counts["rejected"]
+        account.taken, account.reason = account.sent - account.refused, delivery.first_reason
+        for run in sorted({source[0] for source in by_source if source}):
+            account.runs.append(_complete(store, sender, run, {s: some for s, some in by_source.items() if s and s[0] == run}))
+    finally:
+        sender.close()
+    again.replace(path)
+    if not account.refused:
+        path.unlink()
+    return account
+
+
+def _owner(source: Source | None) -> str:
+    return " ".join(source) if source else ""
+
+
+def _complete(store: ElasticStore, sender: Sender, run: str, letters: Mapping[Source, list[Letter]]) -> str:
+    """Make the rollups of what was sent, and note its sources complete; return a sentence about the run."""
+    record = {one.run: one for one in store.runs()}.get(run)
+    if record is None:
+        raise StoreError(f"there is no run {run} any more: load it again")
+    touched = Touched()
+    left = 0
+    for some in letters.values():
+        for letter in some:
+            document = letter.document
+            cell = (label_in(document, "host"), label_in(document, "op"), label_in(document, "kind"))
+            touched.add({cell: np.array([document["@timestamp"] * MS], np.int64)})
+    stored, _ = store.records.series([run])
+    RollupWriter(store.connection, store.names, sender, store.records, record, touched, lowered=False).write(stored)
+    refused = Counter({source: sender.delivery.refused[_owner(source)] for source in letters})
+    for source, some in letters.items():
+        left += store.records.settle(*source, taken=len(some) - refused[source])
+    return f"{run}: {left} documents are still missing" if left else f"{run}: nothing is missing any more"
+
+
+def _letters(path: Path) -> Iterator[Letter]:
+    with path.open("rb") as stream:
+        for number, line in enumerate(stream, 1):
+            try:
+                told = orjson.loads(line)
+                action, document = told["action"], told["document"]
+                lines = orjson.dumps(action) + b"\n" + orjson.dumps(document) + b"\n"
+                if not isinstance(document, dict):
+                    raise TypeError
+            except (orjson.JSONDecodeError, KeyError, TypeError):
+                raise InputError("is no dead letter: status, reason, action and document", path, number) from None
+            yield Letter(lines, document)
+
+

@@ -1,0 +1,295 @@
+"""Rollups: documents -> merged histograms by host, then by cluster, for the windows that a load has touched.
+
+Several loaders may write rollups of one run at once. Each stage refreshes, reads the run's generation, reads back what it
+merges, and writes with version generation * 2^48 + count (`external_gte`): while samples are only added, whoever refreshed
+last has seen most and wins. A loader that takes something away (a source read again, a replaced run) raises the generation
+after it has refreshed: from then on everybody reads what is left, and whatever was merged before loses.
+
+Hosts are merged from documents; the cluster, and the whole run, from the rollups of hosts. A cell that has lost its last
+sample is overwritten by one without any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import orjson
+
+from ingest.grid import SECOND, coarsened
+from ingest.intervals import Int, Intervals, Sum, merged
+from ingest.layout import LogLinear
+from ingest.series import Group, Series
+from ingest.store.elastic.bulk import Sender
+from ingest.store.elastic.connection import Connection
+from ingest.store.elastic.encoding import MS, READ, chunked, histogram_texts, labels_document, windows_in
+from ingest.store.elastic.names import Names, digest, window_ids
+from ingest.store.elastic.reading import pages, search
+from ingest.store.elastic.records import Records, searchable
+from ingest.store.elastic.touched import Touched, time_filter
+from ingest.store.records import CLUSTER, HOST, WHOLE_RUN, RunRecord, StoredSeries, rollup_steps
+from ingest.store.rollups import cluster_group, host_group, layouts_of, merged_in, rollup_values, without_time
+
+VERSION_BITS = 48
+SLAB_NS = 60 * SECOND
+OLDEST_FIRST = ({"@timestamp": "asc"}, "_shard_doc")
+HOLDS_SAMPLES = {"exists": {"field": "latency.layout"}}
+ROLLUP_READ = [*READ, "rollup.scope"]
+OWNER = "rollups"
+
+Key = tuple[str, str, str, str]
+Layouts = dict[Group, LogLinear]
+
+
+@dataclass(frozen=True, slots=True)
+class RollupWriter:
+    """Makes the rollups of one run anew where a load has touched it. `lowered` says that something may have gone."""
+
+    connection: Connection
+    names: Names
+    sender: Sender
+    records: Records
+    run: RunRecord
+    touched: Touched
+    lowered: bool
+
+    @property
+    def slab_ns(self) -> int:
+        """Return the width of the time slabs that are merged one after another; no window of any step straddles two."""
+        return max(SLAB_NS, self.run.step_ns)
+
+    @property
+    def _steps(self) -> tuple[int, ...]:
+        """Return the steps that windows of rollups have."""
+        return rollup_steps(self.run.step_ns)[:-1]
+
+    def write(self, stored: Sequence[StoredSeries]) -> None:
+        """Write the rollups of hosts, then those of the cluster and of the whole run; `stored` are all series of the run."""
+        slabs = self.touched.slabs(self.slab_ns)
+        if not len(slabs):
+            return
+        layouts = layouts_of(stored)
+        self._refresh("intervals")
+        self._write_hosts(slabs, layouts, self._generation())
+        self._refresh("rollups")
+        generation = self._generation()
+        self._write_cluster(slabs, layouts, generation)
+        self._write_whole(layouts, generation)
+        self._refresh("rollups")
+
+    def _refresh(self, index: str) -> None:
+        self.sender.flush()
+        self.connection.call("POST", f"/{self.names.all(index)}/_refresh")
+
+    def _generation(self) -> int:
+        return self.records.raise_generation(self.run.run) if self.lowered else self.records.generation(self.run.run)
+
+    def _write_hosts(self, slabs: Int, layouts: Layouts, generation: int) -> None:
+        index = self.names.all("intervals")
+        query = [{"term": {"run.id": self.run.run}}, one_of("host.name", self.touched.hosts), time_filter(slabs, self.slab_ns)]
+        gone = Gone({(HOST, *cell): self.touched.starts(cell) for cell in self.touched.windows}, self._steps)
+        for parts in self._slabs(index, query, self.run.step_ns):
+            self._write_steps(merged_in(parts, host_group, _known(layouts, parts, host_group)), gone, generation)
+        self._write_gone(gone, generation)
+
+    def _write_cluster(self, slabs: Int, layouts: Layouts, generation: int) -> None:
+        touched: dict[Key, Int] = {}
+        for cell in self.touched.windows:
+            key = (CLUSTER, "", cell[1], cell[2])
+            touched[key] = np.union1d(touched.get(key, np.empty(0, np.int64)), self.touched.starts(cell))
+        gone = Gone(touched, self._steps)
+        query = [*self._rollups_of(HOST, self.run.step_ns), time_filter(slabs, self.slab_ns)]
+        for parts in self._slabs(self.names.all("rollups"), query, self.run.step_ns):
+            self._write_steps(merged_in(parts, cluster_group, _known(layouts, parts, cluster_group)), gone, generation)
+        self._write_gone(gone, generation)
+
+    def _write_whole(self, layouts: Layouts, generation: int) -> None:
+        whole = Sum()
+        for parts in self._slabs(self.names.all("rollups"), self._rollups_of(HOST, self._steps[-1]), self._steps[-1]):
+            hosts = list(merged_in(parts, host_group, _known(layouts, parts, host_group)))
+            for windows in (*hosts, *merged_in(hosts, cluster_group, _known(layouts, hosts, cluster_group))):
+                whole.add(without_time(windows))
+        edges = list(self._edges())
+        low = edges[0]["@timestamp"] * MS if edges else int(self.touched.slabs(self.slab_ns)[0])
+        high = edges[-1]["interval"]["end_ns"] if edges else low
+        gone = {_four((HOST, *cell)) for cell in self.touched.windows}
+        gone |= {(CLUSTER, "", op, kind) for _, op, kind in self.touched.windows}
+        for part in whole.parts():
+            span = replace(part, start_ns=np.full(len(part), low), end_ns=np.full(len(part), high))
+            gone -= {_four(key) for key in part.table}
+            self._send(span, WHOLE_RUN, generation)
+        for key in sorted(gone):
+            self._send_empty(key, np.array([low]), WHOLE_RUN, generation)
+        self.sender.flush()
+        self._drop_strays(low)
+
+    def _edges(self) -> Iterator[Mapping[str, Any]]:
+        """Yield the first and the last rollup of hosts that hold samples, at the stored step."""
+        filters = [*self._rollups_of(HOST, self.run.step_ns), HOLDS_SAMPLES]
+        for order in ("asc", "desc"):
+            body = {
+                "size": 1,
+                "query": {"bool": {"filter": filters}},
+                "sort": [{"@timestamp": order}],
+                "_source": ["@timestamp", "interval.end_ns"],
+            }
+            for hit in search(self.connection, self.names.all("rollups"), body)["hits"]["hits"]:
+                yield hit["_source"]
+
+    def _drop_strays(self, start_ns: int) -> None:
+        """Delete rollups of the whole run from indices of a period in which it no longer begins."""
+        home = self.names.of("rollups", np.array([start_ns]))[0]
+        query = [{"term": {"run.id": self.run.run}}, {"term": {"rollup.step_ms": WHOLE_RUN}}]
+        found = pages(self.connection, self.names.all("rollups"), {"bool": {"filter": query}}, source=False)
+        strays = [deletion(hit["_index"], hit["_id"]) for page in found for hit in page if hit["_index"] != home]
+        for chunk in chunked(strays):
+            self.sender.send(OWNER, chunk)
+
+    def _rollups_of(self, scope: str, step_ns: int) -> list[dict[str, Any]]:
+        return [
+            {"term": {"run.id": self.run.run}},
+            {"term": {"rollup.scope": scope}},
+            {"term": {"rollup.step_ms": step_ns // MS}},
+        ]
+
+    def _slabs(self, index: str, filters: Sequence[Mapping[str, Any]], step_ns: int) -> Iterator[list[Intervals]]:
+        """Yield the windows of a query under their series, all of one time slab after another."""
+        held: list[Intervals] = []
+        slab = None
+        for page in pages(self.connection, index, {"bool": {"filter": list(filters)}}, ROLLUP_READ, OLDEST_FIRST):
+            sources = [hit["_source"] for hit in page if "layout" in hit["_source"]["latency"]]
+            numbers = np.array([one["@timestamp"] for one in sources], np.int64) * MS // self.slab_ns
+            for number in np.unique(numbers).tolist():
+                if slab is not None and number != slab:
+                    yield held
+                    held = []
+                slab = number
+                chosen = [sources[at] for at in np.flatnonzero(numbers == number).tolist()]
+                held += windows_in(chosen, _series, lambda one: one["@timestamp"] * MS + step_ns)
+        if held:
+            yield held
+
+    def _write_steps(self, parts: Iterator[Intervals], gone: Gone, generation: int) -> None:
+        """Write merged windows at each step; what is there is no longer gone."""
+        for part in parts:
+            windows = merged([part])
+            for step in self._steps:
+                windows = windows if step == self.run.step_ns else merged([coarsened(windows, step)])
+                gone.found(windows, step)
+                self._send(windows, step, generation)
+
+    def _write_gone(self, gone: Gone, generation: int) -> None:
+        """Overwrite the rollups of windows that have lost their last sample."""
+        for (key, step), starts in gone.cells.items():
+            if len(starts):
+                self._send_empty(key, starts, step, generation)
+
+    def _send_empty(self, key: Key, starts: Int, step: int, generation: int) -> None:
+        ids = window_ids([digest([self.run.run, *key, step])], np.zeros(len(starts), np.int64), starts, step)
+        lines = [
+            _action(index, id_, generation << VERSION_BITS)
+            + orjson.dumps({**self._head(key, start, start + step, step, generation), "latency": {"count": 0}})
+            + b"\n"
+            for index, id_, start in zip(self.names.of("rollups", starts), ids, starts.tolist(), strict=True)
+        ]
+        for chunk in chunked(lines):
+            self.sender.send(OWNER, chunk)
+
+    def _send(self, windows: Intervals, step_ns: int, generation: int) -> None:
+        for chunk in chunked(self._lines(windows, step_ns, generation)):
+            self.sender.send(OWNER, chunk)
+
+    def _lines(self, windows: Intervals, step_ns: int, generation: int) -> Iterator[bytes]:
+        """Yield the bulk lines of merged windows."""
+        values = rollup_values(windows)
+        names = list(values)
+        numbers = zip(*values.values(), strict=True)
+        texts = zip(*histogram_texts(windows), strict=True)
+        keys = [_four(key) for key in windows.table]
+        prefixes = [digest([self.run.run, *key, step_ns]) for key in keys]
+        ids = window_ids(prefixes, windows.series, windows.start_ns, step_ns)
+        counts = (windows.samples if windows.completions is None else windows.completions).tolist()
+        versions = ((generation << VERSION_BITS) + windows.samples).tolist()
+        layout = {"layout": str(windows.layout), "error": float(windows.layout.error)}
+        codes, starts, ends = windows.series.tolist(), windows.start_ns.tolist(), windows.end_ns.tolist()
+        indices = self.names.of("rollups", windows.start_ns)
+        for index, id_, version, code, start, end, count, row, (value, number) in zip(
+            indices, ids, versions, codes, starts, ends, counts, numbers, texts, strict=True
+        ):
+            told = {name: one for name, one in zip(names, row, strict=True) if one is not None}
+            latency = {**layout, "count": count, **told, "exact": bool(told["exact"])}
+            histogram = {"values": orjson.Fragment(value), "counts": orjson.Fragment(number)}
+            head = self._head(keys[code], start, end, step_ns, generation)
+            if windows.completions is None:
+                body = {**head, "latency": {**latency, "histogram": histogram}}
+            else:
+                body = {**head, "latency": latency, "in_flight": {"histogram": histogram}}
+            yield _action(index, id_, version) + orjson.dumps(body) + b"\n"
+
+    def _head(self, key: Key, start: int, end: int, step_ns: int, generation: int) -> dict[str, Any]:
+        scope, host, op, kind = key
+        return {
+            "@timestamp": start // MS,
+            **labels_document(Series(run=self.run.run, host=host, op=op, kind=kind)),
+            "rollup": {"scope": scope, "step_ms": step_ns // MS},
+            "interval": {"end_ns": end},
+            "final": True,
+            "generation": generation,
+            **({"labels": searchable(self.run.labels)} if self.run.labels else {}),
+        }
+
+
+class Gone:
+    """Windows that were touched and of which nothing was found yet, by key and step."""
+
+    def __init__(self, touched: Mapping[Key, Int], steps: Sequence[int]) -> None:
+        self.cells = {(key, step): np.unique(starts // step * step) for key, starts in touched.items() for step in steps}
+
+    def found(self, windows: Intervals, step_ns: int) -> None:
+        """Take windows out."""
+        for code, group in enumerate(windows.table):
+            cell = (_four(group), step_ns)
+            if cell in self.cells:
+                self.cells[cell] = np.setdiff1d(self.cells[cell], windows.start_ns[windows.series == code])
+
+
+def _known(layouts: Layouts, parts: Iterable[Intervals], grouped: Callable[[Series | Group], Group]) -> Layouts:
+    """Return the layouts of all groups in the parts; of a series that no record tells of yet, its own."""
+    known = dict(layouts)
+    for part in parts:
+        for key in part.table:
+            known.setdefault(grouped(key), part.layout)
+    return known
+
+
+def _action(index: str, id_: str, version: int) -> bytes:
+    told = b'{"index":{"_index":"%b","_id":"%b","version":%d,"version_type":"external_gte"}}\n'
+    return told % (index.encode(), id_.encode(), version)
+
+
+def deletion(index: str, id_: str) -> bytes:
+    """Return the bulk line that deletes a document."""
+    return orjson.dumps({"delete": {"_index": index, "_id": id_}}) + b"\n"
+
+
+def one_of(field: str, values: Sequence[str]) -> dict[str, Any]:
+    """Return a query for documents that have one of the values; empty text stands for none."""
+    named = [value for value in values if value]
+    clauses: list[dict[str, Any]] = [{"terms": {field: named}}] if named else []
+    if len(named) < len(values):
+        clauses.append({"bool": {"must_not": [{"exists": {"field": field}}]}})
+    return clauses[0] if len(clauses) == 1 else {"bool": {"should": clauses, "minimum_should_match": 1}}
+
+
+def _series(series: Series) -> Series:
+    return series
+
+
+def _four(key: Series | Group) -> Key:
+    if isinstance(key, Series):
+        raise TypeError("rollups are of groups")
+    scope, host, op, kind = key
+    return scope, host, op, kind
+

@@ -1,0 +1,65 @@
+"""Setting a server up: templates compared, the difference told, changes made only where they were asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ingest.errors import StoreError
+from ingest.store.elastic.connection import Connection, Refusal
+from ingest.store.elastic.templates import COMPACT_FROM, Site, check_not_newer, differences, path_of, stored_template, templates
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One template that is missing (`lines` empty), or differs from what it should be in `lines`."""
+
+    kind: str
+    name: str
+    lines: tuple[str, ...]
+
+    @property
+    def missing(self) -> bool:
+        """Return whether the server has no such template."""
+        return not self.lines
+
+
+def changes(connection: Connection, site: Site) -> list[Change]:
+    """Return what differs between the site's templates and the server's. StoreError where those are of a newer version."""
+    found = []
+    for (kind, name), body in templates(site).items():
+        there = stored_template(connection, kind, name)
+        if there is None:
+            found.append(Change(kind, name, ()))
+            continue
+        check_not_newer(there, name)
+        lines = tuple(differences(body, {part: value for part, value in there.items() if part in body}))
+        if lines and not name.endswith("@custom"):
+            found.append(Change(kind, name, lines))
+    return found
+
+
+def apply(connection: Connection, site: Site, wanted: list[Change]) -> None:
+    """Put the templates of the changes. StoreError where the server refuses one, or a changed period would split the data."""
+    bodies = templates(site)
+    for change in wanted:
+        if any("_meta.period" in line for line in change.lines):
+            _check_empty(connection, site)
+        try:
+            connection.call("PUT", path_of(change.kind, change.name), bodies[change.kind, change.name])
+        except Refusal as error:
+            raise StoreError(f"the server refuses the {change.kind} template {change.name}: {error}") from None
+
+
+def fitting(connection: Connection, site: Site) -> tuple[Site, str]:
+    """Return the site as the server can keep it, and a sentence where that is not as asked."""
+    version = tuple(int(part) for part in connection.version.split(".")[:2])
+    if site.compact and version < COMPACT_FROM:
+        sentence = f"--compact changes nothing on {connection.version} (measured on 8.19): plain indices are set up"
+        return replace(site, compact=False), sentence
+    return site, ""
+
+
+def _check_empty(connection: Connection, site: Site) -> None:
+    names = ",".join(site.names.all(index) for index in ("intervals", "rollups"))
+    if connection.call("GET", f"/_resolve/index/{names}")["indices"]:
+        raise StoreError(f"{names} exist: with another period a load would put documents in twice; use another --index-prefix")

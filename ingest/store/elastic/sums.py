@@ -1,0 +1,164 @@
+"""Bins added up inside the server: every occurring bin is a range, so that the counts are those of the merged histograms.
+
+First a survey of the whole selection tells layouts, occurring bins and whether sums are exact (a sum is a double there, so
+past 2^53 ns it is not); then windows and groups come in pages of fewer buckets than the server allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ingest.intervals import Exact, Int, Intervals
+from ingest.layout import LogLinear
+from ingest.query.question import Key
+from ingest.series import Group
+from ingest.store.elastic.connection import Connection
+from ingest.store.elastic.encoding import MS, PATHS, series_of
+from ingest.store.elastic.reading import search
+from ingest.store.records import StoredSeries
+
+MOST_BUCKETS = 60_000
+MOST_SURVEY_BINS = 4096
+EXACT_DOUBLE = 2**53
+FIELD = "latency.histogram"
+
+Filters = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What a selection holds: by layout the occurring bins, documents and samples; from when to when its windows start."""
+
+    bins: Mapping[LogLinear, Int]
+    documents: Mapping[LogLinear, int]
+    samples: Mapping[LogLinear, int]
+    first_ns: int
+    last_ns: int
+    summable: bool
+
+
+def survey_of(
+    connection: Connection, index: str, filters: Filters, members: Sequence[StoredSeries]
+) -> Survey | None:
+    """Return the survey of a selection, or None where it is empty or has bins that are too many to be asked for at once."""
+    layouts = sorted({one.layout for one in members})
+    if sum(layout.bins for layout in layouts) > MOST_SURVEY_BINS:
+        return None
+    aggs: dict[str, Any] = {
+        f"layout{place}": {
+            "filter": {"term": {"latency.layout": str(layout)}},
+            "aggs": {
+                "bins": _ranges(layout, np.arange(layout.bins)),
+                "samples": {"sum": {"field": "latency.count"}},
+                "sum": {"sum": {"field": "latency.sum"}},
+            },
+        }
+        for place, layout in enumerate(layouts)
+    }
+    aggs |= {"first": {"min": {"field": "@timestamp"}}, "last": {"max": {"field": "@timestamp"}}}
+    body = {"size": 0, "track_total_hits": True, "query": {"bool": {"filter": list(filters)}}, "aggs": aggs}
+    answer = search(connection, index, body)
+    found = answer.get("aggregations")
+    if not found or not answer["hits"]["total"]["value"]:
+        return None
+    told = {layout: found[f"layout{place}"] for place, layout in enumerate(layouts)}
+    if sum(one["doc_count"] for one in told.values()) != answer["hits"]["total"]["value"]:
+        return None
+    counts = {layout: np.array([b["doc_count"] for b in one["bins"]["buckets"]], np.int64) for layout, one in told.items()}
+    return Survey(
+        bins={layout: np.flatnonzero(count) for layout, count in counts.items() if count.any()},
+        documents={layout: int(one["doc_count"]) for layout, one in told.items()},
+        samples={layout: int(one["samples"]["value"]) for layout, one in told.items()},
+        first_ns=int(found["first"]["value"]) * MS,
+        last_ns=int(found["last"]["value"]) * MS,
+        summable=all(one["sum"]["value"] < EXACT_DOUBLE and one["samples"]["value"] < EXACT_DOUBLE for one in told.values()),
+    )
+
+
+def summed_windows(
+    connection: Connection, index: str, filters: Filters, survey: Survey, labels: Sequence[str], key: Key, step_ns: int
+) -> Iterator[Intervals]:
+    """Yield windows of `step_ns` (0: one over all) under the groups of `key`, as the server has added them up.
+
+    `labels` are those that `key` looks at.
+    """
+    width = step_ns or survey.last_ns - survey.first_ns + MS
+    offset = 0 if step_ns else survey.first_ns
+    for layout, bins in survey.bins.items():
+        query = {"bool": {"filter": [*filters, {"term": {"latency.layout": str(layout)}}]}}
+        aggs = {
+            "bins": _ranges(layout, bins),
+            "low": {"min": {"field": "latency.min"}},
+            "high": {"max": {"field": "latency.max"}},
+            "sum": {"sum": {"field": "latency.sum"}},
+            "known": {"value_count": {"field": "latency.sum"}},
+        }
+        sources = [_times(width, offset), *({label: _label(label)} for label in labels)]
+        cells = {"size": max(1, MOST_BUCKETS // (len(bins) + 1)), "sources": sources}
+        for buckets in _pages(connection, index, query, cells, aggs):
+            yield from _intervals(buckets, layout, bins, key, width)
+
+
+def _times(width_ns: int, offset_ns: int) -> dict[str, Any]:
+    width = width_ns // MS
+    times = {"field": "@timestamp", "fixed_interval": f"{width}ms", "offset": f"{offset_ns // MS % width}ms"}
+    return {"time": {"date_histogram": times}}
+
+
+def _label(label: str) -> dict[str, Any]:
+    return {"terms": {"field": PATHS[label], "missing_bucket": True}}
+
+
+def _pages(
+    connection: Connection, index: str, query: Mapping[str, Any], composite: Mapping[str, Any], aggs: Mapping[str, Any]
+) -> Iterator[list[Mapping[str, Any]]]:
+    """Yield the buckets of all labels and windows that hold documents."""
+    after: Mapping[str, Any] | None = None
+    while True:
+        asked = {**composite, **({} if after is None else {"after": after})}
+        body = {"size": 0, "query": query, "aggs": {"cells": {"composite": asked, "aggs": dict(aggs)}}}
+        cells = search(connection, index, body)["aggregations"]["cells"]
+        if cells["buckets"]:
+            yield cells["buckets"]
+        after = cells.get("after_key")
+        if after is None or len(cells["buckets"]) < composite["size"]:
+            return
+
+
+def _ranges(layout: LogLinear, bins: Int) -> dict[str, Any]:
+    """Return the aggregation that counts the samples of each bin: its reported value lies between its edges or on one."""
+    values = layout.values
+    ranges = [{"from": float(values[number]), "to": float(values[number]) + 1} for number in bins.tolist()]
+    return {"range": {"field": FIELD, "ranges": ranges}}
+
+
+def _intervals(
+    buckets: Sequence[Mapping[str, Any]], layout: LogLinear, bins: Int, key: Key, width_ns: int
+) -> Iterator[Intervals]:
+    table: dict[Group, int] = {}
+    keys = [key(series_of(one["key"])) for one in buckets]
+    chosen = [(one, table.setdefault(group, len(table))) for one, group in zip(buckets, keys, strict=True) if group is not None]
+    if not chosen:
+        return
+    dense = np.array([[cell["doc_count"] for cell in one["bins"]["buckets"]] for one, _ in chosen], np.int64)
+    rows, columns = np.nonzero(dense)
+    start = np.array([one["key"]["time"] for one, _ in chosen], np.int64) * MS
+    known = np.array([one["known"]["value"] == one["doc_count"] for one, _ in chosen], np.bool_)
+    low, high, total = (
+        np.array([int(one[name]["value"] or 0) for one, _ in chosen], np.int64) * known for name in ("low", "high", "sum")
+    )
+    yield Intervals(
+        layout=layout,
+        table=tuple(table),
+        series=np.array([code for _, code in chosen], np.int64),
+        start_ns=start,
+        end_ns=start + width_ns,
+        indptr=np.searchsorted(rows, np.arange(len(chosen) + 1)),
+        bins=bins[columns],
+        counts=dense[rows, columns],
+        exact=Exact(low, high, total, known) if known.any() else None,
+    )

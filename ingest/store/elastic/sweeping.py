@@ -1,0 +1,79 @@
+"""Deleting what a later generation has left behind, found by its ids: no module of the server is needed for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ingest.intervals import Int
+from ingest.store.elastic.bulk import Sender
+from ingest.store.elastic.connection import Connection
+from ingest.store.elastic.encoding import MS, chunked, label_in
+from ingest.store.elastic.names import Names
+from ingest.store.elastic.reading import pages
+from ingest.store.elastic.rollups import OWNER, deletion
+from ingest.store.elastic.touched import Cell
+from ingest.store.records import HOST, RunRecord, SourceRecord, StoredSeries
+
+Filters = Sequence[Mapping[str, Any]]
+LABELS = ("@timestamp", "host.name", "operation", "kind")
+
+
+@dataclass(frozen=True, slots=True)
+class Sweeper:
+    """Deletes documents by id, and tells which windows they were of."""
+
+    connection: Connection
+    names: Names
+    sender: Sender
+
+    def sweep(self, source: SourceRecord) -> dict[Cell, Int]:
+        """Delete the documents that older generations of a source have left; return the windows that they were of."""
+        query: Filters = [
+            {"term": {"run.id": source.run}},
+            {"term": {"source.id": source.source}},
+            {"range": {"generation": {"lt": source.generation}}},
+        ]
+        cells: dict[Cell, list[int]] = {}
+        lines = []
+        for hit in self._hits("intervals", query):
+            cells.setdefault(_cell(hit["_source"]), []).append(hit["_source"]["@timestamp"] * MS)
+            lines.append(deletion(hit["_index"], hit["_id"]))
+        for chunk in chunked(lines):
+            self.sender.send(source.source, chunk)
+        self.sender.flush()
+        return {cell: np.unique(starts) for cell, starts in cells.items()}
+
+    def all_windows(self, run: RunRecord) -> dict[Cell, Int]:
+        """Return all windows of a run of which hosts have rollups."""
+        query: Filters = [
+            {"term": {"run.id": run.run}},
+            {"term": {"rollup.scope": HOST}},
+            {"term": {"rollup.step_ms": run.step_ns // MS}},
+        ]
+        cells: dict[Cell, list[int]] = {}
+        for hit in self._hits("rollups", query):
+            cells.setdefault(_cell(hit["_source"]), []).append(hit["_source"]["@timestamp"] * MS)
+        return {cell: np.unique(starts) for cell, starts in cells.items()}
+
+    def sweep_rollups(self, run: RunRecord, steps_ms: Sequence[int], stored: Sequence[StoredSeries]) -> None:
+        """Delete the rollups of a run that was replaced: those of steps and kinds that it does not have any more."""
+        kinds = sorted({one.series.kind for one in stored})
+        other = {"bool": {"must_not": [{"terms": {"rollup.step_ms": list(steps_ms)}}]}}
+        gone = {"bool": {"must_not": [{"terms": {"kind": kinds}}]}}
+        query: Filters = [{"term": {"run.id": run.run}}, {"bool": {"should": [other, gone], "minimum_should_match": 1}}]
+        for chunk in chunked(deletion(hit["_index"], hit["_id"]) for hit in self._hits("rollups", query)):
+            self.sender.send(OWNER, chunk)
+        self.sender.flush()
+        self.connection.call("POST", f"/{self.names.all('rollups')}/_refresh")
+
+    def _hits(self, index: str, filters: Filters) -> Iterator[Mapping[str, Any]]:
+        for page in pages(self.connection, self.names.all(index), {"bool": {"filter": list(filters)}}, source=list(LABELS)):
+            yield from page
+
+
+def _cell(document: Mapping[str, Any]) -> Cell:
+    return label_in(document, "host"), label_in(document, "op"), label_in(document, "kind")

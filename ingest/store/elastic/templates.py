@@ -1,0 +1,174 @@
+"""Component and index templates: what they should be, what the server has, and the difference in readable lines.
+
+Templates are made from mappings/fields.yml. An empty `@custom` component is left to the site: it is created once and never
+written again. `_meta` says version, period and shards; every loader obeys the period that it finds there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ingest.errors import StoreError, UsageError
+from ingest.fields import elasticsearch_mappings, fields, indices
+from ingest.store.elastic.connection import Connection, Refusal
+from ingest.store.elastic.names import PERIODS, Names
+
+PRIORITY = 300
+MOST_SHARDS = 1024
+PERIODIC = ("intervals", "rollups")
+COMPACT_FROM = (9, 0)
+COMPONENT, INDEX = "component", "index"
+SETTINGS = {"auto_expand_replicas": "0-1", "refresh_interval": "5s", "codec": "best_compression"}
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """How a site keeps its indices."""
+
+    prefix: str
+    period: str = "month"
+    shards: int = 1
+    compact: bool = False
+
+    @property
+    def names(self) -> Names:
+        """Return the names of the site's indices."""
+        return Names(self.prefix, self.period)
+
+    def check(self) -> None:
+        """Raise UsageError for a period or number of shards that cannot be."""
+        if self.period not in PERIODS:
+            raise UsageError(f"--period is {', '.join(PERIODS)}, not {self.period}")
+        if not 1 <= self.shards <= MOST_SHARDS:
+            raise UsageError(f"--shards is a number from 1 to {MOST_SHARDS}")
+
+
+def templates(site: Site) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return the body of each template by (component or index, name), in the order in which they are to be put."""
+    version = int(fields()["version"])
+    meta = {"managed_by": "tailboard", "version": version, "period": site.period, "shards": site.shards, "compact": site.compact}
+    custom, settings = f"{site.prefix}@custom", f"{site.prefix}-settings"
+    found: dict[tuple[str, str], dict[str, Any]] = {
+        (COMPONENT, settings): _component({"settings": {"index": SETTINGS}}, version, meta),
+        (COMPONENT, custom): {"template": {}},
+    }
+    for index in indices():
+        mappings = _component({"mappings": elasticsearch_mappings(index)}, version, meta)
+        found[COMPONENT, f"{site.prefix}-{index}-mappings"] = mappings
+    for index in indices():
+        body = {
+            "index_patterns": [f"{site.prefix}-{index}-*" if index in PERIODIC else f"{site.prefix}-{index}"],
+            "composed_of": [f"{site.prefix}-{index}-mappings", settings, custom],
+            "priority": PRIORITY,
+            "version": version,
+            "_meta": meta,
+        }
+        shards = {"index": {"number_of_shards": site.shards if index == "intervals" else 1}}
+        found[INDEX, f"{site.prefix}-{index}"] = {**body, "template": {"settings": {**shards, **_compact(site, index)}}}
+    return found
+
+
+def _component(template: Mapping[str, Any], version: int, meta: Mapping[str, Any]) -> dict[str, Any]:
+    return {"template": dict(template), "version": version, "_meta": dict(meta)}
+
+
+def _compact(site: Site, index: str) -> dict[str, Any]:
+    """Return the settings of the measured saving; rollups are few, and are written with versions of their own."""
+    return {"index.mode": "logsdb", "index.mapping.source.mode": "stored"} if site.compact and index == "intervals" else {}
+
+
+def generated_templates() -> dict[str, str]:
+    """Return the templates of the default site as committed files: text by path below mappings/."""
+    return {
+        f"elasticsearch/{kind}_templates/{name}.json": json.dumps(body, indent=2) + "\n"
+        for (kind, name), body in templates(Site("tailboard")).items()
+    }
+
+
+def path_of(kind: str, name: str) -> str:
+    """Return the path of a template."""
+    return f"/_{kind}_template/{name}"
+
+
+def stored_template(connection: Connection, kind: str, name: str) -> dict[str, Any] | None:
+    """Return what the server has under a template's name, or None."""
+    try:
+        answer = connection.call("GET", path_of(kind, name))
+    except Refusal as error:
+        if error.status == 404:
+            return None
+        raise StoreError(f"the template {name} cannot be read: {error}") from None
+    body = answer[f"{kind}_templates"][0][f"{kind}_template"]
+    return dict(body)
+
+
+def site_of(connection: Connection, prefix: str) -> Site:
+    """Return how the site keeps its indices, as its template says; StoreError if it was not set up, or by a newer version."""
+    body = stored_template(connection, INDEX, f"{prefix}-intervals")
+    url = connection.address.url
+    if body is None:
+        option = "" if prefix == "tailboard" else f" --index-prefix {prefix}"
+        raise StoreError(f"{url} has no index template {prefix}-intervals: tailboard setup --elasticsearch {url}{option}")
+    meta = body.get("_meta") or {}
+    check_not_newer(body, prefix)
+    return Site(prefix, str(meta.get("period", "month")), int(meta.get("shards", 1)), bool(meta.get("compact", False)))
+
+
+def check_not_newer(body: Mapping[str, Any], name: str) -> None:
+    """Raise StoreError if a template was written by a newer version than this one."""
+    ours = int(fields()["version"])
+    if int(body.get("version") or 0) > ours:
+        raise StoreError(f"the templates of {name} are of version {body['version']}, this tailboard knows {ours}: upgrade it")
+
+
+def differences(wanted: Any, found: Any, where: str = "") -> Iterator[str]:
+    """Yield a line for each leaf that differs: its path, what is there, what should be."""
+    wanted, found = (_dotless(one) for one in (wanted, found))
+    if isinstance(wanted, Mapping) and isinstance(found, Mapping):
+        for name in sorted({*wanted, *found}):
+            yield from differences(wanted.get(name, ...), found.get(name, ...), f"{where}.{name}" if where else name)
+    elif _leaf(wanted) != _leaf(found):
+        yield f"{where}: {_shown(found)} -> {_shown(wanted)}"
+
+
+def _dotless(value: Any) -> Any:
+    """Return settings with dotted names taken apart, as the server gives them back."""
+    if not isinstance(value, Mapping):
+        return value
+    nested: dict[str, Any] = {}
+    for name, inner in value.items():
+        first, _, rest = str(name).partition(".")
+        if rest and not isinstance(inner, Mapping):
+            place = nested.setdefault(first, {})
+            place.update(_joined(place, _dotless({rest: inner})))
+        elif isinstance(inner, Mapping) and isinstance(nested.get(name), Mapping):
+            nested[name] = _joined(nested[name], inner)
+        else:
+            nested[name] = inner
+    return nested
+
+
+def _joined(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, Any]:
+    both = dict(left)
+    for name, value in right.items():
+        old = both.get(name)
+        both[name] = _joined(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+    return both
+
+
+def _leaf(value: Any) -> Any:
+    """Return a value as it compares: the server gives numbers and truth in settings back as text."""
+    if isinstance(value, list | tuple):
+        return [_leaf(one) for one in value]
+    if isinstance(value, bool):
+        return str(value).lower()
+    if value in (..., None) or value == {}:
+        return ...
+    return str(value)
+
+
+def _shown(value: Any) -> str:
+    return "nothing" if _leaf(value) is ... else json.dumps(value, default=str)

@@ -1,0 +1,183 @@
+"""Stores to hold the contract against: SQLite, the double, and a real server when ELASTICSEARCH_URL is set.
+
+Each ground reads documents and rollups by ways of its own (sqlite3, the plain client), so that a store is never believed
+about what it holds.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import struct
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from ingest import open_store
+from ingest.cli import run as command
+from ingest.load import LoadAccount, load
+from ingest.load_plan import LoadOptions
+from ingest.read import ReadOptions
+
+LABELS = ("run", "host", "volume", "job", "op", "kind", "tag", "process")
+CODINGS = {1: "<HB", 2: "<HH", 3: "<HI", 4: "<Iq"}
+SERVERS = {"8": "8.19.21", "9": "9.5.3"}
+
+
+class SqliteGround:
+    """A file."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / f"{uuid.uuid4().hex}.db"
+        self.url = f"sqlite:{self.path}"
+
+    def documents(self) -> list[dict[str, Any]]:
+        db = sqlite3.connect(self.path)
+        rows = db.execute(
+            f"SELECT {','.join(LABELS)}, segment, layout, r.step_ns, i.id, i.coding, i.bins, i.count, i.sum, i.min, i.max "
+            "FROM intervals i JOIN series s ON s.id = i.id >> 36 JOIN runs r USING (run)"
+        ).fetchall()
+        found = []
+        for *labels, segment, layout, step, number, coding, blob, count, total, low, high in rows:
+            start = ((number & ((1 << 36) - 1)) - (1 << 35)) * step
+            bins = values_by_bin(layout, dict(struct.iter_unpack(CODINGS[coding], blob)))
+            found.append(document(dict(zip(LABELS, labels)), segment, layout, step, start, bins, count, (total, low, high)))
+        return sorted(found, key=repr)
+
+    def rollups(self) -> list[tuple[Any, ...]]:
+        db = sqlite3.connect(self.path)
+        names = "run, scope, kind, step_ns, start_ns, op, host, end_ns, layout, count, sum, min, mean, max, exact, p50, p75, p90, p95, p99, p99_9, p99_99"
+        rows = db.execute(f"SELECT {names}, coding, bins FROM rollups").fetchall()
+        found = []
+        for *told, coding, blob in rows:
+            bins = values_by_bin(told[8], dict(struct.iter_unpack(CODINGS[coding], blob)))
+            found.append((*told, tuple(bins.items())))
+        return sorted(found, key=repr)
+
+
+class ElasticGround:
+    """An index prefix of its own on a server."""
+
+    def __init__(self, server: str, client: Any = None) -> None:
+        from elasticsearch import Elasticsearch
+
+        self.server = server
+        self.prefix = f"contract-{uuid.uuid4().hex[:12]}"
+        self.url = f"{server}?index_prefix={self.prefix}"
+        self.client = client or Elasticsearch(server)
+        assert command(["setup", "--elasticsearch", server, "--index-prefix", self.prefix]) == 0
+
+    def hits(self, index: str) -> list[dict[str, Any]]:
+        self.client.indices.refresh(index=f"{self.prefix}-{index}", ignore_unavailable=True)
+        pit = self.client.open_point_in_time(index=f"{self.prefix}-{index}", keep_alive="1m", ignore_unavailable=True)["id"]
+        found: list[dict[str, Any]] = []
+        while True:
+            after = {"search_after": found[-1]["sort"]} if found else {}
+            page = self.client.search(pit={"id": pit}, size=2000, sort=["_shard_doc"], **after)["hits"]["hits"]
+            found += page
+            if len(page) < 2000:
+                return found
+
+    def documents(self) -> list[dict[str, Any]]:
+        found = []
+        for hit in self.hits("intervals-*"):
+            one = hit["_source"]
+            histogram = one.get("in_flight", one["latency"])["histogram"]
+            bins = dict(zip(histogram["values"], histogram["counts"], strict=True))
+            latency = one["latency"]
+            exact = (latency.get("sum"), latency.get("min"), latency.get("max"))
+            step, start = one["interval"]["step_ms"] * 1_000_000, one["@timestamp"] * 1_000_000
+            found.append(document(labels_in(one), one["segment"], latency["layout"], step, start, bins, latency["count"], exact))
+        return sorted(found, key=repr)
+
+    def rollups(self) -> list[tuple[Any, ...]]:
+        found = []
+        for hit in self.hits("rollups-*"):
+            one = hit["_source"]
+            if "layout" not in one["latency"]:
+                continue
+            histogram = one.get("in_flight", one["latency"])["histogram"]
+            labels, latency, rollup = labels_in(one), one["latency"], one["rollup"]
+            names = ("sum", "min", "mean", "max", "exact", "p50", "p75", "p90", "p95", "p99", "p99_9", "p99_99")
+            numbers = [int(latency[name]) if isinstance(latency.get(name), bool) else latency.get(name) for name in names]
+            step, start = rollup["step_ms"] * 1_000_000, one["@timestamp"] * 1_000_000
+            head = (labels["run"], rollup["scope"], labels["kind"], step, start, labels["op"], labels["host"])
+            bins = tuple(zip(histogram["values"], histogram["counts"], strict=True))
+            found.append((*head, one["interval"]["end_ns"], latency["layout"], latency["count"], *numbers, bins))
+        return sorted(found, key=repr)
+
+    def drop(self) -> None:
+        for index in self.client.perform_request("GET", f"/_resolve/index/{self.prefix}-*", headers={"accept": "application/json"}).body["indices"]:
+            self.client.indices.delete(index=index["name"])
+        for kind in ("index", "component"):
+            answer = getattr(self.client, "indices" if kind == "index" else "cluster")
+            listed = getattr(answer, f"get_{kind}_template")(name=f"{self.prefix}*")[f"{kind}_templates"]
+            for one in listed:
+                getattr(answer, f"delete_{kind}_template")(name=one["name"])
+
+
+def labels_in(source: dict[str, Any]) -> dict[str, str]:
+    def at(*path: str) -> str:
+        found: Any = source
+        for step in path:
+            found = found.get(step, {}) if isinstance(found, dict) else {}
+        return found or ""
+
+    paths = {"run": ("run", "id"), "host": ("host", "name"), "volume": ("volume", "name"), "job": ("job", "id")}
+    paths |= {"op": ("operation",), "kind": ("kind",), "tag": ("tag",), "process": ("process", "name")}
+    return {label: at(*path) for label, path in paths.items()}
+
+
+def document(labels, segment, layout, step, start, bins, count, exact) -> dict[str, Any]:
+    total, low, high = exact
+    return {
+        **labels,
+        "segment": segment,
+        "layout": layout,
+        "step": step,
+        "start": start,
+        "bins": dict(sorted(bins.items())),
+        "count": count,
+        "sum": total,
+        "min": low,
+        "max": high,
+    }
+
+
+def values_by_bin(layout: str, bins: dict[int, int]) -> dict[int, int]:
+    """What each bin reports, by fio's own formula (open-ended midpoints)."""
+    from tests.oracles import brute
+
+    name, half, fine, unit, coarseness, reports, top = layout.split(":")
+    assert (name, half, reports, top) == ("loglinear", "64", "midpoint", "open")
+    count = -(-int(fine) // (1 << int(coarseness[1:])))
+    return {brute.value_of(count, slot): number for slot, number in bins.items()}
+
+
+def loaded(url: str, paths, run: str = "r", **options) -> LoadAccount:
+    reading = ReadOptions(run=run, **{"t0": None, **options.pop("reading", {})})
+    with open_store(url, write=True) as store:
+        return load([Path(path) for path in paths], store, LoadOptions(read=reading, **options))
+
+
+@contextmanager
+def grounds(kind: str, folder: Path) -> Iterator[SqliteGround | ElasticGround]:
+    """Give a fresh ground: sqlite, double, or the real server."""
+    if kind == "sqlite":
+        yield SqliteGround(folder)
+        return
+    if kind == "server":
+        ground = ElasticGround(os.environ["ELASTICSEARCH_URL"])
+        try:
+            yield ground
+        finally:
+            ground.drop()
+        return
+    from tests.doubles.elasticsearch import ElasticsearchDouble
+
+    with ElasticsearchDouble(version=SERVERS[version("elasticsearch").split(".")[0]]) as double:
+        yield ElasticGround(double.url)
+        assert not double.refusals, double.refusals

@@ -1,0 +1,441 @@
+"""The Elasticsearch store on its own: nothing lost and nothing twice whatever fails, one sentence for each failure, few requests."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from ingest import Question, open_store
+from ingest.cli import run as command
+from ingest.errors import StoreError, UsageError
+from ingest.store.elastic.connection import parse_address
+from ingest.store.elastic.templates import differences
+from tests.doubles.elasticsearch import ElasticsearchDouble
+from tests.doubles.fault_proxy import ALL, FaultProxy
+from tests.store.grounds import SERVERS, ElasticGround, loaded
+from tests.store.test_contract import EXAMPLE, FIO, SECOND, ZERO, a_log, csv
+
+MAJOR = version("elasticsearch").split(".")[0]
+SERVER = SERVERS[MAJOR]
+
+
+@pytest.fixture
+def double():
+    with ElasticsearchDouble(version=SERVER) as found:
+        yield found
+        assert not found.refusals, found.refusals
+
+
+@pytest.fixture
+def ground(double) -> ElasticGround:
+    return ElasticGround(double.url)
+
+
+def through(proxy: FaultProxy, ground: ElasticGround) -> str:
+    return f"{proxy.url}?index_prefix={ground.prefix}"
+
+
+@pytest.fixture(scope="module")
+def clean():
+    """What a load that nothing disturbed leaves."""
+    with ElasticsearchDouble(version=SERVER) as found:
+        ground = ElasticGround(found.url)
+        loaded(ground.url, [EXAMPLE])
+        yield ground.documents(), ground.rollups()
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, 8))])
+def test_faults_in_a_third_of_all_calls_lose_and_double_nothing(ground, clean, monkeypatch, seed: int) -> None:
+    monkeypatch.setenv("TAILBOARD_ES_TIMEOUT", "4")
+    with FaultProxy(ground.server, seed=seed, share=0.3, only=lambda method, path: path != "/") as proxy:
+        account = loaded(through(proxy, ground), [EXAMPLE])
+        assert sum(proxy.injected.values()) >= 5
+    assert (ground.documents(), ground.rollups()) == clean
+    delivered = account.delivered
+    assert delivered["sent"] == sum(delivered[name] for name in ("created", "updated", "deleted", "superseded", "rejected"))
+    with open_store(ground.url) as store:
+        assert {record.state for record in store.runs()} == {"complete"}
+
+
+@pytest.mark.parametrize("fault", ALL, ids=str)
+def test_each_fault_alone_is_survived(ground, monkeypatch, tmp_path: Path, fault: str) -> None:
+    monkeypatch.setenv("TAILBOARD_ES_TIMEOUT", "1")
+    logs = a_log(tmp_path / "logs")
+    with FaultProxy(ground.server, seed=1, share=0.25, faults=[fault], only=lambda method, path: path != "/") as proxy:
+        loaded(through(proxy, ground), [logs], reading=ZERO)
+        assert set(proxy.injected) == {fault}
+    faulty = ground.documents(), ground.rollups()
+    loaded(ground.url, [logs], run="other", reading=ZERO)
+    assert [{**one, "run": "r"} for one in ground.documents() if one["run"] == "other"] == faulty[0]
+    assert [("r", *row[1:]) for row in ground.rollups() if row[0] == "other"] == faulty[1]
+
+
+def many_logs(folder: Path, files: int = 6) -> Path:
+    """Logs large enough for a load to take a moment: real rows with their stamps moved on."""
+    lines = (FIO / "randrw" / "a_clat_hist.1.log").read_text().splitlines()
+    folder.mkdir()
+    for number in range(1, files + 1):
+        with (folder / f"a_clat_hist.{number}.log").open("w") as out:
+            for turn in range(20):
+                for line in lines:
+                    stamp, rest = line.split(",", 1)
+                    out.write(f"{int(stamp) + 4000 * turn},{rest}\n")
+            out.write(lines[0].replace("1005", str(4000 * 20 + 1000 * number), 1) + "\n")
+    return folder
+
+
+def load_command(logs: Path, url: str, *more: str) -> list[str]:
+    return [sys.executable, "-m", "ingest", "load", str(logs), "--run", "r", "--store", url, "--t0", "1789999200", *more]
+
+
+def loads_at_once(commands: list[list[str]]) -> None:
+    loads = [subprocess.Popen(one, stderr=subprocess.PIPE, text=True) for one in commands]
+    told = [process.communicate(timeout=240)[1] for process in loads]
+    assert [process.returncode for process in loads] == [0] * len(loads), told
+
+
+@pytest.fixture(scope="module")
+def killing_ground(tmp_path_factory):
+    logs = many_logs(tmp_path_factory.mktemp("kill") / "logs")
+    with ElasticsearchDouble(version=SERVER) as found:
+        ground = ElasticGround(found.url)
+        began = time.monotonic()
+        subprocess.run(load_command(logs, ground.url), check=True, stderr=subprocess.DEVNULL)
+        yield logs, found, time.monotonic() - began, (ground.documents(), ground.rollups())
+
+
+def killed_and_completed(seed: int, logs: Path, double, seconds: float, clean, replace: bool = False) -> int:
+    chance = random.Random(seed)
+    ground = ElasticGround(double.url)
+    if replace:
+        subprocess.run(load_command(logs, ground.url, "--step", "5s"), check=True, stderr=subprocess.DEVNULL)
+    words = ("--replace", "--step", "1s") if replace else ()
+    hits = 0
+    for _ in range(3):
+        process = subprocess.Popen(load_command(logs, ground.url, *words), stderr=subprocess.DEVNULL, start_new_session=True)
+        time.sleep(seconds * chance.uniform(0.35, 0.98))
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            hits += 1
+        process.wait()
+        known = {repr(one) for one in clean[0]}
+        if not replace:
+            assert {repr(one) for one in ground.documents()} <= known, "a document in a killed store is not whole"
+    subprocess.run(load_command(logs, ground.url, *words), check=True, stderr=subprocess.DEVNULL)
+    assert (ground.documents(), ground.rollups()) == clean
+    ground.drop()
+    return hits
+
+
+def test_killed_at_random_moments_a_load_is_completed_exactly(killing_ground) -> None:
+    assert sum(killed_and_completed(seed, *killing_ground, replace=seed == 4) for seed in range(5)) >= 5
+
+
+@pytest.mark.soak
+def test_killed_fifty_times(killing_ground) -> None:
+    assert sum(killed_and_completed(seed, *killing_ground, replace=seed % 5 == 4) for seed in range(100, 150)) >= 50
+
+
+@pytest.mark.soak
+def test_killed_and_faulty_at_once(killing_ground, monkeypatch) -> None:
+    logs, double, seconds, clean = killing_ground
+    monkeypatch.setenv("TAILBOARD_ES_TIMEOUT", "4")
+    for seed in range(10):
+        ground = ElasticGround(double.url)
+        with FaultProxy(double.url, seed=seed, share=0.3, only=lambda method, path: path != "/") as proxy:
+            url = through(proxy, ground)
+            process = subprocess.Popen(load_command(logs, url), stderr=subprocess.DEVNULL, start_new_session=True)
+            time.sleep(2 * seconds * random.Random(seed).uniform(0.3, 1))
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            subprocess.run(load_command(logs, url), check=True, stderr=subprocess.DEVNULL)
+        assert (ground.documents(), ground.rollups()) == clean
+        ground.drop()
+
+
+def test_eight_loads_of_one_run_at_once(ground, tmp_path: Path) -> None:
+    logs = many_logs(tmp_path / "logs", files=8)
+    words = []
+    for number in range(1, 9):
+        host = tmp_path / f"h{number}"
+        host.mkdir()
+        shutil.copy(logs / f"a_clat_hist.{number}.log", host / "a_clat_hist.1.log")
+        words.append((host, f"h{number}"))
+    loads_at_once([load_command(host, ground.url, "--host", name) for host, name in words])
+    clean = ElasticGround(ground.server)
+    for host, name in words:
+        loaded(clean.url, [host], reading={**ZERO, "host": name})
+    assert ground.documents() == clean.documents()
+    assert ground.rollups() == clean.rollups()
+
+
+def test_a_correction_while_other_hosts_load(ground, tmp_path: Path) -> None:
+    logs = many_logs(tmp_path / "logs", files=4)
+    hosts = []
+    for number in range(1, 5):
+        host = tmp_path / f"h{number}"
+        host.mkdir()
+        shutil.copy(logs / f"a_clat_hist.{number}.log", host / "a_clat_hist.1.log")
+        hosts.append(host)
+    loaded(ground.url, [hosts[0]], reading={**ZERO, "host": "h1"})
+    short = (hosts[0] / "a_clat_hist.1.log").read_bytes().splitlines(keepends=True)[:-30]
+    (hosts[0] / "a_clat_hist.1.log").write_bytes(b"".join(short))
+    commands = [load_command(host, ground.url, "--host", f"h{number}") for number, host in enumerate(hosts, 1)]
+    commands[0].append("--replace")
+    loads_at_once(commands)
+    clean = ElasticGround(ground.server)
+    for number, host in enumerate(hosts, 1):
+        loaded(clean.url, [host], reading={**ZERO, "host": f"h{number}"})
+    assert ground.documents() == clean.documents()
+    assert ground.rollups() == clean.rollups()
+
+
+def test_a_bad_document_costs_only_itself_and_is_replayed(ground, tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    ground.client.indices.put_mapping(index=_made(ground), properties={"latency": {"properties": {"count": {"type": "long"}}}})
+    monkeypatch.setattr("ingest.store.elastic.encoding.labels_document", _spoiled)
+    url = ground.url
+    assert command(["load", str(EXAMPLE), "--run", "r", "--store", url]) == 4
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    told = capsys.readouterr().err
+    letters = tmp_path / "tailboard-dead-letters.ndjson"
+    lines = [json.loads(line) for line in letters.read_text().splitlines()]
+    assert f"{len(lines)} documents were refused by the server" in told
+    assert "strict_dynamic_mapping_exception" in told
+    with open_store(url) as store:
+        assert {record.state for record in store.runs()} == {"loading"}
+    for line in lines:
+        line["document"].pop("spoiled")
+    letters.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert command(["replay", str(letters), "--store", url]) == 0
+    assert not letters.exists()
+    assert "nothing is missing any more" in capsys.readouterr().err
+    clean = ElasticGround(ground.server)
+    loaded(clean.url, [EXAMPLE])
+    assert ground.documents() == clean.documents()
+    assert ground.rollups() == clean.rollups()
+    with open_store(url) as store:
+        assert {record.state for record in store.runs()} == {"complete"}
+
+
+def _made(ground: ElasticGround) -> str:
+    index = f"{ground.prefix}-intervals-2026.11"
+    ground.client.indices.create(index=index)
+    return index
+
+
+def _spoiled(series):
+    from ingest.store.elastic.encoding import FIELDS
+
+    found = {}
+    for label, path in FIELDS.items():
+        value = getattr(series, label)
+        if value:
+            place = found
+            for step in path[:-1]:
+                place = place.setdefault(step, {})
+            place[path[-1]] = value
+    return {**found, "spoiled": "1"} if series.host == "ceph-b" and series.op == "write" else found
+
+
+def test_setup_compares_and_changes_only_what_it_is_told_to(double, capsys) -> None:
+    words = ["setup", "--elasticsearch", double.url, "--index-prefix", "perf"]
+    assert command([*words, "--dry-run"]) == 0
+    assert "would be created" in capsys.readouterr().err
+    assert command(words) == 0
+    assert command(words) == 0
+    assert "nothing to change" in capsys.readouterr().err
+    assert command([*words, "--shards", "3"]) == 4
+    told = capsys.readouterr().err
+    assert 'template.settings.index.number_of_shards: "1" -> 3' in told
+    assert "--overwrite changes them" in told
+    assert command([*words, "--shards", "3", "--overwrite"]) == 0
+    capsys.readouterr()
+    assert command([*words, "--shards", "3"]) == 0
+    assert "nothing to change" in capsys.readouterr().err
+    ground = ElasticGround(double.url)
+    ground.client.cluster.put_component_template(name="perf@custom", template={"settings": {"index.refresh_interval": "30s"}})
+    assert command([*words, "--shards", "3", "--overwrite"]) == 0
+    assert "30s" in str(ground.client.cluster.get_component_template(name="perf@custom"))
+    body = ground.client.indices.get_index_template(name="perf-intervals")["index_templates"][0]["index_template"]
+    known = {name: body[name] for name in ("index_patterns", "composed_of", "priority", "template")}
+    ground.client.indices.put_index_template(name="perf-intervals", **known, version=99)
+    capsys.readouterr()
+    assert command([*words, "--overwrite"]) == 4
+    assert "are of version 99, this tailboard knows" in capsys.readouterr().err
+
+
+def test_periods_name_the_indices_and_cannot_change_under_documents(double, capsys) -> None:
+    words = ["setup", "--elasticsearch", double.url, "--index-prefix", "weekly", "--period", "week"]
+    assert command(words) == 0
+    loaded(f"{double.url}?index_prefix=weekly", [EXAMPLE])
+    assert "weekly-intervals-2026.w47" in double.index_names()
+    assert command([*words[:-1], "day", "--overwrite"]) == 4
+    assert "with another period a load would put documents in twice" in capsys.readouterr().err
+
+
+def test_a_load_needs_a_server_that_was_set_up(double, capsys) -> None:
+    assert command(["load", str(EXAMPLE), "--run", "r", "--store", double.url]) == 4
+    assert f"tailboard setup --elasticsearch {double.url}" in capsys.readouterr().err
+
+
+def test_a_run_without_time_zero_is_refused(ground, tmp_path: Path, capsys) -> None:
+    assert command(["load", str(a_log(tmp_path / "logs")), "--run", "r", "--store", ground.url]) == 4
+    assert "has no time zero" in capsys.readouterr().err
+
+
+def silent_server() -> tuple[socket.socket, int]:
+    """A port that answers something else than Elasticsearch."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        while True:
+            try:
+                other, _ = listener.accept()
+            except OSError:
+                return
+            other.recv(4096)
+            other.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 2\r\n\r\nhi")
+            other.close()
+
+    threading.Thread(target=serve, daemon=True).start()
+    return listener, listener.getsockname()[1]
+
+
+def test_unreachable_hosts_and_wrong_ports_give_one_sentence(capsys) -> None:
+    began = time.monotonic()
+    assert command(["percentiles", "http://127.0.0.1:1"]) == 4
+    assert "connection refused: is Elasticsearch running there?" in capsys.readouterr().err
+    assert command(["percentiles", "http://no-such-host.invalid:9200"]) == 4
+    assert "the host is not known" in capsys.readouterr().err
+    listener, port = silent_server()
+    with listener:
+        assert command(["percentiles", f"http://127.0.0.1:{port}"]) == 4
+    told = capsys.readouterr().err
+    assert "is no Elasticsearch: check host and port" in told
+    assert told.count("\n") == 1
+    assert time.monotonic() - began < 20
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("http://elastic:secret@host:9200", "no user or password in a URL"),
+        ("http://host:99999", "port"),
+        ("http://host?index_prefix=UPPER", "is no index prefix"),
+        ("http://host?shards=3", "is not understood"),
+        ("http://:9200", "names no host"),
+    ],
+)
+def test_urls_that_cannot_be_are_refused(url: str, reason: str) -> None:
+    with pytest.raises(UsageError, match=reason) as told:
+        parse_address(url)
+    assert "secret" not in str(told.value)
+
+
+def test_wrong_keys_and_missing_privileges_are_named(capsys, monkeypatch) -> None:
+    with ElasticsearchDouble(version=SERVER, api_key="cmlnaHQ6a2V5") as double:
+        assert command(["percentiles", double.url]) == 4
+        assert "the server does not know us (401): set TAILBOARD_ES_API_KEY" in capsys.readouterr().err
+        monkeypatch.setenv("TAILBOARD_ES_API_KEY", "d3Jvbmc6a2V5")
+        assert command(["percentiles", double.url]) == 4
+        told = capsys.readouterr().err
+        assert "(401)" in told
+        assert "d3Jvbmc6a2V5" not in told
+        monkeypatch.setenv("TAILBOARD_ES_API_KEY", "cmlnaHQ6a2V5")
+        assert command(["setup", "--elasticsearch", double.url]) == 0
+        assert command(["load", str(EXAMPLE), "--run", "r", "--store", double.url]) == 0
+    monkeypatch.delenv("TAILBOARD_ES_API_KEY")
+    with ElasticsearchDouble(version=SERVER, basic=("loader", "s3cret")) as double:
+        monkeypatch.setenv("TAILBOARD_ES_USER", "loader")
+        monkeypatch.setenv("TAILBOARD_ES_PASSWORD", "s3cret")
+        assert command(["setup", "--elasticsearch", double.url]) == 0
+    capsys.readouterr()
+    monkeypatch.delenv("TAILBOARD_ES_USER")
+    with ElasticsearchDouble(version=SERVER, denied={"indices:data/write/bulk"}) as double:
+        assert command(["setup", "--elasticsearch", double.url]) == 0
+        capsys.readouterr()
+        assert command(["load", str(EXAMPLE), "--run", "r", "--store", double.url]) == 4
+        told = capsys.readouterr().err
+        assert "the server does not let us do the action indices:data/write/bulk" in told
+        assert "privileges" in told
+        assert told.count("\n") == 1
+
+
+def test_a_full_disk_gives_one_sentence(ground, capsys) -> None:
+    index = _made(ground)
+    ground.client.indices.put_settings(index=index, settings={"index.blocks.read_only_allow_delete": True})
+    assert command(["load", str(EXAMPLE), "--run", "r", "--store", ground.url]) == 4
+    told = capsys.readouterr().err
+    assert "its disk is full: free some space there, then run the same load again" in told
+    assert told.count("\n") == 1
+    ground.client.indices.put_settings(index=index, settings={"index.blocks.read_only_allow_delete": None})
+    assert command(["load", str(EXAMPLE), "--run", "r", "--store", ground.url]) == 0
+    with open_store(ground.url) as store:
+        assert store.answer(Question(step="all")).samples == 59015
+
+
+def test_overload_of_both_forms_is_waited_for(double, ground, clean) -> None:
+    double.reject_next(whole=3)
+    double.reject_next(items=0.5, requests=6)
+    account = loaded(ground.url, [EXAMPLE])
+    assert account.delivered["retried"] > 0
+    assert (ground.documents(), ground.rollups()) == clean
+
+
+def test_the_client_of_another_major_gives_a_sentence(capsys) -> None:
+    if MAJOR == "8":
+        pytest.skip("a server of 9.x takes the client of 8.x")
+    with ElasticsearchDouble(version=SERVERS["8"]) as double:
+        assert command(["percentiles", double.url]) == 4
+    assert "its major version is not that of the Python client" in capsys.readouterr().err
+
+
+def test_a_cluster_query_takes_few_requests(double, ground) -> None:
+    loaded(ground.url, [EXAMPLE])
+    for question in (Question(by=("op",), step=SECOND), Question(by=("host",), step=10 * SECOND), Question(step="all")):
+        before = len(double.requests)
+        with open_store(ground.url) as store:
+            assert csv(store.answer(question))
+        assert len(double.requests) - before <= 8
+
+
+def test_differences_are_readable() -> None:
+    wanted = {"settings": {"index.codec": "best_compression", "index": {"number_of_shards": 3}}, "composed_of": ["a", "b"]}
+    found = {"settings": {"index": {"codec": "best_compression", "number_of_shards": "1"}}, "composed_of": ["a"], "priority": 300}
+    assert list(differences(wanted, found)) == [
+        'composed_of: ["a"] -> ["a", "b"]',
+        "priority: 300 -> nothing",
+        'settings.index.number_of_shards: "1" -> 3',
+    ]
+
+
+def test_shards_that_fail_are_never_silent(ground, monkeypatch) -> None:
+    loaded(ground.url, [EXAMPLE])
+    with open_store(ground.url) as store:
+        real = store.connection.call
+
+        def partial(method, path, body=None, **params):
+            answer = real(method, path, body, **params)
+            if path.endswith("_search"):
+                assert params["allow_partial_search_results"] is False
+                return {**answer, "_shards": {**answer["_shards"], "failed": 1}}
+            return answer
+
+        monkeypatch.setattr(type(store.connection), "call", lambda self, *words, **params: partial(*words, **params))
+        with pytest.raises(StoreError, match="part of the data only"):
+            store.answer(Question(step="all"))

@@ -1,0 +1,145 @@
+"""docker-compose.yml: pinned, on loopback alone, with passwords, health checks and bounded memory; its shell lines are run.
+
+No container daemon is needed: the file is read as YAML, and the commands in it run with a `curl` of our own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+FILE = Path(__file__).parent.parent / "docker-compose.yml"
+PINNED = "9.5.3"
+SECRETS = {"ELASTIC_PASSWORD", "KIBANA_SYSTEM_PASSWORD", "KIBANA_ENCRYPTION_KEY"}
+
+
+@pytest.fixture(scope="module")
+def services() -> dict[str, dict]:
+    return yaml.safe_load(FILE.read_text())["services"]
+
+
+def run(command: list[str], tmp_path: Path, *, answer: str = "", status: int = 0, **env: str) -> tuple[int, list[str]]:
+    """Run a command with a curl that prints an answer and writes its arguments down; return its status and these."""
+    curl = tmp_path / "curl"
+    curl.write_text(f"#!/bin/sh\nprintf '%s\\0' \"$@\" >> {tmp_path}/said\nprintf '%s' '{answer}'\nexit {status}\n")
+    curl.chmod(0o755)
+    done = subprocess.run(command, env={"PATH": f"{tmp_path}:{os.environ['PATH']}", **env}, check=False, capture_output=True)
+    said = tmp_path / "said"
+    return done.returncode, said.read_text().split("\0")[:-1] if said.exists() else []
+
+
+def plain(text: str) -> str:
+    """Return a string as the container gets it: $$ is compose's $."""
+    return text.replace("$$", "$")
+
+
+def test_all_images_are_one_pinned_version(services: dict[str, dict]) -> None:
+    images = {name: service["image"] for name, service in services.items()}
+    assert {image.rsplit(":", 1)[1] for image in images.values()} == {PINNED}
+    assert {image.rsplit(":", 1)[0] for image in images.values()} == {
+        "docker.elastic.co/elasticsearch/elasticsearch",
+        "docker.elastic.co/kibana/kibana",
+    }
+    assert re.fullmatch(r"\d+\.\d+\.\d+", PINNED)
+
+
+def test_every_published_port_is_on_loopback(services: dict[str, dict]) -> None:
+    ports = {name: service["ports"] for name, service in services.items() if "ports" in service}
+    assert set(ports) == {"elasticsearch", "kibana"}
+    for published in ports.values():
+        assert published
+        for port in published:
+            assert re.fullmatch(r"127\.0\.0\.1:\$\{[A-Z_]+:-\d+\}:\d+", port), port
+    assert all("network_mode" not in service for service in services.values())
+
+
+def test_security_is_on_and_every_secret_is_demanded_with_a_sentence(services: dict[str, dict]) -> None:
+    settings = services["elasticsearch"]["environment"]
+    assert settings["xpack.security.enabled"] == "true"
+    assert settings["discovery.type"] == "single-node"
+    assert services["kibana"]["environment"]["ELASTICSEARCH_USERNAME"] == "kibana_system"
+    text = "\n".join(line.split("#")[0] for line in FILE.read_text().splitlines())
+    used = re.findall(r"(?<!\$)\$\{([A-Z_]+)([^}]*)\}", text)
+    demanded = {name for name, rule in used if name in SECRETS}
+    assert demanded == SECRETS
+    assert all(re.match(r":\?set \w+, .{10,}", rule) for name, rule in used if name in SECRETS)
+    assert all(rule.startswith(":-") for name, rule in used if name not in SECRETS)
+    for service in services.values():
+        for name, value in service["environment"].items():
+            assert "PASSWORD" not in name.upper() or value.startswith("${"), f"{name} is written down"
+
+
+def test_memory_and_heap_are_bounded(services: dict[str, dict]) -> None:
+    java = services["elasticsearch"]["environment"]["ES_JAVA_OPTS"]
+    assert java == "-Xms${ES_HEAP:-1g} -Xmx${ES_HEAP:-1g}"
+    assert services["elasticsearch"]["mem_limit"] == "${ES_MEMORY:-2g}"
+    assert "--max-old-space-size" in services["kibana"]["environment"]["NODE_OPTIONS"]
+    assert services["kibana"]["mem_limit"].startswith("${KIBANA_MEMORY:-")
+
+
+def test_data_lies_in_a_named_volume(services: dict[str, dict]) -> None:
+    volumes = yaml.safe_load(FILE.read_text())["volumes"]
+    (mount,) = services["elasticsearch"]["volumes"]
+    assert mount.split(":") == [next(iter(volumes)), "/usr/share/elasticsearch/data"]
+
+
+def test_kibana_starts_after_a_healthy_node_and_its_password(services: dict[str, dict]) -> None:
+    wanted = {"elasticsearch": {"condition": "service_healthy"}, "kibana-password": {"condition": "service_completed_successfully"}}
+    assert services["kibana"]["depends_on"] == wanted
+    assert services["kibana-password"]["depends_on"] == {"elasticsearch": {"condition": "service_healthy"}}
+    assert services["kibana-password"]["restart"] == "no"
+    assert set(services["kibana"]["environment"]["ELASTICSEARCH_PASSWORD"].split(":")) == set(
+        services["kibana-password"]["environment"]["KIBANA_SYSTEM_PASSWORD"].split(":")
+    )
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "healthy"),
+    [('{"status":"green","timed_out":false}', 0, True), ('{"status":"red","timed_out":true}', 0, False), ("", 22, False)],
+)
+def test_the_nodes_health_check(services: dict[str, dict], tmp_path: Path, answer: str, status: int, healthy: bool) -> None:
+    kind, command = services["elasticsearch"]["healthcheck"]["test"]
+    assert kind == "CMD-SHELL"
+    got, said = run(["/bin/sh", "-c", plain(command)], tmp_path, answer=answer, status=status, ELASTIC_PASSWORD="a b$c'd")
+    assert (got == 0) == healthy
+    assert said[said.index("--user") + 1] == "elastic:a b$c'd"
+    assert said[-1] == "http://127.0.0.1:9200/_cluster/health?wait_for_status=yellow&timeout=5s"
+
+
+@pytest.mark.parametrize(("answer", "healthy"), [("200", True), ("503", False), ("000", False), ("302", False)])
+def test_kibanas_health_check(services: dict[str, dict], tmp_path: Path, answer: str, healthy: bool) -> None:
+    _, command = services["kibana"]["healthcheck"]["test"]
+    got, said = run(["/bin/sh", "-c", plain(command)], tmp_path, answer=answer)
+    assert (got == 0) == healthy
+    assert said[-1] == "http://127.0.0.1:5601/api/status"
+
+
+def test_the_password_of_kibanas_user_is_set_as_json(services: dict[str, dict], tmp_path: Path) -> None:
+    service = services["kibana-password"]
+    (script,) = service["command"]
+    command = [*service["entrypoint"], plain(script)]
+    secret = "it's $1 & `x`; 100%"
+    got, said = run(command, tmp_path, ELASTIC_PASSWORD="top secret", KIBANA_SYSTEM_PASSWORD=secret)
+    assert got == 0
+    assert json.loads(said[said.index("--data") + 1]) == {"password": secret}
+    assert said[said.index("--user") + 1] == "elastic:top secret"
+    assert said[-1] == "http://elasticsearch:9200/_security/user/kibana_system/_password"
+
+
+@pytest.mark.parametrize("secret", ['a"b', "a\\b"])
+def test_a_password_that_json_would_break_is_refused(services: dict[str, dict], tmp_path: Path, secret: str) -> None:
+    service = services["kibana-password"]
+    command = [*service["entrypoint"], plain(service["command"][0])]
+    assert run(command, tmp_path, ELASTIC_PASSWORD="x", KIBANA_SYSTEM_PASSWORD=secret) == (1, [])
+
+
+def test_a_refused_password_fails(services: dict[str, dict], tmp_path: Path) -> None:
+    service = services["kibana-password"]
+    command = [*service["entrypoint"], plain(service["command"][0])]
+    assert run(command, tmp_path, status=22, ELASTIC_PASSWORD="x", KIBANA_SYSTEM_PASSWORD="y")[0] == 22

@@ -1,0 +1,73 @@
+"""docs/security.md: its bodies are JSON, name the indices that templates exist for, ask for privileges that exist, and not for more."""
+
+from __future__ import annotations
+
+import json
+import re
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pytest
+
+from ingest.store.elastic.templates import Site, templates
+
+ROOT = Path(__file__).parents[1]
+TEXT = (ROOT / "docs" / "security.md").read_text()
+# Of Elastic's reference, "Elasticsearch privileges": what concerns documents, indices and templates. Broad ones are left out on purpose.
+CLUSTER = {"monitor", "manage_index_templates"}
+INDEX = {"auto_configure", "create_index", "index", "create_doc", "read", "delete", "maintenance", "view_index_metadata", "monitor"}
+NAMES = ["tailboard-intervals-*", "tailboard-rollups-*", "tailboard-points-*", "tailboard-runs", "tailboard-marks", "tailboard-episodes"]
+
+
+def requests() -> dict[str, dict]:
+    found = {}
+    for block in re.findall(r"```json\n(.*?)```", TEXT, re.DOTALL):
+        first, body = block.split("\n", 1)
+        assert re.fullmatch(r"(PUT|POST|DELETE) \S+", first)
+        found[first] = json.loads(body)
+    return found
+
+
+def roles() -> dict[str, dict]:
+    every = requests()
+    found = {path.rsplit("/", 1)[1]: body for path, body in every.items() if path.startswith("PUT /_security/role/")}
+    found |= {"key": every["POST /_security/api_key"]["role_descriptors"]["tailboard_load"]}
+    return found | {"kibana": every["PUT kbn:/api/security/role/tailboard_kibana_reader"]["elasticsearch"]}
+
+
+def test_all_roles_are_there() -> None:
+    assert set(roles()) == {"tailboard_setup", "tailboard_load", "tailboard_read", "key", "kibana"}
+
+
+@pytest.mark.parametrize("name", ["tailboard_setup", "tailboard_load", "tailboard_read", "key", "kibana"])
+def test_a_role_has_known_privileges_on_our_indices_alone(name: str) -> None:
+    role = roles()[name]
+    assert set(role) == {"cluster", "indices"}
+    assert set(role["cluster"]) <= CLUSTER
+    (entry,) = role["indices"]
+    assert entry["names"] == NAMES
+    assert set(entry["privileges"]) <= INDEX
+    assert len(set(entry["privileges"])) == len(entry["privileges"])
+
+
+def test_each_role_may_do_its_own_alone() -> None:
+    may = {name: set(role["indices"][0]["privileges"]) for name, role in roles().items()}
+    assert may["key"] == may["tailboard_load"]
+    assert may["kibana"] == may["tailboard_read"] == {"read", "view_index_metadata"}
+    assert not may["tailboard_setup"] & {"read", "index", "delete"}
+    assert "manage_index_templates" not in roles()["tailboard_load"]["cluster"]
+    explained = set(re.findall(r"^\| `(\w+)`", TEXT.split("### load")[1].split("### read")[0], re.MULTILINE))
+    assert explained == may["tailboard_load"] | set(roles()["tailboard_load"]["cluster"])
+
+
+def test_the_names_cover_every_index_that_setup_makes_a_template_for() -> None:
+    patterns = [pattern for (kind, _), body in templates(Site("tailboard")).items() if kind == "index" for pattern in body["index_patterns"]]
+    assert patterns
+    assert [pattern for pattern in patterns if not any(fnmatchcase(pattern, name) for name in NAMES)] == []
+
+
+def test_the_variables_are_those_that_the_code_reads() -> None:
+    code = "".join(path.read_text() for path in (ROOT / "ingest" / "store" / "elastic").glob("*.py"))
+    told = set(re.findall(r"TAILBOARD_ES_\w+", TEXT))
+    read = set(re.findall(r'environ\.get\("(TAILBOARD_ES_\w+)"', code)) - {"TAILBOARD_ES_PATIENCE", "TAILBOARD_ES_TIMEOUT"}
+    assert told == read
