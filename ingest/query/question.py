@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
@@ -109,23 +109,46 @@ def finish(parts: Sequence[Intervals], question: Question, facts: Answer) -> Ans
     kinds: dict[str, set[str]] = {}
     for run, kind, *_ in keys:
         kinds.setdefault(run, set()).add(kind)
-    taken = {run: default_kind(found) for run, found in kinds.items()}
-    asked = "kind" in question.by or "kind" in question.where
-    runs = tuple(sorted(kinds))
-    name_runs = len(runs) > 1 and "run" not in question.by and not question.merge_runs
-    name_kinds = asked and "kind" not in question.by and len({kind for found in kinds.values() for kind in found}) > 1
-    named = (*(("run",) if name_runs else ()), *(("kind",) if name_kinds else ()))
-    by = (*named, *question.by)
+    shape = shape_of(question, kinds)
+    name_runs, name_kinds = "run" in shape.named, "kind" in shape.named
 
     def regroup(key: Group) -> Group | None:
         run, kind, *labels = key
-        if not asked and kind != taken[run]:
+        if kind not in shape.taken[run]:
             return None
         return (*((run,) if name_runs else ()), *((kind,) if name_kinds else ()), *labels)
 
     joined = _by_layout([_regrouped(part, regroup) for part in rows])
-    shown = sorted({kind for found in kinds.values() for kind in found}) if asked else sorted(set(taken.values()))
-    return replace(facts, parts=tuple(joined), by=by, kind=", ".join(kind for kind in shown if kind), runs=runs)
+    return replace(facts, parts=tuple(joined), by=shape.by, kind=shape.kind, runs=shape.runs)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What an answer's rows are: the kinds taken of each run, the labels they bear, and the kinds in words.
+
+    `named` are labels that rows bear because runs or kinds would be merged otherwise.
+    """
+
+    taken: Mapping[str, Sequence[str]]
+    by: tuple[str, ...]
+    named: tuple[str, ...]
+    kind: str
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """Return the runs in the answer."""
+        return tuple(sorted(self.taken))
+
+
+def shape_of(question: Question, kinds: Mapping[str, Collection[str]]) -> Shape:
+    """Return what the rows of an answer are where runs hold these kinds: the default kind of each, unless kinds are asked for."""
+    asked = "kind" in question.by or "kind" in question.where
+    taken = {run: sorted(found) if asked else [default_kind(found)] for run, found in kinds.items()}
+    shown = sorted({kind for found in taken.values() for kind in found})
+    name_runs = len(kinds) > 1 and "run" not in question.by and not question.merge_runs
+    name_kinds = asked and "kind" not in question.by and len(shown) > 1
+    named = (*(("run",) if name_runs else ()), *(("kind",) if name_kinds else ()))
+    return Shape(taken, (*named, *question.by), named, ", ".join(kind for kind in shown if kind))
 
 
 def regrouped(answer: Answer, by: Sequence[str]) -> Answer:

@@ -137,7 +137,7 @@ def windows_from(holdings: Holdings, records: Sequence[RunRecord], question: Que
     chosen = chosen_records(records, question.runs)
     catalogue = holdings.catalogue(chosen)
     for record in chosen:
-        begin, end = _range(record, question)
+        begin, end = range_of(record, question)
         plan = Plan(record, None, begin, end, members=catalogue.of(record.run, key), everything=catalogue.all_of(record.run))
         yield from holdings.document_windows(plan, key, record.step_ns)
 
@@ -174,7 +174,8 @@ def step_of(catalogue: Catalogue, question: Question) -> int:
     return step
 
 
-def _range(record: RunRecord, question: Question) -> tuple[int | None, int | None]:
+def range_of(record: RunRecord, question: Question) -> tuple[int | None, int | None]:
+    """Return from when to when a question asks about a run, in epoch ns; None for no bound."""
     begin = question.begin.epoch_ns(record.start_ns) if question.begin else None
     return begin, question.end.epoch_ns(record.start_ns) if question.end else None
 
@@ -188,7 +189,7 @@ def _plans(
     labels: Mapping[str, Mapping[str, str]],
 ) -> Iterator[Plan]:
     """Yield how a run is answered: by its rollups in one go, else by the documents of one share of its series after another."""
-    begin, end = _range(record, question)
+    begin, end = range_of(record, question)
     key, everything = question.key(labels), catalogue.all_of(record.run)
     members = catalogue.of(record.run, key)
     asked = {*question.by, *question.where} - set(labels[record.run])
@@ -217,6 +218,9 @@ def _windows(holdings: Holdings, plan: Plan, key: Key, step: int) -> Iterator[In
             yield part.relabelled(key)
 
 
+SAID_WITH_ANSWERS = ("coordinated omission:", "schedule:")  # what a source's account says of every number from it
+
+
 def _warnings(catalogue: Catalogue) -> Iterator[str]:
     """Yield the sentences that a reader of the numbers must see: unfinished loads, repairs, rejects, saturation."""
     for record in catalogue.records:
@@ -227,6 +231,7 @@ def _warnings(catalogue: Catalogue) -> Iterator[str]:
     for record in catalogue.records:
         for account in catalogue.accounts.get(record.run, ()):
             saturated += account.get("saturated", 0)
+            yield from (note for note in account.get("notes", ()) if note.startswith(SAID_WITH_ANSWERS))
             for action in ("repaired", "rejected"):
                 for reason, count in account.get(action, {}).items():
                     counted[action, reason] = counted.get((action, reason), 0) + count

@@ -81,7 +81,7 @@ class ElasticHoldings:
             {"term": {"rollup.scope": plan.scope}},
             {"term": {"rollup.step_ms": step // MS}},
             HOLDS_SAMPLES,
-            *_times(plan, step),
+            *time_filters(plan.begin_ns, plan.end_ns, step),
             *_selected(plan, ("host", "op", "kind")),
         ]
         for page in pages(self.connection, self.names.all("rollups"), {"bool": {"filter": filters}}, list(READ)):
@@ -92,7 +92,7 @@ class ElasticHoldings:
         step = plan.record.step_ns
         filters = [
             {"term": {"run.id": plan.record.run}},
-            *_times(plan, step),
+            *time_filters(plan.begin_ns, plan.end_ns, step),
             *_selected(plan, tuple(FIELDS)),
         ]
         index = self.names.all("intervals")
@@ -111,13 +111,13 @@ def _series(series: Series) -> Series:
     return series
 
 
-def _times(plan: Plan, step_ns: int) -> list[dict[str, Any]]:
+def time_filters(begin_ns: int | None, end_ns: int | None, step_ns: int) -> list[dict[str, Any]]:
     """Return the filter for windows that start in [floor(begin), end)."""
     wanted: dict[str, int] = {}
-    if plan.begin_ns is not None:
-        wanted["gte"] = (plan.begin_ns // step_ns * step_ns if step_ns else plan.begin_ns) // MS
-    if plan.end_ns is not None:
-        wanted["lt"] = -(-plan.end_ns // MS)
+    if begin_ns is not None:
+        wanted["gte"] = (begin_ns // step_ns * step_ns if step_ns else begin_ns) // MS
+    if end_ns is not None:
+        wanted["lt"] = -(-end_ns // MS)
     return [{"range": {"@timestamp": wanted}}] if wanted else []
 
 

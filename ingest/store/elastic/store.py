@@ -13,8 +13,11 @@ from ingest.errors import StoreError
 from ingest.intervals import Intervals
 from ingest.layout import LogLinear, common_layout, parse_layout
 from ingest.query.question import Answer, Question
+from ingest.query.table import Table
+from ingest.ranks import Percentile
 from ingest.series import Group, Series
 from ingest.store.answers import answer_from, facts_from, windows_from
+from ingest.store.elastic.approximate import approximated
 from ingest.store.elastic.bulk import Delivery, Sender
 from ingest.store.elastic.connection import Connection, parse_address
 from ingest.store.elastic.encoding import MS, Chunk, chunked, interval_chunks
@@ -188,6 +191,10 @@ class ElasticStore:
     def answer(self, question: Question) -> Answer:
         """Return the merged windows that a question asks for, from rollups where they answer, else from documents."""
         return answer_from(ElasticHoldings(self.connection, self.names, self.records), self.runs(), question)
+
+    def approximate(self, question: Question, wanted: Sequence[Percentile]) -> tuple[Table, Answer]:
+        """Return a table of percentiles as the server estimates them (hdr, 3 digits), and the facts about it."""
+        return approximated(ElasticHoldings(self.connection, self.names, self.records), self.runs(), question, wanted)
 
     def windows(self, question: Question) -> Iterator[Intervals]:
         """Yield the selected windows at the stored step under the question's groups, in bounded batches."""

@@ -97,23 +97,25 @@ def summed_windows(
             "sum": {"sum": {"field": "latency.sum"}},
             "known": {"value_count": {"field": "latency.sum"}},
         }
-        sources = [_times(width, offset), *({label: _label(label)} for label in labels)]
+        sources = [time_source(width, offset), *({label: label_source(label)} for label in labels)]
         cells = {"size": max(1, MOST_BUCKETS // (len(bins) + 1)), "sources": sources}
-        for buckets in _pages(connection, index, query, cells, aggs):
+        for buckets in paged(connection, index, query, cells, aggs):
             yield from _intervals(buckets, layout, bins, key, width)
 
 
-def _times(width_ns: int, offset_ns: int) -> dict[str, Any]:
+def time_source(width_ns: int, offset_ns: int) -> dict[str, Any]:
+    """Return the source of a composite aggregation that gives windows of a width, the first of which starts at an offset."""
     width = width_ns // MS
     times = {"field": "@timestamp", "fixed_interval": f"{width}ms", "offset": f"{offset_ns // MS % width}ms"}
     return {"time": {"date_histogram": times}}
 
 
-def _label(label: str) -> dict[str, Any]:
+def label_source(label: str) -> dict[str, Any]:
+    """Return the source of a composite aggregation that gives the values of a label, null where a document has none."""
     return {"terms": {"field": PATHS[label], "missing_bucket": True}}
 
 
-def _pages(
+def paged(
     connection: Connection, index: str, query: Mapping[str, Any], composite: Mapping[str, Any], aggs: Mapping[str, Any]
 ) -> Iterator[list[Mapping[str, Any]]]:
     """Yield the buckets of all labels and windows that hold documents."""
