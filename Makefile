@@ -4,13 +4,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check soak bench build clean
+.PHONY: demo test test-client8 check soak bench build clean
 
 demo: $(READY)
 	$(BIN)/tailboard demo -o report.html
 
 test: check
 	$(BIN)/python -m pytest
+
+# The store with the other major of the client: all of the contract, and what a user sees of failures.
+test-client8: .venv8/.ready
+	.venv8/bin/python -m pytest tests/store/test_contract.py tests/store/test_queries_doc.py tests/store/test_elastic.py -k "not killed and not at_once and not fault and not correction"
 
 check: $(READY)
 	$(BIN)/ruff check .
@@ -32,5 +36,10 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[report,dev]'
 	touch $(READY)
 
+.venv8/.ready: pyproject.toml
+	$(PYTHON) -m venv .venv8
+	.venv8/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[report,dev]' 'elasticsearch>=8.15,<9'
+	touch .venv8/.ready
+
 clean:
-	rm -rf $(VENV) report.html tailboard.db* build *.egg-info
+	rm -rf $(VENV) .venv8 report.html tailboard.db* build *.egg-info
