@@ -25,7 +25,7 @@ _HOMES = {
     "LogLinear": "ingest.layout",
     "Percentile": "ingest.ranks",
     "Question": "ingest.query.question",
-    "ReadOptions": "ingest.read.discover",
+    "ReadOptions": "ingest.read.sources",
     "Series": "ingest.series",
     "Table": "ingest.query.table",
     "TailboardError": "ingest.errors",

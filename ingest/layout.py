@@ -32,6 +32,8 @@ class LogLinear:
 
     `reports` names the value of a bin: fio's `midpoint`, HdrHistogram's `highest` equivalent value, or the `upper`
     edge where unlike layouts were merged. With `open_ended` the last bin also holds everything above its lower edge.
+    `grain_ns` is the unit that was recorded in where bins are wider than that from the start (HdrHistogram's lowest
+    discernible value): the highest value of a bin is one grain below its upper edge. 0 stands for `unit_ns`.
     """
 
     half: int
@@ -40,6 +42,7 @@ class LogLinear:
     coarseness: int = 0
     reports: str = "midpoint"
     open_ended: bool = True
+    grain_ns: int = 0
 
     def __post_init__(self) -> None:
         if self.half < 1 or self.half & (self.half - 1):
@@ -48,11 +51,19 @@ class LogLinear:
             raise ValueError(f"reports must be one of {', '.join(REPORTS)}, not {self.reports!r}")
         if self.fine < 1 or self.unit_ns < 1 or not 0 <= self.coarseness < 32:
             raise ValueError(f"impossible layout: {self.fine} bins of {self.unit_ns} ns, coarseness {self.coarseness}")
+        if self.grain_ns < 0 or self.grain_ns >= self.unit_ns:
+            raise ValueError(f"a grain of {self.grain_ns} ns must be finer than the unit of {self.unit_ns} ns")
 
     def __str__(self) -> str:
         """Return the stored form, which `parse_layout` reads back."""
         top = "open" if self.open_ended else "closed"
-        return f"loglinear:{self.half}:{self.fine}:{self.unit_ns}ns:c{self.coarseness}:{self.reports}:{top}"
+        grain = f":{self.grain_ns}ns" if self.grain_ns else ""
+        return f"loglinear:{self.half}:{self.fine}:{self.unit_ns}ns:c{self.coarseness}:{self.reports}:{top}{grain}"
+
+    @property
+    def grain(self) -> int:
+        """Return the unit in ns that values were recorded in."""
+        return self.grain_ns or self.unit_ns
 
     @property
     def bins(self) -> int:
@@ -116,7 +127,7 @@ def _values(layout: LogLinear) -> Int:
         units = (upper - lower) // layout.unit_ns
         values = lower + units // 2 * layout.unit_ns
     elif layout.reports == "highest":
-        values = upper - layout.unit_ns
+        values = upper - layout.grain
     else:
         values = upper.copy()
     if layout.open_ended:
@@ -139,12 +150,12 @@ def _moved(source: LogLinear, target: LogLinear) -> Int:
 def parse_layout(text: str) -> LogLinear:
     """Return the layout that `str(layout)` wrote; ValueError if it is not one."""
     try:
-        name, half, fine, unit, coarseness, reports, top = text.split(":")
-        if name != "loglinear" or top not in ("open", "closed"):
+        name, half, fine, unit, coarseness, reports, top, *grains = text.split(":")
+        grain = int(grains[0].removesuffix("ns")) if grains else 0
+        if len(grains) > 1 or name != "loglinear" or top not in ("open", "closed"):
             raise ValueError
-        return LogLinear(
-            int(half), int(fine), int(unit.removesuffix("ns")), int(coarseness[1:]), reports, open_ended=top == "open"
-        )
+        units = int(unit.removesuffix("ns"))
+        return LogLinear(int(half), int(fine), units, int(coarseness[1:]), reports, top == "open", grain)
     except ValueError:
         raise ValueError(f"not a bin layout: {text!r}") from None
 
@@ -161,7 +172,8 @@ def common_layout(layouts: Iterable[LogLinear]) -> LogLinear:
         raise ValueError("no layout to merge")
     for candidate in found:
         others = [other for other in found if other != candidate]
-        if all(other.nests_in(candidate) and other.reports == candidate.reports for other in others):
+        alike = all((other.reports, other.grain) == (candidate.reports, candidate.grain) for other in others)
+        if alike and all(other.nests_in(candidate) for other in others):
             return candidate
     width = max(Fraction(1 << layout.coarseness, layout.half) for layout in found)
     half = max(1, 1 << (int(1 / width).bit_length() - 1)) if width <= 1 else 1
@@ -182,3 +194,26 @@ def _bins_up_to(top: int, half: int) -> int:
 def fio_layout(groups: int, unit_ns: int, coarseness: int = 0) -> LogLinear:
     """Return fio's layout of `groups` x 64 bins: 29 groups of ns since 2.99, 19 groups of us before."""
     return LogLinear(half=64, fine=groups * 64, unit_ns=unit_ns, coarseness=coarseness)
+
+
+@lru_cache(maxsize=256)
+def hdr_layout(digits: int, unit_magnitude: int, recorded_ns: int) -> LogLinear:
+    """Return HdrHistogram's layout for values recorded in units of `recorded_ns`, each bin 2^unit_magnitude of them or more.
+
+    As many whole octaves as end below 2^63 ns: histograms of any highest trackable value (also resized ones) then share
+    one layout. Error bound 1/half: 1/128 for 2 digits, 1/1024 for 3. Source: HdrHistogram's AbstractHistogram.init.
+    """
+    half = hdr_half(digits)
+    unit_ns = recorded_ns << unit_magnitude
+    octaves = ((2**63 - 1) // (2 * half * unit_ns)).bit_length() - 1
+    if octaves < 0:
+        raise ValueError(f"{digits} digits in units of {unit_ns} ns reach past 2^63 ns")
+    return LogLinear(
+        half, (octaves + 2) * half, unit_ns, reports="highest", open_ended=False, grain_ns=recorded_ns if unit_magnitude else 0
+    )
+
+
+def hdr_half(digits: int) -> int:
+    """Return HdrHistogram's bins an octave: half of the power of two that resolves 2 * 10^digits units."""
+    finest: int = 2 * 10**digits
+    return 1 << ((finest - 1).bit_length() - 1)

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 
 OPS = ("read", "write", "trim")
 IN_FLIGHT = "in-flight"
+CORRECTED = "corrected"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -57,9 +58,12 @@ def run_matches(run: str, globs: Iterable[str]) -> bool:
 
 
 def default_kind(kinds: Iterable[str]) -> str:
-    """Return the kind that is taken when none is asked for: response, else total, service, completion, else the first."""
+    """Return the kind that is taken when none is asked for: response, else total, service, completion, else the first.
+
+    Corrected and in-flight kinds are taken only where there is nothing else.
+    """
     present = sorted(set(kinds))
-    plain = [kind for kind in present if not kind.endswith(IN_FLIGHT)]
+    plain = [kind for kind in present if not kind.endswith((IN_FLIGHT, CORRECTED))]
     for kind in ("response", "total", "service", "completion"):
         if kind in plain:
             return kind

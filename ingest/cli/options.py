@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,8 @@ from ingest.errors import InputError, UsageError
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 DEFAULT_STORE = "sqlite:tailboard.db"
+SCHEDULE = ("rate", "intended_start_column", "expected_interval")
+RATE = re.compile(r"^\d{1,12}(\.\d{1,9})?$")
 
 
 def stacked(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
@@ -29,12 +32,15 @@ def stacked(*options: Callable[[Command], Command]) -> Callable[[Command], Comma
 
 
 reading_options = stacked(
-    click.option("--input-format", metavar="F", help="Take files for this format: fio-hist or fio-json."),
+    click.option("--input-format", metavar="F", help="Take files for this format: fio-hist, fio-json, hdr-log or operations."),
     click.option("--host", metavar="H", help="Host of all logs, whatever names and folders say."),
     click.option("--host-alias", "host_alias", metavar="A=B", multiple=True, help="Call host A by the name B."),
     click.option("--t0", metavar="T|mtime", help="Time zero of relative stamps; mtime takes it from file times."),
     click.option("--host-offset", "host_offset", metavar="H=MS", multiple=True, help="Add MS to the stamps of host H."),
     click.option("--recorded-unit", type=click.Choice(["ns", "us", "ms"]), help="Unit the tool recorded, if it does not say."),
+    click.option("--rate", metavar="N", help="Requests a second that were due (each log): gives response and wait time."),
+    click.option("--intended-start-column", metavar="C", help="Column of an operation log with the time each was due."),
+    click.option("--expected-interval", metavar="I", help="Add corrected data: requests were due every I, as in 10ms."),
     click.option(
         "--attribution",
         type=click.Choice(["completion", "in-flight"]),
@@ -70,6 +76,32 @@ unit_option = click.option(
     "--unit", type=click.Choice(["ns", "us", "ms", "s"]), default="ns", show_default=True, help="Unit of latencies (csv, ndjson)."
 )
 
+hgrm_options = stacked(
+    unit_option,
+    click.option("--ticks", type=click.IntRange(1, 1000), default=5, show_default=True, help="Rows a half distance (hgrm)."),
+)
+
+curve_options = stacked(
+    click.option("--curves", is_flag=True, help="Percentile curves instead of bins."),
+    click.option("--hgrm", metavar="FILE:UNIT", multiple=True, help="Another curve, from an hgrm file (UNIT ns, us, ms or s)."),
+    click.option("--sla", metavar="FILE:UNIT", multiple=True, help="The steps of an SLA file, `x value [label]` a line."),
+)
+
+
+def curve_files(hgrm: tuple[str, ...], sla: tuple[str, ...]) -> list[Any]:
+    """Return the curves of files named as FILE:UNIT; UsageError where the unit is not said."""
+    from ingest.read.hgrm import read_hgrm, read_sla
+    from ingest.timing import UNITS_NS
+
+    found = []
+    for texts, option, reader in ((hgrm, "--hgrm", read_hgrm), (sla, "--sla", read_sla)):
+        for text in texts:
+            name, _, unit = text.rpartition(":")
+            if unit not in ("ns", "us", "ms", "s") or not name:
+                raise UsageError(f"{option} {text}: the file does not say its unit: {text}:ms, for example")
+            found.append(reader(Path(name), UNITS_NS[unit]))
+    return found
+
 
 def pairs(texts: tuple[str, ...], option: str) -> dict[str, str]:
     """Return the pairs of repeated K=V options; UsageError if one has no `=`."""
@@ -91,14 +123,19 @@ def read_options(
     t0: str | None,
     host_offset: tuple[str, ...],
     recorded_unit: str | None,
+    rate: str | None = None,
+    intended_start_column: str | None = None,
+    expected_interval: str | None = None,
 ) -> Any:
     """Return the ReadOptions that the words of a call stand for."""
     from ingest.read import READERS
-    from ingest.read.discover import ReadOptions
-    from ingest.timing import UNITS_NS, parse_instant
+    from ingest.read.sources import ReadOptions
+    from ingest.timing import UNITS_NS, parse_duration, parse_instant
 
     if input_format and input_format not in READERS:
         raise UsageError(f"no input format {input_format!r}: there are {', '.join(READERS)}")
+    if rate and (not RATE.match(rate) or not float(rate)):
+        raise UsageError(f"--rate takes requests a second, such as 1000, not {rate!r}")
     offsets = {}
     for name, text in pairs(host_offset, "--host-offset").items():
         try:
@@ -113,6 +150,9 @@ def read_options(
         host_offset_ns=offsets,
         t0=t0 if t0 in (None, "mtime") else parse_instant(str(t0)).ns,
         recorded_unit_ns=UNITS_NS[recorded_unit] if recorded_unit else None,
+        expected_interval_ns=parse_duration(expected_interval) if expected_interval else 0,
+        rate=rate or "",
+        intended_column=intended_start_column or "",
     )
 
 

@@ -11,9 +11,15 @@ from ingest.cli import options
 from ingest.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ingest.query.percentiles import Wanted
     from ingest.query.question import Answer, Question
+    from ingest.query.table import Table
+    from ingest.ranks import Percentile
 
 MOST_BELOW = 50
+PICTURES = ("png", "svg")
 
 
 def asked(words: dict[str, Any], step: int | str) -> Question:
@@ -54,10 +60,7 @@ def write(table: Any, answer: Answer, words: dict[str, Any], what: str) -> None:
     """Print a table in the format that was asked for."""
     from ingest.view import text
 
-    base = words["time_base"] or ("elapsed" if answer.relative else "utc")
-    if base != "elapsed" and answer.relative:
-        raise UsageError("this run has no time zero, so its times are elapsed; give --t0 to have a clock")
-    stamp = {"utc": text.utc, "local": text.local, "elapsed": text.elapsed(answer.start_of)}[base]
+    base, stamp = clock_of(answer, words), stamp_of(answer, words)
     form = words["format"]
     if form == "table":
         from ingest.view.terminal import heading, print_table
@@ -74,6 +77,33 @@ def write(table: Any, answer: Answer, words: dict[str, Any], what: str) -> None:
         sys.stdout.writelines(line + "\n" for line in text.fiologparser_lines(table, zero, names))
 
 
+def write_picture(spec: Any, answer: Answer, words: dict[str, Any]) -> None:
+    """Write a filled spec as png or svg to stdout."""
+    from ingest.view.pictures import drawn
+
+    if words["format"] == "png" and sys.stdout.isatty():
+        raise UsageError("a png is no text for a terminal: send it to a file, as in > picture.png")
+    warn(answer)
+    picture = drawn(spec, words["format"])
+    sys.stdout.flush()
+    sys.stdout.buffer.write(picture)
+
+
+def clock_of(answer: Answer, words: dict[str, Any]) -> str:
+    """Return how times are shown: utc, local or elapsed; UsageError where a clock is asked that the run does not have."""
+    base: str = words.get("time_base") or ("elapsed" if answer.relative else "utc")
+    if base != "elapsed" and answer.relative:
+        raise UsageError("this run has no time zero, so its times are elapsed; give --t0 to have a clock")
+    return base
+
+
+def stamp_of(answer: Answer, words: dict[str, Any]) -> Any:
+    """Return the function that writes a time as it was asked for."""
+    from ingest.view import text
+
+    return {"utc": text.utc, "local": text.local, "elapsed": text.elapsed(answer.start_of)}[clock_of(answer, words)]
+
+
 def warn(answer: Answer) -> None:
     """Print what a reader of the numbers must know to stderr."""
     for line in answer.warnings:
@@ -87,16 +117,17 @@ def warn(answer: Answer) -> None:
 @options.selecting_options
 @click.option("--accuracy", metavar="10%", help="Widen the step until the highest percentile is this certain (95 %).")
 @click.option("--below", default="", metavar="LIST", help="Shares of samples below these latencies, as in 1ms,5ms.")
+@click.option("--approx", is_flag=True, help="Let Elasticsearch estimate (hdr, at most +0.1 %, one rank low): less to read.")
 @click.option("--interpolate", is_flag=True, help="Spread samples evenly within a bin instead of its reported value.")
 @options.reading_options
 @options.time_option
 @options.unit_option
 @click.option(
     "--format",
-    type=click.Choice(["table", "csv", "ndjson", "fiologparser"]),
+    type=click.Choice(["table", "csv", "ndjson", "fiologparser", "png", "svg"]),
     default="table",
     show_default=True,
-    help="fiologparser is the format of fio's fiologparser_hist.py.",
+    help="fiologparser is the format of fio's fiologparser_hist.py; png and svg are pictures.",
 )
 def percentiles(sources: tuple[str, ...], **words: Any) -> None:
     """Latency percentiles over time, by nearest rank from exactly merged histograms.
@@ -116,15 +147,64 @@ def percentiles(sources: tuple[str, ...], **words: Any) -> None:
     from ingest.timing import parse_duration
 
     chosen = parse_percentiles(words["wanted"])
+    if words["approx"]:
+        write(*_approximate(sources, words, chosen), words, "percentiles")
+        return
     below = [parse_duration(part) for part in words["below"].split(",") if part.strip()]
     if len(below) > MOST_BELOW:
         raise UsageError(f"--below takes at most {MOST_BELOW} latencies")
     accuracy = _accuracy(words["accuracy"])
-    answer = answered(sources, words, asked(words, parse_step(words["step"])))
+    question = asked(words, parse_step(words["step"]))
+    columns = Wanted(chosen, below, words["interpolate"], bounds=bool(accuracy))
+    whole = bool(accuracy) or words["format"] in PICTURES
+    table, answer = _streamed_or_answered(sources, words, question, None if whole else columns)
+    if table is not None:
+        write(table, answer, words, "percentiles")
+        return
     if accuracy:
         answer = narrowed(answer, max(chosen), accuracy)
-    table = rows_of(answer, Wanted(chosen, below, words["interpolate"], bounds=bool(accuracy)))
-    write(table, answer, words, "percentiles")
+    if words["format"] in PICTURES:
+        from ingest.view.pictures import percentiles_picture
+
+        write_picture(percentiles_picture(answer, chosen, clock_of(answer, words)), answer, words)
+        return
+    write(rows_of(answer, columns), answer, words, "percentiles")
+
+
+def _approximate(sources: tuple[str, ...], words: dict[str, Any], chosen: Sequence[Percentile]) -> tuple[Table, Answer]:
+    """Return the server's estimates; UsageError for what has none."""
+    from ingest.cli.origins import opened
+
+    for option in ("accuracy", "below", "interpolate"):
+        if words[option]:
+            raise UsageError(f"--{option} needs whole histograms: leave out --approx")
+    if words["format"] in PICTURES:
+        raise UsageError(f"{words['format']} is drawn from whole histograms: leave out --approx")
+    with opened(sources, words) as origin:
+        approximate = getattr(origin, "approximate", None)
+        if approximate is None:
+            raise UsageError("--approx asks Elasticsearch for its estimates: name a store http://HOST:9200; here all is exact")
+        found: tuple[Table, Answer] = approximate(asked(words, parse_step(words["step"])), chosen)
+        return found
+
+
+def _streamed_or_answered(
+    sources: tuple[str, ...], words: dict[str, Any], question: Question, columns: Wanted | None
+) -> tuple[Table | None, Answer]:
+    """Return the table of `columns` and the facts about it where logs can be answered window by window, else the answer."""
+    from ingest.cli.origins import opened
+    from ingest.query.files import Files
+    from ingest.read.sources import HDR
+
+    with opened(sources, words) as origin:
+        long_logs = isinstance(origin, Files) and all(source.format == HDR for source in origin.found.sources)
+        if columns is not None and isinstance(origin, Files) and long_logs:
+            from ingest.query.streamed import streamed
+
+            found = streamed(origin, question, columns)
+            if found is not None:
+                return found
+        return None, origin.answer(question)
 
 
 def _accuracy(text: str | None) -> float:
@@ -139,7 +219,13 @@ def _accuracy(text: str | None) -> float:
     return share
 
 
-plain_format = click.option("--format", type=click.Choice(["table", "csv", "ndjson"]), default="table", show_default=True)
+picture_format = click.option(
+    "--format",
+    type=click.Choice(["table", "csv", "ndjson", "png", "svg"]),
+    default="table",
+    show_default=True,
+    help="table draws on the terminal; png and svg are pictures.",
+)
 
 
 @click.command()
@@ -149,7 +235,7 @@ plain_format = click.option("--format", type=click.Choice(["table", "csv", "ndjs
 @options.reading_options
 @options.time_option
 @options.unit_option
-@plain_format
+@picture_format
 def heatmap(sources: tuple[str, ...], **words: Any) -> None:
     """Counts by window and latency bin: what a latency heat map is drawn from.
 
@@ -157,21 +243,40 @@ def heatmap(sources: tuple[str, ...], **words: Any) -> None:
     Examples:
       tailboard heatmap ./cbt-archive --step 1s --where op=read --format csv
       tailboard heatmap --run nightly-42 --by host --format ndjson
+      tailboard heatmap ./cbt-archive --where host=ceph-b --format png > ceph-b.png
 
-    One row per window, group and occupied bin: start,end, the --by labels, lower,upper (in --unit), count.
+    One row per window, group and occupied bin: start,end, the --by labels, lower,upper (in --unit), count. As a table a map
+    in colours, as wide as the terminal; letters where there is no colour.
     """
     from ingest.query.heatmap import heatmap as rows_of
 
     answer = answered(sources, words, asked(words, parse_step(words["step"])))
-    write(rows_of(answer), answer, words, "heat map")
+    if words["format"] in PICTURES:
+        from ingest.view.pictures import heatmap_picture
+
+        write_picture(heatmap_picture(answer, clock_of(answer, words)), answer, words)
+    elif words["format"] == "table":
+        from ingest.view.preview import print_heatmap
+        from ingest.view.terminal import heading
+
+        print_heatmap(answer, heading(answer, "heat map"), stamp_of(answer, words))
+    else:
+        write(rows_of(answer), answer, words, "heat map")
 
 
 @click.command()
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
 @options.selecting_options
 @options.reading_options
-@options.unit_option
-@plain_format
+@options.hgrm_options
+@options.curve_options
+@click.option(
+    "--format",
+    type=click.Choice(["table", "csv", "ndjson", "hgrm", "png", "svg"]),
+    default="table",
+    show_default=True,
+    help="hgrm is the text that HdrHistogram prints; png and svg are pictures.",
+)
 def distribution(sources: tuple[str, ...], **words: Any) -> None:
     """How latencies are distributed over the whole range.
 
@@ -179,10 +284,30 @@ def distribution(sources: tuple[str, ...], **words: Any) -> None:
     Examples:
       tailboard distribution ./cbt-archive --by host --format csv
       tailboard distribution --run nightly-42 --where op=write --unit us
+      tailboard distribution stress.hdr --by op,kind --curves --sla sla.txt:ms --format csv
 
-    One row per group and occupied bin: the --by labels, lower,upper (in --unit), count, cumulative.
+    One row per group and occupied bin: the --by labels, lower,upper (in --unit), count, cumulative. With --curves one row
+    per percentile level, doubling in 1/(1-q): curve, percentile, x = 1/(1-q), value (in --unit), count.
     """
     from ingest.query.heatmap import distribution as rows_of
 
+    others = options.curve_files(words["hgrm"], words["sla"])
     answer = answered(sources, words, asked(words, "all"))
+    if words["format"] in PICTURES:
+        from ingest.view.pictures import distribution_picture
+
+        write_picture(distribution_picture(answer), answer, words)
+        return
+    if words["format"] == "hgrm":
+        from ingest.view.hgrm import texts
+        from ingest.view.text import UNITS
+
+        warn(answer)
+        sys.stdout.writelines(texts(answer, UNITS[words["unit"]], words["ticks"]))
+        return
+    if words["curves"] or others:
+        from ingest.query.curves import curves
+
+        write(curves(answer, others, words["ticks"]), answer, {**words, "time_base": None}, "percentile curves")
+        return
     write(rows_of(answer), answer, {**words, "time_base": None}, "distribution")

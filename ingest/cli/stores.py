@@ -157,18 +157,38 @@ def mark(text: str, run: str, at: str, store: str | None) -> None:
 @click.command()
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
 @options.selecting_options
+@click.option("--step", metavar="S|all", help="Width of an interval (hlog) [default: the stored step].")
 @options.reading_options
-@click.option("--format", type=click.Choice(["csv"]), default="csv", show_default=True)
+@options.hgrm_options
+@click.option("--format", type=click.Choice(["csv", "hlog", "hgrm"]), default="csv", show_default=True)
 def export(sources: tuple[str, ...], **words: Any) -> None:
-    """Everything that is stored, at the stored step: one row per series, window and occupied bin.
+    """Everything that is stored, at the stored step: as csv, or as a log that HdrHistogram's own tools read.
 
     \b
     Examples:
       tailboard export --run nightly-42 > nightly-42.csv
-      tailboard export ./cbt-archive --where host=ceph-c | head
+      tailboard export gen1/ gen2/ --format hlog > union.hlog
+      tailboard export stress.hdr --where op=insert --where kind=response --format hlog > insert-rt.hlog
+      tailboard export stress.hdr --by op,kind --format hgrm --unit ms > stress.hgrm
 
-    Columns: start,end (UTC), all labels, lower,upper (ns), count.
+    csv: one row per series, window and occupied bin: start,end (UTC), all labels, lower,upper (ns), count.
+    hlog: one line per window and tag, added up over all logs; --by op,kind,tag unless it says otherwise.
+    hgrm: the percentile distribution of each --by group over the whole range, in --unit (ns).
     """
+    if words["format"] == "hlog":
+        from ingest.cli.hlog import export_hlog
+
+        export_hlog(sources, words)
+        return
+    if words["format"] == "hgrm":
+        from ingest.cli.queries import answered, warn
+        from ingest.view.hgrm import texts
+        from ingest.view.text import UNITS
+
+        answer = answered(sources, words, asked(words, "all"))
+        warn(answer)
+        sys.stdout.writelines(texts(answer, UNITS[words["unit"]], words["ticks"]))
+        return
     from ingest.series import LABELS
 
     sys.stdout.write(",".join(("start", "end", *LABELS, "lower", "upper", "count")) + "\n")

@@ -190,6 +190,8 @@ class Files:
         start, stored = starts[run], self.stored[run]
         begin = question.begin.epoch_ns(start) if question.begin else None
         end = question.end.epoch_ns(start) if question.end else None
+        # Read anew, counted anew: a report asks the same files more than once.
+        source.context.account.replace(Account(path=source.context.account.path, notes=source.context.account.notes))
         total = Sum()
         finest, low, high = step, INT64_MAX, -INT64_MAX
         try:

@@ -13,14 +13,14 @@ from dataclasses import replace
 import numpy as np
 
 from ingest.errors import InputError
-from ingest.intervals import Intervals, Sum
-from ingest.query.files import Files, run_starts, spanned, warnings_of
+from ingest.intervals import Intervals, Sum, merged
+from ingest.query.files import Files, median_width, run_starts, spanned, warnings_of
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, Question, check_step
-from ingest.query.table import Table
+from ingest.query.table import Table, concatenated
 from ingest.query.union import union
 from ingest.read.account import Account
-from ingest.read.discover import HDR, Source
+from ingest.read.sources import HDR, Source
 from ingest.series import IN_FLIGHT, default_kind
 
 RUN, KIND = "\0run", "\0kind"
@@ -45,7 +45,7 @@ def streamed(files: Files, question: Question, wanted: Wanted) -> tuple[Table, A
         return None
     if not tables:
         return None
-    warning = check_step(question.step, max(source.width_ns for source in sources), force=question.force)
+    warning = check_step(question.step, median_width(sources), force=question.force)
     texts = warnings_of([source.context.account for source in sources], files.found)
     facts = Answer(
         parts=tuple(spanned(total.parts())),
@@ -76,7 +76,7 @@ def _tables(
             return None, total
         last = int(part.start_ns[-1])
         tables.append(percentiles(replace(empty, parts=(part,)), wanted))
-        total.add(_whole(part))
+        total.add(merged([_whole(part)]))
     return tables, total
 
 
@@ -108,6 +108,8 @@ def _finished(tables: Sequence[Table], question: Question, facts: Answer) -> tup
         table = table if all(keep) else table.take(np.flatnonzero(keep))
     if not len(table):
         raise InputError("nothing matches the question")
+    if len(by):
+        table = concatenated([table])
     parts = tuple(_of_kinds(part, None if asked else taken) for part in facts.parts)
     return table, replace(facts, by=by, parts=parts, kind=", ".join(sorted(shown - {""})), runs=runs)
 

@@ -15,7 +15,7 @@ import numpy as np
 from ingest.grid import INT64_MAX
 from ingest.intervals import Intervals, in_time_order, merged
 
-MOST_ENTRIES = 1_000_000
+MOST_ENTRIES = 500_000
 
 
 def union(
@@ -45,7 +45,7 @@ def union(
             done, pending = _passed(pending, min(reached.values()) - slack_ns)
             yield from done
             entries = sum(len(one.bins) for one in pending)
-            limit = max(most_entries, 2 * entries)
+            limit = entries + most_entries
     yield from _passed(pending, INT64_MAX)[0]
 
 

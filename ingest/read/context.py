@@ -10,6 +10,8 @@ from ingest.intervals import Histogram
 from ingest.read.account import Account
 from ingest.series import Series
 
+EXPECTED, RATE, INTENDED = "tailboard.expected_interval_ns", "tailboard.rate", "tailboard.intended_column"
+
 
 @dataclass(frozen=True, slots=True)
 class Summary:
@@ -47,6 +49,7 @@ class Context:
     time begins anew in a shared log. Where the tool reported only sums of job groups, `grouped` is the number of jobs in
     them, and the log of the last job carries the sums, with the other logs as `siblings`. `offset_ns` is added to stamps,
     `restart_ns` to those of segments after the first (a latency_target reset begins time anew).
+    `options` are the tool's own, and under the three names above what the user said of how requests were sent.
     """
 
     series: Series = field(default_factory=Series)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from ingest.errors import InputError
@@ -19,60 +19,12 @@ from ingest.read.account import Account
 from ingest.read.context import Context, TimeZero
 from ingest.read.fio_names import LogName, parse_log_name
 from ingest.read.fio_summaries import FioSummaries
+from ingest.read.hdr_names import looks_like_hdr, looks_like_hgrm, looks_like_operations
+from ingest.read.sources import HDR, HIST, JSON, OPERATIONS, Found, ReadOptions, Skipped, Source
 from ingest.read.text import head, plain_name
 from ingest.series import Series
 
-HIST, JSON = "fio-hist", "fio-json"
 MS = 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class ReadOptions:
-    """How files are to be read: what the user said of them. `t0` is epoch ns, or "mtime"."""
-
-    run: str = ""
-    input_format: str = ""
-    host: str = ""
-    host_alias: Mapping[str, str] = field(default_factory=dict)
-    host_offset_ns: Mapping[str, int] = field(default_factory=dict)
-    t0: int | str | None = None
-    recorded_unit_ns: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A file that will be read: its format, its context, and the median width of its first rows (0 if unknown)."""
-
-    path: Path
-    format: str
-    context: Context
-    width_ns: int = 0
-    layout: str = ""
-
-    @property
-    def identity(self) -> str:
-        """Return what the source is, whatever it is called: its labels and format."""
-        series = self.context.series
-        return f"{self.format}|{series.host}|{series.volume}|{series.job}|{series.process}"
-
-
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """A file that is not read: `action` is skipped, refused, shadowed, or context where its facts are used."""
-
-    path: Path
-    action: str
-    reason: str
-    line: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """All sources and all other files under the given paths; `labels` holds the settings of each run."""
-
-    sources: tuple[Source, ...]
-    skipped: tuple[Skipped, ...]
-    labels: Mapping[str, Mapping[str, str]]
 
 
 def discover(paths: Sequence[Path], options: ReadOptions) -> Found:
@@ -86,8 +38,9 @@ def discover(paths: Sequence[Path], options: ReadOptions) -> Found:
     skipped: list[Skipped] = []
     logs: dict[Path, LogName] = {}
     summaries: list[Path] = []
+    others: dict[str, list[Path]] = {HDR: [], OPERATIONS: []}
     for path in files:
-        _sort_file(path, options, logs, summaries, skipped)
+        _sort_file(path, options, logs, summaries, others, skipped)
     fio = FioSummaries.of(summaries, logs, lambda path, reason: skipped.append(Skipped(path, "refused", reason)))
     hosts = _folder_hosts(logs)
     runs = {path: cbt.run_of(path, root, base, cbt_named=name.cbt) for path, name in logs.items()}
@@ -98,14 +51,24 @@ def discover(paths: Sequence[Path], options: ReadOptions) -> Found:
         if source:
             sources.append(source)
     sources.extend(_json_sources(summaries, fio, root, base, options, skipped))
+    if any(others.values()):
+        from ingest.read import hdr_sources  # few loads have them, and start-up is small
+
+        sources.extend(hdr_sources.sources(others[HDR], base, options, skipped))
+        sources.extend(hdr_sources.operation_sources(others[OPERATIONS], base, options, skipped))
+    sources = [_told(source, options) for source in sources] if options.told else sources
     _check_readable(paths, sources, skipped)
     labels: dict[str, Mapping[str, str]] = {}
     for path, run in runs.items():
         if run not in labels:
             labels[run] = cbt.settings_of(path, root)
     for source in sources:
-        labels.setdefault(source.context.series.run, {})
+        labels.setdefault(source.context.series.run, {"target_rate": options.rate} if options.rate else {})
     return Found(tuple(sorted(sources, key=lambda s: s.path)), tuple(sorted(skipped, key=lambda s: s.path)), labels)
+
+
+def _told(source: Source, options: ReadOptions) -> Source:
+    return replace(source, context=replace(source.context, options={**source.context.options, **options.told}))
 
 
 def _files(paths: Iterable[Path]) -> Iterable[Path]:
@@ -129,7 +92,12 @@ def _root(paths: Sequence[Path]) -> Path:
 
 
 def _sort_file(
-    path: Path, options: ReadOptions, logs: dict[Path, LogName], summaries: list[Path], skipped: list[Skipped]
+    path: Path,
+    options: ReadOptions,
+    logs: dict[Path, LogName],
+    summaries: list[Path],
+    others: Mapping[str, list[Path]],
+    skipped: list[Skipped],
 ) -> None:
     name = parse_log_name(path)
     if options.input_format == HIST or (name and name.type == "clat_hist" and not options.input_format):
@@ -142,10 +110,12 @@ def _sort_file(
         what = "a mean over time, not latencies" if name.type in ("bw", "iops") else "no reader for raw latency logs yet"
         skipped.append(Skipped(path, "skipped", f"fio {name.type} log: {what}"))
     else:
-        _sort_other(path, options, summaries, skipped)
+        _sort_other(path, options, summaries, others, skipped)
 
 
-def _sort_other(path: Path, options: ReadOptions, summaries: list[Path], skipped: list[Skipped]) -> None:
+def _sort_other(
+    path: Path, options: ReadOptions, summaries: list[Path], others: Mapping[str, list[Path]], skipped: list[Skipped]
+) -> None:
     try:
         start = head(path)
     except InputError as error:
@@ -153,12 +123,19 @@ def _sort_other(path: Path, options: ReadOptions, summaries: list[Path], skipped
         return
     if options.input_format == JSON or b'"fio version"' in start or (cbt.is_summary_name(path) and b"fio" in start):
         summaries.append(path)
+    elif options.input_format == HDR or looks_like_hdr(start):
+        others[HDR].append(path)
+    elif options.input_format == OPERATIONS or looks_like_operations(start):
+        others[OPERATIONS].append(path)
     elif plain_name(path) in cbt.SETTINGS_FILES:
         skipped.append(Skipped(path, "context", "CBT settings"))
     elif not start:
         skipped.append(Skipped(path, "skipped", "empty file"))
+    elif looks_like_hgrm(start):
+        skipped.append(Skipped(path, "skipped", "a percentile distribution: for display only, see distribution --hgrm"))
     else:
-        skipped.append(Skipped(path, "skipped", "neither a fio histogram log by name nor fio JSON by content"))
+        reason = "neither a fio histogram log by name nor fio JSON by content, nor an HdrHistogram log"
+        skipped.append(Skipped(path, "skipped", reason))
 
 
 def _folder_hosts(logs: Mapping[Path, LogName]) -> dict[Path, str]:
@@ -277,6 +254,5 @@ def _check_readable(paths: Sequence[Path], sources: Sequence[Source], skipped: S
         raise InputError(skipped[0].reason, skipped[0].path)
     names = ", ".join(str(path) for path in paths)
     seen = f"{len(skipped)} files, none of them" if skipped else "no file there is"
-    raise InputError(
-        f"{seen} a latency histogram (looked for fio *_clat_hist*.log and fio json+); name the format with --input-format", names
-    )
+    looked = "looked for fio *_clat_hist*.log, fio json+ and HdrHistogram logs"
+    raise InputError(f"{seen} a latency histogram ({looked}); name the format with --input-format", names)

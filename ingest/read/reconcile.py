@@ -9,7 +9,7 @@ import numpy as np
 from ingest.intervals import Histogram, Intervals
 from ingest.ranks import parse_percentiles, percentile_values
 from ingest.read.context import Summary
-from ingest.read.discover import HIST, Source
+from ingest.read.sources import HIST, Source
 
 MS = 1e6
 COMPLETION = "completion"

@@ -18,6 +18,7 @@ from ingest.store.records import CLUSTER, COMPLETE, HOST, UNKNOWN_ZERO, WHOLE_RU
 from ingest.timing import format_duration
 
 ROLLUP_LABELS = {"run", "host", "op", "kind"}
+SAID_WITH_ANSWERS = ("coordinated omission:", "schedule:")  # what a source's account says of every number from it
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,9 +217,6 @@ def _windows(holdings: Holdings, plan: Plan, key: Key, step: int) -> Iterator[In
     else:
         for part in holdings.rollup_windows(plan):
             yield part.relabelled(key)
-
-
-SAID_WITH_ANSWERS = ("coordinated omission:", "schedule:")  # what a source's account says of every number from it
 
 
 def _warnings(catalogue: Catalogue) -> Iterator[str]:

@@ -59,8 +59,12 @@ def _cell(name: str, value: Any, table: Table, row: int, stamp: Stamp) -> str:
         return stamp(int(value))
     if name in table.labels:
         return escape(str(value)) or "-"
+    if value != value:  # noqa: PLR0124  # NaN
+        return ""
     if name in ("count", "rate", "cumulative"):
         return count(float(value))
+    if name in ("percentile", "x"):
+        return f"{float(value):.6g}"
     if name.startswith("below_"):
         return f"{100 * float(value):.3f} %"
     flags = table.columns.get(f"{name}_censored")

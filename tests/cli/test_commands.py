@@ -223,7 +223,7 @@ def refused(done: subprocess.CompletedProcess[str], status: int, *words: str) ->
         (("load", "nowhere", "--run", "r"), 3, "no such file or folder"),
         (("percentiles", "sqlite:none.db"), 4, "there is no store at sqlite:none.db: load something first"),
         (("percentiles",), 4, "there is no store at sqlite:tailboard.db"),
-        (("percentiles", "https://127.0.0.1:9200"), 4, "not a store of this version"),
+        (("percentiles", "http://127.0.0.1:1"), 4, "connection refused: is Elasticsearch running there?"),
         (("percentiles", "sqlite:"), 2, "needs a path"),
         (("percentiles", EXAMPLE, "--by", "colour"), 2, "no label 'colour' here: there are"),
         (("percentiles", EXAMPLE, "--where", "host"), 2, "NAME=VALUE"),

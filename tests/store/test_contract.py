@@ -11,6 +11,7 @@ import pytest
 from ingest import Files, Question, open_store, parse_instant, parse_percentiles
 from ingest.errors import InputError, StoreError
 from ingest.query.percentiles import Wanted, percentiles
+from ingest.read import ReadOptions
 from ingest.store import answers
 from ingest.store.elastic import holdings
 from ingest.view.text import csv_lines
@@ -274,3 +275,12 @@ def test_estimates_lie_at_the_rank_or_the_one_below(example, name: str) -> None:
                 rank = int(percentile.ranks(np.array([len(samples)]))[0])
                 near = samples[max(rank - 2, 0) : rank]
                 assert ((near <= value) & (value <= near * 1.001 + 1)).any(), (name, percentile, value, near)
+
+
+@pytest.mark.parametrize("log", ["tagged.hlog", "2.1.12-3-digits-lowest-1000.hlog"])
+def test_hdr_logs_answer_as_from_files(ground, log: str) -> None:
+    path, reading = ROOT / "tests" / "data" / "hdr" / log, {"recorded_unit_ns": 1, "t0": ZERO["t0"]}
+    loaded(ground.url, [path], reading=reading)
+    files = Files([path], ReadOptions(**reading))
+    for question in (Question(by=("op", "tag", "kind"), step=5 * SECOND), Question(by=("kind",), step="all"), Question(step=10 * SECOND)):
+        assert answered(ground.url, question) == csv(files.answer(question))

@@ -1,0 +1,113 @@
+"""export --format hlog: windows as an interval log, added up over all logs on the way."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ingest.cli.origins import Origin, opened
+from ingest.cli.queries import asked, parse_step
+from ingest.errors import InputError, UsageError
+from ingest.grid import MS, coarsened
+from ingest.intervals import Intervals
+from ingest.layout import LogLinear
+from ingest.query.files import Files
+from ingest.query.question import Question
+
+DEFAULT_BY = "op,kind,tag"
+NS = 1
+
+
+def export_hlog(sources: tuple[str, ...], words: dict[str, Any]) -> None:
+    """Print the log; memory stays flat where files are asked, whatever their number and length."""
+    import ingest
+    from ingest.view import hlog
+
+    if words["attribution"] != "completion":
+        raise UsageError("hlog holds whole samples: in-flight weights cannot be written")
+    step = parse_step(words["step"]) if words["step"] else 0
+    if step == "auto":
+        raise UsageError("--step of an export is a width such as 10s, or all")
+    question = asked({**words, "by": words["by"] or DEFAULT_BY}, step or "auto")
+    with opened(sources, words) as origin:
+        found = _from_files(origin, question) if isinstance(origin, Files) and step != "all" else _from_answers(origin, question)
+        written = False
+        for windows in found.windows:
+            if not written:
+                sys.stdout.write(hlog.head(found.unit_ns, found.start_ns, ingest.__version__))
+            written = True
+            sys.stdout.writelines(hlog.lines(windows, found.names, found.start_ns or 0, found.unit_ns))
+        if not written:
+            raise InputError("nothing matches the question: no interval to write")
+        for text in found.warnings():
+            print(f"tailboard: {text}", file=sys.stderr)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What is to be written: windows in time order, the names of their labels, the unit, time zero, and what to say of it."""
+
+    windows: Iterator[Intervals]
+    names: tuple[str, ...]
+    unit_ns: int
+    start_ns: int | None
+    warnings: Callable[[], Sequence[str]]
+
+
+def _names(question: Question, runs: Sequence[str]) -> tuple[str, ...]:
+    """Return the labels that tell lines apart: kinds are never added up, runs only when asked."""
+    run = ("run",) if len(runs) > 1 and not question.merge_runs and "run" not in question.by else ()
+    kind = () if "kind" in question.by else ("kind",)
+    return (*run, *question.by, *kind)
+
+
+def _unit(layouts: Iterable[LogLinear]) -> int:
+    """Return the unit that all layouts share, else ns."""
+    from ingest.view.hlog import form_of
+
+    units = {form_of(layout).unit_ns for layout in layouts}
+    return units.pop() if len(units) == 1 else NS
+
+
+def _from_files(files: Files, question: Question) -> _Found:
+    """Return the windows of files, added up over all of them as they are read."""
+    from ingest.layout import parse_layout
+    from ingest.query.files import run_starts, warnings_of
+    from ingest.query.union import regrouped, union
+
+    chosen = files.selected(question)
+    runs = sorted({source.context.series.run for source in chosen})
+    names = _names(question, runs)
+    places = [(("run", "kind", *question.by)).index(name) for name in names]
+    step = question.step if isinstance(question.step, int) else 0
+    streams = [(regrouped(part, places) for part in stream) for stream in files.streams(question, step)]
+    known = all(source.context.zero.epoch_ns is not None for source in chosen)
+    start = min(run_starts(chosen).values()) // MS * MS if known else None
+    unit = _unit(parse_layout(source.layout) for source in chosen if source.layout)
+    return _Found(
+        union(streams), names, unit, start, lambda: warnings_of([source.context.account for source in chosen], files.found)
+    )
+
+
+def _from_answers(origin: Origin, question: Question) -> _Found:
+    """Return the windows of a store, or those of the whole range: added up before the first is written."""
+    from ingest.intervals import Sum, in_time_order
+    from ingest.query.union import regrouped
+
+    every = replace(question, where={"kind": "*", **question.where})
+    answer = origin.answer(replace(every, by=_names(question, ()), step="all" if question.step != "auto" else "auto"))
+    start = None if answer.relative else answer.start_of
+    if question.step == "all":
+        unit = _unit(part.layout for part in answer.parts)
+        return _Found(iter(answer.parts), answer.by, unit, start, lambda: answer.warnings)
+    names = _names(question, answer.runs)
+    places = [(("run", "kind", *question.by)).index(name) for name in names]
+    total = Sum()
+    step = question.step
+    for part in origin.windows(question):
+        rows = regrouped(part, places)
+        total.add(coarsened(rows, step) if isinstance(step, int) else rows)
+    parts = [in_time_order(part) for part in total.parts()]
+    return _Found(iter(parts), names, _unit(part.layout for part in parts), start, lambda: answer.warnings)

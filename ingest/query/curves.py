@@ -1,0 +1,54 @@
+"""The percentile curve: latency against 1/(1 - q), of measured histograms and of hgrm and SLA files beside them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ingest.query.question import Answer
+from ingest.query.table import Table
+from ingest.read.hgrm import Curve
+from ingest.view.hgrm import levels
+
+TICKS = 5
+
+
+def curves(answer: Answer, others: Sequence[Curve] = (), ticks: int = TICKS) -> Table:
+    """Return one row per curve and level: curve, percentile (as a share), x = 1/(1 - percentile), value (ns), count so far.
+
+    Windows must span the whole range (step all). Levels halve their distance to 1 every `ticks` steps, as in hgrm. NaN for
+    what a file does not tell, and for x at the last level of a curve. Error bound: that of each layout.
+    """
+    found = [*_measured(answer, ticks), *others]
+    lengths = [len(curve.shares) for curve in found]
+    names = np.repeat(np.array([curve.name for curve in found], object), lengths)
+    counts = [count for curve in found for count in curve.counts or (math.nan,) * len(curve.shares)]
+    columns = {
+        "curve": names,
+        "percentile": np.array([share for curve in found for share in curve.shares]),
+        "x": np.array([x if x < math.inf else math.nan for curve in found for x in curve.x]),
+        "value": np.array([value for curve in found for value in curve.values_ns]),
+        "count": np.array(counts, float),
+    }
+    return Table(columns, ("curve",))
+
+
+def _measured(answer: Answer, ticks: int) -> list[Curve]:
+    """Return the curve of each group of an answer, named by its labels."""
+    found = []
+    for part in answer.parts:
+        values = part.layout.values
+        for row in range(len(part)):
+            key = part.table[part.series[row]]
+            name = ", ".join(label or "-" for label in key) if isinstance(key, tuple) and key else "all"
+            entries = slice(part.indptr[row], part.indptr[row + 1])
+            passed = np.cumsum(part.counts[entries]).tolist()
+            rows = list(levels(passed, ticks))
+            shares = tuple(level / 100 for _, level in rows)
+            x = tuple(1 / (1 - share) if share < 1 else math.inf for share in shares)
+            reported = values[part.bins[entries]].tolist()
+            latencies = tuple(float(reported[at]) for at, _ in rows)
+            found.append(Curve(name, shares, x, latencies, tuple(passed[at] for at, _ in rows)))
+    return found

@@ -1,0 +1,109 @@
+"""The text of an interval line, and the rules that turn its stamps into epoch time.
+
+    #[BaseTime: 1441812279.000 (seconds since epoch)]        #[StartTime: 1441812279.474 (seconds since epoch), Wed Sep ...]
+    Tag=A,0.127,1.007,2.769,HISTFAAAAEV42pNp...
+
+Java's reader takes commas and spaces alike for separators; writers use commas. Numbers are decimal seconds, turned into ns
+without floating point.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal, InvalidOperation
+
+SECOND, MS = 1_000_000_000, 1_000_000
+YEAR_NS = 365 * 86_400 * SECOND
+NS_DIGITS = 9
+MOST_SECONDS = 1 << 32
+SEPARATORS = re.compile(rb"[, \t\r\n]+")
+START, BASE = b"#[StartTime:", b"#[BaseTime:"
+TAG = b"Tag="
+NOT_A_LINE = "no interval: not `[Tag=..,]start,length,maximum,histogram`"
+NO_NUMBER = "the time stamp is no number"
+OUT_OF_RANGE = "the time stamp is out of range"
+NEGATIVE = "the interval's length is negative"
+
+
+class StampError(ValueError):
+    """A line whose front cannot be read; the text is the reason."""
+
+
+def seconds_ns(text: bytes) -> int:
+    """Return decimal seconds in ns, digits past the ninth cut off; StampError if they are no number of this age."""
+    if text[-4:-3] == b"." and len(text) <= NS_DIGITS + 5 and (digits := text[:-4] + text[-3:]).isdigit():
+        return int(digits) * MS  # as all known writers write them
+    whole, _, part = text.partition(b".")
+    if whole.isdigit() and (part.isdigit() or not part) and len(whole) <= NS_DIGITS + 1 and len(part) <= NS_DIGITS:
+        return int(whole) * SECOND + (int(part) * 10 ** (NS_DIGITS - len(part)) if part else 0)
+    try:
+        number = Decimal(text.decode("ascii"))
+    except (InvalidOperation, UnicodeDecodeError):
+        raise StampError(NO_NUMBER) from None
+    if not number.is_finite():
+        raise StampError(NO_NUMBER)
+    if abs(number) >= MOST_SECONDS:
+        raise StampError(OUT_OF_RANGE)
+    return int(number * SECOND)
+
+
+def split_line(line: bytes) -> tuple[bytes, bytes, bytes, bytes]:
+    """Return (tag, start, length, payload) of an interval line; StampError if it is none."""
+    cells = line.split(b",")
+    if len(cells) not in (4, 5) or b" " in line:
+        cells = SEPARATORS.split(line.strip())
+    tag = b""
+    if cells[0].startswith(TAG):
+        tag = cells.pop(0)[len(TAG) :]
+    if len(cells) != 4:
+        raise StampError(NOT_A_LINE)
+    return tag, cells[0], cells[1], cells[3].rstrip()
+
+
+class Clock:
+    """What StartTime and BaseTime comments say of the stamps that follow, by the rules of Java's reader.
+
+    Comments after intervals begin another log (an appended one): unlike in Java's reader, its base is then decided anew.
+    """
+
+    def __init__(self) -> None:
+        self.start: int | None = None
+        self.base: int | None = None
+        self._rows = False
+
+    def comment(self, line: bytes) -> None:
+        """Take a comment line; those that are no readable StartTime or BaseTime say nothing."""
+        mark = START if line.startswith(START) else BASE if line.startswith(BASE) else b""
+        if not mark:
+            return
+        try:
+            stamp = seconds_ns((line[len(mark) :].split(None, 1) or [b""])[0].rstrip(b"]"))
+        except StampError:
+            return
+        if self._rows:
+            self._rows, self.base = False, None
+        if mark == START:
+            self.start = stamp
+        else:
+            self.base = stamp
+
+    def base_of(self, stamp: int) -> int:
+        """Return the epoch ns that the stamp of an interval counts from."""
+        self._rows = True
+        if self.start is None:
+            self.start = stamp
+        if self.base is None:
+            self.base = self.start if stamp < self.start - YEAR_NS else 0
+        return self.base
+
+    def zero(self, stamp: int) -> tuple[int | None, str]:
+        """Return the time zero of a log whose first stamp this is, and what tells it."""
+        told = self.start
+        base = self.base_of(stamp)
+        if told is not None and told >= YEAR_NS:
+            return told, "StartTime in the log"
+        if base >= YEAR_NS:
+            return base, "BaseTime in the log"
+        if base + stamp >= YEAR_NS:
+            return base + stamp, "epoch stamps in the log"
+        return None, "unknown"

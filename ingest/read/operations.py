@@ -1,0 +1,234 @@
+"""Operation logs: one line an operation, comma separated, the first line names the columns.
+
+    start_us,end_us,op                           start_ms,latency_us,due_ms,op
+    1700000000000000,1700000000001100,read       1700000000000,1100,1700000000000,read
+
+A start and an end or a latency are needed; the unit is the ending of a column's name, else --recorded-unit. `op` and `tag`
+are labels. Latency counts from the start that was: that is service time. Where the schedule is known (`--rate`, or
+`--intended-start-column` with the time that each was due), response and wait time are worked out for each operation.
+
+Operations are binned on the way in (3 digits: 0.1 %), each into the second in which it ended, exact minimum, maximum and
+sum kept. Lines may come in any order: with --rate, the n-th to start is the n-th that was due.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+from ingest.errors import InputError
+from ingest.grid import SECOND, window_start
+from ingest.intervals import Exact, Int, Intervals
+from ingest.layout import LogLinear, hdr_layout
+from ingest.read.context import INTENDED, RATE, Context
+from ingest.read.hdr_names import ENDS, LATENCIES, OPS, STARTS, TAGS, column_names, plain_column
+from ingest.read.schedule import UNSCHEDULED, due_at, facts
+from ingest.read.text import blocks, head
+from ingest.series import Series
+from ingest.timing import UNITS_NS
+
+NUMBER = re.compile(r"^-?\d{1,19}(\.\d{1,12})?$")
+MOST_OPERATIONS = 20_000_000
+MOST_LABELS = 10_000
+YEAR_NS = 365 * 86_400 * SECOND
+MOST_NS = 1 << 62
+DIGITS = 3
+EXAMPLE = "such as start_us,end_us,op"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Where a time stands in a line, and its unit in ns."""
+
+    place: int
+    unit_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Where everything stands in a line; `end` or `latency` is there, `due` where the log has the schedule."""
+
+    width: int
+    start: Column
+    end: Column | None
+    latency: Column | None
+    due: Column | None
+    op: int | None
+    tag: int | None
+
+
+@dataclass(slots=True)
+class _Taken:
+    """Operations as they are read: times in ns, and the code of their labels."""
+
+    start: list[int] = field(default_factory=list)
+    end: list[int] = field(default_factory=list)
+    due: list[int] = field(default_factory=list)
+    labels: list[int] = field(default_factory=list)
+    table: dict[tuple[str, str], int] = field(default_factory=dict)
+
+
+def columns_of(path: Path, context: Context) -> Columns:
+    """Return where everything stands; InputError if a column is missing, twice there, or of unknown unit."""
+    names = column_names(head(path).split(b"\n", 1)[0])
+    plain = [plain_column(name) for name in names]
+
+    def find(wanted: tuple[str, ...]) -> int | None:
+        places = [place for place, (name, _) in enumerate(plain) if name in wanted]
+        if len(places) > 1:
+            raise InputError(f"two columns for one thing: {names[places[0]]} and {names[places[1]]}", path, 1)
+        return places[0] if places else None
+
+    def timed(place: int | None) -> Column | None:
+        if place is None:
+            return None
+        unit = UNITS_NS[plain[place][1]] if plain[place][1] else context.recorded_unit_ns
+        if unit is None:
+            raise InputError(f"the unit of column {names[place]} is not in its name: say --recorded-unit ns, us or ms", path, 1)
+        return Column(place, unit)
+
+    intended = context.options.get(INTENDED, "").lower()
+    if intended and intended not in names:
+        raise InputError(f"no column {intended!r}: there are {', '.join(names)}", path, 1)
+    start, end, latency = timed(find(STARTS)), timed(find(ENDS)), timed(find(LATENCIES))
+    if start is None or (end is None and latency is None):
+        raise InputError(f"no operation log: its first line names no start, or no end or latency, {EXAMPLE}", path, 1)
+    due = timed(names.index(intended)) if intended else None
+    return Columns(len(names), start, end, latency, due, find(OPS), find(TAGS))
+
+
+def _ns(text: str, unit_ns: int) -> int:
+    """Return a decimal number of units in ns, rounded down; ValueError if it is none."""
+    text = text.strip()
+    if not NUMBER.match(text):
+        raise ValueError
+    if "." not in text:
+        return int(text) * unit_ns
+    return int(Fraction(text) * unit_ns // 1)
+
+
+def _read_lines(path: Path, context: Context, columns: Columns) -> _Taken:
+    """Return all operations of a log; lines that cannot be taken are counted with their reason."""
+    taken, number = _Taken(), 0
+    for block in blocks(path):
+        for cells in csv.reader(bytes(block).decode("utf-8", "replace").replace("\0", "").splitlines()):
+            number += 1
+            if number == 1 or not any(cell.strip() for cell in cells):
+                continue
+            if len(cells) != columns.width:
+                context.account.reject(f"not {columns.width} columns as the first line names", [number])
+                continue
+            reason = _take(cells, columns, taken)
+            if reason:
+                context.account.reject(reason, [number])
+            if len(taken.start) > MOST_OPERATIONS:
+                raise InputError(f"more than {MOST_OPERATIONS:,} operations in one log: split it", path)
+    return taken
+
+
+def _take(cells: list[str], columns: Columns, taken: _Taken) -> str:
+    """Take an operation; return why it cannot be taken, or empty text."""
+    try:
+        start = _ns(cells[columns.start.place], columns.start.unit_ns)
+        if columns.end is not None:
+            end = _ns(cells[columns.end.place], columns.end.unit_ns)
+        else:
+            latency = columns.latency or columns.start
+            end = start + _ns(cells[latency.place], latency.unit_ns)
+        due = start if columns.due is None else _ns(cells[columns.due.place], columns.due.unit_ns)
+    except ValueError:
+        return "a time is no number"
+    if end < start:
+        return "it ended before it began"
+    if not -MOST_NS < min(start, due) <= max(end, due) < MOST_NS:
+        return "a time is out of range"
+    labels = (
+        cells[columns.op].strip().lower() if columns.op is not None else "",
+        cells[columns.tag].strip() if columns.tag is not None else "",
+    )
+    if labels not in taken.table and len(taken.table) >= MOST_LABELS:
+        return f"more than {MOST_LABELS} ops and tags"
+    taken.start.append(start)
+    taken.end.append(end)
+    taken.due.append(due)
+    taken.labels.append(taken.table.setdefault(labels, len(taken.table)))
+    return ""
+
+
+def first_start_ns(path: Path, context: Context) -> int:
+    """Return the start of the first operation that can be read; InputError if there is none."""
+    columns = columns_of(path, context)
+    for cells in csv.reader(head(path).decode("utf-8", "replace").replace("\0", "").splitlines()[1:]):
+        taken = _Taken()
+        if len(cells) == columns.width and not _take(cells, columns, taken):
+            return taken.start[0]
+    raise InputError("holds no operation that can be read", path)
+
+
+def read(path: Path, context: Context) -> Iterator[Intervals]:
+    """Yield service time, and with a schedule response and wait time, in rows of a second, exact minimum, maximum and sum.
+
+    Error bound 1/1024. Raises InputError where a column is missing or there are more operations than can be held.
+    """
+    columns = columns_of(path, context)
+    taken = _read_lines(path, context, columns)
+    count = len(taken.start)
+    context.account.accept(count)
+    if not count:
+        return
+    start, end = np.array(taken.start, np.int64), np.array(taken.end, np.int64)
+    labels = np.array(taken.labels, np.int64)
+    rate = Fraction(context.options[RATE]) if RATE in context.options else None
+    due: Int | None = None
+    if columns.due is not None:
+        due = np.array(taken.due, np.int64)
+    elif rate is not None:
+        due = np.empty(count, np.int64)
+        due[np.argsort(start, kind="stable")] = due_at(int(start.min()), count, rate)
+    kinds = {"service": end - start}
+    if due is None:
+        context.account.note(UNSCHEDULED)
+    else:
+        early = int(np.count_nonzero(start < due))
+        if early:
+            context.account.note(f"{early} operations began before they were due: their response time counts from their start")
+        due = np.minimum(due, start)
+        kinds |= {"response": end - due, "wait": start - due}
+    lag = None if due is None else int((start - due).max())
+    for sentence in facts(count, int(end.max() - start.min()), rate, lag) if due is not None else ():
+        context.account.note(sentence)
+    shift = context.offset_ns + ((context.zero.epoch_ns or 0) if int(start.min()) < YEAR_NS else 0)
+    for kind, values in kinds.items():
+        table = tuple(context.series.replaced(op=op, tag=tag, kind=kind) for op, tag in taken.table)
+        rows = binned(table, labels, end + shift, values, hdr_layout(DIGITS, 0, 1))
+        context.account.samples += int(rows.counts.sum()) if kind == "service" else 0
+        yield rows
+
+
+def binned(table: tuple[Series, ...], series: Int, ends: Int, values: Int, layout: LogLinear) -> Intervals:
+    """Return single values as rows of a second, one a series and second, ordered by both."""
+    window = window_start(ends, SECOND)
+    order = np.lexsort((values, window, series))
+    series, window, values = series[order], window[order], values[order]
+    bins = layout.index(values)
+    new_row = np.append(True, (np.diff(series) != 0) | (np.diff(window) != 0))
+    new_bin = new_row | np.append(True, np.diff(bins) != 0)
+    rows, entries = np.flatnonzero(new_row), np.flatnonzero(new_bin)
+    last = np.append(rows[1:], len(values)) - 1
+    return Intervals(
+        layout=layout,
+        table=table,
+        series=series[rows],
+        start_ns=window[rows],
+        end_ns=window[rows] + SECOND,
+        indptr=np.append(np.searchsorted(entries, rows), len(entries)),
+        bins=bins[entries],
+        counts=np.diff(np.append(entries, len(values))),
+        exact=Exact(values[rows], values[last], np.add.reduceat(values, rows), np.ones(len(rows), np.bool_)),
+    )

@@ -1,0 +1,102 @@
+"""The percentile distribution as HdrHistogram prints it (hgrm): one text a group, equal to the Java library's.
+
+           Value     Percentile TotalCount 1/(1-Percentile)
+
+           9.735 0.000000000000          1           1.00
+          65.023 0.100000000000        360           1.11
+    ...
+        5197.823 1.000000000000       3600
+    #[Mean    =      301.706, StdDeviation   =      325.387]
+    #[Max     =     5197.823, Total count    =         3600]
+    #[Buckets =           13, SubBuckets     =         2048]
+
+Source: HdrHistogram's AbstractHistogram.outputPercentileDistribution and PercentileIterator.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from decimal import ROUND_HALF_UP, Decimal
+
+import numpy as np
+
+from ingest.intervals import Int
+from ingest.layout import LogLinear, hdr_half
+from ingest.query.question import Answer
+
+TICKS = 5
+LAST = 100.0
+DIGITS = {hdr_half(digits): digits for digits in range(6)}
+USUAL_DIGITS = 3
+
+
+def texts(answer: Answer, unit_ns: int, ticks: int = TICKS) -> Iterator[str]:
+    """Yield the text of each group, latencies in units of `unit_ns`; several groups are headed by a comment with their labels.
+
+    Windows must span the whole range (step all). Values are those that the layout reports; the mean takes the middle of
+    each bin, as the Java library does.
+    """
+    several = sum(len(part) for part in answer.parts) > 1
+    for part in answer.parts:
+        for row in range(len(part)):
+            key = part.table[part.series[row]]
+            group = key if isinstance(key, tuple) else ()
+            labels = ", ".join(f"{name} {value or '-'}" for name, value in zip(answer.by, group, strict=True))
+            yield from (f"#[{labels}]\n",) if several else ()
+            entries = slice(part.indptr[row], part.indptr[row + 1])
+            yield text(part.layout, part.bins[entries], part.counts[entries], unit_ns, ticks)
+
+
+def text(layout: LogLinear, bins: Int, counts: Int, unit_ns: int, ticks: int = TICKS) -> str:
+    """Return the percentile distribution of one histogram with at least one sample."""
+    digits = DIGITS.get(layout.half, USUAL_DIGITS)
+    values = [value / unit_ns for value in layout.values[bins].tolist()]
+    cumulative = np.cumsum(counts).tolist()
+    lines = [f"{'Value':>12} {'Percentile':>14} {'TotalCount':>10} {'1/(1-Percentile)':>14}\n\n"]
+    for at, level in levels(cumulative, ticks):
+        row = f"{_fixed(values[at], digits):>12} {_fixed(level / 100.0, 12)} {cumulative[at]:>10}"
+        lines.append(f"{row}\n" if level == LAST else f"{row} {_fixed(1 / (1 - level / 100.0), 2):>14}\n")
+    mean, deviation = _moments(layout, bins, counts)
+    spread = f"{_fixed(mean / unit_ns, digits):>12}, StdDeviation   = {_fixed(deviation / unit_ns, digits):>12}"
+    lines.append(f"#[Mean    = {spread}]\n")
+    lines.append(f"#[Max     = {_fixed(values[-1], digits):>12}, Total count    = {cumulative[-1]:>12}]\n")
+    lines.append(f"#[Buckets = {_buckets(layout, int(bins[-1])):>12}, SubBuckets     = {2 * layout.half:>12}]\n")
+    return "".join(lines)
+
+
+def levels(cumulative: list[int], ticks: int) -> Iterator[tuple[int, float]]:
+    """Yield (entry, percentile level) for each row: levels halve their distance to 100 every `ticks` steps."""
+    total, level = cumulative[-1], 0.0
+    for at, passed in enumerate(cumulative):
+        reached = 100.0 * passed / total
+        while reached >= level:
+            yield at, level
+            halvings = int(math.log(100.0 / (100.0 - level)) / math.log(2)) + 1 if level < LAST else 0
+            if not halvings or halvings >= 62:
+                break
+            level += 100.0 / (ticks * 2**halvings)
+            if passed == total:
+                break
+    if level != LAST or total:
+        yield len(cumulative) - 1, LAST
+
+
+def _fixed(value: float, digits: int) -> str:
+    """Return a number with fixed decimals as Java prints it: halves of its shortest decimal form are rounded up."""
+    return f"{Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP):f}"
+
+
+def _moments(layout: LogLinear, bins: Int, counts: Int) -> tuple[float, float]:
+    """Return mean and standard deviation in ns, each sample in the middle of its bin."""
+    lower, grain = layout.edges[bins], layout.grain
+    middle = lower + (layout.edges[bins + 1] - lower) // grain // 2 * grain
+    total = int(counts.sum())
+    mean = sum(value * count for value, count in zip(middle.tolist(), counts.tolist(), strict=True)) / total
+    deviation = math.sqrt(float(((middle - mean) ** 2 * counts).sum()) / total)
+    return mean, deviation
+
+
+def _buckets(layout: LogLinear, last: int) -> int:
+    """Return how many octaves a histogram needs that holds the last bin."""
+    return max(last // layout.half, 1)

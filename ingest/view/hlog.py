@@ -1,0 +1,158 @@
+"""HdrHistogram interval logs, written: version 1.3, V2 payloads, a tag for each op, kind and tag.
+
+    #[Written by tailboard 0.1.0; recorded unit ns]
+    #[Histogram log format version 1.3]
+    #[BaseTime: 1700000000.000 (seconds since epoch)]
+    #[StartTime: 1700000000.000 (seconds since epoch), 2023-11-14T22:13:20.000Z]
+    "StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"
+    Tag=insert-rt,0.000,1.000,4.317,HISTFAAAAE...
+
+Bins of HdrHistogram's own layouts are written as they are: the Java library reads equal bins. Others (fio's) go to the
+HdrHistogram bin, at least as fine, that holds the highest value of each. The words of all rows of a batch are made at once.
+
+Source: HdrHistogram's AbstractHistogram.encodeIntoByteBuffer and HistogramLogWriter, checked by reading back with Java.
+"""
+
+from __future__ import annotations
+
+import binascii
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.intervals import Int, Intervals
+from ingest.layout import LogLinear, hdr_half, hdr_layout
+from ingest.read.hdr_names import tag_of
+from ingest.timing import UNITS_NS
+
+INNER, OUTER = 0x1C849313, 0x1C849314
+HEADER = struct.Struct(">IIIIqqd")
+COMPRESSED = struct.Struct(">II")
+DIGITS = {hdr_half(digits): digits for digits in range(6)}
+MOST_BYTES = 9
+MS, SECOND = 1_000_000, 1_000_000_000
+LEGEND = '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"\n'
+NAMED = {UNITS_NS[name]: name for name in ("ns", "us", "ms", "s")}
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a layout is written: digits, bins of 2^magnitude units, and the unit in ns."""
+
+    digits: int
+    magnitude: int
+    unit_ns: int
+
+    @property
+    def layout(self) -> LogLinear:
+        """Return the layout that these bins have."""
+        return hdr_layout(self.digits, self.magnitude, self.unit_ns)
+
+
+@lru_cache(maxsize=64)
+def form_of(layout: LogLinear) -> Form:
+    """Return the form of a layout's own bins, or, where HdrHistogram has none such, of ns bins at least as fine."""
+    if layout.half in DIGITS and not layout.coarseness and layout.reports == "highest":
+        for unit in (layout.grain, *NAMED):
+            times, rest = divmod(layout.unit_ns, unit)
+            if unit in NAMED and not rest and not times & (times - 1):
+                return Form(DIGITS[layout.half], times.bit_length() - 1, unit)
+    fine = (digits for half, digits in sorted(DIGITS.items()) if half << layout.coarseness >= layout.half)
+    return Form(next(fine, max(DIGITS.values())), 0, 1)
+
+
+def head(unit_ns: int, start_ns: int | None, version: str) -> str:
+    """Return the comments and legend of a log whose stamps count from `start_ns` (None if nothing tells time zero)."""
+    lines = [f"#[Written by tailboard {version}; recorded unit {NAMED[unit_ns]}]", "#[Histogram log format version 1.3]"]
+    if start_ns is not None:
+        seconds = _seconds(start_ns)
+        lines.append(f"#[BaseTime: {seconds} (seconds since epoch)]")
+        lines.append(f"#[StartTime: {seconds} (seconds since epoch), {np.datetime64(start_ns // MS, 'ms')}Z]")
+    return "\n".join(lines) + "\n" + LEGEND
+
+
+def _seconds(stamp_ns: int) -> str:
+    """Return decimal seconds to the ms, rounded down."""
+    sign, ms = ("-", -(stamp_ns // MS)) if stamp_ns < 0 else ("", stamp_ns // MS)
+    return f"{sign}{ms // 1000}.{ms % 1000:03d}"
+
+
+def lines(windows: Intervals, names: tuple[str, ...], base_ns: int, unit_ns: int) -> Iterator[str]:
+    """Yield a log line for each window; `names` are the labels of its groups, of which op, kind and tag make the tag.
+
+    All other labels are put before it, as `gen1::insert-rt`. Where the unit of the bins is not `unit_ns`, they are moved to
+    others as fine.
+    """
+    form = form_of(windows.layout)
+    if form.unit_ns != unit_ns:
+        form = Form(form.digits, 0, unit_ns)
+    moved = windows if form.layout == windows.layout else windows.in_layout(form.layout)
+    tags = [_tag(key, names) if isinstance(key, tuple) else "" for key in moved.table]
+    last = moved.layout.values[_last_bins(moved)]
+    columns = (column.tolist() for column in (moved.series, moved.start_ns, moved.end_ns, last))
+    for code, start, end, highest, payload in zip(*columns, payloads(moved, form), strict=True):
+        tag = f"Tag={tags[code]}," if tags[code] else ""
+        length = f"{(end - start) // MS // 1000}.{(end - start) // MS % 1000:03d}"
+        yield f"{tag}{_seconds(start - base_ns)},{length},{highest / MS:.3f},{payload}\n"
+
+
+def _tag(key: tuple[str, ...], names: tuple[str, ...]) -> str:
+    labels = dict(zip(names, key, strict=True))
+    others = [value for name, value in labels.items() if name not in ("op", "kind", "tag") and value]
+    tag = "::".join([*others, *([labels["tag"]] if labels.get("tag") else [])])
+    return tag_of(labels.get("op", ""), labels.get("kind", ""), tag)
+
+
+def payloads(rows: Intervals, form: Form) -> Iterator[str]:
+    """Yield the base64 text of each row's histogram, V2, compressed; rows must be in the form's layout."""
+    words, ends = _words(rows)
+    data = words.tobytes()
+    begin = 0
+    half = rows.layout.half
+    for end, index in zip(ends.tolist(), _last_bins(rows).tolist(), strict=True):
+        octaves = max(index // half, 1)
+        highest = ((2 * half << form.magnitude) << (octaves - 1)) - 1
+        body = HEADER.pack(INNER, end - begin, 0, form.digits, 1 << form.magnitude, max(highest, 2 << form.magnitude), 1.0)
+        packed = zlib.compress(body + data[begin:end])
+        yield binascii.b2a_base64(COMPRESSED.pack(OUTER, len(packed)) + packed, newline=False).decode()
+        begin = end
+
+
+def _last_bins(rows: Intervals) -> Int:
+    """Return the highest occupied bin of each row, 0 of an empty one."""
+    filled = np.flatnonzero(np.diff(rows.indptr) > 0)
+    last = np.zeros(len(rows), np.int64)
+    last[filled] = rows.bins[rows.indptr[1:][filled] - 1]
+    return last
+
+
+def _words(rows: Intervals) -> tuple[NDArray[np.uint8], Int]:
+    """Return the ZigZag LEB128 words of all rows, and where each row's end: gaps (a lone zero is 0, as Java has it), counts."""
+    before = np.empty(len(rows.bins), np.int64)
+    before[1:] = rows.bins[:-1] + 1
+    before[rows.indptr[:-1][np.diff(rows.indptr) > 0]] = 0
+    gaps = rows.bins - before
+    entry = np.repeat(np.arange(len(gaps)), 1 + (gaps > 0))
+    is_count = np.ones(len(entry), np.bool_)
+    is_count[:-1] = entry[1:] != entry[:-1]
+    gap_words = np.where(gaps == 1, 0, 2 * gaps - 1)
+    values = np.where(is_count, 2 * rows.counts[entry], gap_words[entry]).astype(np.uint64)
+    sizes = np.ones(len(values), np.int64)
+    for size in range(1, MOST_BYTES):
+        sizes += values >= np.uint64(1) << np.uint64(7 * size)
+    ends = np.cumsum(sizes)
+    out = np.zeros(int(ends[-1]) if len(ends) else 0, np.uint8)
+    first = ends - sizes
+    for place in range(int(sizes.max(initial=0))):
+        at = np.flatnonzero(sizes > place)
+        part = values[at] >> np.uint64(7 * place)
+        more = (sizes[at] > place + 1).astype(np.uint64) << np.uint64(7)
+        mask = np.uint64(0xFF) if place == MOST_BYTES - 1 else np.uint64(0x7F)
+        out[first[at] + place] = (part & mask | more).astype(np.uint8)
+    counted = np.searchsorted(entry, rows.indptr[1:])
+    return out, np.concatenate([[0], ends])[counted]
