@@ -16,7 +16,7 @@ forms of 429, `_doc_count`. That covers templates and auto-creation, _bulk, vers
 points in time with `_shard_doc`, blocks, _count, _refresh, _mapping, _settings, _resolve, _cat/indices, _stats, one ES|QL query.
 
 **From the documentation, and from what servers are known to do, not recorded:** security (401, 403 and their wording; the nodes ran
-without it), `_delete_by_query` (module reindex; without it the recorded refusal), `_msearch`, `top_hits`, `wildcard` and `prefix`,
+without it), `_delete_by_query` (module reindex; without it the recorded refusal), `_msearch`, `top_hits`, `wildcard` and `prefix`, `missing_bucket`,
 dynamic templates, `external` versions and tombstones, indices of several shards (routing of documents, `_shard_doc` across shards),
 when a refresh interval makes writes visible (ticks from the shard's creation; search idling is left out), expiry of points in time,
 date rounding in ranges, ES|QL beyond the recorded query, gzip, `POST _resolve/index`, limits of `meta`.

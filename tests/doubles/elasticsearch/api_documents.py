@@ -21,7 +21,10 @@ from tests.doubles.elasticsearch.shards import Document
 from tests.doubles.elasticsearch.sources import SourceFilter, loads
 
 Json = Any
-PRESSURE = "rejected execution of coordinating operation [coordinating_and_primary_bytes={0}, replica_bytes=0, all_bytes={0}, coordinating_operation_bytes={0}, max_coordinating_bytes=1048576]"
+PRESSURE = (
+    "rejected execution of coordinating operation [coordinating_and_primary_bytes={0}, replica_bytes=0, all_bytes={0}, "
+    "coordinating_operation_bytes={0}, max_coordinating_bytes=1048576]"
+)
 QUEUE = "rejected execution of TimedRunnable{{...}} on TaskExecutionTimeTrackingEsThreadPoolExecutor[name = {0}/write, queue capacity = 1]"
 
 

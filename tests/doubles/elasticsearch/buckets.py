@@ -14,7 +14,10 @@ from tests.doubles.elasticsearch.errors import CannotDo, Refusal, illegal, shard
 from tests.doubles.elasticsearch.hdr import java_double
 
 Json = Any
-REASON = "Trying to create too many buckets. Must be less than or equal to: [{0}] but this number of buckets was exceeded. This limit can be set by changing the [search.max_buckets] cluster level setting."
+REASON = (
+    "Trying to create too many buckets. Must be less than or equal to: [{0}] but this number of buckets was exceeded. "
+    "This limit can be set by changing the [search.max_buckets] cluster level setting."
+)
 
 
 def too_many(limit: int = MAX_BUCKETS) -> Refusal:

@@ -95,7 +95,7 @@ class Reader:
         """Return a keyword field's column."""
 
         def make() -> Words:
-            documents, values = _flat(self._raw(path))
+            documents, values = _flat(self._raw(path), once=True)
             words = sorted(set(values))
             code = {word: number for number, word in enumerate(words)}
             return Words(documents, np.array([code[value] for value in values], dtype=np.int64), words)
@@ -126,14 +126,15 @@ class Reader:
         return np.array([document.parsed.weight for document in self.documents], dtype=np.int64)
 
 
-def _flat(raw: list[Any]) -> tuple[Ints, list[Any]]:
+def _flat(raw: list[Any], *, once: bool = False) -> tuple[Ints, list[Any]]:
+    """Return documents and their values in order; a word that a document repeats is kept once, a number each time."""
     documents: list[int] = []
     values: list[Any] = []
     for number, value in enumerate(raw):
         if isinstance(value, list):
-            distinct = sorted(set(value))
-            documents.extend([number] * len(distinct))
-            values.extend(distinct)
+            ordered = sorted(set(value) if once else value)
+            documents.extend([number] * len(ordered))
+            values.extend(ordered)
         elif value is not None:
             documents.append(number)
             values.append(value)

@@ -106,7 +106,8 @@ def _metadata(reading: Reading, name: Token) -> bool:
     if name.value == "_doc_count":
         token = next(reading.tokens)
         if token.kind != "VALUE_NUMBER" or not isinstance(token.value, int) or token.value <= 0:
-            reason = f"{reading.at(token)} failed to parse field [_doc_count] of type [_doc_count] in document with id '{reading.identifier}'. Preview of field's value: '{token.text}'"
+            where = f"{reading.at(token)} failed to parse field [_doc_count] of type [_doc_count] in document with id"
+            reason = f"{where} '{reading.identifier}'. Preview of field's value: '{token.text}'"
             cause = {
                 "type": "illegal_argument_exception",
                 "reason": f"Field [_doc_count] must be a positive integer. Value [{token.text}] is not allowed.",

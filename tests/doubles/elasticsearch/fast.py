@@ -1,7 +1,7 @@
 """The plain document, read at once: what `documents.read` would find, or None where it has to decide itself.
 
-Plain is: every field mapped, no arrays but those of histograms, no booleans, no repeated names (the fast JSON parser would keep
-the last; the server refuses them: names are counted in the text), numbers and strings where the mapping wants them.
+Plain is: every field mapped, no arrays but those of histograms, no booleans but those of boolean fields, no repeated names (the fast JSON parser would keep
+the last; the server refuses them: names and booleans are counted in the text), numbers and strings where the mapping wants them.
 `test_documents.py` holds both readers against each other.
 """
 
@@ -48,46 +48,73 @@ def _place(plan: Plan, path: str, what: Any) -> None:
 
 def read(raw: bytes, plan: Plan, disabled: set[str]) -> Parsed | None:
     """Return a document's values if it is plain, else None."""
-    if disabled or b"true" in raw or b"false" in raw:
-        return None
     try:
         document = orjson.loads(raw)
     except orjson.JSONDecodeError:
         return None
     if not isinstance(document, dict):
         return None
-    fields: dict[str, Any] = {}
+    seen = _Seen(disabled)
     try:
-        names = _object(document, plan, fields)
+        _object(document, plan, "", seen)
     except _Doubt:
         return None
-    return Parsed(fields) if raw.count(b'":') == names else None
+    whole = raw.count(b'":') == seen.names and raw.count(b"true") + raw.count(b"false") == seen.booleans
+    return Parsed(seen.fields) if whole else None
 
 
-def _object(document: dict[str, Any], plan: Plan, fields: dict[str, Any]) -> int:
-    names = len(document)
+class _Seen:
+    """What of a document was understood: its values, and how many names and booleans its text must have then."""
+
+    __slots__ = ("booleans", "disabled", "fields", "names")
+
+    def __init__(self, disabled: set[str]) -> None:
+        self.fields: dict[str, Any] = {}
+        self.names = 0
+        self.booleans = 0
+        self.disabled = disabled
+
+
+def _object(document: dict[str, Any], plan: Plan, path: str, seen: _Seen) -> None:
+    seen.names += len(document)
     for name, value in document.items():
         item = plan.get(name)
         if type(item) is dict:
-            if type(value) is not dict:
+            full = f"{path}.{name}" if path else name
+            if full in seen.disabled:
+                _skipped(value, seen)
+            elif type(value) is dict:
+                _object(value, item, full, seen)
+            else:
                 raise _Doubt
-            names += _object(value, item, fields)
         elif item is None:
             raise _Doubt
         elif value is not None:
-            names += _field(item, value, fields)
-    return names
+            _field(item, value, seen)
 
 
-def _field(item: Field, value: Any, fields: dict[str, Any]) -> int:
-    kind = item.kind
+def _skipped(value: Any, seen: _Seen) -> None:
+    """Count the names and booleans of an object that the index keeps but does not look into."""
+    if type(value) is dict:
+        seen.names += len(value)
+        for inner in value.values():
+            _skipped(inner, seen)
+    elif type(value) is list:
+        for inner in value:
+            _skipped(inner, seen)
+    elif type(value) is bool:
+        seen.booleans += 1
+
+
+def _field(item: Field, value: Any, seen: _Seen) -> None:
+    kind, fields = item.kind, seen.fields
     if kind == "histogram":
         bins = histogram.fast(value)
         if bins is None:
             raise _Doubt
         fields[item.path] = bins
-        return 2
-    if kind == "keyword":
+        seen.names += 2
+    elif kind == "keyword":
         if type(value) is not str or len(value) > min(item.parameters["ignore_above"], 8000) or item.parameters["fields"]:
             raise _Doubt
         fields[item.path] = value
@@ -110,22 +137,26 @@ def _field(item: Field, value: Any, fields: dict[str, Any]) -> int:
             )
         except NotADate as error:
             raise _Doubt from error
+    elif kind == "boolean":
+        if type(value) is not bool:
+            raise _Doubt
+        fields[item.path] = value
+        seen.booleans += 1
     elif kind == "flattened":
-        return _flattened(item, value, fields)
+        _flattened(item, value, seen)
     else:
         raise _Doubt
-    return 0
 
 
-def _flattened(item: Field, value: Any, fields: dict[str, Any]) -> int:
+def _flattened(item: Field, value: Any, seen: _Seen) -> None:
     if type(value) is not dict:
         raise _Doubt
     leaves = []
     for name, leaf in value.items():
         if type(leaf) is not str or len(leaf) > item.parameters["ignore_above"]:
             raise _Doubt
-        fields[f"{item.path}.{name}"] = leaf
+        seen.fields[f"{item.path}.{name}"] = leaf
         leaves.append(leaf)
     if leaves:
-        fields[item.path] = leaves[0] if len(leaves) == 1 else leaves
-    return len(value)
+        seen.fields[item.path] = leaves[0] if len(leaves) == 1 else leaves
+    seen.names += len(value)

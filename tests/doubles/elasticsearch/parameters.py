@@ -35,7 +35,8 @@ OBEYED: dict[str, set[str]] = {
     "msearch": {*CHOICE, "max_concurrent_searches", "max_concurrent_shard_requests", "ccs_minimize_roundtrips"},
     "mget": {*SOURCE, "preference", "realtime"},
     "get": {*SOURCE, "preference", "realtime"},
-    "write": {"refresh", "timeout", "if_seq_no", "if_primary_term", "version", "version_type", "op_type", "require_alias", "wait_for_active_shards", "include_source_on_error"},
+    "write": {"refresh", "timeout", "if_seq_no", "if_primary_term", "version", "version_type", "op_type", "require_alias",
+        "wait_for_active_shards", "include_source_on_error"},
     "update": {"refresh", "timeout", "wait_for_active_shards", "retry_on_conflict"},
     "refresh": CHOICE,
     "create_index": {*TIMES, "wait_for_active_shards"},
@@ -46,7 +47,9 @@ OBEYED: dict[str, set[str]] = {
     "resolve": CHOICE,
     "cat_indices": {"format", "h", "s", "bytes", "master_timeout", "expand_wildcards", "v"},
     "stats": {"level", "expand_wildcards", "forbid_closed_indices"},
-    "delete_by_query": {*CHOICE, "refresh", "conflicts", "timeout", "wait_for_completion", "scroll_size", "slices", "scroll", "request_cache", "preference", "requests_per_second", "wait_for_active_shards", "search_timeout"},
+    "delete_by_query": {*CHOICE, "refresh", "conflicts", "timeout", "wait_for_completion", "scroll_size",
+        "slices", "scroll", "request_cache", "preference", "requests_per_second",
+        "wait_for_active_shards", "search_timeout"},
     "esql": {"format", "allow_partial_results"},
 }  # fmt: skip
 REFUSED: dict[str, str] = {
@@ -64,7 +67,8 @@ REFUSED: dict[str, str] = {
     "stored_fields suggest_field suggest_mode suggest_size suggest_text terminate_after timeout track_scores typed_keys explain "
     "docvalue_fields fields search_after",
     "count": "_slice analyze_wildcard analyzer default_operator df ignore_throttled lenient min_score q routing stats terminate_after",
-    "msearch": "_slice ignore_throttled include_named_queries_score pre_filter_shard_size project_routing rest_total_hits_as_int routing search_type typed_keys",
+    "msearch": "_slice ignore_throttled include_named_queries_score pre_filter_shard_size project_routing "
+    "rest_total_hits_as_int routing search_type typed_keys",
     "mget": "_slice force_synthetic_source refresh routing stored_fields",
     "get": "_slice _source_exclude_vectors force_synthetic_source refresh routing stored_fields version version_type",
     "write": "_slice pipeline require_data_stream routing",
@@ -74,7 +78,8 @@ REFUSED: dict[str, str] = {
     "resolve": "mode",
     "cat_indices": "health help include_unloaded_segments pri time",
     "stats": "completion_fields fielddata_fields fields groups include_segment_file_sizes include_unloaded_segments",
-    "delete_by_query": "_slice analyze_wildcard analyzer default_operator df from lenient q routing search_type sort stats terminate_after version max_docs",
+    "delete_by_query": "_slice analyze_wildcard analyzer default_operator df from lenient q routing search_type "
+    "sort stats terminate_after version max_docs",
     "esql": "delimiter drop_null_columns",
 }
 ALWAYS_REFUSED = {"error_trace", "human", "format", "source", "source_content_type"}

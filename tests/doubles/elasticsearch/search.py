@@ -16,12 +16,16 @@ from tests.doubles.elasticsearch.sources import SourceFilter
 from tests.doubles.elasticsearch.tokens import place_of
 
 Json = Any
-WINDOW = "Result window is too large, from + size must be less than or equal to: [{0}] but was [{1}]. See the scroll api for a more efficient way to request large data sets. This limit can be set by changing the [index.max_result_window] index level setting."
+WINDOW = (
+    "Result window is too large, from + size must be less than or equal to: [{0}] but was [{1}]. "
+    "See the scroll api for a more efficient way to request large data sets. This limit can be set by changing the [index.max_result_window] index level setting."
+)
 KINDS: dict[str, type[Aggregation]] = {
     one.kind: one
     for one in (
         metrics.Min, metrics.Max, metrics.Sum, metrics.Avg, metrics.ValueCount, metrics.Cardinality, percentiles.Percentiles,
-        percentiles.PercentileRanks, histogram_buckets.Histogram, histogram_buckets.DateHistogram, buckets.RangeBuckets, buckets.Filter, buckets.Filters,
+        percentiles.PercentileRanks, histogram_buckets.Histogram, histogram_buckets.DateHistogram,
+        buckets.RangeBuckets, buckets.Filter, buckets.Filters,
         terms.Terms, terms.Composite, TopHits,
     )
 }  # fmt: skip

@@ -25,6 +25,8 @@ def coded(
         place, which = pairs(column.documents, documents, len(view))
         values: list[Any] = np.unique(column.values).tolist()
         codes = np.searchsorted(np.array(values), column.values[place]) if values else place
+        if len(which):  # a number that a document repeats counts once for its bucket
+            which, codes = np.unique(np.stack([which, codes]), axis=1)
     else:
         words = view.words(path)
         place, which = pairs(words.documents, documents, len(view))

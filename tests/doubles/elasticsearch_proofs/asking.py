@@ -14,6 +14,7 @@ from tests.doubles.elasticsearch_proofs.replaying import send
 
 Json = Any
 T0 = 1_789_999_200_000  # 2026-09-21T14:00:00Z
+EDGES = [T0 + step for step in (0, 1000, 29_999, 30_000, 30_500, 30_999, 31_000, 59_999, 60_000)]
 MAPPINGS = {
     "properties": {
         "t": {"type": "date"},
@@ -26,10 +27,10 @@ MAPPINGS = {
 values = st.lists(st.integers(0, 40), unique=True, min_size=0, max_size=6).map(sorted)
 rows = st.lists(
     st.fixed_dictionaries(
-        {"t": st.integers(T0, T0 + 60_000)},
+        {"t": st.one_of(st.integers(T0, T0 + 60_000), st.sampled_from(EDGES))},
         optional={
-            "k": st.one_of(st.sampled_from(["a", "b", "c"]), st.lists(st.sampled_from(["a", "b", "c"]), unique=True, max_size=3)),
-            "n": st.integers(-5, 5),
+            "k": st.one_of(st.sampled_from(["a", "b", "c"]), st.lists(st.sampled_from(["a", "b", "c"]), max_size=3)),
+            "n": st.one_of(st.integers(-5, 5), st.lists(st.integers(-2, 2), max_size=3)),
             "d": st.sampled_from([0.5, 1.25, -3.0, 7.0]),
             "h": values.flatmap(
                 lambda vs: st.lists(st.integers(1, 9), min_size=len(vs), max_size=len(vs)).map(

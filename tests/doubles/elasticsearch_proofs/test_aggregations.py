@@ -75,7 +75,14 @@ def test_metrics(server: ElasticsearchDouble, documents: list[Json]) -> None:
         assert got[f"sum_{field}"] == sum(plain)
         assert got[f"avg_{field}"] == (sum(plain) / len(plain) if plain else None)
         assert got[f"value_count_{field}"] == len(plain)
-    words = [word for document in documents for word in listed(document, "k")]
+    times = {kind: {kind: {"field": "t"}} for kind in ("min", "max")}
+    nowhere = {"none": {"filter": {"ids": {"values": []}}, "aggs": times}}
+    stamps = ask(server, documents, {"size": 0, "aggs": {**times, **nowhere}})["aggregations"]
+    assert stamps["none"] == {"doc_count": 0, "min": {"value": None}, "max": {"value": None}}
+    assert [stamps[kind]["value"] for kind in times] == (
+        [best(one["t"] for one in documents) for best in (min, max)] if documents else [None, None]
+    )
+    words = [word for document in documents for word in set(listed(document, "k"))]
     assert (got["words"], got["kinds"]) == (len(words), len(set(words)))
     assert got["numbers"] == len({value for document in documents for value in listed(document, "n")})
 
@@ -147,7 +154,7 @@ def test_terms(server: ElasticsearchDouble, documents: list[Json], size: int, or
     got = ask(server, documents, body)["aggregations"]["k"]
     groups: dict[str, list[Json]] = defaultdict(list)
     for document in documents:
-        for word in listed(document, "k") or (["-"] if missing else []):
+        for word in set(listed(document, "k")) or (["-"] if missing else []):
             groups[word].append(document)
     sums = {word: sum(sum(listed(one, "n")) for one in group) for word, group in groups.items()}
     sort: Any = {"_key": lambda word: word, "_count": lambda word: len(groups[word]), "m": lambda word: sums[word]}[order[0]]
@@ -159,41 +166,46 @@ def test_terms(server: ElasticsearchDouble, documents: list[Json], size: int, or
 
 
 @CUTS
-@given(rows, st.integers(1, 4), st.sampled_from(["asc", "desc"]))
-def test_composite_pages(server: ElasticsearchDouble, documents: list[Json], size: int, way: str) -> None:
+@given(rows, st.integers(1, 4), st.sampled_from(["asc", "desc"]), st.booleans())
+def test_composite_pages(server: ElasticsearchDouble, documents: list[Json], size: int, way: str, missing: bool) -> None:
     name = f"c{next(numbers)}"
     send(server, "PUT", f"/{name}", {"mappings": MAPPINGS})
     lines = [f'{{"index":{{"_id":"{number}"}}}}\n{json.dumps(document)}\n' for number, document in enumerate(documents)]
     if lines:
         send(server, "POST", f"/{name}/_bulk?refresh=true", "".join(lines))
-    sources = [
-        {"t": {"date_histogram": {"field": "t", "fixed_interval": "20s", "order": way}}},
-        {"k": {"terms": {"field": "k"}}},
-        {"n": {"terms": {"field": "n", "order": "desc"}}},
-    ]
-    groups: dict[tuple[int, str, int], int] = defaultdict(int)
-    for document in documents:
-        for word in listed(document, "k"):
-            for number in listed(document, "n"):
-                groups[document["t"] // 20_000 * 20_000, word, number] += 1
-    want = sorted(groups, key=lambda key: (key[0] if way == "asc" else -key[0], key[1], -key[2]))
-    got: list[tuple[Any, int]] = []
+    window = {"date_histogram": {"field": "t", "fixed_interval": "20s", "order": way}}
+    word = {"terms": {"field": "k", "missing_bucket": missing}}
+    number = {"terms": {"field": "n", "order": "desc", "missing_bucket": missing}}
+    want = composed(documents, way, missing)
+    got: list[tuple[Any, int, float]] = []
     after: Json = {}
     while True:
-        composite = {"size": size, "sources": sources, **after}
-        answer = send(
-            server,
-            "POST",
-            f"/{name}/_search",
-            {"size": 0, "aggs": {"c": {"composite": composite, "aggs": {"s": {"sum": {"field": "d"}}}}}},
-        ).body["aggregations"]["c"]
+        composite = {"size": size, "sources": [{"t": window}, {"k": word}, {"n": number}], **after}
+        body = {"size": 0, "aggs": {"c": {"composite": composite, "aggs": {"s": {"sum": {"field": "d"}}}}}}
+        answer = send(server, "POST", f"/{name}/_search", body).body["aggregations"]["c"]
         if not answer["buckets"]:
             assert "after_key" not in answer
             break
         assert len(answer["buckets"]) <= size
-        got += [((one["key"]["t"], one["key"]["k"], one["key"]["n"]), one["doc_count"]) for one in answer["buckets"]]
+        got += [(tuple(one["key"].values()), one["doc_count"], one["s"]["value"]) for one in answer["buckets"]]
         after = {"after": answer["after_key"]}
-    assert got == [(key, groups[key]) for key in want]
+    assert got == want
+
+
+def composed(documents: list[Json], way: str, missing: bool) -> list[tuple[Any, int, float]]:
+    """Return key, documents and sum of each bucket: what is missing comes first, or last where the order is turned round."""
+    none = [None] if missing else []
+    groups: dict[Any, list[Json]] = defaultdict(list)
+    for document in documents:
+        for word in set(listed(document, "k")) or none:
+            for number in set(listed(document, "n")) or none:
+                groups[document["t"] // 20_000 * 20_000, word, number].append(document)
+
+    def place(key: Any) -> Any:
+        window, word, number = key
+        return (window if way == "asc" else -window, (word is not None, word or ""), (number is None, -(number or 0)))
+
+    return [(key, len(groups[key]), sum(sum(listed(one, "d")) for one in groups[key])) for key in sorted(groups, key=place)]
 
 
 def test_histograms_besidenumbers_and_objects(server: ElasticsearchDouble) -> None:

@@ -61,6 +61,11 @@ sources = st.fixed_dictionaries(
         "h": histograms,
         "f": st.one_of(leaves, st.dictionaries(st.sampled_from("ab"), leaves, max_size=2)),
         "o": st.one_of(leaves, st.fixed_dictionaries({}, optional={"h": histograms, "k": leaves, "z": leaves})),
+        "x": st.recursive(
+            leaves,
+            lambda inner: st.one_of(st.lists(inner, max_size=2), st.dictionaries(st.text(max_size=3), inner, max_size=2)),
+            max_leaves=5,
+        ),
         "z": leaves,
     },
 )
@@ -78,7 +83,7 @@ def same(one: Any, other: Any) -> bool:
 @given(sources, st.sampled_from([(", ", ": "), (",", ":")]))
 def test_what_is_read_fast_is_read_the_same_slowly(source: Json, separators: tuple[str, str]) -> None:
     text = json.dumps(source, separators=separators)
-    quick = fast.read(text.encode(), PLAN, set())
+    quick = fast.read(text.encode(), PLAN, MAPPING.disabled)
     if quick is None:
         return
     slow = documents.read(text, MAPPING, "id")
@@ -97,7 +102,7 @@ def test_the_fast_reader_takes_what_a_store_writes() -> None:
         "f": {"a": "b"},
         "h": None,
     }
-    assert fast.read(json.dumps(source).encode(), PLAN, set()) is not None
+    assert fast.read(json.dumps(source).encode(), PLAN, MAPPING.disabled) is not None
 
 
 @pytest.mark.parametrize(
@@ -118,7 +123,7 @@ def test_the_fast_reader_takes_what_a_store_writes() -> None:
     ],
 )
 def test_the_fast_reader_leaves_doubts_to_the_strict_one(text: str) -> None:
-    assert fast.read(text.encode(), PLAN, set()) is None
+    assert fast.read(text.encode(), PLAN, MAPPING.disabled) is None
 
 
 @given(

@@ -51,6 +51,7 @@ CANNOT: list[tuple[str, str, Json]] = [
     ("PUT", "/y", {"mappings": {"dynamic_templates": [{"a": {"match": "*", "mapping": {"type": "keyword"}}}]}}),
     ("PUT", "/y", {"mappings": {"dynamic": "strict_allow_templates"}}),
     ("PUT", "/y", {"settings": {"index.mode": "logsdb"}}),
+    ("PUT", "/y", {"settings": {"index.sort.field": "n"}}),
     ("PUT", "/y", {"aliases": {"a": {}}}),
     ("PUT", "/_index_template/t", {"index_patterns": ["a-*"], "data_stream": {}}),
     ("GET", "/_cat/indices", None),
