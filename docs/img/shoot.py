@@ -1,4 +1,9 @@
-"""Take docs/img/report.png: the report of the example run in Chromium. Run it after a change of the page."""
+"""Take the pictures of docs/img: each panel of the report of the example run, in Chromium. Run it after a change of the page.
+
+    python docs/img/shoot.py [FOLDER]
+
+The pictures of several runs show the hosts of the example, each loaded as a run of its own.
+"""
 
 from __future__ import annotations
 
@@ -6,27 +11,61 @@ import sys
 import tempfile
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 
 from ingest.cli import run
 
 ROOT = Path(__file__).parents[2]
+EXAMPLE = str(ROOT / "examples" / "cbt-archive")
+SETTLED = "async () => { let seen; do { seen = tailboard.ready; await seen; } while (seen !== tailboard.ready); }"
+PANELS = ("percentiles", "hosts", "worst", "heatmap", "threads", "rate", "surface", "distribution")
+HOSTS = ("ceph-a", "ceph-b", "ceph-c")
 
 
 def main() -> None:
-    """Write the picture."""
-    with tempfile.TemporaryDirectory() as folder:
-        page_file = Path(folder) / "report.html"
-        status = run(["report", str(ROOT / "examples" / "cbt-archive"), "-o", str(page_file)])
+    """Write the pictures to the folder that is named, by default the one of this script."""
+    target = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox", "--disable-gpu"])
+        example = written(Path(folder) / "example.html", EXAMPLE)
+        shot(browser, example, target, PANELS)
+        several = written(Path(folder) / "several.html", loaded(Path(folder) / "hosts.db"))
+        shot(browser, several, target, ("load", "runs"))
+        browser.close()
+
+
+def loaded(path: Path) -> str:
+    """Return a store with a run for each host of the example."""
+    store = f"sqlite:{path}"
+    logs = next((ROOT / "examples" / "cbt-archive" / "results").rglob("benchmark_config.yaml")).parent
+    for host in HOSTS:
+        files = [str(found) for found in sorted(logs.glob(f"*{host}*")) if "clat_hist" in found.name or "json" in found.name]
+        status = run(["load", *files, "--run", f"hosts/{host}", "--store", store])
         if status:
             sys.exit(status)
-        with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox", "--disable-gpu"])
-            page = browser.new_page(viewport={"width": 1100, "height": 900})
-            page.goto(page_file.as_uri())
-            page.wait_for_timeout(2000)
-            page.screenshot(path=Path(__file__).parent / "report.png", full_page=True)
-            browser.close()
+    return store
+
+
+def written(path: Path, *words: str) -> Path:
+    """Return the report of some sources."""
+    status = run(["report", *words, "-o", str(path)])
+    if status:
+        sys.exit(status)
+    return path
+
+
+def shot(browser: Browser, path: Path, target: Path, panels: tuple[str, ...]) -> None:
+    """Take the panels of a page, and what is seen of it at first."""
+    page = browser.new_page(viewport={"width": 1100, "height": 1500}, color_scheme="light")
+    page.goto(path.as_uri())
+    page.evaluate(SETTLED)
+    for name in panels:
+        panel = page.locator(f".panel:has(#{name}), #{name}.panel").first
+        panel.screenshot(path=target / f"{name}.png")
+    if "percentiles" in panels:
+        page.evaluate("scrollTo(0, 0)")
+        page.screenshot(path=target / "report.png", clip={"x": 0, "y": 0, "width": 1100, "height": 1500})
+    page.close()
 
 
 main()

@@ -1,152 +1,332 @@
 "use strict";
-// Puts the tables into the specs, draws the views, and keeps the controls, the views and the read-out in step.
-(() => {
-  const views = {};
-  const tailboard = (window.tailboard = { views, ready: null });
-  const root = document.documentElement;
-  const find = (id) => document.getElementById(id);
-  const renderers = { percentiles: "svg" };
-  const drawn = {};
-  let content, state;
+// The numbers of the report's page, all pure: what was packed, rows added up, ranks, and the flat tables of the specs. Tested
+// in Node and held against the query layer. page.js draws them. Times are ms, latencies ns.
+const tailboard = (() => {
+  const MOST = { points: 640, columns: 180, cells: 2400, tails: 2000, rows: 40, curve: 900, linear: 40, worst: 8, high: 140 };
+  const MULTIPLES = [1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 30, 40, 60, 90, 120, 180, 240, 300, 600, 1200, 1800, 3600, 7200];
 
-  async function unpacked() {
-    const packed = Uint8Array.from(atob(find("data").textContent), (letter) => letter.charCodeAt(0));
+  // ---- What was packed: see ingest/view/embed.py.
+  async function unpack(text) {
+    const packed = Uint8Array.fromBase64?.(text) ?? Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-    return new Response(stream).json();
-  }
-
-  function rows(columns) {
-    const names = Object.keys(columns);
-    return columns[names[0]].map((_, at) => {
-      const row = {};
-      for (const name of names) row[name] = columns[name][at];
-      return row;
-    });
-  }
-
-  // The same holes that ingest.view.vega.with_values fills.
-  function filled(spec) {
-    const hole = (entry) => Object.keys(entry).length === 1;
-    return {
-      ...spec,
-      data: spec.data.map((entry) => (hole(entry) ? { ...entry, values: rows(content.tables[entry.name]) } : entry)),
-      signals: spec.signals.map((signal) => (signal.name in state ? { ...signal, value: state[signal.name] } : signal)),
-    };
-  }
-
-  function theme() {
-    const style = getComputedStyle(root);
-    const value = (name) => style.getPropertyValue(`--${name}`).trim();
-    const list = (name) => value(name).split(",").map((color) => color.trim());
-    const [ink, soft, line] = [value("ink"), value("soft"), value("line")];
-    const text = { labelColor: soft, titleColor: soft, labelFontSize: 12, titleFontSize: 12, titleFontWeight: 400 };
-    return {
-      background: "transparent",
-      font: "system-ui, sans-serif",
-      axis: { ...text, domainColor: line, tickColor: line, gridColor: line, labelPadding: 6, titlePadding: 10 },
-      legend: { ...text, labelColor: ink, titlePadding: 6, gradientStrokeWidth: 0, offset: 10 },
-      title: { color: ink, fontSize: 13, fontWeight: 600, subtitleColor: soft, subtitleFontSize: 12, subtitlePadding: 4 },
-      range: { category: list("series"), heatmap: { scheme: list("ramp") } },
-    };
-  }
-
-  async function draw() {
-    const config = theme();
-    for (const [name, spec] of Object.entries(content.specs)) {
-      drawn[name]?.finalize();
-      drawn[name] = await vegaEmbed(find(name), filled(spec), {
-        mode: "vega",
-        ast: true, // the interpreter: the page's policy has no unsafe-eval
-        actions: false,
-        renderer: renderers[name] ?? "canvas",
-        defaultStyle: false,
-        config,
-        tooltip: { disableDefaultStyle: true },
-      });
-      views[name] = drawn[name].view;
-      await fit(name);
-    }
-    readOut();
-  }
-
-  // Twice, as the rows of the legend depend on the width, and the title's place on the rows of the legend.
-  async function fit(name) {
-    const view = await views[name].width(find(name).clientWidth || content.specs[name].width).runAsync();
-    await view.resize().runAsync();
-  }
-
-  function latency(ns) {
-    const [scale, unit] = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]].find(([least]) => ns >= least) ?? [1, "ns"];
-    return `${Number((ns / scale).toPrecision(4))} ${unit}`;
-  }
-
-  function readOut() {
-    const whole = views.percentiles.data("whole");
-    const found = new Map(whole.map((row) => [row.group, (row.open ? "≥ " : "") + latency(row.v)]));
-    const color = views.percentiles.scale("color");
-    const parts = content.groups.map((group) => {
-      const [part, dot, value] = ["span", "i", "b"].map((tag) => document.createElement(tag));
-      dot.style.background = color(group);
-      value.textContent = found.get(group) ?? "too few samples";
-      part.append(dot, `${group} `, value);
-      return part;
-    });
-    const words = `p${state.percentile} of the whole range`;
-    find("readout").replaceChildren(`${words}:`, ...parts);
-    find("percentile").setAttribute("aria-valuetext", `${words}: ${parts.map((part) => part.textContent).join(", ")}`);
-    for (const button of document.querySelectorAll("[data-percentile]")) {
-      button.setAttribute("aria-pressed", String(Number(button.dataset.percentile) === state.percentile));
-    }
-  }
-
-  async function apply() {
-    for (const [name, view] of Object.entries(views)) {
-      for (const signal of content.specs[name].signals) {
-        if (signal.name in state) view.signal(signal.name, state[signal.name]);
+    const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
+    let at = 4 + new DataView(bytes.buffer).getUint32(0, true);
+    const content = JSON.parse(new TextDecoder().decode(bytes.subarray(4, at)));
+    const take = (count, Kind = Float64Array) => {
+      const out = new Kind(count);
+      for (let planes = bytes[at++], scale = 1; planes; planes--, scale *= 256) {
+        for (let place = 0; place < count; place++) out[place] += bytes[at++] * scale;
       }
-      await view.runAsync();
+      return out;
+    };
+    const starts = (sizes) => { let sum = 0; return Uint32Array.from([0, ...sizes], (size) => (sum += size)); };
+    const added = (values, first) => {
+      first.forEach((begin, part) => {
+        for (let place = begin + 1; place < (first[part + 1] ?? 0); place++) values[place] += values[place - 1];
+      });
+      return values;
+    };
+    for (const run of content.runs) {
+      for (const level of ["cluster", "hosts", "threads"].map((scope) => run.levels[scope]).filter(Boolean)) {
+        level.first = starts(level.rows);
+        const rows = level.first.at(-1);
+        level.window = added(take(rows, Uint32Array), level.first);
+        const widths = take(rows);
+        level.ptr = new Uint32Array(rows + 1);
+        widths.forEach((width, row) => (level.ptr[row + 1] = level.ptr[row] + width));
+        level.bin = added(take(level.entries, Uint32Array), level.ptr);
+        level.count = take(level.entries);
+        level.max = level.exact ? take(rows) : null;
+        level.done = level.weighted ? take(rows) : null;
+      }
+      for (const tail of ["threads", "hosts"].flatMap((scope) => run.tails[scope]?.steps ?? [])) {
+        tail.first = starts(tail.rows);
+        const rows = tail.first.at(-1);
+        tail.window = added(take(rows, Uint32Array), tail.first);
+        for (const column of ["count", "p50", "p99", "p100"]) tail[column] = take(rows);
+      }
     }
-    readOut();
+    return content;
   }
 
-  function set(change) {
-    Object.assign(state, change);
-    tailboard.ready = tailboard.ready.then(apply);
+  // ---- Numbers, as ingest/ranks.py has them: nearest rank in exact integers.
+  function percentileOf(text) {
+    const bottom = 10 ** (String(text).split(".")[1] ?? "").length;
+    return { text: String(text), top: Math.round(Number(text) * bottom), bottom };
+  }
+  function rankOf(n, { top, bottom }) {
+    const divisor = 100 * bottom, product = n * top;
+    if (product > Number.MAX_SAFE_INTEGER) return Number((BigInt(n) * BigInt(top) + BigInt(divisor - 1)) / BigInt(divisor));
+    const quotient = Math.floor(product / divisor);
+    return Math.max(1, quotient * divisor < product ? quotient + 1 : quotient);
+  }
+  function isCarried(samples, { top, bottom }) {
+    if (2 * top <= 100 * bottom || top === 100 * bottom) return samples > 0;
+    return samples >= Math.ceil((100 * bottom) / (100 * bottom - top));
   }
 
-  function choose(wanted) {
-    const percentile = Math.min(99.99, Math.max(50, Math.round(100 * wanted) / 100)) || state.percentile;
-    find("percentile").value = find("exact").value = percentile;
-    set({ percentile });
-  }
-
-  function listen() {
-    find("percentile").addEventListener("input", (event) => choose(Number(event.target.value)));
-    find("exact").addEventListener("change", (event) => choose(Number(event.target.value || NaN)));
-    for (const button of document.querySelectorAll("[data-percentile]")) {
-      button.addEventListener("click", () => choose(Number(button.dataset.percentile)));
-    }
-    for (const control of document.querySelectorAll("[name=clock], [name=shading], [name=series]")) {
-      control.addEventListener("change", () => set({ [control.name]: control.value }));
-    }
-    const redraw = () => (tailboard.ready = tailboard.ready.then(draw));
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-    addEventListener("beforeprint", () => { root.classList.add("print"); redraw(); });
-    addEventListener("afterprint", () => { root.classList.remove("print"); redraw(); });
-    const resized = new ResizeObserver((entries) => {
-      for (const { target } of entries) tailboard.ready = tailboard.ready.then(() => fit(target.id));
+  // The rows of a level added up: series s goes to group pick[s] (-1: none), windows from..to-1 to columns of k, aligned as
+  // the query layer aligns them (k 0: one column). Counts become running totals, so that a rank is found by bisection.
+  function merged(level, layouts, pick, from, to, k) {
+    const groups = pick.reduce((most, group) => Math.max(most, group + 1), 0), base = k ? level.base : -from;
+    k ||= to - from;
+    const low = Math.floor((base + from) / k), columns = Math.floor((base + to - 1) / k) - low + 1;
+    const heads = new Int32Array(groups * columns).fill(-1), next = new Int32Array(level.window.length);
+    const owner = new Uint32Array(level.window.length);
+    const unit = level.units[pick.findIndex((group) => group >= 0)] ?? 1, seen = Array.from({ length: groups }, () => new Set());
+    let entries = 0, rows = 0;
+    pick.forEach((group, series) => {
+      if (group < 0) return;
+      seen[group].add(level.layouts[series]);
+      for (let row = level.first[series]; row < level.first[series + 1]; row++) {
+        if (level.window[row] < from || level.window[row] >= to) continue;
+        const slot = group * columns + Math.floor((base + level.window[row]) / k) - low;
+        if (heads[slot] < 0) rows++;
+        [next[row], heads[slot], owner[row]] = [heads[slot], row, series];
+        entries += level.ptr[row + 1] - level.ptr[row];
+      }
     });
-    for (const name of Object.keys(views)) resized.observe(find(name));
+    // A group of one layout keeps it; unlike layouts meet in the common one, which is the last.
+    const kept = seen.map((found) => layouts[found.size === 1 ? [...found][0] : layouts.length - 1]);
+    const own = (series) => layouts[level.layouts[series]];
+    const moves = pick.map((group, series) => (group < 0 || kept[group] === own(series) ? null : own(series).into));
+    const dense = new Float64Array(Math.max(0, ...kept.map((layout) => layout.values.length)));
+    const begin = level.origin + (low * k - base) * level.step;
+    const table = { layouts: kept, unit, rows, groups, columns, width: k * level.step, begin };
+    for (const name of ["group", "t", "n", "done", "max"]) table[name] = new Float64Array(rows);
+    Object.assign(table, { ptr: new Uint32Array(rows + 1), bin: new Uint32Array(entries), cum: new Float64Array(entries) });
+    for (let slot = 0, row = 0, at = 0; slot < heads.length; slot++) {
+      if (heads[slot] < 0) continue;
+      let least = dense.length, most = -1, highest = level.max ? 0 : NaN, done = 0, total = 0;
+      for (let source = heads[slot]; source >= 0; source = next[source]) {
+        const into = moves[owner[source]];
+        for (let entry = level.ptr[source]; entry < level.ptr[source + 1]; entry++) {
+          const bin = into ? into[level.bin[entry]] : level.bin[entry];
+          dense[bin] += level.count[entry];
+          if (bin < least) least = bin;
+          if (bin > most) most = bin;
+        }
+        if (level.max) highest = Math.max(highest, level.max[source] ? level.max[source] - 1 : NaN);
+        if (level.done) done += level.done[source];
+      }
+      for (let bin = least; bin <= most; bin++) {
+        if (!dense[bin]) continue;
+        table.bin[at] = bin;
+        table.cum[at++] = total += dense[bin];
+        dense[bin] = 0;
+      }
+      [table.group[row], table.t[row]] = [Math.floor(slot / columns), table.begin + (slot % columns) * table.width];
+      [table.n[row], table.done[row], table.max[row]] = [total, unit > 1 ? done : total, highest];
+      table.ptr[++row] = at;
+    }
+    return table;
   }
 
-  async function start() {
-    content = await unpacked();
-    state = content.state;
-    await draw();
+  function entryOf(table, row, rank) {
+    let low = table.ptr[row], high = table.ptr[row + 1] - 1;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (table.cum[middle] < rank) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+  const layoutOf = (table, row) => table.layouts[table.group[row]];
+  // A row's percentile, null where its samples cannot carry it.
+  function valueOf(table, row, wanted) {
+    if (!isCarried(Math.ceil(table.n[row] / table.unit), wanted)) return null;
+    const rank = rankOf(table.n[row], wanted), bin = table.bin[entryOf(table, row, rank)];
+    const highest = wanted.top === 100 * wanted.bottom;
+    const layout = layoutOf(table, row), v = highest && !Number.isNaN(table.max[row]) ? table.max[row] : layout.values[bin];
+    const beyond = highest ? table.n[row] : Math.floor((table.n[row] - rank) / table.unit);
+    return { v, open: Number(bin === layout.last), beyond };
+  }
+  const timesOf = (table, row) => ({ t: table.t[row], t2: table.t[row] + table.width });
+  const HIGHEST = percentileOf("100");
+  const labelOf = (name, p, several) => (several || !name ? `${name} p${p.text}`.trim() : name);
+  function pointsOf(table, names, wanted) {
+    const out = [];
+    for (const p of wanted) {
+      for (let row = 0; row < table.rows; row++) {
+        const found = valueOf(table, row, p), name = names[table.group[row]];
+        const label = labelOf(name, p, wanted.length > 1);
+        if (found) out.push({ ...timesOf(table, row), label, row: name, ...found, n: table.done[row] });
+      }
+    }
+    return out;
+  }
+  // The rows whose samples are too few for a percentile, with their maximum.
+  function thinOf(table, names, p, several) {
+    const out = [];
+    for (let row = 0; row < table.rows; row++) {
+      const name = names[table.group[row]];
+      if (isCarried(Math.ceil(table.n[row] / table.unit), p)) continue;
+      const label = labelOf(name, p, several), n = table.done[row];
+      out.push({ ...timesOf(table, row), label, row: name, ...valueOf(table, row, HIGHEST), n });
+    }
+    return out;
+  }
+  function ratesOf(table, names) {
+    const label = (row) => names[table.group[row]] || "all";
+    return Array.from(table.done, (n, row) => ({ ...timesOf(table, row), label: label(row), v: n / (table.width / 1000), n }));
+  }
+  // Stretches of windows without any row: of all groups together, or (each) of every group.
+  function gapsOf(table, names, each) {
+    const out = [], filled = new Uint8Array(table.columns * (each ? table.groups : 1) + 1);
+    const first = (row) => (each ? table.group[row] * table.columns : 0);
+    table.t.forEach((t, row) => (filled[first(row) + Math.round((t - table.begin) / table.width)] = 1));
+    for (let slot = 0, last = -2; slot < filled.length - 1; slot++) {
+      if (filled[slot]) continue;
+      const t = table.begin + (slot % table.columns) * table.width;
+      if (last === slot - 1 && slot % table.columns) out.at(-1).t2 = t + table.width;
+      else out.push({ t, t2: t + table.width, row: names[Math.floor(slot / table.columns)] });
+      last = slot;
+    }
+    return out;
   }
 
-  tailboard.ready = start().then(listen).catch((error) => {
-    find("failed").textContent = `The charts cannot be drawn here (${error.message}). A current Firefox, Chrome, Edge or Safari can.`;
-    find("failed").hidden = false;
-  });
+  // ---- Heat maps: on a logarithmic axis rows nest in the bins, on a linear one counts are spread by overlap.
+  function rowOf({ edges, unit }, bin, half) {
+    const units = Math.floor(edges[bin] / unit);
+    const wide = 2 ** Math.max(0, Math.floor(Math.log2(Math.max(units, 1))) - Math.log2(half));
+    return [Math.floor(units / wide) * wide * unit, (Math.floor(units / wide) + 1) * wide * unit];
+  }
+  function heatOf(table, half) {
+    const { layouts: [layout], unit } = table, out = [], edges = layout.values.map((_, bin) => rowOf(layout, bin, half));
+    const last = layout.last in edges ? edges[layout.last][0] : -1;
+    for (let row = 0; row < table.rows; row++) {
+      let cell = null;
+      for (let at = table.ptr[row], before = 0; at < table.ptr[row + 1]; before = table.cum[at++]) {
+        const [lower, upper] = edges[table.bin[at]];
+        if (cell?.lower !== lower) {
+          out.push((cell = { ...timesOf(table, row), lower, upper, c: 0, open: Number(lower === last), over: 0 }));
+        }
+        cell.c += (table.cum[at] - before) / unit;
+      }
+    }
+    return out;
+  }
+  // [lower, upper, count] ranges spread over equal rows of [low, high), in proportion to their overlap.
+  function resampled(ranges, low, high, rows) {
+    const out = new Float64Array(rows), wide = (high - low) / rows;
+    for (const [lower, upper, count] of ranges) {
+      for (let row = Math.max(0, Math.floor((lower - low) / wide)); row < rows && low + row * wide < upper; row++) {
+        const shared = Math.min(upper, low + (row + 1) * wide) - Math.max(lower, low + row * wide);
+        if (shared > 0) out[row] += (count * shared) / (upper - lower);
+      }
+    }
+    return out;
+  }
+  // A limit a little above the maximum that stays while the maximum wanders.
+  function autoscaled(most) {
+    const above = (unit) => (Math.floor(most / unit) + 1) * unit;
+    let unit = 10 ** (Math.floor(Math.log10(most)) + 1);
+    for (let turn = 0; above(unit) >= 1.25 * most; turn++) unit /= turn % 2 ? 2 : 5;
+    return above(unit);
+  }
+  // The lowest upper edge with at most a share of all samples above it.
+  function limitOf(cells, share) {
+    let left = share * cells.reduce((sum, cell) => sum + cell.c, 0);
+    return [...cells].sort((one, other) => other.upper - one.upper).find((cell) => (left -= cell.c) < 0)?.upper ?? 0;
+  }
+  function dropped(cells, limit) {
+    const above = new Map();
+    for (const cell of cells.filter(({ upper }) => upper > limit)) {
+      const sum = above.get(cell.t) ?? { ...cell, lower: limit, c: 0, over: 1 };
+      const upper = Math.max(sum.upper, cell.upper), open = Math.max(sum.open, cell.open);
+      above.set(cell.t, { ...sum, c: sum.c + cell.c, upper, open });
+    }
+    return [...cells.filter(({ upper }) => upper <= limit), ...above.values()];
+  }
+  // Cells with what their shade and their text need: samples of their window and up to them, share of cells at most as full.
+  function shaded(cells) {
+    const counts = Float64Array.from(cells, ({ c }) => c).sort(), sums = new Map(), ranks = new Map();
+    counts.forEach((c, at) => ranks.set(c, (at + 1) / counts.length));
+    for (const cell of cells.sort((one, other) => one.t - other.t || one.lower - other.lower)) {
+      cell.cum = (sums.get(cell.t) ?? 0) + cell.c;
+      sums.set(cell.t, cell.cum);
+    }
+    const most = Math.max(1, counts.at(-1));
+    for (const cell of cells) Object.assign(cell, { n: sums.get(cell.t), rank: ranks.get(cell.c), part: cell.c / most });
+    return cells;
+  }
+  // The most rows an octave of which neither the filled cells nor the rows are more than can be drawn and seen.
+  function fitting(table) {
+    const [layout] = table.layouts;
+    let half = Math.min(layout.half, 32), octaves = 0, cells = Infinity;
+    for (; half > 1; half /= 2) {
+      const rows = layout.values.map((_, bin) => rowOf(layout, bin, half)[0]), seen = new Set();
+      cells = 0;
+      for (let row = 0; row < table.rows; row++) {
+        for (let at = table.ptr[row], last = -1; at < table.ptr[row + 1]; at++) {
+          const lower = rows[table.bin[at]];
+          if (lower !== last) cells++;
+          seen.add((last = lower));
+        }
+      }
+      octaves = Math.log2(Math.max(...seen) / Math.max(1, Math.min(...seen)) || 1);
+      if (cells <= MOST.cells && octaves * half <= MOST.high) break;
+    }
+    return half;
+  }
+  function heatMap(table, axis, drop) {
+    if (!table.rows) return [];
+    const cells = heatOf(table, axis === "log" ? fitting(table) : 64);
+    const limit = drop ? limitOf(cells, drop / 100) : Infinity;
+    if (axis === "log") return shaded(dropped(cells, limit));
+    const high = autoscaled(cells.reduce((most, { upper }) => Math.max(most, Math.min(upper, limit)), 1));
+    const fine = dropped(cells, high), columns = new Map(), wide = high / MOST.linear;
+    for (const cell of fine) if (!cell.over) columns.set(cell.t, columns.get(cell.t)?.concat(cell) ?? [cell]);
+    return shaded([...columns.values()].flatMap((column) => {
+      const counts = resampled(column.map((cell) => [cell.lower, cell.upper, cell.c]), 0, high, MOST.linear);
+      const spread = [...counts].map((c, row) => ({ ...column[0], lower: row * wide, upper: (row + 1) * wide, c, open: 0 }));
+      return spread.filter(({ c }) => c > 1e-9);
+    }).concat(fine.filter((cell) => cell.over)));
+  }
+
+  // The distribution of each row as steps: v up to x = 1 / (1 - q), the last at x = N; steps too near to be seen are left out.
+  function curveOf(table, names) {
+    const out = [];
+    for (let row = 0; row < table.rows; row++) {
+      const n = table.n[row], layout = layoutOf(table, row), room = MOST.curve / table.rows;
+      const ratio = table.ptr[row + 1] - table.ptr[row] <= room ? 1 : Math.max(n / table.unit, 2) ** (1 / room);
+      const label = names[table.group[row]] || "all", of = (cum) => ({ cum: cum / table.unit, n: n / table.unit });
+      const value = (bin) => ({ v: layout.values[bin], open: Number(bin === layout.last) });
+      const step = (at, x, cum) => ({ label, x, ...value(table.bin[at]), ...of(cum) });
+      out.push(step(table.ptr[row], 1, 0));
+      for (let at = table.ptr[row], last = 0; at < table.ptr[row + 1]; at++) {
+        const x = n / Math.max(n - table.cum[at], table.unit);
+        if (x >= last * ratio || at + 1 === table.ptr[row + 1]) out.push(step(at, (last = x), table.cum[at]));
+      }
+    }
+    return out;
+  }
+  // How many samples of [t, t2) each group has in bins from `lower` up to below `upper`, most first.
+  function sharesOf(table, names, t, t2, lower, upper) {
+    const sums = new Map();
+    for (let row = 0; row < table.rows; row++) {
+      if (table.t[row] >= t2 || table.t[row] + table.width <= t) continue;
+      for (let at = table.ptr[row], before = 0; at < table.ptr[row + 1]; before = table.cum[at++]) {
+        const edge = layoutOf(table, row).edges[table.bin[at]], name = names[table.group[row]];
+        if (edge >= lower && edge < upper) sums.set(name, (sums.get(name) ?? 0) + (table.cum[at] - before) / table.unit);
+      }
+    }
+    const total = [...sums.values()].reduce((sum, count) => sum + count, 0);
+    const shares = [...sums].map(([name, count]) => ({ name, count, share: count / total }));
+    return shares.sort((one, other) => other.count - one.count);
+  }
+  // The windows with the highest percentile, each with its row and the lower edge of the bin from which its tail counts.
+  function worstOf(table, wanted, most) {
+    const found = Array.from(table.done, (n, row) => ({ ...timesOf(table, row), row, n, ...valueOf(table, row, wanted) }));
+    const edge = (row) => layoutOf(table, row).edges[table.bin[entryOf(table, row, rankOf(table.n[row], wanted))]];
+    const sorted = found.filter(({ v }) => v !== undefined).sort((one, other) => other.v - one.v || one.t - other.t);
+    const highest = (row) => valueOf(table, row, HIGHEST);
+    return sorted.slice(0, most).map((window) => ({ ...window, lower: edge(window.row), highest: highest(window.row) }));
+  }
+
+  return {
+    MOST, MULTIPLES, unpack, percentileOf, rankOf, isCarried, merged, valueOf, pointsOf, thinOf, ratesOf, gapsOf, heatOf,
+    heatMap, shaded, resampled, autoscaled, dropped, limitOf, curveOf, sharesOf, worstOf,
+  };
 })();
+if (typeof module !== "undefined") module.exports = tailboard;

@@ -1,8 +1,8 @@
 """The report: one HTML file with all its data, scripts and styles, which opens offline and asks the network for nothing.
 
 The page is report.html; its `{{names}}` are filled in one pass, so that nothing which was put in is looked at again. Text
-from labels is escaped, the data are packed (JSON, deflated, base64), and the page's policy runs no script but the two
-whose digests it names.
+from labels is escaped, the data are packed (see embed.py), and the page's policy runs no script but the two whose digests
+it names: the Vega runtime, and report.js with page.js.
 """
 
 from __future__ import annotations
@@ -10,136 +10,190 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from functools import lru_cache
-from html import escape
 from importlib import resources
 from typing import Any
 
 import numpy as np
-import orjson
 
 from ingest import __version__
 from ingest.errors import UsageError
-from ingest.query.percentiles import Wanted, percentiles
-from ingest.query.question import MULTIPLES, Answer, widened
-from ingest.ranks import parse_percentiles
+from ingest.layout import LogLinear
+from ingest.query.overview import THREAD, Overview
+from ingest.query.question import Answer
+from ingest.series import default_kind
 from ingest.timing import format_duration
 from ingest.view import vega
-from ingest.view.terminal import latency
+from ingest.view.embed import packed
+from ingest.view.report_tables import few, spaced, summary, text, worst
+from ingest.view.terminal import count
 
-MOST_WINDOWS = 720
 RUNS_NAMED = 4
+MOST_LINES = 8
 LONG_FACT = 60
 LONG_SECONDS = 120
 SECOND = 1_000_000_000
-WHOLE_RANGE = 1 << 62
-PERCENTILE = 99
-SUMMARY = parse_percentiles("50,90,95,99,99.9,99.99")
-NEVER_MERGED = ("run", "kind")
-SPECS = ("percentiles", "heatmap")
-CLOCK = """<fieldset><legend>Time</legend>
-<label><input type="radio" autocomplete="off" name="clock" value="utc" checked> UTC</label>
-<label><input type="radio" autocomplete="off" name="clock" value="elapsed"> elapsed</label>
-</fieldset>"""
+PERCENTILE = "99"
+SPECS = ("percentiles", "tails", "heatmap", "rate", "surface", "distribution")
+RUN_SPECS = ("runs", "load")
+GROUPINGS = ("op", "host", "thread")
 
 
-def report(answer: Answer, facts: Sequence[tuple[str, str]] = (), marks: Sequence[Mapping[str, Any]] = ()) -> str:
-    """Return the page: percentiles over time, the heat map, and the facts that the answer tells, followed by `facts`.
+def report(
+    runs: Sequence[Overview],
+    facts: Sequence[tuple[str, str]] = (),
+    marks: Sequence[Mapping[str, Any]] = (),
+    by: Sequence[str] = (),
+    sla_ns: int = 0,
+) -> str:
+    """Return the page of some runs: the facts that they tell, followed by `facts`, the panels, and all data that these need.
 
-    `marks` (run, at_ns, text) are drawn as notes on the time axis. An answer of more than 720 windows is widened, and the
-    page says so. UsageError where vl-convert-python is not installed.
+    `marks` (run, at_ns, text) are drawn as notes on the time axis, `by` is what lines are told apart by at first (by host where
+    there are a few), `sla_ns` is drawn as a line. What had to be coarsened for the size of the page is said on it. UsageError
+    where vl-convert-python is not installed.
     """
-    runtime, script = _runtime(), _part("report.js")
-    shown = fitted(answer)
-    told = [*facts_of(shown), *facts]
+    runtime, script = _runtime(), "\n".join(_part(name) for name in ("report.js", "page.js"))
+    content = {
+        "specs": {name: _page_spec(name) for name in (*SPECS, *(RUN_SPECS if len(runs) > 1 else ()))},
+        "marks": [
+            {"run": vega.printable(mark.get("run", "")), "t": mark["at_ns"] / vega.MS, "text": vega.printable(mark["text"])}
+            for mark in marks
+        ],
+        "state": first_state(runs, by, sla_ns),
+    }
+    data, coarsened = packed(content, runs)
+    labels = by or ("op",)
+    warnings = dict.fromkeys(warning for run in runs for warning in (*run.notes, *run.cluster.warnings))
+    notes = [*warnings, *coarsened, *few(runs, labels)]
     filling = {
         "policy": _policy(runtime, script),
         "version": __version__,
-        "runs": text(_runs(shown)),
-        "lead": text(f"{shown.kind} latency, {shown.samples:,} samples in {_duration(shown)}"),
-        "facts": _facts(told),
-        "notes": _notes(shown.warnings),
-        "summary": _summary(shown),
-        "percentile": str(PERCENTILE),
-        "clock": "" if shown.relative else CLOCK,
-        "series": _series_choice(shown),
-        "data": packed(shown, marks),
+        "runs": text(_names(runs)),
+        "lead": text(_lead(runs)),
+        "facts": _facts([*facts_of(runs), *facts]),
+        "notes": _notes(notes),
+        "summary": summary(runs, labels),
+        "worst": worst(runs, PERCENTILE),
+        "several": _part("report_runs.html") if len(runs) > 1 else "",
+        "grouping": _grouping(runs),
+        "clock": "" if all(run.cluster.relative for run in runs) else _part("report_clock.html"),
+        "percentile": PERCENTILE,
+        "data": data,
         "runtime": runtime,
         "script": script,
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda name: filling[name[1]], _part("report.html"))
 
 
-def fitted(answer: Answer) -> Answer:
-    """Return the answer in at most 720 windows, with a warning where its windows had to be widened."""
-    low, high = _range(answer)
-    step = answer.step_ns
-    if not step or high - low <= MOST_WINDOWS * step:
-        return answer
-    multiples = (*MULTIPLES, -(-(high - low) // ((MOST_WINDOWS - 2) * step)))
-    wider = next(n * step for n in multiples if -(-high // (n * step)) - low // (n * step) <= MOST_WINDOWS)
-    note = f"windows widened from {format_duration(step)} to {format_duration(wider)}: a report holds {MOST_WINDOWS} at most"
-    return replace(answer, parts=tuple(widened(answer.parts, wider)), step_ns=wider, warnings=(*answer.warnings, note))
-
-
-def packed(answer: Answer, marks: Sequence[Mapping[str, Any]] = ()) -> str:
-    """Return all that the page's script needs, as base64 of deflated JSON: specs, tables, groups, first state of the controls."""
-    groups = list(vega.group_names(answer).values())
-    state = {
-        "percentile": PERCENTILE,
-        "clock": "elapsed" if answer.relative else "utc",
-        "origin": answer.start_of / vega.MS,
+def first_state(runs: Sequence[Overview], by: Sequence[str], sla_ns: int) -> dict[str, str]:
+    """Return what the page's controls are set to at first, by their names; see page.js."""
+    extra = any(name not in (*GROUPINGS, "run", "kind") for name in by)
+    hosts = {key[0] for part in runs[0].hosts.parts for key in part.table if isinstance(key, tuple)}
+    usual = "host" if 1 < len(hosts) <= MOST_LINES else "op"
+    grouping = "extra" if extra else next((name for name in ("host", "op") if name in by), usual)
+    return {
+        "run": vega.printable(runs[0].run),
+        "kind": vega.printable(default_kind(_kinds(runs[0].cluster))),
+        "op": "",
+        "host": "",
+        "by": grouping,
+        "p": PERCENTILE,
+        "also": "",
+        "tail": "99",
+        "from": "",
+        "to": "",
+        "clock": "elapsed" if runs[0].cluster.relative else "utc",
+        "axis": "log",
         "shading": "rank",
-        "series": "" if _mergeable(answer) else groups[0],
+        "palette": "single",
+        "drop": "0",
+        "sla": f"{sla_ns / vega.MS:g}" if sla_ns else "",
     }
-    content = {
-        "specs": {name: _page_spec(name) for name in SPECS},
-        "tables": vega.tables(answer, marks),
-        "groups": groups,
-        "state": state,
-    }
-    return base64.b64encode(zlib.compress(orjson.dumps(content), 9)).decode("ascii")
+
+
+def _kinds(answer: Answer) -> set[str]:
+    place = answer.by.index("kind")
+    return {key[place] for part in answer.parts for key in part.table if isinstance(key, tuple)}
 
 
 def _page_spec(name: str) -> dict[str, Any]:
-    """Return a spec without what the page does itself: its own inputs, and the version that vega-embed would warn of."""
-    spec = vega.spec(name)
-    signals = [{key: value for key, value in signal.items() if key != "bind"} for signal in spec["signals"]]
-    return {**{key: value for key, value in spec.items() if key != "$schema"}, "signals": signals}
+    """Return a spec without the version that vega-embed would warn of."""
+    return {key: value for key, value in vega.spec(name).items() if key != "$schema"}
 
 
-def _mergeable(answer: Answer) -> bool:
-    """Return whether the groups may be shown added up: runs and kinds are never merged unasked."""
-    return not set(answer.by) & set(NEVER_MERGED)
-
-
-def facts_of(answer: Answer) -> list[tuple[str, str]]:
-    """Return (name, value) pairs that the answer itself tells."""
-    low, high = _range(answer)
-    bound = max(float(part.layout.error) for part in answer.parts)
+def facts_of(runs: Sequence[Overview]) -> list[tuple[str, str]]:
+    """Return (name, value) pairs that the answers themselves tell."""
+    answers = [run.cluster for run in runs]
+    low, high = min(run.span[0] for run in runs), max(run.span[1] for run in runs)
+    bound = max(float(part.layout.error) for answer in answers for part in answer.parts)
+    layouts = sorted({_bins(part.layout) for answer in answers for part in answer.parts})
+    relative = all(answer.relative for answer in answers)
     return [
-        ("Runs", _runs(answer)),
-        ("Latency", answer.kind),
-        ("Samples", f"{answer.samples:,}"),
-        ("Time", "elapsed only: no time zero is known" if answer.relative else _between(low, high)),
-        ("Duration", _duration(answer)),
-        ("Step", _spaced(format_duration(answer.step_ns)) if answer.step_ns else "the whole range"),
+        ("Runs", _names(runs)),
+        ("Latency", ", ".join(sorted({kind for answer in answers for kind in _kinds(answer)}))),
+        ("Samples", f"{sum(answer.samples for answer in answers):,}"),
+        ("Time", "elapsed only: no time zero is known" if relative else _between(low, high)),
+        ("Duration", _duration(high - low)),
+        ("Step", ", ".join(sorted({_step(answer) for answer in answers}))),
         ("Error bound", f"± {100 * bound:.2g} % of a latency; counts are exact"),
-        ("Merged from", f"{answer.series:,} series ({answer.answered_from})"),
+        ("Bins", ", ".join(layouts)),
+        ("Merged from", f"{sum(answer.series for answer in answers):,} series ({answers[0].answered_from})"),
+        *(("Coverage", _coverage(run, named=len(runs) > 1)) for run in runs),
+        ("Repairs and rejects", _repairs(runs)),
+        ("Made by", f"tailboard {__version__}"),
     ]
 
 
-def _range(answer: Answer) -> tuple[int, int]:
-    return min(int(part.start_ns.min()) for part in answer.parts), max(int(part.end_ns.max()) for part in answer.parts)
+def _bins(layout: LogLinear) -> str:
+    octave = max(1, layout.half >> layout.coarseness)
+    return f"{octave} an octave, {layout.bins:,} in all, each reports its {layout.reports.replace('highest', 'highest value')}"
 
 
-def _runs(answer: Answer) -> str:
-    more = len(answer.runs) - RUNS_NAMED
-    return ", ".join(answer.runs[:RUNS_NAMED]) + (f" and {more} more" if more > 0 else "")
+def _step(answer: Answer) -> str:
+    return spaced(format_duration(answer.step_ns)) if answer.step_ns else "the whole range"
+
+
+def _repairs(runs: Sequence[Overview]) -> str:
+    """Return the rows that were repaired or rejected, by reason."""
+    told = dict.fromkeys(text for run in runs for text in run.cluster.warnings)
+    return "; ".join(text for text in told if " rows repaired: " in text or " rows rejected: " in text) or "none"
+
+
+def _coverage(run: Overview, *, named: bool) -> str:
+    """Return how many of its threads reported in each window: in how many windows all did, and where the fewest."""
+    threads = {key[: len(THREAD)] for part in run.threads.parts for key in part.table if isinstance(key, tuple)}
+    known = {labels: number for number, labels in enumerate(sorted(threads))}
+    pairs = []
+    for part in run.threads.parts:
+        numbers = np.array([known[key[: len(THREAD)]] for key in part.table if isinstance(key, tuple)], np.int64)
+        pairs.append(np.stack([numbers[part.series], part.start_ns]))
+    starts, reporting = np.unique(np.unique(np.concatenate(pairs, axis=1), axis=1)[1], return_counts=True)
+    low, high = run.span
+    step = run.threads.step_ns or high - low
+    windows = -(-(high - int(starts[0])) // step)
+    full = int((reporting == len(threads)).sum())
+    start = f"{run.run}: " if named else ""
+    told = f"{start}all {len(threads)} threads report in {full:,} of {windows:,} windows of {spaced(format_duration(step))}"
+    if full == windows:
+        return told
+    silent = windows - len(starts)
+    fewest = int(np.argmin(reporting))
+    at = (int(starts[fewest]) - run.cluster.start_of) / SECOND
+    return f"{told}; {silent} have none" if silent else f"{told}; the fewest are {reporting[fewest]}, {at:.1f} s after the start"
+
+
+def _names(runs: Sequence[Overview]) -> str:
+    more = len(runs) - RUNS_NAMED
+    return ", ".join(run.run for run in runs[:RUNS_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _lead(runs: Sequence[Overview]) -> str:
+    kinds = ", ".join(sorted({kind for run in runs for kind in _kinds(run.cluster)}))
+    samples = sum(run.cluster.samples for run in runs)
+    seconds = _duration(sum(run.span[1] - run.span[0] for run in runs))
+    return f"{kinds} latency, {count(samples)} samples in {seconds}" + (f", {len(runs)} runs" if len(runs) > 1 else "")
 
 
 def _stamp(stamp_ns: int) -> str:
@@ -152,15 +206,9 @@ def _between(low: int, high: int) -> str:
     return f"{begin} to {end.removeprefix(day)} UTC"
 
 
-def _duration(answer: Answer) -> str:
-    low, high = _range(answer)
-    seconds = (high - low) / SECOND
+def _duration(span_ns: int) -> str:
+    seconds = span_ns / SECOND
     return f"{seconds:.6g} s" if seconds < LONG_SECONDS else str(timedelta(seconds=round(seconds)))
-
-
-def text(value: str) -> str:
-    """Return text as HTML that shows it and does nothing else; what is no Unicode is shown by its number."""
-    return escape(vega.printable(value))
 
 
 def _facts(pairs: Sequence[tuple[str, str]]) -> str:
@@ -182,40 +230,14 @@ def _notes(warnings: Sequence[str]) -> str:
     return f'<div class="notes" role="note"><strong>Note</strong><ul>{items}</ul></div>' if warnings else ""
 
 
-def _summary(answer: Answer) -> str:
-    """Return the table of the whole range, one row per group."""
-    whole = percentiles(replace(answer, parts=tuple(widened(answer.parts, WHOLE_RANGE)), step_ns=0), Wanted(SUMMARY))
-    names = vega.group_names(answer)
-    titles = ["", "samples", *(percentile.name for percentile in SUMMARY), "max"]
-    head = "".join(f'<th scope="col">{title}</th>' for title in titles)
-    body = []
-    for row in range(len(whole)):
-        name = names[tuple(whole.columns[label][row] for label in answer.by)]
-        cells = [f"{int(whole.columns['count'][row]):,}"]
-        for percentile in SUMMARY:
-            least = "≥ " if whole.columns[f"{percentile.name}_censored"][row] else ""
-            cells.append(least + (_latency(whole.columns[percentile.name][row]) or "&ndash;"))
-        cells.append(_latency(whole.columns["max"][row]))
-        body.append(f'<tr><th scope="row">{text(name)}</th>' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
-    return f"<caption>The whole range</caption><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody>"
-
-
-def _latency(value_ns: float) -> str:
-    return _spaced(latency(float(value_ns))).replace("us", "µs")
-
-
-def _spaced(quantity: str) -> str:
-    return re.sub(r"(?<=\d)(?=[a-z])", " ", quantity)
-
-
-def _series_choice(answer: Answer) -> str:
-    """Return the control that chooses what the heat map shows, nothing where there is one group alone."""
-    names = list(vega.group_names(answer).values())
-    if len(names) == 1:
-        return ""
-    merged = '<option value="">all together</option>' if _mergeable(answer) else ""
-    options = "".join(f'<option value="{text(name)}">{text(name)}</option>' for name in names)
-    return f'<label class="choice"><b>Show</b> <select name="series" autocomplete="off">{merged}{options}</select></label>'
+def _grouping(runs: Sequence[Overview]) -> str:
+    """Return the choices of what lines are told apart by."""
+    choices = [("", "nothing"), *((name, name) for name in GROUPINGS)]
+    if runs[0].extra:
+        choices.append(("extra", ", ".join(runs[0].extra)))
+    if len(runs) > 1:
+        choices.append(("run", "run (distribution only)"))
+    return "".join(f'<option value="{name}">{text(shown)}</option>' for name, shown in choices)
 
 
 def _part(name: str) -> str:

@@ -1,14 +1,22 @@
 """Vega specs, and the flat tables that they are drawn from.
 
-A spec in kibana/vega/ holds all the logic and no values. Its `data` entries that are a bare name are holes: `with_values`
+A spec in kibana/vega/ holds all the drawing and no values. Its `data` entries that are a bare name are holes: `with_values`
 fills them with rows, the report's page does the same in the browser, Kibana's compiler puts a request there. Times are
-epoch ms, latencies ns; rows are ordered by t, group, then latency.
+epoch ms, latencies ns; rows are ordered by time, group, then latency.
 
-    bins    t, t2, group, v, c, open              c samples in one bin of a window; v is the value the bin reports
-    cells   t, t2, group, lower, upper, c, open   the same samples in 8 rows an octave, whose edges are bin edges
-    marks   t, text                               what someone noted down
+    points   percentiles, rate, heatmap (the line over it): t, t2, label, v, n, beyond, open    v in ns, or I/Os a second
+             surface, tails: t, t2, row, v, n, open         distribution: label, x, v, cum, n, open (x is 1 / (1 - q))
+             load: run, name, label, x, v, n                runs: run, name, t, t2, v (ms since the run's start)
+    cells    heatmap: t, t2, lower, upper, c, open, over    the samples of a window in [lower, upper); over: dropped from the map
+             and n, cum, rank, part                         of its window, up to here; share of cells at most as full; c / most
+    gaps     t, t2 (tails: row)                             no completions
+    whole    percentiles: label, v                          the percentile of all windows together
+    rows     surface, tails: row                            in the order in which they are drawn
+    thin     percentiles, tails: t, t2, label, row, v, n    too few samples for the percentile: v is their maximum
+    marks    t, text                                        what someone noted down
 
-`open` is 1 in the last bin of an open-ended layout: the latency is at least v (or lower).
+`open` is 1 where a value lies in the last bin of an open-ended layout: it is at least v (or lower). `beyond` counts the samples
+above the percentile's rank.
 """
 
 from __future__ import annotations
@@ -25,13 +33,16 @@ from ingest.fields import assets
 from ingest.grid import WEIGHT_BITS
 from ingest.intervals import Intervals
 from ingest.layout import LogLinear, common_layout
+from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer
+from ingest.ranks import Percentile, parse_percentiles
 from ingest.series import Group
 
 Columns = dict[str, list[Any]]
 Arrays = dict[str, NDArray[Any]]
 
 ROWS_AN_OCTAVE = 8
+HIGHEST = parse_percentiles("100")[0]
 MS = 1_000_000
 
 
@@ -41,10 +52,11 @@ def spec(name: str) -> dict[str, Any]:
     return content
 
 
-def with_values(spec: Mapping[str, Any], tables: Mapping[str, Columns]) -> dict[str, Any]:
-    """Return the spec with its holes filled; KeyError where it needs a table that is not there."""
+def with_values(spec: Mapping[str, Any], tables: Mapping[str, Columns], **signals: Any) -> dict[str, Any]:
+    """Return the spec with its holes filled and some signals set; KeyError where it needs a table that is not there."""
     filled = [{**entry, "values": rows(tables[entry["name"]])} if entry.keys() == {"name"} else entry for entry in spec["data"]]
-    return {**spec, "data": filled}
+    told = [{**one, "value": signals[one["name"]]} if one["name"] in signals else one for one in spec["signals"]]
+    return {**spec, "data": filled, "signals": told}
 
 
 def rows(columns: Columns) -> list[dict[str, Any]]:
@@ -52,16 +64,87 @@ def rows(columns: Columns) -> list[dict[str, Any]]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def tables(answer: Answer, marks: Sequence[Mapping[str, Any]] = ()) -> dict[str, Columns]:
-    """Return all tables of an answer: bins, cells and marks."""
-    noted: Columns = {"t": [mark["at_ns"] / MS for mark in marks], "text": [printable(mark["text"]) for mark in marks]}
-    return {"bins": bins(answer), "cells": cells(answer), "marks": noted}
+def points(answer: Answer, wanted: Sequence[Percentile]) -> Columns:
+    """Return one row per window, group and percentile that its samples can carry, values as the query answers them."""
+    table = percentiles(answer, Wanted(wanted))
+    names = group_names(answer)
+    groups = [names[key] for key in zip(*(table.columns[label] for label in answer.by), strict=True)] if answer.by else None
+    count = np.asarray(table.columns["count"])
+    found: list[Arrays] = []
+    for percentile in wanted:
+        values = np.asarray(table.columns[percentile.name], np.float64)
+        told = np.flatnonzero(~np.isnan(values))
+        text = f"p{percentile.text}"
+        label = [text] * len(count) if groups is None else groups
+        label = [f"{name} {text}" for name in label] if groups is not None and len(wanted) > 1 else label
+        found.append(
+            {
+                "t": _milliseconds(table.columns["start_ns"])[told],
+                "t2": _milliseconds(table.columns["end_ns"])[told],
+                "label": np.array(label, object)[told],
+                "v": values[told],
+                "n": count[told],
+                "beyond": (count - percentile.ranks(count))[told],
+                "open": np.asarray(table.columns[f"{percentile.name}_censored"])[told].astype(np.int64),
+            }
+        )
+    return {name: np.concatenate([one[name] for one in found]).tolist() for name in found[0]}
 
 
-def bins(answer: Answer) -> Columns:
-    """Return one row per window, group and occupied bin; counts add up to the answer's samples, values are those of the bins."""
-    flat = [_entries(part, answer) | {"v": part.layout.values[part.bins]} for part in answer.parts]
-    return _ordered(flat, answer, ("v",))
+def thin(answer: Answer, wanted: Sequence[Percentile]) -> Columns:
+    """Return one row per window, group and percentile that its samples are too few for, with their maximum."""
+    told = points(answer, wanted)
+    highest = points(answer, [HIGHEST])
+    known = set(zip(told["t"], told["label"], strict=True))
+    named = bool(answer.by)
+    found: Columns = {name: [] for name in highest}
+    for percentile in wanted:
+        for row in rows(highest):
+            name = row["label"] if named else ""
+            label = f"{name} p{percentile.text}".strip() if not named or len(wanted) > 1 else name
+            if (row["t"], label) not in known:
+                for name, value in {**row, "label": label}.items():
+                    found[name].append(value)
+    return found
+
+
+def gaps(answer: Answer) -> Columns:
+    """Return the windows between the first and the last in which no group has a sample."""
+    starts = np.unique(np.concatenate([part.start_ns for part in answer.parts if len(part)]))
+    step = answer.step_ns
+    missing = np.setdiff1d(np.arange(starts[0], starts[-1], step), starts) if step else starts[:0]
+    return {"t": _milliseconds(missing).tolist(), "t2": _milliseconds(missing + step).tolist()}
+
+
+def noted(marks: Sequence[Mapping[str, Any]]) -> Columns:
+    """Return the marks as a table."""
+    return {"t": [mark["at_ns"] / MS for mark in marks], "text": [printable(mark["text"]) for mark in marks]}
+
+
+def curve(answer: Answer) -> Columns:
+    """Return the distribution of each group as steps: value v up to x = 1 / (1 - q), q the share of samples up to its bin.
+
+    The last bin ends at x = N: a percentile above 1 - 1/N has no sample beyond it.
+    """
+    names = group_names(answer)
+    columns: Columns = {name: [] for name in ("label", "x", "v", "cum", "n", "open")}
+    for part in answer.parts:
+        for row in range(len(part)):
+            span = slice(int(part.indptr[row]), int(part.indptr[row + 1]))
+            cumulative = np.cumsum(part.counts[span])
+            total = int(cumulative[-1])
+            key = part.table[part.series[row]]
+            label = names[key] if isinstance(key, tuple) else ""
+            beyond = np.maximum(total - cumulative, 1)
+            entries = span.stop - span.start
+            columns["label"] += [label] * (entries + 1)
+            columns["x"] += [1.0, *(total / beyond).tolist()]
+            values = part.layout.values[part.bins[span]].tolist()
+            columns["v"] += [values[0], *values]
+            columns["cum"] += [0, *cumulative.tolist()]
+            columns["n"] += [total] * (entries + 1)
+            columns["open"] += [0, *((part.bins[span] == part.layout.bins - 1) & part.layout.open_ended).astype(int).tolist()]
+    return columns
 
 
 def cells(answer: Answer) -> Columns:
@@ -73,16 +156,39 @@ def cells(answer: Answer) -> Columns:
     layout = row_layout(common)
     moved = [part.in_layout(common).in_layout(layout) for part in answer.parts]
     edges = layout.edges
-    flat = [_entries(part, answer) | {"lower": edges[part.bins], "upper": edges[part.bins + 1]} for part in moved]
-    return _ordered(flat, answer, ("lower", "upper"))
+    flat = [
+        _entries(part, answer) | {"lower": edges[part.bins], "upper": edges[part.bins + 1], "over": np.zeros(len(part.bins), int)}
+        for part in moved
+    ]
+    return _shaded(_ordered(flat, answer, ("lower", "upper", "over")))
 
 
-def row_layout(layout: LogLinear) -> LogLinear:
+def _shaded(columns: Columns) -> Columns:
+    """Return cells with n, cum, rank and part: what their shade and their text need."""
+    counts = np.array(columns["c"], np.float64)
+    groups = list(zip(columns["t"], columns["group"], strict=True))
+    first = np.array([at == 0 or groups[at - 1] != group for at, group in enumerate(groups)], np.bool_)
+    starts = np.flatnonzero(first)
+    total = np.cumsum(counts)
+    number = np.cumsum(first) - 1
+    before = np.concatenate([[0.0], total])[starts]
+    ends = np.append(starts[1:], len(counts)) - 1
+    ranks = np.searchsorted(np.sort(counts), counts, side="right") / max(len(counts), 1)
+    return {
+        **columns,
+        "n": (total[ends] - before)[number].tolist(),
+        "cum": (total - before[number]).tolist(),
+        "rank": ranks.tolist(),
+        "part": (counts / max(1.0, float(counts.max(initial=0)))).tolist(),
+    }
+
+
+def row_layout(layout: LogLinear, an_octave: int = ROWS_AN_OCTAVE) -> LogLinear:
     """Return the layout of heat-map rows: 8 an octave where their edges are edges of the bins, else the bins themselves."""
     unit = layout.unit_ns << layout.coarseness
     top = -(-int(layout.edges[-1]) // unit)
-    octaves = max(1, (top - 1).bit_length() - ROWS_AN_OCTAVE.bit_length() + 2)
-    reaching = LogLinear(ROWS_AN_OCTAVE, ROWS_AN_OCTAVE * octaves, unit, open_ended=layout.open_ended)
+    octaves = max(1, (top - 1).bit_length() - an_octave.bit_length() + 2)
+    reaching = LogLinear(an_octave, an_octave * octaves, unit, open_ended=layout.open_ended)
     last = int(reaching.index(layout.edges[-2:-1])[0])
     coarser = replace(reaching, fine=last + 1)
     return coarser if layout.nests_in(coarser) else layout

@@ -1,4 +1,4 @@
-"""The report without a browser: tables add up, heat-map rows nest, labels do nothing, nothing points at the network."""
+"""The report without a browser: tables add up, the embedded data hold every count, labels do nothing, nothing points outside."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.errors import UsageError
-from ingest.grid import in_flight
+from ingest.errors import InputError, UsageError
 from ingest.intervals import merged
 from ingest.layout import LogLinear, common_layout, fio_layout
 from ingest.query.files import Files
+from ingest.query.overview import MOST_HOSTS, literal, overviews
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, Question
+from ingest.query.worst import worst_windows
 from ingest.ranks import parse_percentiles
-from ingest.view import report, vega
+from ingest.view import embed, report, vega
 from strategies import counts as drawn_counts
 from strategies import layouts, made
+from tests.doubles.origin import NS, SECOND, ZERO, Made, random_rows, series
 
-HOSTILE = ("</script><script>alert(1)</script>", "<!--<img src=x onerror=alert(2)>", "\u2028'\"&{{data}}", "\udcff.log")
-SECOND = 1_000_000_000
-ZERO = 1_795_208_404 * SECOND
-NS = fio_layout(29, 1)
-SPECS = ("percentiles", "heatmap")
+HOSTILE = ("</script><script>alert(1)</script>", "<!--<img src=x onerror=alert(2)>", "\u2028'\"&{{data}}", "\udcff.log", "\u202eevil", "x" * 1000)
+SPECS = sorted(path.stem for path in (Path(vega.__file__).parents[2] / "kibana" / "vega").glob("*.json"))
 
 
 def answer_of(rows, groups=(("read",), ("write",)), layout=NS, **words) -> Answer:
@@ -44,22 +44,222 @@ def answer_of(rows, groups=(("read",), ("write",)), layout=NS, **words) -> Answe
 
 
 @pytest.fixture(scope="module")
-def example(archive) -> Answer:
-    return Files([archive]).answer(Question(by=("op",), step="auto"))
+def files(archive) -> Files:
+    return Files([archive])
 
 
 @pytest.fixture(scope="module")
-def hostile() -> Answer:
-    groups = tuple((label,) for label in HOSTILE)
-    return answer_of(
-        [(code, at, {900 + code: 500}) for code in range(4) for at in range(3)], groups, runs=HOSTILE, warnings=HOSTILE
-    )
+def example(files) -> Answer:
+    return files.answer(Question(by=("op",), step="auto"))
+
+
+@pytest.fixture(scope="module")
+def runs(files) -> list:
+    return overviews(files.answer, files.run_names, Question())
+
+
+@pytest.fixture(scope="module")
+def hostile() -> list:
+    rows = [(series(label, label, label), at, {900 + code: 500}) for code, label in enumerate(HOSTILE) for at in range(3)]
+    return Made([(replace(one, run=HOSTILE[0]), at, bins) for one, at, bins in rows], warnings=HOSTILE).overviews()
 
 
 def unpacked(page: str) -> dict:
-    """Return what the page's script unpacks."""
-    data = re.search(r'<script type="text/plain" id="data">([^<]*)</script>', page)[1]
-    return json.loads(zlib.decompress(base64.b64decode(data)))
+    """Return the JSON that the page's script unpacks."""
+    return content_of(re.search(r'<script type="text/plain" id="data">([^<]*)</script>', page)[1])[0]
+
+
+def content_of(text: str) -> tuple[dict, bytes]:
+    """Return the JSON and the streams of packed text."""
+    body = zlib.decompress(base64.b64decode(text))
+    size = int.from_bytes(body[:4], "little")
+    return json.loads(body[4 : 4 + size]), body[4 + size :]
+
+
+class Streams:
+    """Reads streams one number after the other: what report.js does in its own way."""
+
+    def __init__(self, body: bytes) -> None:
+        self.body, self.at = body, 0
+
+    def take(self, count: int) -> list[int]:
+        planes = self.body[self.at]
+        self.at += 1
+        parts = [self.body[self.at + place * count : self.at + (place + 1) * count] for place in range(planes)]
+        self.at += planes * count
+        return [sum(part[number] << 8 * place for place, part in enumerate(parts)) for number in range(count)]
+
+
+def level_of(level: dict, streams: Streams) -> Counter:
+    """Return the counts of a level by (op, kind, host, thread, start in ms, bin)."""
+    rows = sum(level["rows"])
+    windows, widths = streams.take(rows), streams.take(rows)
+    bins, counts = streams.take(level["entries"]), streams.take(level["entries"])
+    for name, present in (("maxima", "exact"), ("done", "weighted")):
+        if level[present]:
+            assert len(streams.take(rows)) == rows, name
+    found: Counter = Counter()
+    row = at = 0
+    for key, size in zip(level["keys"], level["rows"], strict=True):
+        window = 0
+        for _ in range(size):
+            window += windows[row]
+            place = 0
+            for _ in range(widths[row]):
+                place += bins[at]
+                start = level["origin"] + window * level["step"]
+                found[key["op"], key["kind"], key["host"], key.get("thread", ""), start, place] += counts[at]
+                at += 1
+            row += 1
+    return found
+
+
+def counts_of(answer: Answer, *names: str) -> Counter:
+    """Return the counts of an answer by the named labels, start in ms and bin."""
+    found: Counter = Counter()
+    for part in answer.parts:
+        for row, code in enumerate(part.series.tolist()):
+            labels = dict(zip(answer.by, part.table[code], strict=True))
+            for entry in range(int(part.indptr[row]), int(part.indptr[row + 1])):
+                key = (*(labels.get(name, "") for name in names), int(part.start_ns[row]) / 1e6, int(part.bins[entry]))
+                found[key] += int(part.counts[entry])
+    return found
+
+
+def test_packed_levels_hold_every_count(runs, files):
+    (run,) = runs
+    content, body = content_of(embed.packed({}, runs)[0])
+    streams = Streams(body)
+    levels = content["runs"][0]["levels"]
+    cluster, hosts, threads = (level_of(levels[name], streams) for name in ("cluster", "hosts", "threads"))
+    assert streams.at == len(body)
+    step = run.cluster.step_ns
+    for found, by in ((cluster, ("op", "kind")), (hosts, ("op", "kind", "host"))):
+        asked = files.answer(Question(by=by, step=step))
+        names = ("op", "kind", "host")
+        assert {(*key[:3], *key[4:]): count for key, count in found.items()} == counts_of(asked, *names)
+    assert sum(threads.values()) == sum(cluster.values()) == run.cluster.samples
+    assert {key[3] for key in threads} == {f"ceph-{host} vol {volume} job {job}" for host in "abc" for volume in (0, 1) for job in (1, 2)}
+
+
+@given(st.lists(st.integers(0, 2**63 - 1), max_size=40))
+def test_planes_are_read_back(numbers):
+    assert Streams(embed.planes(np.array(numbers, np.int64))).take(len(numbers)) == numbers
+
+
+def test_threads_that_are_too_many_have_tails():
+    rows = [(series("read" if at % 2 else "write", f"h{job % 20}", str(job)), at, {900 + job: 150, 1200: 1}) for job in range(40) for at in range(100)]
+    origin = Made(rows)
+    (run,) = origin.overviews()
+    content, body = content_of(embed.packed({}, [run])[0])
+    told, streams = content["runs"][0], Streams(body)
+    assert "threads" not in told["levels"]
+    level_of(told["levels"]["cluster"], streams)
+    hosts = level_of(told["levels"]["hosts"], streams)
+    assert len({key[2] for key in hosts}) == MOST_HOSTS
+    assert any("20 hosts" in note for note in run.notes)
+    for step in told["tails"]["threads"]["steps"]:
+        size = sum(step["rows"])
+        windows, counts, p50, p99, highest = (streams.take(size) for _ in range(5))
+        asked = origin.answer(Question(by=("host", "job", "op"), step=round(step["step"] * 1e6)))
+        table = percentiles(asked, Wanted(parse_percentiles("50,99")))
+        row = 0
+        layout = content["layouts"][step["layouts"][0]]
+        seen = 0
+        for key, rows_of_key in zip(step["keys"], step["rows"], strict=True):
+            window = 0
+            for _ in range(rows_of_key):
+                window += windows[row]
+                start = round((step["origin"] + window * step["step"]) * 1e6)
+                host, job = key["thread"].split(" job ")
+                match = (table.columns["start_ns"] == start) & (table.columns["host"] == host) & (table.columns["job"] == job)
+                if key["op"] != "*":
+                    (at,) = np.flatnonzero(match & (table.columns["op"] == key["op"]))
+                    assert counts[row] == table.columns["count"][at]
+                    assert highest[row] == table.columns["max"][at]
+                    for bins, name in ((p50, "p50"), (p99, "p99")):
+                        value = table.columns[name][at]
+                        assert bins[row] == 0 if np.isnan(value) else layout["values"][bins[row] - 1] == value
+                    seen += 1
+                else:
+                    assert counts[row] == table.columns["count"][match].sum()
+                row += 1
+        assert seen == len(table)
+        assert {key["op"] for key in step["keys"]} == {"*", "read", "write"}
+
+
+def test_full_lifts_every_limit():
+    rows = [(series("read", f"h{job}", str(job)), at, {900: 150}) for job in range(20) for at in range(800)]
+    (run,) = Made(rows).overviews(full=True)
+    assert run.cluster.step_ns == run.hosts.step_ns == run.threads.step_ns == SECOND
+    assert run.tails is None
+    assert run.notes == ()
+    (run,) = Made(rows).overviews()
+    assert run.cluster.step_ns == 2 * SECOND
+    assert run.hosts.step_ns == 4 * SECOND
+
+
+def test_the_page_is_coarsened_to_its_budget(monkeypatch):
+    origin = Made(random_rows(5, windows=300))
+    runs = origin.overviews()
+    whole, notes = embed.packed({}, runs)
+    assert notes == []
+    monkeypatch.setattr(embed, "MOST_CHARACTERS", len(whole) * 9 // 10)
+    text, notes = embed.packed({}, runs)
+    assert len(text) <= len(whole) * 9 // 10
+    assert re.match(r"bins by host are kept in windows of \d+ s, for the size of the page \(--full lifts that\)$", notes[0])
+    content, body = content_of(text)
+    streams = Streams(body)
+    for name in ("cluster", "hosts", "threads"):
+        assert sum(level_of(content["runs"][0]["levels"][name], streams).values()) == runs[0].cluster.samples
+
+
+def test_runs_are_apart_and_share_the_windows():
+    rows = [(series(run=run), at, {900: 100 + at}) for run in ("n/qd1", "n/qd8", "n/qd8/x", "n/[1]") for at in range(10)]
+    runs = Made(rows).overviews()
+    assert [run.run for run in runs] == ["n/[1]", "n/qd1", "n/qd8", "n/qd8/x"]
+    assert all(run.cluster.samples == sum(range(100, 110)) for run in runs)
+    assert all(run.reach == (ZERO, ZERO + 10 * SECOND) for run in runs)
+    assert embed.short_names([run.run for run in runs]) == ["[1]", "qd1", "qd8", "qd8/x"]
+    (together,) = Made(rows).overviews(merge_runs=True)
+    assert together.cluster.samples == 4 * sum(range(100, 110))
+    assert [run.run for run in Made(rows).overviews(runs=("n/qd*",))] == ["n/qd1", "n/qd8", "n/qd8/x"]
+    with pytest.raises(InputError, match="no run matches z"):
+        Made(rows).overviews(runs=("z",))
+
+
+def test_a_literal_glob_matches_itself_alone():
+    from fnmatch import fnmatchcase
+
+    for name in ("a*b", "a[1]?", "plain", "[!x]"):
+        assert fnmatchcase(name, literal(name))
+    assert not fnmatchcase("axb", literal("a*b"))
+
+
+def test_worst_windows_are_those_of_a_slow_count():
+    rows = random_rows(11)
+    answer = Made(rows).answer(Question(by=("host", "op"), step=2 * SECOND))
+    for text in ("50", "99", "99.9"):
+        (wanted,) = parse_percentiles(text)
+        windows: dict[int, list[tuple[int, str, int]]] = {}
+        for one, at, bins in rows:
+            start = (ZERO + at * SECOND) // (2 * SECOND) * 2 * SECOND
+            windows.setdefault(start, []).extend((place, one.host, count) for place, count in bins.items())
+        expected = []
+        for start, found in windows.items():
+            samples = sorted(place for place, _, count in found for _ in range(count))
+            total = len(samples)
+            numerator = int(round(float(text) * 10)) * total
+            if float(text) > 50 and total * (1000 - round(float(text) * 10)) < 1000:
+                continue
+            place = samples[max(1, -(-numerator // 1000)) - 1]
+            makers = Counter()
+            for bin_, host, count in found:
+                if bin_ >= place:
+                    makers[host] += count
+            expected.append((-int(NS.values[place]), start, total, sorted(makers.items(), key=lambda pair: (-pair[1], pair[0]))))
+        told = [(-w.value_ns, w.start_ns, w.samples, list(w.makers)) for w in worst_windows(answer, "host", wanted, 7)]
+        assert told == sorted(expected)[:7]
 
 
 def per_window(columns: dict) -> Counter:
@@ -70,10 +270,9 @@ def per_window(columns: dict) -> Counter:
     return found
 
 
-@pytest.mark.parametrize("name", ["bins", "cells"])
-def test_tables_hold_every_sample_once(example, fio, name):
+def test_cells_hold_every_sample_once(example, fio):
     for answer in (example, Files([fio / "randrw"]).answer(Question(by=("op",)))):
-        columns = vega.tables(answer)[name]
+        columns = vega.cells(answer)
         assert sum(columns["c"]) == answer.samples > 0
         wanted = Counter()
         for part in answer.parts:
@@ -83,18 +282,12 @@ def test_tables_hold_every_sample_once(example, fio, name):
         assert all(type(t) is int for t in columns["t"])
 
 
-def test_tables_are_ordered(example):
-    for columns, latency in ((vega.bins(example), "v"), (vega.cells(example), "lower")):
-        keys = list(zip(columns["t"], columns["group"], columns[latency], strict=True))
-        assert all(one < other for one, other in zip(keys, keys[1:], strict=False))
-
-
 def test_cells_are_the_bins_between_their_edges(example):
     (part,) = example.parts
     edges = set(part.layout.edges.tolist())
     inside = {}
-    for t, group, value, count in zip(*(vega.bins(example)[name] for name in ("t", "group", "v", "c")), strict=True):
-        inside.setdefault((t, group), []).append((value, count))
+    for (op, start, place), count in counts_of(example, "op").items():
+        inside.setdefault((start, op), []).append((int(part.layout.values[place]), count))
     cells = vega.cells(example)
     for t, group, lower, upper, count in zip(*(cells[name] for name in ("t", "group", "lower", "upper", "c")), strict=True):
         assert {lower, upper} <= edges
@@ -119,10 +312,10 @@ def test_rows_are_8_an_octave():
 
 def test_last_bin_is_marked_open():
     answer = answer_of([(0, 0, {5: 1, 1855: 2, 1854: 4})])
-    assert vega.bins(answer)["open"] == [0, 0, 1]
-    assert vega.bins(answer)["v"][-1] == NS.edges[-2]
     assert vega.cells(answer)["open"] == [0, 1]
     assert vega.cells(answer)["c"] == [1, 6]
+    assert vega.points(answer, parse_percentiles("50,100"))["open"] == [0, 1]
+    assert vega.curve(answer)["open"] == [0, 0, 0, 1]
 
 
 def test_unlike_layouts_share_the_rows():
@@ -136,84 +329,110 @@ def test_unlike_layouts_share_the_rows():
     assert {*cells["lower"], *cells["upper"]} <= set(rows.edges.tolist())
 
 
-def test_weights_add_up_to_completions(example):
-    part = made(NS, [(0, ZERO, ZERO + SECOND, {1400: 7, 900: 13})])
-    part = merged([replace(in_flight(part, SECOND), table=(("read",),) * 4)])
-    answer = replace(answer_of([(0, 0, {1: 1})]), parts=(part,))
-    assert sum(vega.bins(answer)["c"]) == sum(vega.cells(answer)["c"]) == answer.samples == 20
+def test_points_are_what_the_query_answers(example):
+    wanted = parse_percentiles("50,99.9")
+    table = percentiles(example, Wanted(wanted))
+    points = vega.points(example, wanted)
+    expected = {
+        (int(t) // vega.MS, f"{op} {name}"): value
+        for name in ("p50", "p99.9")
+        for t, op, value in zip(table.columns["start_ns"], table.columns["op"], table.columns[name], strict=True)
+        if not np.isnan(value)
+    }
+    assert dict(zip(zip(points["t"], points["label"], strict=True), points["v"], strict=True)) == expected
+
+
+def test_the_curve_is_a_step_at_every_bin():
+    answer = answer_of([(0, 0, {10: 90, 20: 9, 40: 1}), (1, 0, {30: 2})])
+    curve = vega.curve(answer)
+    assert curve["label"] == ["read"] * 4 + ["write"] * 2
+    assert [round(x, 9) for x in curve["x"]] == [1, 10, 100, 100, 1, 2]
+    assert curve["v"] == [10, 10, 20, 40, 30, 30]
+    assert curve["cum"] == [0, 90, 99, 100, 0, 2]
+
+
+def test_gaps_are_windows_of_no_group():
+    answer = answer_of([(0, 0, {9: 1}), (1, 1, {9: 1}), (0, 4, {9: 1})])
+    assert vega.gaps(answer) == {"t": [ZERO // vega.MS + 2000, ZERO // vega.MS + 3000], "t2": [ZERO // vega.MS + 3000, ZERO // vega.MS + 4000]}
 
 
 def test_groups_never_share_a_name():
     answer = answer_of([(0, 0, {1: 1}), (1, 0, {1: 1})], (("a, b", "c"), ("a", "b, c")), by=("op", "host"))
     names = vega.group_names(answer)
     assert len(set(names.values())) == 2
-    assert set(vega.bins(answer)["group"]) == set(names.values())
+    assert set(vega.cells(answer)["group"]) == set(names.values())
+
+
+@given(st.dictionaries(st.integers(0, 1855), drawn_counts, min_size=1, max_size=8))
+def test_cells_add_up_whatever_the_bins(bins):
+    assert sum(vega.cells(answer_of([(0, 0, bins)]))["c"]) == sum(bins.values())
 
 
 @pytest.mark.parametrize("name", SPECS)
 def test_specs_hold_no_data(name):
     spec = vega.spec(name)
     holes = [entry["name"] for entry in spec["data"] if entry.keys() == {"name"}]
-    assert set(holes) <= {"bins", "cells", "marks"}
+    assert holes
+    assert set(holes) <= {"points", "cells", "gaps", "whole", "rows", "thin", "marks"}
     assert all(not entry.keys() & {"values", "url"} for entry in spec["data"])
     for entry in spec["data"]:
         assert entry["name"] in holes or "source" in entry or entry["transform"][0]["type"] == "sequence"
-
-
-@pytest.mark.parametrize("name", SPECS)
-def test_specs_are_drawn_by_any_renderer(name, example, hostile):
-    vl_convert = pytest.importorskip("vl_convert")
-    svg = vl_convert.vega_to_svg(vega.with_values(vega.spec(name), vega.tables(example)))
-    assert svg.count("<path") > 100
-    svg = vl_convert.vega_to_svg(vega.with_values(vega.spec(name), vega.tables(hostile, [{"at_ns": ZERO, "text": HOSTILE[0]}])))
-    assert "<script" not in svg
-    assert "<img" not in svg
+    assert spec["$schema"] == "https://vega.github.io/schema/vega/v5.json"
 
 
 def test_a_missing_table_is_an_error():
     with pytest.raises(KeyError):
-        vega.with_values(vega.spec("heatmap"), {"bins": {}})
+        vega.with_values(vega.spec("heatmap"), {"points": {}})
 
 
-def test_many_windows_are_widened():
-    answer = answer_of([(code, at, {500 + at % 90: 1 + at}) for at in range(3001) for code in (0, 1)])
-    fitted = report.fitted(answer)
-    starts = {t for t in vega.bins(fitted)["t"]}
-    assert len(starts) <= report.MOST_WINDOWS
-    assert fitted.step_ns == 5 * SECOND
-    assert fitted.samples == answer.samples
-    assert "widened from 1s to 5s" in fitted.warnings[-1]
-    assert report.fitted(fitted) is fitted
-
-
-def test_windows_far_apart_are_widened():
-    fitted = report.fitted(answer_of([(0, 0, {9: 1}), (0, 10**8, {9: 1})]))
-    span = max(vega.bins(fitted)["t2"]) - min(vega.bins(fitted)["t"])
-    assert span <= report.MOST_WINDOWS * fitted.step_ns // vega.MS
-    assert fitted.samples == 2
-
-
-def test_page_holds_the_tables_and_the_facts(example):
+def test_page_holds_the_facts(runs):
     pytest.importorskip("vl_convert")
     facts = [("Hosts", "ceph-a, ceph-b"), ("Checked", "one"), ("Checked", "two")]
     marks = [{"run": "r", "at_ns": ZERO, "text": "osd.3 down"}]
-    page = report.report(example, facts, marks)
+    page = report.report(runs, facts, marks, ("op",), 5_000_000)
     content = unpacked(page)
-    assert content["tables"] == vega.tables(example, marks)
-    assert content["groups"] == ["read", "write"]
-    assert content["specs"].keys() == set(SPECS)
-    assert f"{example.samples:,}" in page
+    assert content["marks"] == [{"run": "r", "t": ZERO / 1e6, "text": "osd.3 down"}]
+    assert content["state"]["sla"] == "5"
+    assert content["state"]["by"] == "op"
+    assert set(content["specs"]) == set(SPECS) - {"runs", "load"}
+    assert f"<dd>{runs[0].cluster.samples:,}</dd>" in page
     assert "<dt>Hosts</dt><dd>ceph-a, ceph-b</dd>" in page
     assert "<dt>Checked</dt><dd>one</dd><dd>two</dd>" in page
     assert "2026-11-20 21:00:04 to 21:01:20 UTC" in page
+    assert "all 12 threads report in 76 of 76 windows of 1 s" in page
+    assert "64 an octave, 1,856 in all" in page
+    assert "p99.99 of write rests on 1 sample beyond it" in page
     assert "{{" not in re.sub(r"(?s)<script.*?</script>", "", page)
-    assert page == report.report(example, facts, marks)
+    assert page == report.report(runs, facts, marks, ("op",), 5_000_000)
 
 
-def test_summary_is_that_of_the_whole_range(example, archive):
+def test_files_that_are_read_twice_are_counted_once(runs, files):
+    facts = dict(files.facts(replace(runs[0].cluster)))
+    assert facts["Sources"] == "12 files, 1,777 rows"
+
+
+def test_lines_are_by_host_where_there_are_a_few(runs):
+    assert report.first_state(runs, (), 0)["by"] == "host"
+    assert report.first_state(runs, ("op",), 0)["by"] == "op"
+    assert report.first_state(Made(random_rows(1, 4, hosts=1)).overviews(), (), 0)["by"] == "op"
+    (run,) = Made(random_rows(1, 4)).overviews("job")
+    assert report.first_state([run], ("job",), 0)["by"] == "extra"
+    assert run.extra == ("job",)
+
+
+def test_coverage_tells_where_threads_are_missing():
+    rows = [(series(job=str(job)), at, {900: 10}) for job in range(4) for at in range(10) if not (job == 2 and at == 7) and at != 5]
+    told = dict(report.facts_of(Made(rows).overviews()))["Coverage"]
+    assert told == "all 4 threads report in 8 of 10 windows of 1 s; 1 have none"
+    rows = [row for row in rows if row[1] != 5] + [(series(job=str(job)), 5, {900: 1}) for job in range(4)]
+    told = dict(report.facts_of(Made(rows).overviews()))["Coverage"]
+    assert told == "all 4 threads report in 9 of 10 windows of 1 s; the fewest are 3, 7.0 s after the start"
+
+
+def test_summary_is_that_of_the_whole_range(runs, files):
     pytest.importorskip("vl_convert")
-    page = report.report(example)
-    whole = percentiles(Files([archive]).answer(Question(by=("op",), step="all")), Wanted(parse_percentiles("99")))
+    page = report.report(runs)
+    whole = percentiles(files.answer(Question(by=("op",), step="all")), Wanted(parse_percentiles("99")))
     for op, count, value in zip(whole.columns["op"], whole.columns["count"], whole.columns["p99"], strict=True):
         row = re.search(rf'<th scope="row">{op}</th>(.*?)</tr>', page)[1]
         assert f"<td>{count:,}</td>" in row
@@ -222,7 +441,7 @@ def test_summary_is_that_of_the_whole_range(example, archive):
 
 def test_labels_do_nothing(hostile):
     pytest.importorskip("vl_convert")
-    page = report.report(hostile, [(HOSTILE[0], HOSTILE[1])], [{"at_ns": ZERO, "text": HOSTILE[0]}])
+    page = report.report(hostile, [(HOSTILE[0], HOSTILE[1])], [{"at_ns": ZERO, "text": HOSTILE[0]}], ("op", "host"))
     assert len(re.findall(r"<script", page)) == len(re.findall(r"</script", page)) == 3
     assert "<!--" not in page
     assert "<img" not in re.sub(r"(?s)<script>.*?</script>", "", page)
@@ -230,12 +449,13 @@ def test_labels_do_nothing(hostile):
     assert "{{data}}" in page
     assert "\\udcff.log" in page
     assert page.encode("utf-8")
-    assert set(unpacked(page)["groups"]) == {vega.printable(label) for label in HOSTILE}
+    keys = unpacked(page)["runs"][0]["levels"]["hosts"]["keys"]
+    assert {key["host"] for key in keys} == {vega.printable(label) for label in HOSTILE}
 
 
-def test_page_points_nowhere(example):
+def test_page_points_nowhere(runs):
     pytest.importorskip("vl_convert")
-    page = report.report(example)
+    page = report.report(runs)
     outside = re.sub(r"(?s)<script>.*?</script>", "", page)
     assert not re.findall(r"https?://", outside)
     assert not re.findall(r"\b(?:src|href|action|srcset|poster)\s*=", outside)
@@ -243,9 +463,9 @@ def test_page_points_nowhere(example):
     assert "$schema" not in json.dumps(unpacked(page)["specs"])
 
 
-def test_policy_names_both_scripts_and_no_eval(example):
+def test_policy_names_both_scripts_and_no_eval(runs):
     pytest.importorskip("vl_convert")
-    page = report.report(example)
+    page = report.report(runs)
     policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)[1]
     assert policy.startswith("default-src 'none'; ")
     assert "unsafe-eval" not in policy
@@ -256,47 +476,39 @@ def test_policy_names_both_scripts_and_no_eval(example):
         assert "\r" not in script
 
 
-def test_runs_and_kinds_are_not_added_up_unasked():
+def test_relative_times_have_no_clock():
     pytest.importorskip("vl_convert")
-    rows = [(0, 0, {5: 1}), (1, 0, {5: 1})]
-    groups = (("r1", "read"), ("r2", "read"))
-    page = report.report(answer_of(rows, groups, by=("run", "op"), runs=("r1", "r2")))
-    assert "all together" not in page
-    assert unpacked(page)["state"]["series"] == "r1, read"
-    page = report.report(answer_of(rows))
-    assert "all together" in page
-    assert unpacked(page)["state"]["series"] == ""
-
-
-def test_relative_times_have_no_clock(fio):
-    pytest.importorskip("vl_convert")
-    answer = replace(answer_of([(0, 0, {5: 1})]), relative=True)
-    page = report.report(answer)
+    page = report.report(Made(random_rows(2, 5), relative=True, zero=0).overviews())
     assert 'name="clock"' not in page
     assert unpacked(page)["state"]["clock"] == "elapsed"
     assert "no time zero is known" in page
 
 
-def test_one_window_of_the_whole_range(archive):
+def test_several_runs_have_a_load_curve():
     pytest.importorskip("vl_convert")
-    answer = Files([archive]).answer(Question(by=("op",), step="all"))
-    page = report.report(answer)
+    rows = [(series(run=run), at, {900: 100}) for run in ("a", "b") for at in range(5)]
+    page = report.report(Made(rows).overviews())
+    assert set(unpacked(page)["specs"]) == set(SPECS)
+    assert 'id="load"' in page
+    assert [run["seconds"] for run in unpacked(page)["runs"]] == [5, 5]
+    assert 'id="load"' not in report.report(Made(rows[:5]).overviews())
+
+
+def test_one_window_of_the_whole_range(files):
+    pytest.importorskip("vl_convert")
+    page = report.report(overviews(files.answer, files.run_names, Question(step="all")))
     assert "the whole range" in page
-    assert sum(unpacked(page)["tables"]["bins"]["c"]) == answer.samples
+    level = unpacked(page)["runs"][0]["levels"]["cluster"]
+    assert level["windows"] == 1
 
 
-def test_without_the_runtime_it_says_what_to_install(example, monkeypatch):
+def test_without_the_runtime_it_says_what_to_install(runs, monkeypatch):
     report._runtime.cache_clear()
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     with pytest.raises(UsageError, match=r"pip install 'tailboard\[report\]'"):
-        report.report(example)
+        report.report(runs)
 
 
-def test_specs_are_found_beside_the_package():
-    assert (Path(vega.__file__).parents[2] / "kibana" / "vega" / "heatmap.json").is_file()
-
-
-@given(st.dictionaries(st.integers(0, 1855), drawn_counts, min_size=1, max_size=8))
-def test_cells_add_up_whatever_the_bins(bins):
-    answer = answer_of([(0, 0, bins)])
-    assert sum(vega.cells(answer)["c"]) == sum(vega.bins(answer)["c"]) == sum(bins.values())
+def test_scripts_stay_small():
+    for name, most in (("report.js", 400), ("page.js", 440)):
+        assert len((Path(report.__file__).parent / name).read_text().splitlines()) <= most

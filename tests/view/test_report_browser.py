@@ -1,8 +1,10 @@
-"""The report in a real Chromium: what it draws is what the queries answer, exactly, and it asks the network for nothing."""
+"""The report in a real Chromium: what it draws is what the queries answer, exactly; every control is used; nothing is asked
+of the network, nothing is printed to the console."""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,23 +13,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ingest.grid import in_flight
-from ingest.intervals import merged
-from ingest.layout import fio_layout
 from ingest.query.files import Files
+from ingest.query.overview import CLUSTER_WINDOWS, overviews
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, Question
+from ingest.query.worst import worst_windows
 from ingest.ranks import parse_percentiles
-from ingest.view.report import MOST_WINDOWS, report
-from ingest.view.vega import row_layout
-from strategies import made
+from ingest.timing import Instant
+from ingest.view.report import report
+from tests.doubles.origin import NS, SECOND, ZERO, Made, random_rows, series
 
 CHROMIUM = Path("/usr/bin/chromium")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
-HOSTILE = ("</script><script>hacked = 1</script>", "<img src=x onerror='hacked = 1'>", "<b>bold</b>", "\u2028'\"&")
-SECOND = 1_000_000_000
-ZERO = 1_795_208_404 * SECOND
-NS = fio_layout(29, 1)
+HOSTILE = ("</script><script>hacked = 1</script>", "<img src=x onerror='hacked = 1'>", "<b>bold</b>", "\u2028'\"&", "\u202eright to left", "x" * 1000)
+SETTLED = "async () => { let seen; do { seen = tailboard.ready; await seen; } while (seen !== tailboard.ready); }"
+PANELS = ("percentiles", "hosts", "heatmap", "threads", "rate", "surface", "distribution")
 
 
 def missing(what: str) -> None:
@@ -54,44 +54,60 @@ def browser():
 
 @pytest.fixture
 def opened(browser, tmp_path):
-    """Return the context manager that opens the report of an answer, and in the end finds no error and no request."""
+    """Return the context manager that opens the report of overviews, and in the end finds no error and no request."""
 
     @contextmanager
-    def page_of(answer: Answer, facts=(), marks=(), **context) -> Iterator:
+    def page_of(runs, facts=(), marks=(), by=("op",), sla=0, fragment="", **context) -> Iterator:
         path = tmp_path / "report.html"
-        path.write_text(report(answer, facts, marks), encoding="utf-8")
+        path.write_text(report(runs, facts, marks, by, sla), encoding="utf-8")
         heard, asked = [], []
-        window = browser.new_context(viewport={"width": 1200, "height": 900}, **context)
+        window = browser.new_context(**{"viewport": {"width": 1200, "height": 900}, "timezone_id": "Asia/Kolkata", **context})
         page = window.new_page()
         page.on("console", lambda message: heard.append(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: heard.append(str(error)))
         page.on("request", lambda request: asked.append(request.url))
-        page.goto(path.as_uri())
+        page.goto(path.as_uri() + fragment)
         settle(page)
         yield page
         settle(page)
-        assert page.locator("#failed").is_hidden()
+        assert page.locator("#failed").is_hidden(), page.locator("#failed").inner_text()
         window.close()
         assert heard == []
-        assert asked == [path.as_uri()]
+        assert set(asked) == {path.as_uri()}
 
     return page_of
 
 
 def settle(page) -> None:
     """Wait until the page has drawn what it was last told."""
-    page.evaluate("window.tailboard.ready")
+    page.evaluate(SETTLED)
 
 
-def move(page, percentile: str) -> None:
-    """Move the slider."""
-    page.locator("input[type=range]").fill(percentile)
+def choose(page, name: str, value: str) -> None:
+    """Use a control by what it sets."""
+    control = page.locator(f"[name={name}]").first
+    if control.evaluate("control => control.tagName") == "SELECT":
+        control.select_option(value)
+    elif control.get_attribute("type") in ("radio", "checkbox"):
+        page.locator(f'[name={name}][value="{value}"]').click()
+    else:
+        page.locator(f"[name={name}]").last.fill(value)
+        page.keyboard.press("Tab")
     settle(page)
 
 
-def rows_of(page, view: str, data: str) -> list[dict]:
+def rows_of(page, view: str, data: str = "points") -> list[dict]:
     """Return the rows of a data set of a view."""
-    return page.evaluate("([view, data]) => window.tailboard.views[view].data(data).map(row => ({...row}))", [view, data])
+    return page.evaluate("([view, data]) => tailboard.views[view].data(data).map(row => ({...row}))", [view, data])
+
+
+def items_of(page, view: str, mark: str) -> list[dict]:
+    """Return where the drawn items of a mark are, with the row that each shows."""
+    return page.evaluate(
+        """([view, mark]) => tailboard.views[view].scenegraph().root.items[0].items.find((one) => one.name === mark).items
+        .map(({ x, x2, y, y2, width, height, fill, stroke, opacity, datum }) => ({ x, x2, y, y2, width, height, fill, stroke, opacity, datum: {...datum} }))""",
+        [view, mark],
+    )
 
 
 def keyed(rows: list[dict], *names: str) -> dict:
@@ -101,48 +117,59 @@ def keyed(rows: list[dict], *names: str) -> dict:
     return found
 
 
-def drawn(page) -> dict:
-    """Return the drawn percentiles by (window start in ms, group)."""
-    return keyed(rows_of(page, "percentiles", "points"), "t", "group")
+def drawn(page, view: str = "percentiles") -> dict:
+    """Return the drawn percentiles by (window start in ms, label)."""
+    return keyed(rows_of(page, view), "t", "label")
 
 
-def drawn_over(page) -> dict:
-    """Return the percentiles drawn over the heat map by (window start in ms,)."""
-    return keyed(rows_of(page, "heatmap", "points"), "t")
-
-
-def answered(answer: Answer, percentile: str) -> dict:
-    """Return what the query answers by (window start in ms, *labels), where it has a value."""
+def answered(answer: Answer, percentile: str, suffix: str = "") -> dict:
+    """Return what the query answers by (window start in ms, labels), where it has a value."""
     table = percentiles(answer, Wanted(parse_percentiles(percentile)))
     labels = [table.columns[name] for name in answer.by]
     values = zip(table.columns["start_ns"] // 1_000_000, *labels, table.columns[f"p{percentile}"], strict=True)
-    return {(int(t), *group): int(value) for t, *group, value in values if not np.isnan(value)}
+    name = f" p{percentile}" if suffix else ""
+    return {(int(t), ("|".join(group) + name) or f"p{percentile}"): int(value) for t, *group, value in values if not np.isnan(value)}
 
 
-def hovered(page, chart: str) -> str:
-    """Return the text of a tooltip of the chart: the pointer is moved over its first drawn item."""
-    mark = "targets" if chart == "#percentiles" else "heat"
+def place(page, view: str, t: float, share: float = 0.5) -> tuple[float, float]:
+    """Return where on the screen a time lies in a panel, at a share of its height."""
+    page.locator(f"#{view}").evaluate("chart => chart.scrollIntoView({block: 'center'})")
     x, y = page.evaluate(
-        """([name, mark]) => { const view = window.tailboard.views[name], [left, top] = view.origin(), pad = view.padding();
-        const box = view.scenegraph().root.items[0].items.find(found => found.name === mark).items[0].bounds;
-        return [pad.left + left + (box.x1 + box.x2) / 2, pad.top + top + (box.y1 + box.y2) / 2]; }""",
-        [chart[1:], mark],
+        """([name, t, share]) => { const view = tailboard.views[name], [left, top] = view.origin(), { left: pad, top: above } = view.padding();
+        return [pad + left + view.scale('x')(t), above + top + share * view.signal('height')]; }""",
+        [view, t, share],
     )
-    page.locator(chart).evaluate("chart => chart.scrollIntoView({block: 'center'})")
-    place = page.locator(f"{chart} svg, {chart} canvas").first.bounding_box()
+    box = page.locator(f"#{view} canvas").first.bounding_box()
+    return box["x"] + x, box["y"] + y
+
+
+def drag(page, view: str, begin: float, end: float) -> None:
+    """Drag over the time axis of a panel."""
+    x, y = place(page, view, begin)
+    page.mouse.move(x, y)
+    page.mouse.down()
+    far, _ = place(page, view, end)
+    page.mouse.move((x + far) / 2, y, steps=3)
+    page.mouse.move(far, y)
+    page.mouse.up()
+    settle(page)
+
+
+def hovered(page, view: str, mark: str) -> str:
+    """Return the text of the tooltip of the first drawn item of a mark."""
+    page.locator(f"#{view}").evaluate("chart => chart.scrollIntoView({block: 'center'})")
+    x, y = page.evaluate(
+        """([name, mark]) => { const view = tailboard.views[name], [left, top] = view.origin(), pad = view.padding();
+        const box = view.scenegraph().root.items[0].items.find((found) => found.name === mark).items[0].bounds;
+        return [pad.left + left + (box.x1 + box.x2) / 2, pad.top + top + (box.y1 + box.y2) / 2]; }""",
+        [view, mark],
+    )
+    box = page.locator(f"#{view} canvas").first.bounding_box()
     for step in (-1, 0, 0.4):
-        page.mouse.move(place["x"] + x + step, place["y"] + y)
+        page.mouse.move(box["x"] + x + step, box["y"] + y)
         settle(page)
     page.locator("#vg-tooltip-element.visible").wait_for()
     return page.locator("#vg-tooltip-element").inner_text()
-
-
-def answer_of(rows, groups=(("read",), ("write",)), **words) -> Answer:
-    """Return an answer of (group, window, {bin: count}) rows, in windows of a second."""
-    part = made(NS, [(code, ZERO + at * SECOND, ZERO + (at + 1) * SECOND, bins) for code, at, bins in rows])
-    known = {"by": ("op",), "step_ns": SECOND, "kind": "completion", "runs": ("r",), "run_start_ns": {"r": ZERO}}
-    known |= {"relative": False, "series": 2}
-    return Answer((merged([replace(part, table=groups)]),), **(known | words))
 
 
 @pytest.fixture(scope="module")
@@ -151,21 +178,70 @@ def files(archive) -> Files:
 
 
 @pytest.fixture(scope="module")
-def example(files) -> Answer:
-    return files.answer(Question(by=("op",), step="auto"))
+def example(files) -> list:
+    return overviews(files.answer, files.run_names, Question())
 
 
 def test_lines_are_what_the_query_answers(opened, example, files):
-    whole = files.answer(Question(by=("op",), step="all"))
-    together = files.answer(Question(step=example.step_ns))
+    answers = {by: files.answer(Question(by=by and (by,), step=SECOND)) for by in ("op", "host", "")}
+    together = files.answer(Question(step=SECOND))
     with opened(example) as page:
-        assert drawn(page) == answered(example, "99")
-        for percentile in ("50", "99", "99.9", "75", "50.01", "98.37", "99.5", "99.83", "99.99"):
-            move(page, percentile)
-            assert drawn(page) == answered(example, percentile), percentile
-            assert drawn_over(page) == answered(together, percentile), percentile
-            expected = {(group,): value for (_, group), value in answered(whole, percentile).items()}
-            assert keyed(rows_of(page, "percentiles", "whole"), "group") == expected, percentile
+        for by, answer in answers.items():
+            choose(page, "by", by)
+            for percentile in ("99", "50", "99.9", "98.37"):
+                choose(page, "p", percentile)
+                assert drawn(page) == answered(answer, percentile), (by, percentile)
+                assert drawn(page, "heatmap") == answered(together, percentile), (by, percentile)
+        choose(page, "by", "host")
+        whole = {label: v for label, v in ((row["label"], row["v"]) for row in rows_of(page, "percentiles", "whole"))}
+        asked = percentiles(files.answer(Question(by=("host",), step="all")), Wanted(parse_percentiles("98.37")))
+        assert whole == {host: int(v) for host, v in zip(asked.columns["host"], asked.columns["p98.37"], strict=True)}
+        for button, percentile in (("50", "50"), ("99.99", "99.99"), ("max", "100")):
+            page.get_by_role("button", name=button, exact=True).click()
+            settle(page)
+            assert drawn(page) == answered(answers["host"], percentile)
+        choose(page, "also", "50")
+        choose(page, "also", "95")
+        wider = files.answer(Question(by=("host",), step=2 * SECOND))
+        assert drawn(page) == answered(wider, "100", " ") | answered(wider, "50", " ") | answered(wider, "95", " ")
+        choose(page, "also", "50")
+        assert {label.split()[1] for _, label in drawn(page)} == {"p100", "p95"}
+
+
+def test_threads_are_what_the_query_answers(opened, example, files):
+    with opened(example) as page:
+        choose(page, "by", "thread")
+        choose(page, "p", "90")
+        answer = files.answer(Question(by=("host", "volume", "job"), step=2 * SECOND))
+        expected = {(t, "{} vol {} job {}".format(*label.split("|"))): v for (t, label), v in answered(answer, "90").items()}
+        assert drawn(page) == expected
+
+
+def test_every_mark_is_where_its_number_is(opened, example):
+    with opened(example, by=("host",)) as page:
+        begin, end, (low, high) = page.evaluate("['begin', 'end', 'yd'].map((name) => tailboard.views.percentiles.signal(name))")
+        main, height = page.evaluate("[tailboard.views.percentiles.signal('main'), tailboard.views.percentiles.signal('height')]")
+        steps = items_of(page, "percentiles", "steps")
+        assert len(steps) == len(rows_of(page, "percentiles")) > 200
+        for item in steps:
+            row = item["datum"]
+            assert item["x"] == pytest.approx((row["t"] - begin) / (end - begin) * main)
+            assert item["x2"] == pytest.approx((row["t2"] - begin) / (end - begin) * main)
+            assert item["y"] == pytest.approx(height * (1 - np.log(row["v"] / low) / np.log(high / low)))
+        assert len({item["stroke"] for item in steps}) == 3
+        cells = items_of(page, "hosts", "heat")
+        (span,) = {item["datum"]["t2"] - item["datum"]["t"] for item in cells}
+        assert span == 1000
+        by_value = sorted((item["datum"]["v"], item["fill"]) for item in cells)
+        assert len({fill for _, fill in by_value}) > 50
+        heat = items_of(page, "heatmap", "heat")
+        assert sum(item["datum"]["c"] for item in heat) == example[0].cluster.samples
+        height = page.evaluate("tailboard.views.heatmap.signal('height')")
+        low, high = page.evaluate("tailboard.views.heatmap.signal('yd')")
+        for item in heat[::7]:
+            row = item["datum"]
+            for place_, edge in ((item["y"], row["upper"]), (item["y2"], max(row["lower"], low))):
+                assert place_ == pytest.approx(height * (1 - np.log(edge / low) / np.log(high / low)), abs=1)
 
 
 def test_ranks_are_exact_whatever_the_counts(opened):
@@ -173,154 +249,465 @@ def test_ranks_are_exact_whatever_the_counts(opened):
     sizes = [1, 2, 3, 10, 99, 100, 101, 999, 1000, 1001, 9999, 10_000, 10_001, 123_457, 9_999_999_937]
     rows = []
     for at, size in enumerate(sizes):
-        for code in (0, 1):
+        for op in ("read", "write"):
             cuts = np.unique(random.integers(0, size + 1, 40))
             counts = np.diff([0, *cuts, size])
             places = 600 + np.sort(random.choice(900, len(counts), replace=False))
-            rows.append((code, at * 2, {int(p): int(c) for p, c in zip(places, counts, strict=True) if c}))
-    answer = answer_of(rows)
-    with opened(answer) as page:
+            rows.append((series(op), at * 2, {int(p): int(c) for p, c in zip(places, counts, strict=True) if c}))
+    origin = Made(rows)
+    answer = origin.answer(Question(by=("op",), step=SECOND))
+    with opened(origin.overviews()) as page:
         for percentile in ("50", "90", "99", "99.9", "99.99", "50.01", "66.67", "58.07", "99.29", "97.49", "99.01", "83.33"):
-            move(page, percentile)
+            choose(page, "p", percentile)
             assert drawn(page) == answered(answer, percentile), percentile
 
 
 def test_weights_are_ranked_like_counts(opened):
-    rows = [
-        (code, ZERO + at * SECOND, ZERO + (at + 1) * SECOND, {1000: 60, 1300: 30 + at, 1500: 11, 1640: 3})
-        for at in range(4)
-        for code in (0, 1)
-    ]
-    part = replace(in_flight(made(NS, rows), SECOND), table=(("read",), ("write",), ("",), ("",)))
-    answer = replace(answer_of([(0, 0, {1: 1})]), parts=(merged([part]),))
-    with opened(answer) as page:
+    rows = [(series(op), at, {1000: 60, 1300: 30 + at, 1500: 11, 1640: 3}) for at in range(4) for op in ("read", "write")]
+    origin = Made(rows)
+    answer = origin.answer(Question(by=("op",), step=SECOND, attribution="in-flight"))
+    with opened(origin.overviews(attribution="in-flight")) as page:
         for percentile in ("50", "90", "95.5", "99", "99.9"):
-            move(page, percentile)
+            choose(page, "p", percentile)
             assert drawn(page) == answered(answer, percentile), percentile
+        assert sum(row["n"] for row in rows_of(page, "rate")) == sum(sum(bins.values()) for _, _, bins in rows)
 
 
-def test_heat_map_holds_every_sample(opened, example, fio):
-    total = "() => window.tailboard.views.heatmap.data('shown').reduce((sum, cell) => sum + cell.c, 0)"
-    for answer in (example, Files([fio / "randrw"]).answer(Question(by=("op",)))):
-        counts = {
-            key[0]: int(part.samples[part.series == code].sum()) for part in answer.parts for code, key in enumerate(part.table)
-        }
-        with opened(answer) as page:
-            assert page.evaluate(total) == answer.samples
-            for op, count in counts.items():
-                page.locator("select[name=series]").select_option(op)
-                settle(page)
-                assert page.evaluate(total) == count
-                assert drawn_over(page) == {(t,): value for (t, group), value in answered(answer, "99").items() if group == op}
+def test_filters_act_on_all_panels(opened, example, files):
+    with opened(example, by=("host",)) as page:
+        for name, value in (("op", "write"), ("host", "ceph-b"), ("op", "")):
+            choose(page, name, value)
+            where = {label: page.locator(f"select[name={label}]").input_value() for label in ("op", "host")}
+            where = {label: found for label, found in where.items() if found}
+            answer = files.answer(Question(by=("host",), where=where, step=SECOND))
+            assert drawn(page) == answered(answer, "99")
+            assert sum(row["c"] for row in rows_of(page, "heatmap", "shown")) == answer.samples
+            assert sum(row["n"] for row in rows_of(page, "rate")) == answer.samples
+            assert {row["row"] for row in rows_of(page, "hosts", "rows")} == {key[0] for part in answer.parts for key in part.table}
+            rates = percentiles(answer, Wanted(()))
+            expected = {(int(t) // 1_000_000, host): rate for t, host, rate in zip(rates.columns["start_ns"], rates.columns["host"], rates.columns["rate"], strict=True)}
+            assert keyed(rows_of(page, "rate"), "t", "label") == pytest.approx(expected)
 
 
-def test_shading_is_rank_or_proportion(opened):
-    answer = answer_of([(0, 0, {700: 1, 800: 1, 900: 2, 1000: 8})])
-    fills = """() => window.tailboard.views.heatmap.scenegraph().root.items[0].items.find(mark => mark.name === "heat")
-        .items.map(item => [item.datum.c, item.datum.rank / item.datum.cells, item.fill])"""
-    with opened(answer) as page:
-        by_rank = page.evaluate(fills)
-        assert sorted((count, rank) for count, rank, _ in by_rank) == [(1, 0.5), (1, 0.5), (2, 0.75), (8, 1)]
-        page.get_by_label("linear").check()
+def test_a_dragged_range_zooms_all_panels_and_stands_in_the_address(opened, example, files):
+    begin = ZERO / 1e6
+    with opened(example, by=("host",)) as page:
+        drag(page, "hosts", begin + 27_600, begin + 40_200)
+        low, high = page.evaluate("tailboard.views.hosts.signal('range')")
+        assert abs(low - begin - 27_000) <= 1000 and abs(high - begin - 41_000) <= 1000
+        asked = Question(by=("host",), step=SECOND, begin=Instant(int(low) * 1_000_000), end=Instant(int(high) * 1_000_000))
+        answer = files.answer(asked)
+        assert drawn(page) == {key: v for key, v in answered(files.answer(replace(asked, begin=None, end=None)), "99").items() if low <= key[0] < high}
+        for view in PANELS[:-1]:
+            assert page.evaluate(f"tailboard.views.{view}.signal('range')") == [low, high], view
+        inside = [row for row in rows_of(page, "heatmap", "shown")]
+        assert {row["t"] for row in inside} == set(np.arange(low, high, 1000))
+        finer = {round(row["upper"] / row["lower"], 3) for row in inside}
+        address = page.evaluate("location.hash")
+        assert "from=" in address and "to=" in address
+        state = page.evaluate("tailboard.state")
+        assert answer.samples > 0
+    with opened(example, by=("host",), fragment=address) as page:
+        assert page.evaluate("tailboard.state") == state
+        assert page.evaluate("tailboard.views.heatmap.signal('range')") == [low, high]
+        page.get_by_role("button", name="Whole range").click()
         settle(page)
-        in_proportion = page.evaluate(fills)
-        assert {count: fill for count, _, fill in by_rank}[8] == {count: fill for count, _, fill in in_proportion}[8]
-        assert {count: fill for count, _, fill in by_rank}[1] != {count: fill for count, _, fill in in_proportion}[1]
+        assert page.evaluate("location.hash") == ""
+        assert len({row["t"] for row in rows_of(page, "heatmap", "shown")}) == 76
+        coarser = {round(row["upper"] / row["lower"], 3) for row in rows_of(page, "heatmap", "shown")}
+        assert min(finer) <= min(coarser)
+        choose(page, "from", "10")
+        choose(page, "to", "20")
+        low, high = page.evaluate("tailboard.views.rate.signal('range')")
+        assert (low, high) == (begin + 10_000, begin + 21_000)
+        page.keyboard.press("Escape")
+        settle(page)
+        assert page.evaluate("tailboard.state.from") == ""
+        page.evaluate("location.hash = '#p=75&by=op&tail=50'")
+        page.wait_for_function("tailboard.state.p === '75'")
+        settle(page)
+        assert drawn(page) == answered(files.answer(Question(by=("op",), step=SECOND)), "75")
+        assert page.locator('[name=tail][value="50"]').is_checked()
 
 
-def test_a_window_without_completions_is_a_gap(opened):
-    answer = answer_of([(code, at, {900: 400}) for code in (0, 1) for at in (0, 1, 4, 5)])
-    with opened(answer) as page:
-        for view in ("percentiles", "heatmap"):
-            assert [row["t"] for row in rows_of(page, view, "gaps")] == [ZERO // 1_000_000 + at * 1000 for at in (2, 3)]
-        assert sum(row["last_t2"] == row["t"] for row in rows_of(page, "percentiles", "points")) == 4
+def test_zoom_makes_bins_anew_from_finer_windows(opened):
+    origin = Made(random_rows(21, windows=700, hosts=2, threads=1, ops=("read",)))
+    with opened(origin.overviews()) as page:
+        whole = {row["t2"] - row["t"] for row in rows_of(page, "heatmap", "shown")}
+        choose(page, "from", "100")
+        choose(page, "to", "160")
+        assert whole == {4000}
+        assert {row["t2"] - row["t"] for row in rows_of(page, "heatmap", "shown")} == {1000}
+        expected = Counter()
+        for _, at, bins in origin.rows:
+            if 100 <= at < 160:
+                expected[ZERO / 1e6 + at * 1000] += sum(bins.values())
+        found = Counter()
+        for row in rows_of(page, "heatmap", "shown"):
+            found[row["t"]] += row["c"]
+        assert found == expected
+        assert max(len(rows_of(page, view, "shown" if view == "heatmap" else "points")) for view in PANELS) <= 20_000
 
 
-def test_a_window_with_too_few_samples_is_a_gap(opened):
-    answer = answer_of([(0, 0, {900: 999}), (0, 1, {900: 1000}), (0, 2, {900: 1})])
-    with opened(answer) as page:
+def test_heat_map_holds_every_sample(opened, fio):
+    origin = Files([fio / "randrw"])
+    runs = overviews(origin.answer, origin.run_names, Question())
+    with opened(runs) as page:
+        assert sum(row["c"] for row in rows_of(page, "heatmap", "shown")) == runs[0].cluster.samples
+        for op in ("read", "write"):
+            choose(page, "op", op)
+            asked = origin.answer(Question(where={"op": op}, step=runs[0].cluster.step_ns))
+            assert sum(row["c"] for row in rows_of(page, "heatmap", "shown")) == asked.samples
+
+
+def test_shading_is_rank_proportion_or_root(opened):
+    origin = Made([(series(), 0, {700: 1, 800: 1, 900: 2, 1000: 8})])
+    with opened(origin.overviews()) as page:
+        shades, fills = {}, {}
+        for shading in ("rank", "linear", "exponent"):
+            choose(page, "shading", shading)
+            shades[shading] = sorted((row["c"], row["shade"]) for row in rows_of(page, "heatmap", "shown"))
+            fills[shading] = {item["datum"]["c"]: item["fill"] for item in items_of(page, "heatmap", "heat")}
+        assert shades["rank"] == [(1, 0.5), (1, 0.5), (2, 0.75), (8, 1)]
+        assert shades["linear"] == [(1, 0.125), (1, 0.125), (2, 0.25), (8, 1)]
+        assert [shade for _, shade in shades["exponent"]] == pytest.approx([0.125**0.5, 0.125**0.5, 0.5, 1])
+        assert len({shown[8] for shown in fills.values()}) == 1
+        assert len({shown[1] for shown in fills.values()}) == 3
+        choose(page, "palette", "false")
+        assert {item["datum"]["c"]: item["fill"] for item in items_of(page, "heatmap", "heat")}[8] == "rgb(158, 1, 66)"
+
+
+def test_rank_is_the_share_of_cells_at_most_as_full(opened):
+    rows = random_rows(31, windows=20, hosts=1)
+    with opened(Made(rows).overviews()) as page:
+        cells = rows_of(page, "heatmap", "shown")
+        counts = sorted(row["c"] for row in cells)
+        for row in cells:
+            assert row["shade"] == pytest.approx(sum(count <= row["c"] for count in counts) / len(counts))
+        choose(page, "shading", "linear")
+        assert all(row["shade"] == pytest.approx(row["c"] / counts[-1]) for row in rows_of(page, "heatmap", "shown"))
+
+
+def test_outliers_go_to_a_row_of_their_own_and_are_counted(opened):
+    rows = [(series(), at, {900: 980, 1000: 19, 1500: 1}) for at in range(10)]
+    with opened(Made(rows).overviews()) as page:
+        assert rows_of(page, "heatmap", "outside") == []
+        choose(page, "drop", "1")
+        above = items_of(page, "heatmap", "above")
+        assert sum(item["datum"]["c"] for item in above) == 10
+        assert {(item["y"], item["y2"]) for item in above} == {(-14, -4)}
+        assert "10 samples lie above the map" in page.locator("#heatmap-says").inner_text()
+        assert page.evaluate("tailboard.views.heatmap.signal('high')") < NS.edges[1500]
+        choose(page, "drop", "0")
+        choose(page, "axis", "linear")
+        assert page.locator("[name=drop]").input_value() == "0.1"
+        cells = rows_of(page, "heatmap", "shown")
+        assert sum(row["c"] for row in cells) == pytest.approx(10_000)
+        wide = {round(row["upper"] - row["lower"], 3) for row in cells if not row["over"]}
+        assert len(wide) == 1
+        low, high = page.evaluate("tailboard.views.heatmap.signal('yd')")
+        height = page.evaluate("tailboard.views.heatmap.signal('height')")
+        for item in items_of(page, "heatmap", "heat"):
+            assert item["y"] == pytest.approx(height * (1 - item["datum"]["upper"] / high), abs=1)
+
+
+def test_a_cell_tells_what_it_holds_and_its_hosts(opened):
+    rows = [(series(host="a"), 0, {954: 3, 956: 1, 700: 6}), (series(host="b"), 0, {954: 12, 1500: 78})]
+    with opened(Made(rows).overviews()) as page:
+        cells = items_of(page, "heatmap", "heat")
+        (cell,) = [item for item in cells if item["datum"]["lower"] <= NS.edges[954] < item["datum"]["upper"]]
+        assert (cell["datum"]["lower"], cell["datum"]["upper"], cell["datum"]["c"]) == (983_040, 1_048_576, 16)
+        x, y = place(page, "heatmap", ZERO / 1e6 + 500, 0)
+        page.mouse.click(x, y + (cell["y"] + cell["y2"]) / 2)
+        settle(page)
+        told = page.locator("#cell").inner_text()
+        assert told.startswith("21:00:04 – 21:00:05 UTC, 983 µs – 1.049 ms: 16 samples, 16 % of the window, 22 % up to here. By host: b 12 (75 %), a 4 (25 %).")
+        page.locator("#heatmap").focus()
+        page.keyboard.press("ArrowUp")
+        assert "By host: b 78 (100 %)" in page.locator("#cell").inner_text()
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("ArrowDown")
+        assert "By host: a 6 (100 %)" in page.locator("#cell").inner_text()
+        settle(page)
+        tip = hovered(page, "heatmap", "heat")
+        assert "UTC" in tip and "samples" in tip
+
+
+def test_arrows_go_from_window_to_window(opened):
+    with opened(Made([(series(), at, {900: 10 + at}) for at in range(3)]).overviews()) as page:
+        page.locator("#heatmap").focus()
+        texts = []
+        for key in ("ArrowRight", "ArrowRight", "ArrowRight", "ArrowLeft"):
+            page.keyboard.press(key)
+            texts.append(page.locator("#cell").inner_text().split(" samples")[0].split(": ")[1])
+        assert texts == ["10", "11", "12", "11"]
+
+
+@pytest.mark.parametrize("scope", ["host", "thread"])
+def test_tail_maps_are_what_the_query_answers(opened, example, files, scope):
+    view = f"{scope}s"
+    by = ("host",) if scope == "host" else ("host", "volume", "job")
+    with opened(example) as page:
+        for tail, name in (("99", "99"), ("50", "50"), ("100", "100")):
+            choose(page, "tail", tail)
+            cells = rows_of(page, view)
+            (width,) = {row["t2"] - row["t"] for row in cells}
+            answer = files.answer(Question(by=by, step=int(width) * 1_000_000))
+            form = "{}" if scope == "host" else "{} vol {} job {}"
+            expected = {(t, form.format(*label.split("|"))): v for (t, label), v in answered(answer, name).items()}
+            assert keyed(cells, "t", "row") == expected
+            thin = {(row["t"], row["row"]): row["v"] for row in rows_of(page, view, "thin")}
+            highest = {(t, form.format(*label.split("|"))): v for (t, label), v in answered(answer, "100").items()}
+            assert thin == {key: v for key, v in highest.items() if key not in expected}
+            worst: dict[str, int] = {}
+            for (_, row), v in [*expected.items(), *thin.items()]:
+                worst[row] = max(worst.get(row, 0), v)
+            assert [worst[row["row"]] for row in rows_of(page, view, "rows")] == sorted(worst.values(), reverse=True)
+
+
+def test_a_stall_is_grey_or_framed_in_the_row_of_its_host(opened, example):
+    with opened(example, by=("host",)) as page:
+        assert "Highest: 4.01 s, ceph-b, 21:00:34 – 21:00:35 UTC" in page.locator("#hosts-says").inner_text()
+        assert "Highest: 4.01 s, ceph-b, 21:00:34 – 21:00:35 UTC" in page.locator("#percentiles-says").inner_text()
+        assert [row["row"] for row in rows_of(page, "hosts", "rows")] == ["ceph-b", "ceph-c", "ceph-a"]
+
+
+def test_worst_windows_are_those_of_the_query_layer(opened, example, files):
+    answer = files.answer(Question(by=("host",), step=SECOND))
+    with opened(example, by=("host",)) as page:
+        for percentile in ("99", "95"):
+            choose(page, "p", percentile)
+            choose(page, "clock", "elapsed")
+            shown = [[cell.inner_text() for cell in line.locator("td").all()] for line in page.locator("#worst-rows tr").all()]
+            wanted = worst_windows(answer, "host", parse_percentiles(percentile)[0], 8)
+            for cells, one in zip(shown, wanted, strict=True):
+                begin = (one.start_ns - answer.start_of) / 1e9
+                assert cells[0] == f"{begin:.1f} – {begin + 1:.1f} s elapsed"
+                assert cells[3] == f"{one.samples:,}"
+                total = sum(count for _, count in one.makers)
+                assert cells[4].split(", ")[0].rsplit(" ", 2)[0] == one.makers[0][0]
+                assert abs(float(cells[4].split(", ")[0].split(" ")[-2]) - 100 * one.makers[0][1] / total) <= 0.5
+                assert "vol" in cells[5]
+
+
+def test_surface_and_distribution_are_what_the_query_answers(opened, example, files):
+    with opened(example, by=("host",)) as page:
+        found = rows_of(page, "surface")
+        (width,) = {row["t2"] - row["t"] for row in found}
+        answer = files.answer(Question(step=int(width) * 1_000_000))
+        for text in ("50", "95", "99", "99.5"):
+            assert {(row["t"], row["row"]): row["v"] for row in found if row["row"] == f"p{text}"} == answered(answer, text)
+        whole = files.answer(Question(by=("host",), step="all"))
+        (part,) = whole.parts
+        curve = rows_of(page, "distribution")
+        for row, code in enumerate(part.series.tolist()):
+            key = part.table[code]
+            entries = slice(part.indptr[row], part.indptr[row + 1])
+            cumulative = np.cumsum(part.counts[entries]).tolist()
+            steps = dict(zip(cumulative, part.layout.values[part.bins[entries]].tolist(), strict=True))
+            mine = [one for one in curve if one["label"] == key[0]]
+            assert mine[0]["x"] == 1 and mine[-1]["cum"] == cumulative[-1]
+            for one in mine[1:]:
+                assert steps[one["cum"]] == one["v"]
+                assert one["x"] == pytest.approx(cumulative[-1] / max(1, cumulative[-1] - one["cum"]))
+
+
+def test_windows_without_completions_or_with_few_samples(opened):
+    rows = [(series(op), at, {900: 400}) for op in ("read", "write") for at in (0, 1, 4, 5)]
+    with opened(Made(rows).overviews()) as page:
+        for view in ("percentiles", "heatmap", "rate", "surface"):
+            assert [(row["t"], row["t2"]) for row in rows_of(page, view, "gaps")] == [(ZERO / 1e6 + 2000, ZERO / 1e6 + 4000)]
+            assert len(items_of(page, view, "no_completions")) == 1
+    rows = [(series(), 0, {900: 999}), (series(), 1, {900: 1000}), (series(), 2, {900: 1})]
+    with opened(Made(rows).overviews()) as page:
         for percentile, windows in (("50", 3), ("99", 2), ("99.9", 1), ("99.91", 0), ("99.99", 0)):
-            move(page, percentile)
+            choose(page, "p", percentile)
             assert len(drawn(page)) == windows
+            assert len(items_of(page, "percentiles", "few")) == 3 - windows
         assert "too few samples" in page.locator("#readout").inner_text()
+        assert "3 of 3 have too few samples" in page.locator("#percentiles-says").inner_text()
 
 
 def test_labels_are_text(opened):
-    groups = tuple((label,) for label in HOSTILE)
-    answer = answer_of(
-        [(code, at, {900 + 60 * code: 500}) for code in range(4) for at in range(4)], groups, runs=HOSTILE, warnings=HOSTILE
-    )
-    marks = [{"run": "r", "at_ns": ZERO + SECOND, "text": HOSTILE[1]}]
-    with opened(answer, [(HOSTILE[1], HOSTILE[0])], marks) as page:
+    rows = [(series(label, label, label, HOSTILE[0]), at, {900 + 60 * code: 500}) for code, label in enumerate(HOSTILE) for at in range(4)]
+    marks = [{"run": HOSTILE[0], "at_ns": ZERO + SECOND, "text": HOSTILE[1]}]
+    with opened(Made(rows, warnings=HOSTILE).overviews(), [(HOSTILE[1], HOSTILE[0])], marks, ("host",)) as page:
         assert page.evaluate("() => typeof hacked") == "undefined"
         assert page.evaluate("() => document.images.length + document.querySelectorAll('main b b').length") == 0
-        for label in HOSTILE[:3]:
-            assert label in page.locator("h1").inner_text()
-            assert label in page.locator("#readout").inner_text()
-            assert label in page.locator("#percentiles svg").text_content()
-        assert page.locator("select[name=series] option").count() == 5
-        tip = hovered(page, "#percentiles")
-        assert any(label in tip for label in HOSTILE[:3])
-        assert page.evaluate("() => document.querySelectorAll('#vg-tooltip-element :is(img, script, b)').length") == 0
+        assert HOSTILE[0] in page.locator("h1").inner_text()
+        for label in (*HOSTILE[:3], HOSTILE[4], HOSTILE[5]):
+            assert label in page.locator("#readout").text_content()
+            assert label in page.locator("select[name=host]").text_content()
+        assert HOSTILE[5] in page.locator("#worst").text_content()
+        assert {row["row"] for row in rows_of(page, "hosts", "rows")} == set(HOSTILE)
+        for view, mark in (("percentiles", "targets"), ("hosts", "heat"), ("heatmap", "heat"), ("rate", "targets")):
+            hovered(page, view, mark)
+            assert page.evaluate("() => document.querySelectorAll('#vg-tooltip-element :is(img, script, b)').length") == 0
+        choose(page, "host", HOSTILE[1])
+        assert {row["row"] for row in rows_of(page, "hosts", "rows")} == {HOSTILE[1]}
+        address = page.evaluate("location.hash")
+    with opened(Made(rows).overviews(), fragment=address) as page:
+        assert page.evaluate("tailboard.state.host") == HOSTILE[1]
 
 
-def test_tooltips_tell_the_exact_range(opened):
-    rows = row_layout(NS)
-    (at,) = rows.index(NS.edges[954:955])
-    assert rows.edges[at : at + 2].tolist() == [983_040, 1_048_576]
-    with opened(answer_of([(0, 0, {954: 3, 956: 1}), (1, 0, {1500: 196})])) as page:
-        tip = hovered(page, "#heatmap")
-        assert "983.04 µs – 1.048576 ms" in tip
-        assert "4" in tip.split()
-        assert "2%" in tip.split()
-        assert "21:00:04 – 21:00:05 UTC" in tip
-        page.get_by_label("elapsed").check()
-        settle(page)
-        assert "0.0 – 1.0 s elapsed" in hovered(page, "#heatmap")
-        assert "write" in hovered(page, "#percentiles")
+def test_nonsense_in_the_address_is_ignored(opened, example):
+    with opened(example, fragment="#p=abc&host=nobody&by=nothing&from=x&to=&clock=mars&axis=spiral&__proto__=1&drop=-5&run=none&tail=7") as page:
+        assert len(rows_of(page, "percentiles")) > 0
+        assert len(rows_of(page, "heatmap", "shown")) > 0
 
 
-def test_keyboard_reaches_the_slider(opened, example):
+def test_keyboard_reaches_the_controls(opened, example, files):
+    answer = files.answer(Question(by=("op",), step=SECOND))
     with opened(example) as page:
         slider = page.get_by_role("slider", name="Percentile")
         slider.focus()
         page.keyboard.press("ArrowLeft")
         settle(page)
         assert slider.input_value() == "98.99"
-        assert drawn(page) == answered(example, "98.99")
+        assert drawn(page) == answered(answer, "98.99")
         assert "p98.99" in page.locator("#readout").inner_text()
         assert "p98.99" in slider.get_attribute("aria-valuetext")
         page.keyboard.press("Home")
         settle(page)
-        assert drawn(page) == answered(example, "50")
+        assert drawn(page) == answered(answer, "50")
         page.get_by_label("Percentile as a number").fill("99.5")
         page.keyboard.press("Enter")
         settle(page)
         assert slider.input_value() == "99.5"
-        assert drawn(page) == answered(example, "99.5")
+        assert drawn(page) == answered(answer, "99.5")
+        unnamed = page.evaluate("() => [...document.querySelectorAll('input, select, button')].filter((one) => !(one.labels?.length || one.ariaLabel || one.textContent.trim())).length")
+        assert unnamed == 0
+        for view in PANELS:
+            assert page.locator(f"#{view}").get_attribute("role") == "img"
+            assert len(page.locator(f"#{view}").get_attribute("aria-label")) > 20
+            assert page.locator(f"#{view}").get_attribute("tabindex") == "0"
 
 
-def test_dark_narrow_relative_and_printed(opened, example):
-    with opened(replace(example, relative=True), color_scheme="dark") as page:
+def test_times_are_utc_local_or_elapsed(opened, example):
+    with opened(example, by=("host",)) as page:
+        for clock, words in (("utc", "21:00:34 – 21:00:35 UTC"), ("local", "02:30:34 – 02:30:35 Asia/"), ("elapsed", "29.5 – 30.5 s elapsed")):
+            choose(page, "clock", clock)
+            assert words in page.locator("#percentiles-says").inner_text()
+            assert words.split(" ")[-1] in hovered(page, "percentiles", "targets")
+        assert page.evaluate("tailboard.views.rate.signal('zero')") == example[0].cluster.start_of // 1_000_000
+
+
+def test_lines_and_marks_are_drawn(opened, example):
+    marks = [{"run": example[0].run, "at_ns": ZERO + 20 * SECOND, "text": "osd.3 down"}]
+    with opened(example, (), marks, ("host",), 5_000_000) as page:
+        for view in ("percentiles", "heatmap"):
+            (line,) = items_of(page, view, "sla_line")
+            low, high = page.evaluate(f"tailboard.views.{view}.signal('yd')")
+            height = page.evaluate(f"tailboard.views.{view}.signal('height')")
+            assert line["y"] == pytest.approx(height * (1 - np.log(5e6 / low) / np.log(high / low)), abs=1)
+        for view in PANELS[:-1]:
+            assert [item["datum"]["text"] for item in items_of(page, view, "annotations")] == ["osd.3 down"]
+        choose(page, "sla", "250")
+        assert page.evaluate("tailboard.views.distribution.signal('sla')") == 250e6
+        choose(page, "sla", "")
+        assert page.evaluate("tailboard.views.heatmap.signal('sla')") == 0
+
+
+def test_dark_narrow_relative_and_printed(opened):
+    origin = Made(random_rows(3, 20), relative=True)
+    with opened(origin.overviews(), color_scheme="dark") as page:
+        light = page.evaluate("getComputedStyle(document.body).backgroundColor")
         page.set_viewport_size({"width": 390, "height": 800})
+        page.wait_for_timeout(200)
         settle(page)
         assert page.evaluate("() => document.documentElement.scrollWidth") == 390
         assert page.locator("[name=clock]").count() == 0
+        assert "s elapsed" in page.locator("#percentiles-says").inner_text()
         page.emulate_media(color_scheme="light")
         settle(page)
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") != light
         assert page.pdf().startswith(b"%PDF")
         settle(page)
-        assert drawn(page) == answered(example, "99")
+        assert drawn(page) == answered(origin.answer(Question(by=("op",), step=SECOND)), "99")
 
 
 def test_one_window(opened, files):
-    answer = files.answer(Question(by=("op",), step="all"))
-    with opened(answer) as page:
-        assert drawn(page) == answered(answer, "99")
+    runs = overviews(files.answer, files.run_names, Question(step="all"))
+    with opened(runs) as page:
+        assert drawn(page) == answered(files.answer(Question(by=("op",), step="all")), "99")
 
 
 def test_most_windows(opened):
-    answer = answer_of([(0, at, {1000 + at % 40: 100 + at, 1200: 3}) for at in range(2 * MOST_WINDOWS)])
-    with opened(answer) as page:
-        assert len(drawn(page)) == MOST_WINDOWS
-        assert "widened" in page.locator(".notes").inner_text()
+    origin = Made([(series(), at, {1000 + at % 40: 100 + at, 1200: 3}) for at in range(2 * CLUSTER_WINDOWS)])
+    with opened(origin.overviews()) as page:
+        assert len(drawn(page)) == CLUSTER_WINDOWS // 2
+        choose(page, "to", "600")
+        assert len(drawn(page)) == 300
+
+
+def test_many_threads_have_their_tails(opened):
+    rows = [(series(op, f"h{job % 4}", str(job)), at, {900 + job: 150, 1200: 1 + (job == 33)}) for job in range(50) for at in range(100) for op in ("read", "write")]
+    origin = Made(rows)
+    with opened(origin.overviews()) as page:
+        assert len(rows_of(page, "threads", "rows")) == 40
+        assert "The 40 worst of 50" in page.locator("#threads-says").inner_text()
+        for op, tail in (("", "99"), ("read", "99"), ("read", "50"), ("", "100")):
+            choose(page, "op", op)
+            choose(page, "tail", tail)
+            cells = rows_of(page, "threads")
+            (width,) = {row["t2"] - row["t"] for row in cells}
+            answer = origin.answer(Question(by=("host", "job"), where={"op": op or "*"}, step=int(width) * 1_000_000))
+            if tail == "100":
+                table = percentiles(answer, Wanted(()))
+                keys = zip(table.columns["start_ns"] // 1_000_000, table.columns["host"], table.columns["job"], table.columns["max"], strict=True)
+                expected = {(int(t), f"{host} job {job}"): int(v) for t, host, job, v in keys}
+            else:
+                expected = {(t, label.replace("|", " job ")): v for (t, label), v in answered(answer, tail).items()}
+            shown = keyed(cells, "t", "row")
+            assert shown == {key: expected[key] for key in shown}
+            assert len(shown) == 40 * 50
+        choose(page, "by", "thread")
+        assert len({label for _, label in drawn(page)}) == 8
+        assert "Of 50 threads the page holds p50, p99 and max" in page.locator("#percentiles-says").inner_text()
+        choose(page, "from", "20")
+        choose(page, "to", "40")
+        assert {row["t2"] - row["t"] for row in rows_of(page, "threads")} == {1000}
+
+
+def test_several_runs_have_small_multiples_and_a_load_curve(opened):
+    rows = [(series(run=f"sweep/qd{depth}"), at, {900 + 30 * number: 100 * depth, 1300: depth}) for number, depth in enumerate((1, 4, 16)) for at in range(30)]
+    origin = Made(rows, starts={f"sweep/qd{depth}": ZERO for depth in (1, 4, 16)})
+    with opened(origin.overviews(), by=()) as page:
+        points = {row["name"]: (row["x"], row["v"]) for row in rows_of(page, "load")}
+        for depth in (1, 4, 16):
+            answer = origin.answer(Question(where={"run": f"sweep/qd{depth}"}, step="all"))
+            table = percentiles(answer, Wanted(parse_percentiles("99")))
+            assert points[f"qd{depth}"] == (pytest.approx(table.columns["rate"][0]), int(table.columns["p99"][0]))
+        assert len(items_of(page, "load", "dots")) == 3
+        small = rows_of(page, "runs")
+        assert {row["name"] for row in small} == {"qd1", "qd4", "qd16"}
+        answer = origin.answer(Question(by=("run",), step=SECOND))
+        expected = {(t - ZERO // 1_000_000, run): v for (t, run), v in answered(answer, "99").items()}
+        assert {(row["t"], row["run"]): row["v"] for row in small} == expected
+        assert len(items_of(page, "runs", "pictures")) == 3
+        assert len(set(page.evaluate("[tailboard.views.runs.signal('yd')].map(String)"))) == 1
+        choose(page, "run", "sweep/qd16")
+        assert drawn(page) == {(t, label): v for (t, label), v in answered(origin.answer(Question(by=("op",), where={"run": "sweep/qd16"}, step=SECOND)), "99").items()}
+        choose(page, "by", "run")
+        assert {row["label"] for row in rows_of(page, "distribution")} == {"qd1", "qd4", "qd16"}
+        choose(page, "p", "50")
+        assert {row["v"] for row in rows_of(page, "load")} == {int(NS.values[900 + 30 * number]) for number in range(3)}
+
+
+def test_kinds_are_never_merged(opened):
+    rows = [(series(kind=kind), at, {place: 200}) for kind, place in (("completion", 900), ("submission", 500)) for at in range(5)]
+    origin = Made(rows)
+    with opened(origin.overviews()) as page:
+        for kind in ("completion", "submission"):
+            if kind != "completion":
+                choose(page, "kind", kind)
+            assert sum(row["c"] for row in rows_of(page, "heatmap", "shown")) == 1000
+            assert {row["v"] for row in rows_of(page, "percentiles")} == {int(NS.values[900 if kind == "completion" else 500])}
+
+
+def test_labels_asked_with_by_tell_lines_apart(opened, example, files):
+    runs = overviews(files.answer, files.run_names, Question(by=("volume",)))
+    with opened(runs, by=("volume",)) as page:
+        assert drawn(page) == answered(files.answer(Question(by=("volume",), step=SECOND)), "99")
+        choose(page, "host", "ceph-b")
+        assert drawn(page) == answered(files.answer(Question(by=("volume",), where={"host": "ceph-b"}, step=SECOND)), "99")

@@ -1,0 +1,98 @@
+"""The report's page in Chromium: its size, how long it takes to open, and how long a frame takes when controls are moved.
+
+    python benchmarks/report_page.py [--data FOLDER] [--page FILE] [--rounds N]
+
+Made from the store of 128 threads, an hour, reads and writes (generate.py). Opening ends when every panel is drawn; `first` is
+when the first one is. A frame is what the page does in one go: the numbers of a panel, or its picture (`tailboard.frames` in
+page.js).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+SETTLED = "async () => { let seen; do { seen = tailboard.ready; await seen; } while (seen !== tailboard.ready); }"
+SLIDER = """(p) => { const slider = document.getElementById("percentile"); slider.value = p;
+  slider.dispatchEvent(new Event("input", { bubbles: true })); }"""
+SELECT = """([name, value]) => { const control = document.querySelector(`select[name=${name}]`); control.value = value;
+  control.dispatchEvent(new Event("change", { bubbles: true })); }"""
+MARKS = """() => Object.fromEntries(Object.entries(tailboard.views).map(([name, view]) => {
+  const count = (item) => (item.items ?? []).reduce((sum, one) => sum + (one.items ? count(one) : 1), 0);
+  return [name, count(view.scenegraph().root)]; }))"""
+SLIDES = [f"{99 - 0.37 * step:.2f}" for step in range(24)]
+LIMITS = {"size": 6e6, "open": 2000.0, "frame": 50.0, "marks": 20_000}
+
+
+def main() -> None:
+    """Measure the page, print what was found, and fail where a limit of the issue is passed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=HERE / "data", help="folder for what is generated")
+    parser.add_argument("--page", type=Path, help="a report to measure, instead of making one")
+    parser.add_argument("--rounds", type=int, default=3, help="how often the page is opened")
+    parser.add_argument("--chromium", default="/usr/bin/chromium")
+    words = parser.parse_args()
+    page = words.page or made(words.data)
+    print(f"{len(os.sched_getaffinity(0))} cores, load {os.getloadavg()[0]:.1f} at the start")
+    rounds = [measured(page.resolve(), words.chromium) for _ in range(words.rounds)]
+    found: dict[str, Any] = {"size": page.stat().st_size, "marks": max(rounds[-1]["marks"].values())}
+    for name in ("first", "open"):
+        found[name] = statistics.median(one[name] for one in rounds)
+    for kind in ("slider", "filter"):
+        frames = [ms for one in rounds for ms in one[kind]]
+        found[kind] = {"median": statistics.median(frames), "p95": sorted(frames)[len(frames) * 95 // 100], "most": max(frames)}
+    print(json.dumps({"page": page.name, **found, "panels": rounds[-1]["marks"]}, indent=2))
+    over = [name for name in ("size", "open", "marks") if found[name] > LIMITS[name]]
+    over += [kind for kind in ("slider", "filter") if found[kind]["p95"] > LIMITS["frame"]]
+    if over:
+        sys.exit(f"over the limit: {', '.join(over)}")
+
+
+def made(data: Path) -> Path:
+    """Return the report of the generated store."""
+    sys.path.insert(0, str(HERE))
+    from generate import store
+
+    data.mkdir(parents=True, exist_ok=True)
+    page = data / "report.html"
+    source = store(data / "report.db")
+    begun = time.perf_counter()
+    subprocess.run([sys.executable, "-m", "ingest", "report", f"sqlite:{source}", "-o", str(page)], check=True)
+    print(f"report written in {time.perf_counter() - begun:.1f} s")
+    return page
+
+
+def measured(path: Path, chromium: str) -> dict[str, Any]:
+    """Return ms until all panels were drawn, ms of each frame under the slider and under filters, and marks a panel."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_page(viewport={"width": 1200, "height": 900})
+        page.goto(path.as_uri())
+        page.evaluate(SETTLED)
+        found: dict[str, Any] = {"open": page.evaluate("tailboard.frames.at(-1).end"), "marks": page.evaluate(MARKS)}
+        found["first"] = page.evaluate("tailboard.frames.find((one) => one.name === 'percentiles').end")
+        hosts = page.evaluate("[...document.querySelector('select[name=host]').options].slice(1, 4).map((one) => one.value)")
+        slides: list[tuple[str, Any]] = [(SLIDER, p) for p in SLIDES]
+        filters = [*(("op", op) for op in ("read", "write", "")), *(("host", host) for host in (*hosts, "")), ("by", "host")]
+        for kind, steps in (("slider", slides), ("filter", [(SELECT, list(one)) for one in filters])):
+            page.evaluate("() => { tailboard.frames.length = 0; }")
+            for code, given in steps:
+                page.evaluate(code, given)
+                page.evaluate(SETTLED)
+            found[kind] = page.evaluate("tailboard.frames.map((one) => one.ms)")
+        browser.close()
+    return found
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,418 @@
+// The report's page: what is chosen, what each panel draws, one panel a frame. Follows report.js in the same script.
+(() => {
+  const { MOST, MULTIPLES, isCarried, percentileOf, pointsOf, thinOf, gapsOf, sharesOf } = tailboard;
+  const SURFACE = ["99.99", "99.95", "99.9", "99.5", "99", "98", "95", "90", "75", "50"];
+  const page = (window.tailboard = Object.assign(tailboard, { views: {}, frames: [], state: null, ready: Promise.resolve() }));
+  const drawn = {}, dirty = new Set(), cache = new Map(), root = document.documentElement;
+  const find = (id) => document.getElementById(id);
+  const every = (selector, act) => document.querySelectorAll(selector).forEach(act);
+  const what = (p) => (p === "100" ? "max" : `p${p}`);
+  let content, state, defaults, run;
+  let dragged = null; // the range under the pointer: [view, [from, to]]
+  let cursor = null; // the cell of the heat map that is told about
+
+  function memo(key, make) {
+    const name = JSON.stringify(key);
+    if (!cache.has(name)) cache.set(name, make());
+    return cache.get(name);
+  }
+
+  // ---- Words.
+  function latency(ns) {
+    const [scale, unit] = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"]].find(([least]) => ns >= least) ?? [1, "ns"];
+    return `${Number((ns / scale).toPrecision(4))} ${unit}`;
+  }
+  const atLeast = ({ v, open }) => (open ? "≥ " : "") + latency(v);
+  const number = (value) => Number(value.toPrecision(12)).toLocaleString("en");
+  const zero = () => ({ elapsed: run.start, local: new Date(run.begin).getTimezoneOffset() * 6e4 })[state.clock] ?? 0;
+  const zone = () => (state.clock === "local" ? Intl.DateTimeFormat().resolvedOptions().timeZone : "UTC");
+  function when({ t, t2 }) {
+    const seconds = (ms) => ((ms - run.start) / 1000).toFixed(1);
+    if (state.clock === "elapsed") return `${seconds(t)} – ${seconds(t2)} s elapsed`;
+    const clock = (ms) => new Date(ms - zero()).toISOString().slice(11, 23).replace(".000", "");
+    return `${clock(t)} – ${clock(t2)} ${zone()}`;
+  }
+  function told(points, ...more) {
+    const top = points.reduce((most, point) => (point.v > most.v ? point : most), { v: -1 });
+    const first = top.v < 0 ? "Nothing to show." : `Highest: ${atLeast(top)}, ${top.label ? `${top.label}, ` : ""}${when(top)}.`;
+    return [first, ...more].filter(Boolean).join(" ");
+  }
+
+  // ---- Rows under the filters.
+  const passes = (key, op = state.op) =>
+    key.kind === state.kind && (!op || key.op === op) && (!state.host || key.host === state.host);
+  // The windows of a level in the chosen range, which is kept in seconds since the run's start.
+  function windowsOf(level) {
+    const window = (seconds) => (run.start + 1000 * seconds - level.origin) / level.step;
+    const place = (seconds, round, none) => (seconds === "" ? none : round(window(seconds)));
+    const from = Math.min(Math.max(0, place(state.from, Math.floor, 0)), level.windows - 1);
+    return [from, Math.max(from + 1, Math.min(level.windows, place(state.to, Math.ceil, level.windows)))];
+  }
+  const spanOf = (level, windows) => windows.map((window) => level.origin + window * level.step);
+  // A run's rows added up by a label in at most `most` cells; `most` 0: over the whole range.
+  function table(by, most, of = run) {
+    const level = of.levels[by === "thread" ? "threads" : state.host || by === "host" ? "hosts" : "cluster"];
+    const [from, to] = of === run ? windowsOf(level) : [0, level.windows];
+    const id = [by, most, of.name, state.kind, state.op, state.host, from, to];
+    return memo(id, () => {
+      const keys = level.keys.map((key) => (passes(key) ? (by ? key[by] : "") : null));
+      const names = [...new Set(keys.filter((key) => key !== null))].sort();
+      const pick = keys.map((key) => (key === null ? -1 : names.indexOf(key)));
+      const least = ((to - from) * names.length) / most;
+      const k = most && (MULTIPLES.find((multiple) => multiple >= least) ?? Math.ceil(least));
+      return { id, names, span: spanOf(level, [from, to]), ...tailboard.merged(level, content.layouts, pick, from, to, k) };
+    });
+  }
+  // One percentile of every host or thread, the row with the highest cell first.
+  function tailOf(scope) {
+    const out = run.tails[`${scope}s`] ? tailOfTails(scope, run.tails[`${scope}s`].steps) : tailOfBins(scope);
+    const highest = new Map(out.names.map((name) => [name, 0]));
+    for (const { row, v } of [...out.points, ...out.thin]) highest.set(row, Math.max(highest.get(row), v));
+    const rows = [...highest].sort((one, other) => other[1] - one[1]).slice(0, MOST.rows).map(([row]) => ({ row }));
+    const kept = new Set(rows.map(({ row }) => row));
+    for (const name of ["points", "thin", "gaps"]) out[name] = out[name].filter(({ row }) => kept.has(row));
+    return { ...out, rows };
+  }
+  // From bins: windows as fine as may be drawn of which at least four in five carry the percentile.
+  function tailOfBins(scope) {
+    const wanted = percentileOf(state.tail);
+    const carried = (one) => one.n.filter((n) => isCarried(Math.ceil(n / one.unit), wanted)).length;
+    const total = new Set(run.levels[`${scope}s`].keys.filter((key) => passes(key)).map((key) => key[scope])).size || 1;
+    const tries = [180, 90, 45, 22].map((columns) => table(scope, Math.min(columns * total, MOST.tails)));
+    const found = tries.find((one) => carried(one) >= 0.8 * one.rows) ?? tries.at(-1), { names, span } = found;
+    const points = pointsOf(found, names, [wanted]), thin = thinOf(found, names, wanted);
+    return { points, thin, gaps: gapsOf(found, names, true), span, names };
+  }
+  // From what the page holds of threads that are too many for bins, at the one of its steps that fits.
+  function tailOfTails(scope, steps) {
+    const wide = (step) => windowsOf(step)[1] - windowsOf(step)[0];
+    const level = wide(steps[1]) * MOST.rows <= MOST.tails ? steps[1] : steps[0], [from, to] = windowsOf(level);
+    const op = state.op || (level.keys.some((key) => key.op === "*") ? "*" : ""), column = level[`p${state.tail}`];
+    const out = { points: [], thin: [], gaps: [], span: spanOf(level, [from, to]), names: [] };
+    level.keys.forEach((key, series) => {
+      if (!passes(key, op)) return;
+      const layout = content.layouts[level.layouts[series]], label = key[scope];
+      out.names.push(label);
+      for (let row = level.first[series]; row < level.first[series + 1]; row++) {
+        if (level.window[row] < from || level.window[row] >= to) continue;
+        const t = level.origin + level.window[row] * level.step, highest = state.tail === "100", n = level.count[row];
+        const v = highest ? column[row] : layout.values[column[row] - 1], open = Number(!highest && column[row] - 1 === layout.last);
+        const cell = { t, t2: t + level.step, row: label, label, n, open };
+        if (v === undefined) out.thin.push({ ...cell, v: level.p100[row] });
+        else out.points.push({ ...cell, v });
+      }
+    });
+    return out;
+  }
+
+  // ---- What each panel draws: its tables, and the sentence that says the most of it.
+  function tailPanel(scope, height) {
+    const { points, thin, gaps, rows, span, names } = tailOf(scope);
+    const fewer = rows.length < names.length && `The ${rows.length} worst of ${names.length}.`;
+    const data = { points, thin, gaps, rows }, wide = points.length ? (points[0].t2 - points[0].t) / 1000 : 0;
+    const shown = [...points, ...thin].map((point) => ({ ...point, label: point.row }));
+    const says = told(shown, wide && `Windows of ${wide} s.`, fewer);
+    return { data, signals: { what: what(state.tail) }, span, height: 12 + height * rows.length, says };
+  }
+  // What is told apart where bins are needed for it: threads only where the page has bins of them.
+  const byBins = () => (state.by === "run" || (state.by === "thread" && !run.levels.threads) ? "" : state.by);
+  const panels = {
+    percentiles() {
+      const wanted = [...new Set([state.p, ...state.also.split(",").filter(Boolean)])].map(percentileOf);
+      if (state.by === "thread" && !run.levels.threads) {
+        const { points, thin, rows, span, names } = tailOf("thread"), worst = rows.slice(0, MOST.worst).map(({ row }) => row);
+        const [shown, few] = [points, thin].map((cells) => cells.filter(({ row }) => worst.includes(row)));
+        const why = `Of ${names.length} threads the page holds p50, p99 and max: ${what(state.tail)} of the ${worst.length} worst.`;
+        const whole = worst.map((label) => ({ label, v: 0 }));
+        return { data: { points: shown, thin: few, gaps: [], whole }, span, says: told(shown, why) };
+      }
+      const found = table(byBins(), MOST.points / wanted.length), whole = table(byBins(), 0);
+      const points = pointsOf(found, found.names, wanted), all = found.rows * wanted.length;
+      const thin = wanted.flatMap((p) => thinOf(found, found.names, p, wanted.length > 1));
+      const frail = points.filter(({ beyond }) => beyond < 10).length;
+      const few = thin.length && `${thin.length} of ${all} have too few samples: circles at their maximum.`;
+      const rest = frail && `${frail} rest on fewer than 10 samples beyond them.`;
+      const data = { points, thin, whole: pointsOf(whole, whole.names, wanted) };
+      return { found, data, says: told([...points, ...thin], `Windows of ${found.width / 1000} s.`, few, rest) };
+    },
+    hosts: () => tailPanel("host", 28),
+    threads: () => tailPanel("thread", 15),
+    heatmap() {
+      const found = table("", MOST.columns), points = pointsOf(found, [""], [percentileOf(state.p)]);
+      const { shading, palette, axis, drop } = state;
+      const cells = memo(["heat", found.id, axis, drop], () => tailboard.heatMap(found, axis, Number(drop)));
+      const over = cells.reduce((sum, cell) => sum + cell.over * cell.c, 0);
+      const above = over && `${number(over)} samples lie above the map.`;
+      const says = told(points, `The line is ${what(state.p)}; windows of ${found.width / 1000} s.`, above);
+      return { found, data: { cells, points }, signals: { shading, palette, axis }, says };
+    },
+    rate() {
+      const found = table(byBins(), MOST.points), points = tailboard.ratesOf(found, found.names);
+      const least = points.reduce((low, point) => (point.v < low.v ? point : low), { v: Infinity, t: run.begin, t2: run.end });
+      const all = number(points.reduce((sum, { n }) => sum + n, 0)), lowest = number(Math.round(least.v));
+      const says = `${all} I/Os in view; lowest ${lowest} a second, ${least.label}, ${when(least)}.`;
+      return { found, data: { points }, says };
+    },
+    surface() {
+      const found = table("", 120), points = SURFACE.flatMap((p) => pointsOf(found, [`p${p}`], [percentileOf(p)]));
+      const rows = SURFACE.map((p) => ({ row: `p${p}` })).filter(({ row }) => points.some((point) => point.row === row));
+      return { found, data: { points, rows }, says: told(points) };
+    },
+    distribution() {
+      const of = (one) => tailboard.curveOf(table("", 0, one), [one.label]), found = table(byBins(), 0), [t, t2] = found.span;
+      const points = state.by === "run" ? content.runs.flatMap(of) : tailboard.curveOf(found, found.names);
+      return { data: { points }, says: told(points.map((point) => ({ ...point, t, t2 }))) };
+    },
+    runs() {
+      const shown = (one) => ({ t, t2, v }) => ({ run: one.name, name: one.label, t: t - one.start, t2: t2 - one.start, v });
+      const points = content.runs.flatMap((one) => pointsOf(table("", 60, one), [""], [percentileOf(state.p)]).map(shown(one)));
+      return { data: { points }, signals: { what: what(state.p) }, says: `${content.runs.length} runs on the same scales.` };
+    },
+    load() {
+      const points = content.runs.flatMap((one) => pointsOf(table("", 0, one), [""], [percentileOf(state.p)]).map(({ v, n }) =>
+        ({ run: one.name, name: one.label, label: state.op || "all", x: n / one.seconds, v, n })));
+      const says = points.map(({ name, x, v }) => `${name}: ${number(Math.round(x))} a second, ${latency(v)}`).join("; ");
+      return { data: { points }, signals: { what: what(state.p) }, says };
+    },
+    worst() {
+      const thread = tailOf("thread"), wanted = percentileOf(state.p);
+      const shares = (by, one) => sharesOf(table(by, Infinity), table(by, Infinity).names, one.t, one.t2, one.lower, Infinity)
+        .map(({ name, share }) => `${name || "-"} ${(100 * share).toFixed(0)} %`);
+      const highest = ({ t, t2 }) => thread.points.filter((point) => point.t < t2 && point.t2 > t)
+        .sort((one, other) => other.v - one.v)
+        .map((point) => `${point.row} ${what(state.tail)} ${atLeast(point)}`);
+      const lines = tailboard.worstOf(table("", MOST.columns), wanted, MOST.worst).map((one) => {
+        const threads = run.levels.threads ? shares("thread", one) : highest(one), line = document.createElement("tr");
+        const makers = [shares("host", one), threads].map((names) => names.slice(0, 3).join(", "));
+        for (const text of [when(one), atLeast(one), atLeast(one.highest), number(one.n), ...makers]) line.insertCell().textContent = text;
+        return line;
+      });
+      find("worst-rows").replaceChildren(...lines);
+      find("worst-title").textContent = what(state.p);
+      return {};
+    },
+  };
+
+  // ---- Drawing.
+  function theme() {
+    const value = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();
+    const list = (name) => value(name).split(",").map((color) => color.trim());
+    const [ink, soft, line] = ["ink", "soft", "line"].map(value);
+    const text = { labelColor: soft, titleColor: soft, labelFontSize: 12, titleFontSize: 12, titleFontWeight: 400 };
+    const axis = { ...text, domainColor: line, tickColor: line, gridColor: line, labelPadding: 6, titlePadding: 8 };
+    const legend = { ...text, labelColor: ink, gradientStrokeWidth: 0 };
+    const range = { category: list("series") }, font = "system-ui, sans-serif";
+    const config = { background: "transparent", font, axis, legend, title: { color: ink }, range };
+    return { config, colors: { ramp: list("ramp"), hot: list("hot"), line: value("mark") } };
+  }
+  async function draw(name, { found, data, signals, says, height, span = found?.span }) {
+    const element = find(name);
+    find(`${name}-says`).textContent = says;
+    const spec = content.specs[name] ?? content.specs.tails, { config, colors } = memo("theme", theme);
+    const known = new Set(spec.signals.map((signal) => signal.name)), sla = Math.max(0, Number(state.sla) || 0) * 1e6;
+    const common = { clock: state.clock, zone: zone(), origin: zero(), range: span, sla, ...colors, ...signals };
+    const ours = (mark) => mark.run === run.name || content.runs.length === 1;
+    const marks = memo(["marks", run.name], () => content.marks.filter(ours));
+    const tables = { marks, ...(found && { gaps: memo(["gaps", found.id], () => gapsOf(found, found.names)) }), ...data };
+    // Fixed room for axes: a layout that fits itself would draw all twice, and time axes would not be in line.
+    const wide = element.clientWidth || 600, left = wide < 640 ? 70 : 132, top = { heatmap: 64, load: 40 }[name] ?? 10;
+    const fixed = name === "runs" ? {} : { autosize: "none", padding: { left, right: 8, top, bottom: 46 } };
+    const size = name === "runs" ? [wide, spec.height] : [wide - left - 8, height ?? spec.height];
+    if (name !== "runs") element.style.height = `${size[1] + top + 46}px`;
+    if (drawn[name]) {
+      const { view, last } = drawn[name];
+      for (const [key, value] of Object.entries(common)) if (known.has(key)) view.signal(key, value);
+      for (const { name: key } of spec.data) if (key in tables && last[key] !== tables[key]) view.data(key, tables[key]);
+      if (String(size) !== drawn[name].size) view.width(size[0]).height(size[1]).padding(fixed.padding ?? view.padding());
+      await view.runAsync();
+    } else {
+      const filled = { ...spec, ...fixed, width: size[0], height: size[1] };
+      const hole = (entry) => entry.name in tables && !entry.source;
+      filled.data = spec.data.map((entry) => (hole(entry) ? { ...entry, values: tables[entry.name] } : entry));
+      filled.signals = spec.signals.map((signal) => (signal.name in common ? { ...signal, value: common[signal.name] } : signal));
+      const how = { mode: "vega", ast: true, actions: false, renderer: "canvas", defaultStyle: false, config };
+      how.tooltip = { disableDefaultStyle: true };
+      const { view, finalize } = await vegaEmbed(element, filled, how); // ast: the page's policy has no unsafe-eval
+      drawn[name] = { view, finalize };
+      page.views[name] = view;
+      if (known.has("drag")) view.addSignalListener("drag", (_, range) => (dragged = range && [view, range]));
+      if (known.has("picked")) view.addSignalListener("picked", (_, cell) => cell && tell(cell));
+    }
+    Object.assign(drawn[name], { last: tables, size: String(size) });
+    element.setAttribute("role", "img"); // Vega has set its own
+    element.setAttribute("aria-label", `${element.dataset.title}. ${says}`);
+    element.removeAttribute("aria-roledescription");
+    if (name === "percentiles") readOut(data.whole);
+  }
+  function readOut(whole) {
+    const color = page.views.percentiles.scale("color"), words = `${what(state.p)} of the range:`;
+    find("readout").replaceChildren(words, ...whole.filter(({ v }) => v > 0).map((point) => {
+      const [part, dot, value] = ["span", "i", "b"].map((tag) => document.createElement(tag));
+      [dot.style.background, value.textContent] = [color(point.label), atLeast(point)];
+      part.append(dot, `${point.label} `, value);
+      return part;
+    }), ...(whole.length ? [] : ["too few samples"]));
+    find("percentile").setAttribute("aria-valuetext", find("readout").textContent);
+  }
+  // Says what a cell of the heat map holds, and its split by host.
+  function tell(cell) {
+    const split = table("host", Infinity), above = cell.open || cell.over;
+    const percent = (share) => `${Number((100 * share).toPrecision(4))} %`;
+    const hosts = sharesOf(split, split.names, cell.t, cell.t2, cell.lower, above ? Infinity : cell.upper);
+    const range = above ? `≥ ${latency(cell.lower)}` : `${latency(cell.lower)} – ${latency(cell.upper)}`;
+    const shares = `${percent(cell.c / cell.n)} of the window, ${percent(cell.cum / cell.n)} up to here`;
+    const parts = hosts.map(({ name, count, share }) => `${name || "-"} ${number(count)} (${percent(share)})`).join(", ");
+    find("cell").textContent = `${when(cell)}, ${range}: ${number(cell.c)} samples, ${shares}. By host: ${parts}.`;
+    const { t, t2, lower, upper } = (cursor = cell);
+    page.views.heatmap.signal("pointed", { t, t2, lower, upper }).runAsync();
+  }
+  // Arrow keys go from cell to cell: up and down in a window, left and right to the nearest latency of the next window.
+  function step(event) {
+    const [across, up] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key] ?? [0, 0];
+    if (!across && !up) return;
+    event.preventDefault();
+    const cells = page.views.heatmap.data("shown");
+    const now = cells.find(({ t, lower }) => t === cursor?.t && lower === cursor?.lower);
+    if (!now) return cells.length && tell(cells.reduce((most, cell) => (cell.lower > most.lower ? cell : most)));
+    const next = ({ t, lower }) => (across ? across * (t - now.t) > 0 : t === now.t && up * (lower - now.lower) > 0);
+    const beside = cells.filter(next);
+    const far = (cell) => Math.abs(cell.t - now.t) * 1e15 + Math.abs(cell.lower - now.lower);
+    if (beside.length) tell(beside.reduce((near, cell) => (far(cell) < far(near) ? cell : near)));
+  }
+
+  async function frame(name, act) {
+    const begun = performance.now(), told = await act();
+    const end = performance.now();
+    page.frames.push({ name, ms: end - begun, end });
+    await new Promise((done) => [requestAnimationFrame(done), setTimeout(done, 50)]);
+    return told;
+  }
+  // One panel at a time, its numbers in one frame and its picture in the next, those in sight first; what changes meanwhile
+  // is drawn in the same go.
+  function refresh(...names) {
+    for (const name of names.length ? names : Object.keys(panels)) if (find(name)) dirty.add(name);
+    return (page.ready = page.ready.then(async () => {
+      const inSight = (name) => ((box) => box.bottom > 0 && box.top < innerHeight)(find(name).getBoundingClientRect());
+      while (dirty.size) {
+        const name = [...dirty].find(inSight) ?? [...dirty][0];
+        dirty.delete(name);
+        const told = await frame(`${name} numbers`, panels[name]);
+        if (told.says) await frame(name, () => draw(name, told));
+      }
+    }).catch(failed));
+  }
+  function redraw() {
+    page.ready = page.ready.then(() => {
+      for (const name of Object.keys(drawn)) {
+        drawn[name].finalize();
+        delete drawn[name];
+      }
+      cache.delete(JSON.stringify("theme"));
+    });
+    return refresh();
+  }
+
+  // ---- State: every control bears the name of what it sets; what is not as it was at first stands in the address.
+  const FEEDS = {
+    p: ["percentiles", "heatmap", "runs", "load", "worst"], also: ["percentiles"], by: ["percentiles", "rate", "distribution"],
+    tail: ["hosts", "threads", "percentiles", "worst"], sla: ["percentiles", "heatmap", "distribution", "runs", "load"],
+    shading: ["heatmap"], palette: ["heatmap"], axis: ["heatmap"], drop: ["heatmap"],
+  };
+  function set(change) {
+    if (change.axis === "linear" && state.drop === "0") change.drop = "0.1"; // one outlier would press all else to the ground
+    if ("run" in change) Object.assign(change, { from: "", to: "" });
+    Object.assign(state, change);
+    const keys = Object.keys(change);
+    if (cache.size > 60) cache.clear();
+    show();
+    const changes = Object.entries(state).filter(([key, value]) => value !== defaults[key]);
+    history.replaceState(null, "", `#${new URLSearchParams(changes)}`);
+    const feeds = new Set(keys.flatMap((key) => FEEDS[key] ?? Object.keys(panels)));
+    return refresh(...feeds);
+  }
+  function show() {
+    run = content.runs.find(({ name }) => name === state.run) ?? content.runs[0];
+    const keys = Object.values(run.levels).flatMap((level) => level.keys);
+    const known = (label) => [...new Set(keys.map((key) => key[label]))].filter(Boolean).sort();
+    for (const [name, first] of [["run", null], ["kind", null], ["op", "all operations"], ["host", "all hosts"]]) {
+      const values = name === "run" ? content.runs.map((one) => one.name) : known(name);
+      if (!values.includes(state[name])) state[name] = first === null ? values[0] ?? "" : "";
+      every(`select[name=${name}]`, (select) => {
+        select.replaceChildren(...(first ? [new Option(first, "")] : []), ...values.map((value) => new Option(value, value)));
+        select.closest("label").hidden = values.length < 2;
+      });
+    }
+    every("[name]", valid);
+    every("[name]", (control) => {
+      if (control.type === "radio") control.checked = control.value === state[control.name];
+      else if (control.type === "checkbox") control.checked = state[control.name].split(",").includes(control.value);
+      else if (control.name in state) control.value = state[control.name];
+    });
+    every("[data-p]", (button) => button.setAttribute("aria-pressed", String(button.dataset.p === state.p)));
+  }
+  // What no control can be set to, as an address may hold it, is as it was at first.
+  function valid({ name, type, tagName, options }) {
+    if (!(name in state)) return;
+    const offered = tagName === "SELECT" ? [...options].map(({ value }) => value)
+      : type === "radio" ? [...document.querySelectorAll(`[name=${name}]`)].map(({ value }) => value) : null;
+    const inside = name !== "p" || (Number(state.p) >= 50 && Number(state.p) <= 100);
+    const able = offered?.includes(state[name]) ?? (type === "checkbox" || (Number.isFinite(Number(state[name])) && inside));
+    if (!able) state[name] = defaults[name];
+    if (type === "checkbox") state[name] = state[name].split(",").filter((p) => Number(p) >= 50 && Number(p) <= 100).join(",");
+  }
+  function changed({ target }) {
+    const { name, type } = target;
+    let { value } = target;
+    if (!(name in state)) return;
+    if (name === "p") value = String(Math.min(100, Math.max(50, Math.round(100 * Number(value)) / 100)) || state.p);
+    if (type === "checkbox") value = [...document.querySelectorAll(`[name=${name}]:checked`)].map((one) => one.value).join(",");
+    if (type === "number" && name !== "p" && !Number.isFinite(Number(value))) value = "";
+    if (value !== state[name]) set({ [name]: value });
+    else show();
+  }
+  function fromAddress() {
+    const told = Object.fromEntries([...new URLSearchParams(location.hash.slice(1))].filter(([key]) => key in defaults));
+    return Object.assign(state, defaults, told);
+  }
+  function listen() {
+    document.addEventListener("input", (event) => event.target.type === "range" && changed(event));
+    document.addEventListener("change", changed);
+    every("[data-p]", (button) => button.addEventListener("click", () => set({ p: button.dataset.p })));
+    find("whole").addEventListener("click", () => set({ from: "", to: "" }));
+    find("heatmap").addEventListener("keydown", step);
+    addEventListener("pointerup", () => {
+      if (!dragged) return;
+      const [view, range] = dragged, seconds = (ms, round) => String(round((ms - run.start) / 10) / 100);
+      dragged = null;
+      view.signal("drag", null);
+      set({ from: seconds(range[0], Math.floor), to: seconds(range[1], Math.ceil) });
+    });
+    addEventListener("keydown", (event) => event.key === "Escape" && set({ from: "", to: "" }));
+    addEventListener("hashchange", () => { fromAddress(); show(); refresh(); });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+    addEventListener("beforeprint", () => { root.classList.add("print"); redraw(); });
+    addEventListener("afterprint", () => { root.classList.remove("print"); redraw(); });
+    const sizes = new Map(), resized = new ResizeObserver((entries) => {
+      for (const { target: { id, clientWidth } } of entries) {
+        if (drawn[id] && sizes.get(id) !== clientWidth) refresh(id);
+        sizes.set(id, clientWidth);
+      }
+    });
+    every(".chart", (chart) => (sizes.set(chart.id, chart.clientWidth), resized.observe(chart)));
+  }
+  async function begin() {
+    content = await tailboard.unpack(find("data").textContent);
+    find("data").remove();
+    Object.assign(page, { content, state: (state = {}) });
+    defaults = content.state;
+    fromAddress();
+    show();
+    listen();
+  }
+  function failed(error) {
+    const can = "A current Firefox, Chrome, Edge or Safari can.";
+    find("failed").textContent = `The charts cannot be drawn here (${error.message}). ${can}`;
+    find("failed").hidden = false;
+  }
+  page.ready = begin().then(() => void refresh(), failed);
+})();

@@ -1,0 +1,122 @@
+"""The tables of the report that stand in the file itself: they need no script, and are the first thing that is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from html import escape
+
+import numpy as np
+
+from ingest.query.overview import Overview
+from ingest.query.percentiles import Wanted, percentiles
+from ingest.query.question import Answer, regrouped, widened
+from ingest.query.table import Table
+from ingest.query.worst import worst_windows
+from ingest.ranks import parse_percentiles
+from ingest.series import default_kind
+from ingest.view import vega
+from ingest.view.terminal import latency
+
+SUMMARY = parse_percentiles("50,90,95,99,99.9,99.99")
+WHOLE_RANGE = 1 << 62
+WORST_SHOWN = 8
+MAKERS_SHOWN = 3
+FEW = 10
+MOST_ROWS = 200
+NOTES_SHOWN = 6
+
+
+def text(value: str) -> str:
+    """Return text as HTML that shows it and does nothing else; what is no Unicode is shown by its number."""
+    return escape(vega.printable(value))
+
+
+def spaced(quantity: str) -> str:
+    """Return a quantity with a space before its unit."""
+    return re.sub(r"(?<=\d)(?=[a-z])", " ", quantity)
+
+
+def shown_latency(value_ns: float) -> str:
+    """Return a latency for the page: 4.23 ms, empty if it is not a number."""
+    return spaced(latency(float(value_ns))).replace("us", "µs")
+
+
+def summary(runs: Sequence[Overview], by: Sequence[str]) -> str:
+    """Return the table of the whole range of each run, one row per group."""
+    titles = ["", "samples", *(percentile.name for percentile in SUMMARY), "max"]
+    head = "".join(f'<th scope="col">{title}</th>' for title in titles)
+    body = []
+    for run in runs:
+        answer, whole = _whole(run, by)
+        names = vega.group_names(answer)
+        for row in range(min(len(whole), MOST_ROWS)):
+            name = names[tuple(whole.columns[label][row] for label in answer.by)]
+            name = f"{run.run} {name}" if len(runs) > 1 else name
+            cells = [f"{int(whole.columns['count'][row]):,}"]
+            for percentile in SUMMARY:
+                least = "≥ " if whole.columns[f"{percentile.name}_censored"][row] else ""
+                cells.append(least + (shown_latency(whole.columns[percentile.name][row]) or "&ndash;"))
+            cells.append(shown_latency(whole.columns["max"][row]))
+            body.append(f'<tr><th scope="row">{text(name)}</th>' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
+    return f"<caption>The whole range</caption><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody>"
+
+
+def few(runs: Sequence[Overview], by: Sequence[str]) -> list[str]:
+    """Return a sentence for each percentile of the summary that rests on fewer than 10 samples beyond it."""
+    found = []
+    for run in runs:
+        answer, whole = _whole(run, by)
+        names = vega.group_names(answer)
+        for percentile in SUMMARY:
+            count = whole.columns["count"]
+            beyond = count - percentile.ranks(count)
+            for row in (percentile.carried(count) & (beyond < FEW)).nonzero()[0].tolist():
+                name = names[tuple(whole.columns[label][row] for label in answer.by)]
+                where = f"{run.run}, {name}" if len(runs) > 1 else name
+                samples = f"{int(beyond[row])} sample{'s' if beyond[row] != 1 else ''}"
+                found.append(f"{percentile.name} of {where} rests on {samples} beyond it: take it as a hint")
+    more = len(found) - NOTES_SHOWN
+    rest = f"{more} more percentiles of the whole range rest on fewer than {FEW} samples"
+    return found[:NOTES_SHOWN] + ([rest] if more > 0 else [])
+
+
+def worst(runs: Sequence[Overview], percentile: str) -> str:
+    """Return the rows of the table of the worst windows of the first run, of its default kind; the page's script renews them."""
+    answer = _kind_alone(runs[0].hosts, default_kind(_kinds(runs[0].hosts)))
+    (wanted,) = parse_percentiles(percentile)
+    lines = []
+    for one in worst_windows(answer, "host", wanted, WORST_SHOWN):
+        total = sum(samples for _, samples in one.makers)
+        makers = ", ".join(f"{name or '-'} {100 * samples / total:.0f} %" for name, samples in one.makers[:MAKERS_SHOWN])
+        begin, end = ((stamp - answer.start_of) / 1e9 for stamp in (one.start_ns, one.end_ns))
+        value = ("≥ " if one.open else "") + shown_latency(one.value_ns)
+        cells = [f"{begin:.1f} to {end:.1f} s elapsed", value, shown_latency(one.max_ns), f"{one.samples:,}", makers, ""]
+        lines.append("<tr>" + "".join(f"<td>{text(cell)}</td>" for cell in cells) + "</tr>")
+    return "".join(lines)
+
+
+def _kinds(answer: Answer) -> set[str]:
+    place = answer.by.index("kind")
+    return {key[place] for part in answer.parts for key in part.table if isinstance(key, tuple)}
+
+
+def _kind_alone(answer: Answer, kind: str) -> Answer:
+    """Return the rows of one kind."""
+    place = answer.by.index("kind")
+    parts = []
+    for part in answer.parts:
+        inside = np.array([isinstance(key, tuple) and key[place] == kind for key in part.table], np.bool_)
+        parts.append(part.take(np.flatnonzero(inside[part.series])))
+    return replace(answer, parts=tuple(part for part in parts if len(part)))
+
+
+def _whole(run: Overview, by: Sequence[str]) -> tuple[Answer, Table]:
+    """Return the answer of a run by its labels over its whole range, and the percentiles of that."""
+    source = run.hosts if "host" in by else run.cluster
+    kinds = ("kind",) if len(_kinds(source)) > 1 else ()
+    labels = tuple(name for name in source.by if name in by or name in run.extra)
+    answer = regrouped(source, (*dict.fromkeys((*labels, *kinds)),))
+    whole = replace(answer, parts=tuple(widened(answer.parts, WHOLE_RANGE)), step_ns=0)
+    return whole, percentiles(whole, Wanted(SUMMARY))

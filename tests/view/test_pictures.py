@@ -1,0 +1,162 @@
+"""Pictures without a browser and the map on a terminal: the numbers that they show, and what they do with odd labels."""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from ingest.errors import UsageError
+from ingest.query.files import Files
+from ingest.query.question import Question
+from ingest.ranks import parse_percentiles
+from ingest.view import pictures, preview, text, vega
+from tests.doubles.origin import NS, SECOND, ZERO, Made, random_rows, series
+
+HOSTILE = ("</text><script>alert(1)</script>", "\u2028'\"&<b>", "\u202eright to left", "x" * 1000)
+
+
+@pytest.fixture(scope="module")
+def files(archive) -> Files:
+    return Files([archive])
+
+
+def svg_of(spec) -> str:
+    pytest.importorskip("vl_convert")
+    return pictures.drawn(spec, "svg").decode()
+
+
+def run(*words: str, archive) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-m", "ingest", words[0], str(archive), *words[1:]], capture_output=True)
+
+
+@pytest.mark.parametrize("words", [("percentiles", "--by", "host", "-p", "50,99"), ("heatmap", "--step", "2s"), ("distribution", "--by", "host")])
+@pytest.mark.parametrize(("form", "start"), [("png", b"\x89PNG\r\n\x1a\n"), ("svg", b"<svg")])
+def test_commands_write_pictures(words, form, start, archive):
+    pytest.importorskip("vl_convert")
+    done = run(*words, "--format", form, archive=archive)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(start)
+    assert len(done.stdout) > 10_000
+    if form == "svg":
+        assert b"59,015 samples" in done.stdout
+
+
+def test_a_heat_map_of_several_groups_is_refused(archive):
+    pytest.importorskip("vl_convert")
+    done = run("heatmap", "--by", "host", "--format", "svg", archive=archive)
+    assert done.returncode == 2
+    assert b"a picture of a heat map shows one group, here are ceph-a, ceph-b, ceph-c: choose with --where" in done.stderr
+    assert done.stdout == b""
+
+
+def test_every_cell_is_drawn(files):
+    answer = files.answer(Question(step=2 * SECOND))
+    spec = pictures.heatmap_picture(answer)
+    svg = svg_of(spec)
+    cells = vega.cells(answer)
+    rects = re.search(r'<g class="mark-rect role-mark heat"[^>]*>(.*?)</g>', svg, re.DOTALL)[1]
+    assert len(re.findall(r"<path ", rects)) == len(cells["c"])
+    fills = re.findall(r'fill="([^"]+)"', rects)
+    most = int(np.argmax(cells["rank"]))
+    assert fills[most] == "rgb(8, 48, 107)"
+
+
+def test_shades_of_the_table_are_ranks_and_shares():
+    answer = Made([(series(), at, {700: 1, 800: 1, 900: 2, 1000: 8 * at + 8}) for at in range(2)]).answer(Question(step=SECOND))
+    cells = vega.cells(answer)
+    counts = sorted(cells["c"])
+    for c, rank, part in zip(cells["c"], cells["rank"], cells["part"], strict=True):
+        assert rank == sum(one <= c for one in counts) / len(counts)
+        assert part == c / counts[-1]
+    assert cells["n"] == [12] * 4 + [20] * 4
+    assert cells["cum"] == [1, 2, 4, 12, 1, 2, 4, 20]
+
+
+def test_thin_windows_are_drawn_at_their_maximum():
+    answer = Made([(series(), 0, {900: 99, 1000: 1}), (series(), 1, {900: 10}), (series(host="b", op="write"), 1, {950: 5})]).answer(Question(by=("op",), step=SECOND))
+    told = vega.thin(answer, parse_percentiles("99"))
+    assert list(zip(told["t"], told["label"], told["v"], strict=True)) == [
+        (ZERO // 1_000_000 + 1000, "read", NS.values[900]),
+        (ZERO // 1_000_000 + 1000, "write", NS.values[950]),
+    ]
+    assert vega.thin(answer, parse_percentiles("50,99"))["label"] == ["read p99", "write p99"]
+    svg = svg_of(pictures.percentiles_picture(answer, parse_percentiles("99")))
+    assert len(re.findall(r"<path ", re.search(r'mark-symbol role-mark few"[^>]*>(.*?)</g>', svg, re.DOTALL)[1])) == 2
+
+
+@pytest.mark.parametrize("clock", ["utc", "elapsed", "local"])
+def test_times_are_as_they_were_asked(files, clock):
+    svg = svg_of(pictures.percentiles_picture(files.answer(Question(step=SECOND)), parse_percentiles("99"), clock))
+    assert ("elapsed since the start of the run" in svg) == (clock == "elapsed")
+    assert ("UTC, 2026-11-20" in svg) == (clock == "utc") or clock == "local"
+
+
+def test_labels_are_text_in_a_picture():
+    rows = [(series(label, label, run=HOSTILE[0]), at, {900 + code: 500}) for code, label in enumerate(HOSTILE) for at in range(3)]
+    answer = Made(rows).answer(Question(by=("host",), step=SECOND))
+    for spec in (pictures.percentiles_picture(answer, parse_percentiles("99")), pictures.distribution_picture(answer)):
+        svg = svg_of(spec)
+        assert "<script" not in svg
+        assert "&lt;script&gt;" in svg
+
+
+def test_without_the_runtime_it_says_what_to_install(files, monkeypatch):
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    with pytest.raises(UsageError, match=r"pip install 'tailboard\[report\]'"):
+        pictures.drawn(pictures.heatmap_picture(files.answer(Question(step=SECOND))), "png")
+
+
+def shown(answer, **words) -> str:
+    out = io.StringIO()
+    preview.print_heatmap(answer, ["heading"], text.utc, console=Console(file=out, **words))
+    return out.getvalue()
+
+
+def test_the_map_on_a_terminal_is_coloured(files):
+    answer = files.answer(Question(by=("host",), step=SECOND))
+    coloured = shown(answer, force_terminal=True, color_system="truecolor", width=100)
+    assert "\x1b[48;2;253;231;37m" in coloured
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", coloured)
+    assert all(len(line) <= 100 for line in plain.splitlines() if "samples" not in line)
+    for host in ("ceph-a", "ceph-b", "ceph-c"):
+        assert f"\n{host}\n" in plain
+    letters = shown(answer, width=160)
+    assert "\x1b" not in letters
+    assert "@" in letters
+    assert "22,749 in all" in letters
+
+
+def test_the_grid_on_a_terminal_holds_every_sample():
+    rows = random_rows(6, windows=50, hosts=2)
+    answer = Made(rows).answer(Question(by=("host",), step=SECOND))
+    for host in ("h0", "h1"):
+        grid = preview.grid_of(answer, (host,))
+        assert len(grid.counts) <= preview.ROWS
+        assert grid.counts.sum() == sum(sum(bins.values()) for one, _, bins in rows if one.host == host)
+        for one, at, bins in rows:
+            if one.host != host:
+                continue
+            for place in bins:
+                row = int(np.searchsorted(grid.edges, NS.edges[place], side="right")) - 1
+                assert grid.counts[row, at] >= bins[place]
+
+
+def test_a_narrow_terminal_has_wider_columns(files):
+    answer = files.answer(Question(step=SECOND))
+    narrow = shown(answer, width=50)
+    assert "a column is 2s" in narrow
+    assert "59,015 in all" in narrow
+    assert "a column is 1s" in shown(answer, width=160)
+
+
+def test_one_window_and_odd_labels_on_a_terminal():
+    answer = Made([(series(host="[red]x[/red]\x1b"), 0, {900: 3}), (series(host="b"), 0, {900: 4})]).answer(Question(by=("host",), step="all"))
+    told = shown(answer, width=80)
+    assert "[red]x[/red]?" in told
+    assert "\x1b" not in told
