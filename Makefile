@@ -14,7 +14,7 @@ test: check
 
 # The store with the other major of the client: all of the contract, and what a user sees of failures.
 test-client8: .venv8/.ready
-	.venv8/bin/python -m pytest tests/store/test_contract.py tests/store/test_queries_doc.py tests/store/test_elastic.py -k "not killed and not at_once and not fault and not correction"
+	.venv8/bin/python -m pytest tests/store/test_contract.py tests/store/test_queries_doc.py tests/store/test_elastic.py tests/doubles -k "not killed and not at_once and not survived and not third and not correction"
 
 check: $(READY)
 	$(BIN)/ruff check .

@@ -24,6 +24,7 @@ from ingest.store.elastic.connection import parse_address
 from ingest.store.elastic.templates import differences
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.doubles.fault_proxy import ALL, FaultProxy
+from tests.doubles.tls import CERTIFICATE, TlsFront, fingerprint
 from tests.store.grounds import SERVERS, ElasticGround, loaded
 from tests.store.test_contract import EXAMPLE, FIO, SECOND, ZERO, a_log, csv
 
@@ -442,3 +443,28 @@ def test_shards_that_fail_are_never_silent(ground, monkeypatch) -> None:
         monkeypatch.setattr(type(store.connection), "call", lambda self, *words, **params: partial(*words, **params))
         with pytest.raises(StoreError, match="part of the data only"):
             store.answer(Question(step="all"))
+
+
+def test_tls_needs_a_certificate_that_is_trusted(ground, capsys, monkeypatch, tmp_path: Path) -> None:
+    loaded(ground.url, [a_log(tmp_path / "logs")], reading=ZERO)
+    capsys.readouterr()
+    with TlsFront(ground.server) as front:
+        words = ["percentiles", f"{front.url}?index_prefix={ground.prefix}", "--step", "all", "--format", "csv"]
+        assert command(words) == 4
+        told = capsys.readouterr().err
+        assert "check TAILBOARD_ES_CA_FILE or TAILBOARD_ES_FINGERPRINT" in told
+        assert told.count("\n") == 1
+        monkeypatch.setenv("TAILBOARD_ES_CA_FILE", str(CERTIFICATE))
+        assert command(words) == 0
+        assert len(capsys.readouterr().out.splitlines()) == 2
+        monkeypatch.delenv("TAILBOARD_ES_CA_FILE")
+        monkeypatch.setenv("TAILBOARD_ES_FINGERPRINT", fingerprint())
+        assert command(words) == 0
+        assert len(capsys.readouterr().out.splitlines()) == 2
+        monkeypatch.setenv("TAILBOARD_ES_FINGERPRINT", "00" + fingerprint()[2:] if not fingerprint().startswith("00") else "11" + fingerprint()[2:])
+        assert command(words) == 4
+        assert "the TLS connection fails" in capsys.readouterr().err
+        monkeypatch.delenv("TAILBOARD_ES_FINGERPRINT")
+        monkeypatch.setenv("TAILBOARD_ES_CA_FILE", "/no/such/file.pem")
+        assert command(words) == 4
+        assert "TAILBOARD_ES_CA_FILE: there is no file" in capsys.readouterr().err

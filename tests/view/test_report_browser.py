@@ -694,6 +694,87 @@ def test_several_runs_have_small_multiples_and_a_load_curve(opened):
         assert {row["v"] for row in rows_of(page, "load")} == {int(NS.values[900 + 30 * number]) for number in range(3)}
 
 
+def test_each_run_has_a_heat_map_on_the_scales_of_all(opened):
+    """Every cell holds what the query layer counts between its edges; latency, time and shade mean the same in all pictures."""
+    names = [f"sweep/qd{depth}" for depth in (1, 4, 16)]
+    rows = [
+        (replace(one, run=name), at, bins)
+        for number, name in enumerate(names)
+        for one, at, bins in random_rows(40 + number, windows=10 * (number + 1), hosts=2, threads=1)
+    ]
+    origin = Made(rows, starts=dict.fromkeys(names, ZERO))
+    with opened(origin.overviews(), by=()) as page:
+        cells = rows_of(page, "maps", "cells")
+        assert {(cell["run"], cell["name"]) for cell in cells} == {(name, name.split("/")[1]) for name in names}
+        (width,) = {cell["t2"] - cell["t"] for cell in cells}
+        for name in names:
+            expected: Counter = Counter()
+            for part in origin.answer(Question(where={"run": name}, step=int(width) * 1_000_000)).parts:
+                for row in range(len(part)):
+                    for entry in range(int(part.indptr[row]), int(part.indptr[row + 1])):
+                        expected[int(part.start_ns[row] - ZERO) // 1_000_000, int(part.layout.edges[part.bins[entry]])] += int(part.counts[entry])
+            held: Counter = Counter()
+            for cell in (cell for cell in cells if cell["run"] == name):
+                inside = sum(c for (t, edge), c in expected.items() if t == cell["t"] and cell["lower"] <= edge < cell["upper"])
+                assert cell["c"] == inside > 0
+                assert cell["n"] == sum(c for (t, _), c in expected.items() if t == cell["t"])
+                held[name] += cell["c"]
+            assert held[name] == sum(expected.values())
+        counts = sorted(cell["c"] for cell in cells)
+        for cell in cells:
+            assert cell["rank"] == pytest.approx(sum(c <= cell["c"] for c in counts) / len(counts))
+            assert cell["part"] == pytest.approx(cell["c"] / counts[-1])
+        pictures = page.evaluate(
+            """() => tailboard.views.maps.scenegraph().root.items[0].items.find((one) => one.name === "pictures").items.map((group) =>
+            ({ run: group.datum.run, items: group.items.find((one) => one.name === "heat").items
+              .map(({ x, width, y, height, fill, datum: { run, t, lower, upper, c } }) => ({ x, width, y, height, fill, run, t, lower, upper, c })) }))"""
+        )
+        assert [picture["run"] for picture in pictures] == sorted(names)
+        drawn_items = [item for picture in pictures for item in picture["items"]]
+        assert all(item["run"] == picture["run"] for picture in pictures for item in picture["items"])
+        assert len(drawn_items) == len(cells)
+        for edges, told in ((("t",), ("x", "width")), (("lower", "upper"), ("y", "height")), (("c",), ("fill",))):
+            seen: dict = {}
+            for item in drawn_items:
+                assert seen.setdefault(tuple(item[name] for name in edges), found := [item[name] for name in told]) == found
+        main, tall = page.evaluate("['main', 'tall'].map((name) => tailboard.views.maps.signal(name))")
+        span, low, high = max(cell["t2"] for cell in cells), min(cell["lower"] for cell in cells) / 1.05, max(cell["upper"] for cell in cells) * 1.05
+        for item in drawn_items:
+            assert item["x"] == pytest.approx(main * item["t"] / span, abs=1)
+            assert item["y"] == pytest.approx(tall * (1 - np.log(item["upper"] / low) / np.log(high / low)), abs=1)
+        before = {item["fill"] for item in drawn_items}
+        choose(page, "palette", "false")
+        choose(page, "shading", "linear")
+        shades = {cell["c"]: cell["shade"] for cell in rows_of(page, "maps", "shown")}
+        assert shades == {c: pytest.approx(c / counts[-1]) for c in counts}
+        after = page.evaluate("tailboard.views.maps.scenegraph().root.items[0].items.find((one) => one.name === 'pictures').items[0].items.find((one) => one.name === 'heat').items.map((one) => one.fill)")
+        assert not before & set(after)
+        choose(page, "op", "read")
+        reads = sum(sum(bins.values()) for one, _, bins in rows if one.op == "read")
+        assert sum(cell["c"] for cell in rows_of(page, "maps", "cells")) == reads
+
+
+def test_large_pictures_are_drawn_in_pieces_and_whole(opened):
+    """A filter change draws the map over several frames; in the end it is the same as when the page opens with that filter."""
+    origin = Made(random_rows(31, windows=170, hosts=1))
+    with opened(origin.overviews()) as page:
+        page.evaluate("() => { tailboard.frames.length = 0; }")
+        choose(page, "op", "write")
+        assert page.evaluate("tailboard.frames.filter((one) => one.name === 'heatmap').length") > 2
+        changed = items_of(page, "heatmap", "heat")
+        choose(page, "op", "")
+        page.evaluate("(name) => { const control = document.querySelector('select[name=op]'); for (const op of ['read', '', 'write']) { control.value = op; control.dispatchEvent(new Event('change', { bubbles: true })); } }", "op")
+        settle(page)
+        hurried = items_of(page, "heatmap", "heat")
+    with opened(origin.overviews(), fragment="#op=write") as page:
+        at_once = items_of(page, "heatmap", "heat")
+    assert len(at_once) > 1000
+    where = lambda item: (item["datum"]["t"], item["datum"]["lower"])  # noqa: E731
+    kept = ("x", "x2", "y", "y2", "width", "height", "fill")
+    for found in (changed, hurried):
+        assert [[one[name] for name in kept] for one in sorted(found, key=where)] == [[one[name] for name in kept] for one in sorted(at_once, key=where)]
+
+
 def test_kinds_are_never_merged(opened):
     rows = [(series(kind=kind), at, {place: 200}) for kind, place in (("completion", 900), ("submission", 500)) for at in range(5)]
     origin = Made(rows)

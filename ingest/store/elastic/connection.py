@@ -166,7 +166,11 @@ class Connection:
         except ConnectionTimeout:
             raise TransientError(f"no answer within {self.request_seconds:g} s") from None
         except Unreachable as error:
-            raise TransientError(_unreachable(str(error.message))) from None
+            told = str(error.message)
+            if any(word in told.lower() for word in ("certificate", "fingerprint")):
+                advice = "check TAILBOARD_ES_CA_FILE or TAILBOARD_ES_FINGERPRINT (docs/security.md)"
+                raise StoreError(f"{self.address.url}: the TLS connection fails ({told[:200]}): {advice}") from None
+            raise TransientError(_unreachable(told)) from None
         except SerializationError:
             raise TransientError("an answer came in part") from None
         except UnsupportedProductError:
@@ -228,8 +232,6 @@ def _netrc(host: str) -> tuple[str, str] | None:
 
 
 def _unreachable(text: str) -> str:
-    if "certificate" in text.lower() or "SSL" in text:
-        return f"the TLS connection fails ({text[:200]}): check TAILBOARD_ES_CA_FILE or TAILBOARD_ES_FINGERPRINT"
     if "refused" in text:
         return "connection refused: is Elasticsearch running there? (docker compose up -d)"
     if any(word in text for word in ("resolve", "Name or service", "getaddrinfo")):

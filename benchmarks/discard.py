@@ -1,0 +1,62 @@
+"""A load whose store keeps nothing: what starting, reading, checking and cutting take, without encoding and sending.
+
+python benchmarks/discard.py FOLDER
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import elasticsearch  # noqa: F401  # a load into Elasticsearch imports it, too
+
+from ingest.intervals import Intervals
+from ingest.load import load
+from ingest.load_plan import LoadOptions
+from ingest.parallel import keep_freed_memory
+from ingest.read import ReadOptions
+from ingest.store import RunRecord, SourceRecord, Spans
+from ingest.timing import parse_instant
+
+ZERO = "2026-11-01T00:00:00Z"
+
+
+class Nothing:
+    """A store that takes everything and keeps nothing."""
+
+    def runs(self) -> list[RunRecord]:
+        """Return no runs."""
+        return []
+
+    def sources(self, run: str) -> list[SourceRecord]:
+        """Return no sources."""
+        return []
+
+    def begin(self, run: RunRecord, sources: Iterable[SourceRecord], *, anew: bool = False) -> None:
+        """Note nothing."""
+
+    def packed(self, run: RunRecord, source: SourceRecord, windows: Intervals) -> int:
+        """Return how many windows there are."""
+        return len(windows)
+
+    def write(self, run: RunRecord, source: SourceRecord, packed: int) -> int:
+        """Return how many documents there would be."""
+        return packed
+
+    def finish_source(self, source: SourceRecord, spans: Spans) -> None:
+        """Note nothing."""
+
+    def finish_run(self, run: RunRecord) -> None:
+        """Note nothing."""
+
+    def delivered(self) -> Mapping[str, int]:
+        """Return nothing."""
+        return {}
+
+
+if __name__ == "__main__":
+    keep_freed_memory()
+    reading = ReadOptions(run="bench", t0=parse_instant(ZERO).epoch_ns(0))
+    account = load([Path(sys.argv[1])], Nothing(), LoadOptions(read=reading))  # type: ignore[arg-type]  # what a load needs
+    print(account.documents)
