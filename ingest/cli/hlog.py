@@ -74,21 +74,25 @@ def _unit(layouts: Iterable[LogLinear]) -> int:
 def _from_files(files: Files, question: Question) -> _Found:
     """Return the windows of files, added up over all of them as they are read."""
     from ingest.layout import parse_layout
-    from ingest.query.files import run_starts, warnings_of
+    from ingest.query.files import median_width, run_starts, warnings_of
+    from ingest.query.long_logs import entries_at_once, streams
+    from ingest.query.question import check_labels, check_step
     from ingest.query.union import regrouped, union
 
+    check_labels(question, files.found.labels)
     chosen = files.selected(question)
     runs = sorted({source.context.series.run for source in chosen})
     names = _names(question, runs)
     places = [(("run", "kind", *question.by)).index(name) for name in names]
-    step = question.step if isinstance(question.step, int) else 0
-    streams = [(regrouped(part, places) for part in stream) for stream in files.streams(question, step)]
+    stored = max(files.stored[run] for run in runs)
+    step = question.step if isinstance(question.step, int) and question.step else stored
+    check_step(step, median_width(chosen), force=question.force)
+    parts = [(regrouped(part, places) for part in stream) for stream in streams(files, question, step)]
     known = all(source.context.zero.epoch_ns is not None for source in chosen)
     start = min(run_starts(chosen).values()) // MS * MS if known else None
     unit = _unit(parse_layout(source.layout) for source in chosen if source.layout)
-    return _Found(
-        union(streams), names, unit, start, lambda: warnings_of([source.context.account for source in chosen], files.found)
-    )
+    windows = union(parts, entries_at_once(chosen))
+    return _Found(windows, names, unit, start, lambda: warnings_of([source.context.account for source in chosen], files.found))
 
 
 def _from_answers(origin: Origin, question: Question) -> _Found:

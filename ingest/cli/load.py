@@ -17,6 +17,7 @@ from ingest.errors import InputError, StoreError, UsageError
 
 if TYPE_CHECKING:
     from ingest.load import LoadAccount
+    from ingest.store import Store
 
 SHOWN_FINDINGS = 20
 
@@ -67,7 +68,8 @@ def load(paths: tuple[str, ...], **words: Any) -> int:
     url = words["store"] or os.environ.get("TAILBOARD_STORE", options.DEFAULT_STORE)
     began = time.monotonic()
     with open_store(url, write=True) as store, Progress("loading") as bar:
-        account = load_all([Path(path) for path in paths], store, chosen, bar)
+        files = [Path(path) for path in paths]
+        account = load_all(files, store, chosen, lambda done, total: bar(done, total, rate(store, began)))
         refused, sentence = store.refusals()
     account.seconds = time.monotonic() - began
     if words["as_json"]:
@@ -81,6 +83,12 @@ def load(paths: tuple[str, ...], **words: Any) -> int:
     if words["strict"] and failed:
         raise InputError("rows were rejected or files refused, and --strict was given")
     return 0
+
+
+def rate(store: Store, began: float) -> str:
+    """Return how many documents were sent so far and how fast, for the progress bar; nothing where none are sent."""
+    sent = store.delivered().get("sent", 0)
+    return f"loading: {sent:,} documents, {sent / max(time.monotonic() - began, 0.1):,.0f} a second" if sent else ""
 
 
 def told(account: LoadAccount, url: str) -> None:

@@ -30,7 +30,8 @@ class Progress:
         if self._bar is not None:
             self._bar.stop()
 
-    def __call__(self, done: int, total: int) -> None:
-        """Show `done` of `total`."""
+    def __call__(self, done: int, total: int, note: str = "") -> None:
+        """Show `done` of `total`, with a word on how fast; the bar itself shows the time that is left."""
         if self._bar is not None:
-            self._bar.update(self._task, completed=done, total=total)
+            told = {"description": note} if note else {}
+            self._bar.update(self._task, completed=done, total=total, **told)
