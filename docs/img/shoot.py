@@ -30,7 +30,7 @@ def main() -> None:
         example = written(Path(folder) / "example.html", EXAMPLE)
         shot(browser, example, target, PANELS)
         several = written(Path(folder) / "several.html", loaded(Path(folder) / "hosts.db"))
-        shot(browser, several, target, ("load", "runs"))
+        shot(browser, several, target, ("load", "runs", "maps"))
         browser.close()
 
 

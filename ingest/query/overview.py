@@ -3,22 +3,28 @@
 A page holds bins of the cluster in at most 720 windows, bins of at most 16 hosts in at most 360, and of every thread count,
 p50, p99 and max in at most 180; of 16 threads or fewer their bins as well, in the windows of the hosts. `full` lifts all of
 it. Several runs share the windows of two.
+
+Memory: files are read once. A store is asked for hosts in slices of time and, where there are many series, for the threads of
+one host after the other; of threads that are too many for bins only the three bins that a page tells of are kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ingest.errors import InputError, listed
 from ingest.intervals import Intervals
+from ingest.query.files import Files
 from ingest.query.question import MULTIPLES, Answer, Question, regrouped, widened
-from ingest.ranks import parse_percentiles, percentile_values
+from ingest.ranks import Ranked, parse_percentiles, percentile_values
 from ingest.series import Group, run_matches
-from ingest.timing import format_duration
+from ingest.timing import Instant, format_duration
 
 CLUSTER_WINDOWS, HOST_WINDOWS, THREAD_WINDOWS = 720, 360, 180
 LEAST_WINDOWS = 60
@@ -26,9 +32,19 @@ MOST_HOSTS = MOST_THREADS = 16
 FEW_SERIES = 64
 UNLIMITED = 1 << 40
 THREAD = ("host", "volume", "job", "process", "tag")
-P99 = parse_percentiles("99")[0]
+P50, P99 = parse_percentiles("50,99")
+SLICES = 8
 
+Int = NDArray[np.int64]
 Ask = Callable[[Question], Answer]
+
+
+@dataclass(frozen=True, slots=True)
+class Tails:
+    """Answers by series in two steps: each by its labels, and where there are several ops, with these together."""
+
+    coarse: tuple[Answer, ...]
+    fine: tuple[Answer, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +52,8 @@ class Overview:
     """One run (or several added up): its answers at three scopes, each by the labels in its `by`, op and kind among them.
 
     `hosts` has bins of the hosts that a page can hold, made from `fine`; `tails` of all hosts where they are more, `threads`
-    of every thread. `notes` says what was left out or widened. `reach` is the exact range of the rows in ns, where runs are
+    of every thread: with all bins where they are at most MOST_THREADS, else thinned (see `thinned`) and as `Tails` beside it.
+    `notes` says what was left out or widened. `reach` is the exact range of the rows in ns, where runs are
     compared.
     """
 
@@ -49,6 +66,7 @@ class Overview:
     extra: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     reach: tuple[int, int] | None = None
+    thread_tails: Tails | None = None
 
     @property
     def span(self) -> tuple[int, int]:
@@ -94,7 +112,7 @@ def _overview(ask: Ask, run: str, question: Question, *, full: bool, runs: int =
     most = UNLIMITED if full else max(LEAST_WINDOWS, min(CLUSTER_WINDOWS, 2 * CLUSTER_WINDOWS // shared_by))
     extra = tuple(name for name in question.by if name not in ("run", "kind", "op", "host"))
     merged_runs = replace(question, merge_runs=runs > 1, windows=most)
-    fine, notes = fitted(ask(replace(merged_runs, by=("host", "op", "kind", *extra))), most)
+    fine, notes = fitted(_in_slices(ask, replace(merged_runs, by=("host", "op", "kind", *extra))), most)
     cluster = regrouped(fine, ("op", "kind", *extra))
     hosts, _ = fitted(fine, most if full else most * HOST_WINDOWS // CLUSTER_WINDOWS)
     every, tails = hosts, None
@@ -106,9 +124,104 @@ def _overview(ask: Ask, run: str, question: Question, *, full: bool, runs: int =
         notes += (f"{len(names)} hosts: bins of the {MOST_HOSTS} with the highest p99; of the others p50, p99 and max",)
     few = full or fine.series <= FEW_SERIES
     step = every.step_ns if few else _in_windows(every, max(LEAST_WINDOWS, most * THREAD_WINDOWS // CLUSTER_WINDOWS)).step_ns
-    threads = ask(replace(merged_runs, by=(*THREAD, "op", "kind"), step=step or "all"))
+    threads, thread_tails = _threads(ask, replace(merged_runs, by=(*THREAD, "op", "kind"), step=step or "all"), fine)
     reach = span_of(ask(replace(merged_runs, by=("op", "kind"), step="all")).parts) if shared_by > 1 else None
-    return Overview(run, cluster, fine, hosts, threads, tails, extra, notes, reach)
+    return Overview(run, cluster, fine, hosts, threads, tails, extra, notes, reach, thread_tails)
+
+
+def _in_slices(ask: Ask, question: Question) -> Answer:
+    """Return what is asked; of a store in slices of time, so that its finest windows are never held all at once."""
+    if isinstance(getattr(ask, "__self__", None), Files):
+        return ask(question)
+    whole = ask(replace(question, by=("op", "kind"), step="all"))
+    if whole.answered_from == "files" or question.step == "all":
+        return ask(question)
+    low, high = span_of(whole.parts)
+    begin = question.begin or Instant(low)
+    step = ask(replace(question, by=("op", "kind"), begin=begin, end=Instant(low + 1))).step_ns
+    width = -(-(high - low) // (SLICES * step)) * step
+    inner = range(low // step * step + width, high, width)
+    cuts = [question.begin, *(Instant(cut) for cut in inner), question.end]
+    found = []
+    for first, last in pairwise(cuts):
+        try:
+            found.append(ask(replace(question, begin=first, end=last, step=step)))
+        except InputError:  # nothing in this slice
+            continue
+    return regrouped(_joined(found), found[0].by)
+
+
+def _joined(answers: Sequence[Answer]) -> Answer:
+    """Return the rows of answers to one question about different windows or series."""
+    kinds = {kind for answer in answers for kind in answer.kind.split(", ")}
+    ways = {way for answer in answers for way in answer.answered_from.split(" and ")}
+    return replace(
+        answers[0],
+        parts=tuple(part for answer in answers for part in answer.parts),
+        kind=", ".join(sorted(kinds)),
+        runs=tuple(sorted({run for answer in answers for run in answer.runs})),
+        run_start_ns={run: start for answer in answers for run, start in answer.run_start_ns.items()},
+        series=max(answer.series for answer in answers),
+        answered_from=" and ".join(sorted(ways)),
+    )
+
+
+def _threads(ask: Ask, question: Question, hosts: Answer) -> tuple[Answer, Tails | None]:
+    """Return the answer by thread; where they are too many for bins, thinned, and the tails of which the page tells."""
+    low, high = span_of(hosts.parts)
+    shares: list[tuple[Answer, ...]] = []
+    whole: list[Answer] = []
+    names: set[Group] = set()
+    for answer in _by_host(ask, question, hosts):
+        names |= {key[: len(THREAD)] for part in answer.parts for key in part.table if isinstance(key, tuple)}
+        whole.append(answer)
+        if len(names) > MOST_THREADS:
+            shares += [_tails(one, low, high) for one in whole]
+            whole = []
+    if not shares:
+        return _joined(whole), None
+    coarse, coarse_together, fine, together = (_joined(column) for column in zip(*shares, strict=True))
+    several = len({key[len(THREAD)] for part in fine.parts for key in part.table if isinstance(key, tuple)}) > 1
+    if not several:
+        return fine, Tails((coarse,), (fine,))
+    return fine, Tails((coarse, coarse_together), (fine, together))
+
+
+def _by_host(ask: Ask, question: Question, hosts: Answer) -> Iterator[Answer]:
+    """Yield the answer in shares: a store is asked for one host after the other where it has many series."""
+    if isinstance(getattr(ask, "__self__", None), Files) or hosts.series <= FEW_SERIES:
+        yield ask(question)
+        return
+    for host in sorted({str(key[0]) for part in hosts.parts for key in part.table if isinstance(key, tuple)}):
+        yield ask(replace(question, where={**question.where, "host": literal(host)}))
+
+
+def _tails(answer: Answer, low: int, high: int) -> tuple[Answer, ...]:
+    """Return the answer at a step for a whole view and at its own, each by its labels and with all ops together; all thinned."""
+    together = regrouped(answer, tuple(name for name in answer.by if name != "op"))
+    step = answer.step_ns
+    wider = _wider_step(low // step * step, -(-high // step) * step, step, LEAST_WINDOWS) if step else step
+    coarse = [
+        one if wider == step else replace(one, parts=tuple(widened(one.parts, wider)), step_ns=wider)
+        for one in (answer, together)
+    ]
+    return tuple(replace(one, parts=tuple(thinned(part) for part in one.parts)) for one in (*coarse, answer, together))
+
+
+def thinned(rows: Intervals) -> Intervals:
+    """Return the rows with three bins at most: those of p50, p99 and p100, each with the counts since the one before it.
+
+    Count, p50, p99 and max of a row are what they were; other percentiles are not, and sums of rows are not.
+    """
+    rows = rows.take(np.flatnonzero(np.diff(rows.indptr) > 0))
+    ranked, every = Ranked(rows), np.arange(len(rows))
+    middle, high = (ranked.entries(every, percentile.ranks(ranked.samples)) for percentile in (P50, P99))
+    last: Int = rows.indptr[1:] - 1
+    kept = np.stack([middle < high, high < last, last >= 0], axis=1)
+    entries = np.stack([middle, high, last], axis=1)[kept]
+    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept.sum(axis=1))])
+    counts = np.diff(ranked.total[entries + 1], prepend=0)
+    return replace(rows, indptr=indptr, bins=rows.bins[entries], counts=counts)
 
 
 def fitted(answer: Answer, most: int) -> tuple[Answer, tuple[str, ...]]:
@@ -121,13 +234,18 @@ def fitted(answer: Answer, most: int) -> tuple[Answer, tuple[str, ...]]:
 
 
 def _in_windows(answer: Answer, most: int) -> Answer:
-    low, high = span_of(answer.parts)
-    step = answer.step_ns
-    if not step or high - low <= most * step:
+    wider = _wider_step(*span_of(answer.parts), answer.step_ns, most)
+    if wider == answer.step_ns:
         return answer
-    multiples = (*sorted({*MULTIPLES, 3, 4, 6, 8, 12}), -(-(high - low) // (max(1, most - 2) * step)))
-    wider = next(n * step for n in multiples if -(-high // (n * step)) - low // (n * step) <= most)
     return replace(answer, parts=tuple(widened(answer.parts, wider)), step_ns=wider)
+
+
+def _wider_step(low: int, high: int, step: int, most: int) -> int:
+    """Return the least multiple of a step of which at most `most` windows hold a range; 0 of 0, the whole range."""
+    if not step or high - low <= most * step:
+        return step
+    multiples = (*sorted({*MULTIPLES, 3, 4, 6, 8, 12}), -(-(high - low) // (max(1, most - 2) * step)))
+    return next(n * step for n in multiples if -(-high // (n * step)) - low // (n * step) <= most)
 
 
 def _worst_hosts(hosts: Answer) -> Answer:

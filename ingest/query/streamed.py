@@ -13,10 +13,12 @@ from dataclasses import replace
 import numpy as np
 
 from ingest.errors import InputError
-from ingest.intervals import Intervals, Sum, merged
+from ingest.intervals import Intervals
 from ingest.query.files import Files, median_width, run_starts, spanned, warnings_of
-from ingest.query.percentiles import Wanted, percentiles
-from ingest.query.question import Answer, Question, check_step
+from ingest.query.in_ranges import Gathered, in_ranges
+from ingest.query.long_logs import entries_at_once, streams
+from ingest.query.percentiles import Wanted
+from ingest.query.question import Answer, Question, check_labels, check_step
 from ingest.query.table import Table, concatenated
 from ingest.query.union import union
 from ingest.read.account import Account
@@ -38,17 +40,22 @@ def streamed(files: Files, question: Question, wanted: Wanted) -> tuple[Table, A
     sources = files.selected(question)
     if any(source.format != HDR for source in sources):
         return None
-    tables, total = _tables(files, question, wanted, sources)
-    if tables is None:
-        for source in sources:
-            source.context.account.replace(Account(path=str(source.path)))
+    by = (RUN, KIND, *question.by)
+    before = [list(source.context.account.notes) for source in sources]
+    check_labels(question, files.found.labels)
+    width = median_width(sources)
+    warning = check_step(question.step, width, force=question.force)
+    gathered = Gathered(by, question.step, wanted)
+    if not in_ranges(files, question, gathered, sources, width) and not _in_one(files, question, gathered, sources):
+        for source, notes in zip(sources, before, strict=True):
+            source.context.account.replace(Account(path=str(source.path), notes=notes))
         return None
+    tables = gathered.tables
     if not tables:
         return None
-    warning = check_step(question.step, median_width(sources), force=question.force)
     texts = warnings_of([source.context.account for source in sources], files.found)
     facts = Answer(
-        parts=tuple(spanned(total.parts())),
+        parts=tuple(spanned(gathered.total.parts())),
         by=question.by,
         step_ns=question.step,
         kind="",
@@ -61,33 +68,23 @@ def streamed(files: Files, question: Question, wanted: Wanted) -> tuple[Table, A
     return _finished(tables, question, facts)
 
 
-def _tables(
-    files: Files, question: Question, wanted: Wanted, sources: Sequence[Source]
-) -> tuple[list[Table] | None, Sum]:
-    """Return the rows of each batch of windows, None if they do not come in order and in one layout; and the sum of all."""
+def _in_one(files: Files, question: Question, gathered: Gathered, sources: Sequence[Source]) -> bool:
+    """Return whether all windows came in order and in one layout, and were gathered."""
     step = question.step if isinstance(question.step, int) else 0
-    tables: list[Table] = []
-    total, layouts, last = Sum(), set(), -(2**63)
-    by = (RUN, KIND, *question.by)
-    empty = Answer((), by, step, "", (), {}, relative=False, series=len(sources))
-    for part in union(files.streams(question, step), slack_ns=step):
-        layouts.add(part.layout)
-        if len(layouts) > 1 or int(part.start_ns[0]) <= last:
-            return None, total
-        last = int(part.start_ns[-1])
-        tables.append(percentiles(replace(empty, parts=(part,)), wanted))
-        total.add(merged([_whole(part)]))
-    return tables, total
-
-
-def _whole(part: Intervals) -> Intervals:
-    zeros = np.zeros(len(part), np.int64)
-    return replace(part, start_ns=zeros, end_ns=zeros)
+    for part in union(streams(files, question, step), entries_at_once(sources), slack_ns=step):
+        if not gathered.follows(part):
+            return False
+        gathered.answer(part)
+        gathered.sum(part)
+    return True
 
 
 def _finished(tables: Sequence[Table], question: Question, facts: Answer) -> tuple[Table, Answer]:
     """Return all rows as `finish` would have them: each run's default kind taken, runs named where there are several."""
     columns = {name: np.concatenate([table.columns[name] for table in tables]) for name in tables[0].columns}
+    order = np.argsort(columns["start_ns"], kind="stable")
+    if (order[1:] < order[:-1]).any():
+        columns = {name: column[order] for name, column in columns.items()}
     kinds: dict[str, set[str]] = {}
     for run, kind in set(zip(columns[RUN].tolist(), columns[KIND].tolist(), strict=True)):
         kinds.setdefault(run, set()).add(kind)

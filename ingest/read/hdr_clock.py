@@ -69,6 +69,7 @@ class Clock:
     def __init__(self) -> None:
         self.start: int | None = None
         self.base: int | None = None
+        self.told_again = False  # after intervals
         self._rows = False
 
     def comment(self, line: bytes) -> None:
@@ -81,7 +82,7 @@ class Clock:
         except StampError:
             return
         if self._rows:
-            self._rows, self.base = False, None
+            self._rows, self.base, self.told_again = False, None, True
         if mark == START:
             self.start = stamp
         else:

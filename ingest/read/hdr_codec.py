@@ -113,11 +113,11 @@ def _first(text: str) -> str:
 
 def _inflated(data: bytes, length: int) -> bytes:
     """Return the inflated stream that follows the outer header, at most as long as its own histogram can be."""
-    stream = zlib.decompressobj()
     source = memoryview(data)[OUTER.size : OUTER.size + length]
     try:
         if len(source) <= SMALL:
             return zlib.decompress(source)
+        stream = zlib.decompressobj()
         body = stream.decompress(source, PLENTY)
         if not stream.eof and stream.unconsumed_tail:
             slots = _header(body)[1]

@@ -41,6 +41,11 @@ class Layouts:
         self._found: dict[Geometry, Bins | str] = {}
         self._bins = 0
 
+    @property
+    def total(self) -> int:
+        """Return the bins of all layouts so far."""
+        return self._bins
+
     def of(self, geometry: Geometry) -> Bins | str:
         """Return the layout of a geometry, or the reason why there is none."""
         known = self._found.get(geometry)

@@ -23,7 +23,7 @@ Source: HdrHistogram's HistogramLogWriter, HistogramLogScanner and HistogramLogR
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,7 +40,7 @@ from ingest.read.hdr_names import Origin, origin_of
 from ingest.read.hdr_rows import COMMENT, LEGEND, Rows
 from ingest.read.text import blocks, head
 
-BATCH_BYTES = 1 << 17
+BATCH_BYTES = 1 << 18
 CHUNK_ENTRIES = 1 << 17
 CHUNK_ROWS = 20_000
 HEAD_ROWS = 200
@@ -127,34 +127,48 @@ def last_end_ns(path: Path) -> int:
     return latest
 
 
-def read(path: Path, context: Context) -> Iterator[Intervals]:
+def read(path: Path, context: Context, chunk_entries: int = CHUNK_ENTRIES) -> Iterator[Intervals]:
     """Yield the intervals of a log in bounded chunks, one layout each; bins and counts exactly as the tool recorded them.
 
     Times are epoch ns (relative ns where nothing tells the time zero). A tag's op, kind and tag make its series, with a
     segment for each layout and each overlapping row. Error bound: 1/128 for 2 digits, 1/1024 for 3. Lines that cannot be
-    taken are counted in the account with their reason. Raises InputError where the unit is unknown or the file cannot be
-    read.
+    taken are counted in the account with their reason. A chunk holds about `chunk_entries` bins. Raises InputError where
+    the unit is unknown or the file cannot be read.
     """
+    rows = rows_of(path, context)
+    try:
+        yield from unpacked(rows, blocks(path), chunk_entries)
+    except InputError:
+        rows.settle()
+        raise
+    rows.settle()
+
+
+def rows_of(path: Path, context: Context) -> Rows:
+    """Return what takes the lines of a log; InputError where the unit is unknown."""
     origin = origin_of(head(path).decode("utf-8", "replace"))
     unit = context.recorded_unit_ns or origin.unit_ns
     if unit is None:
         raise InputError(UNIT_UNKNOWN, path)
-    rows = Rows(context, origin, unit)
+    return Rows(context, origin, unit)
+
+
+def unpacked(rows: Rows, text: Iterable[memoryview | bytes], chunk_entries: int = CHUNK_ENTRIES) -> Iterator[Intervals]:
+    """Yield the intervals of blocks of whole lines in chunks; what came before an InputError is yielded before it is raised."""
+    batch = min(BATCH_BYTES, 2 * chunk_entries)
     try:
-        for block in blocks(path):
+        for block in text:
             ended = block[-1] == NEWLINE
             lines = bytes(block).split(b"\n")
             if ended:
                 lines.pop()
             for place, line in enumerate(lines, 1):
                 rows.take(line, whole=ended or place < len(lines))
-                if rows.pending >= BATCH_BYTES:
+                if rows.pending >= batch:
                     rows.unpack()
-                    if rows.entries >= CHUNK_ENTRIES or rows.unpacked >= CHUNK_ROWS:
+                    if rows.entries >= chunk_entries or rows.unpacked >= CHUNK_ROWS:
                         yield from rows.intervals()
     except InputError:
         yield from rows.intervals()
-        rows.settle()
         raise
     yield from rows.intervals()
-    rows.settle()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ from ingest.read.context import RATE, Context
 from ingest.read.hdr_clock import NEGATIVE, OUT_OF_RANGE, Clock, StampError, seconds_ns, split_line
 from ingest.read.hdr_codec import Geometry, Payload, PayloadError, payload_of
 from ingest.read.hdr_counts import Counts, counts_of
-from ingest.read.hdr_layouts import PAST_RANGE, Bins, Layouts, moved
+from ingest.read.hdr_layouts import PAST_RANGE, TOO_MANY, Bins, Layouts, moved
 from ingest.read.hdr_names import Origin, named
 from ingest.read.schedule import UNSCHEDULED, facts
 from ingest.read.text import LONGEST_LINE
@@ -47,6 +48,24 @@ class _Line(NamedTuple):
     tag: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """What the lines of a part of a log leave for those of the next, by tag and layout, and for the log's facts.
+
+    `plain` says that time zero was told once, no tag needed a second segment and no limit of the log was met: parts are
+    then read alike, together or alone, if each tag begins in a part no earlier than it ended in those before it.
+    """
+
+    plain: bool
+    firsts: Mapping[tuple[bytes, LogLinear], int]
+    ends: Mapping[tuple[bytes, LogLinear], int]
+    bins: int
+    trimmed: int
+    samples: Mapping[str, int]
+    lag_ns: int | None
+    span: tuple[int, int]
+
+
 class Rows:
     """Takes the lines of one log and gives its intervals. `pending` is the bytes of payloads that wait to be unpacked."""
 
@@ -64,6 +83,7 @@ class Rows:
         self._payloads: list[Payload] = []
         self._table: dict[Series, int] = {}
         self._ends: dict[tuple[bytes, LogLinear], list[tuple[int, int]]] = {}
+        self._firsts: dict[tuple[bytes, LogLinear], int] = {}
         self._parts: dict[LogLinear, list[Intervals]] = {}
         self._trimmed = 0
         self._samples: Counter[str] = Counter()
@@ -167,6 +187,7 @@ class Rows:
                     self._context.account.reject(reason, [line.number])
                     continue
                 found.append((0, self._new_series(line.tag)))
+                self._firsts.setdefault((line.tag, layout), line.start_ns)
             code = found[place][1]
             found[place] = (line.end_ns, code)
             self._trimmed += start != line.start_ns
@@ -216,6 +237,39 @@ class Rows:
             return []
         samples = self._samples[SERVICE] or self._samples[RESPONSE] or sum(self._samples.values())
         return facts(samples, self._span[1] - self._span[0], Fraction(rate) if rate else None, self._lag_ns)
+
+    def skip_to(self, lines: Sequence[bytes], number: int) -> int:
+        """Take time zero from the first lines of a log, of which the last is an interval; go on after line `number`.
+
+        Returns what is added to stamps from there on, in ns, as long as no comment says otherwise.
+        """
+        for line in lines[:-1]:
+            self._clock.comment(line)
+        stamp = seconds_ns(split_line(lines[-1])[1])
+        self._number = number
+        return self._clock.base_of(stamp) + self._shifted(stamp)
+
+    def tail(self) -> Tail:
+        """Return what the lines so far leave for others of the same log."""
+        limits = {BACKWARDS, TOO_MANY_TAGS, TOO_MANY, LONG_LINE}
+        limited = self._clock.told_again or limits & self._context.account.rejected.keys()
+        return Tail(
+            plain=not limited and all(len(found) == 1 for found in self._ends.values()),
+            firsts=self._firsts,
+            ends={key: found[-1][0] for key, found in self._ends.items()},
+            bins=self._layouts.total,
+            trimmed=self._trimmed,
+            samples=self._samples,
+            lag_ns=self._lag_ns,
+            span=self._span,
+        )
+
+    def absorb(self, tail: Tail) -> None:
+        """Count what was found in a part of the log that was read elsewhere among the facts of the log."""
+        self._trimmed += tail.trimmed
+        self._samples.update(tail.samples)
+        self._lag_ns = max((lag for lag in (self._lag_ns, tail.lag_ns) if lag is not None), default=None)
+        self._span = (min(self._span[0], tail.span[0]), max(self._span[1], tail.span[1]))
 
     def settle(self) -> None:
         """Say in the account what was done to the rows as a whole, and what they tell of the schedule."""

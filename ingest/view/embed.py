@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from ingest.grid import WEIGHT_BITS
 from ingest.intervals import Intervals
 from ingest.layout import LogLinear, common_layout
-from ingest.query.overview import LEAST_WINDOWS, MOST_THREADS, THREAD, Overview, fitted, thread_name
+from ingest.query.overview import LEAST_WINDOWS, THREAD, Overview, Tails, fitted, thread_name
 from ingest.query.question import Answer, regrouped
 from ingest.ranks import Percentile, Ranked, extremes, parse_percentiles
 from ingest.view.vega import MS, printable
@@ -91,6 +91,11 @@ def packed(content: Mapping[str, Any], runs: Sequence[Overview]) -> tuple[str, l
 
 def _widened(run: Overview, scope: str) -> Overview:
     answer: Answer = getattr(run, scope)
+    if scope == "threads" and run.thread_tails is not None:
+        coarse = run.thread_tails.coarse
+        if coarse[0].step_ns == answer.step_ns:
+            return run
+        return replace(run, threads=coarse[0], thread_tails=Tails(coarse, coarse))
     low, high = run.span
     windows = -(-(high - low) // max(answer.step_ns, 1))
     if not answer.step_ns or windows <= LEAST_WINDOWS:
@@ -144,8 +149,6 @@ def _run(run: Overview, streams: Streams) -> dict[str, Any]:
     low, high = run.span
     reach = run.reach or run.span
     start = answer.start_of
-    threads = {key[: len(THREAD)] for part in run.threads.parts for key in part.table if isinstance(key, tuple)}
-    few = len(threads) <= MOST_THREADS
     told: dict[str, Any] = {
         "name": printable(run.run),
         "start": start / MS,
@@ -157,12 +160,12 @@ def _run(run: Overview, streams: Streams) -> dict[str, Any]:
         "levels": {scope: _level(getattr(run, scope), run.extra, streams) for scope in ("cluster", "hosts")},
         "tails": {},
     }
-    if few:
+    if run.thread_tails is None:
         told["levels"]["threads"] = _level(run.threads, (), streams)
     else:
-        told["tails"]["threads"] = _tails(run.threads, streams)
+        told["tails"]["threads"] = _tails(run.thread_tails, streams)
     if run.tails is not None:
-        told["tails"]["hosts"] = _tails(run.tails, streams)
+        told["tails"]["hosts"] = _tails(_host_tails(run.tails), streams)
     return told
 
 
@@ -249,14 +252,17 @@ def _maxima(part: Intervals) -> Int:
     return np.where(part.exact.known, part.exact.max_ns + 1, 0)
 
 
-def _tails(answer: Answer, streams: Streams) -> dict[str, Any]:
-    """Return what the JSON says of series without bins, at their own step and at one for a whole view."""
+def _tails(tails: Tails, streams: Streams) -> dict[str, Any]:
+    """Return what the JSON says of series without bins, at one step for a whole view and at their own."""
+    return {"steps": [_tail_rows(answers, streams) for answers in (tails.coarse, tails.fine)]}
+
+
+def _host_tails(answer: Answer) -> Tails:
     names = tuple(name for name in answer.by if name != "op")
     ops = {key[answer.by.index("op")] for part in answer.parts for key in part.table if isinstance(key, tuple)}
     together = [regrouped(answer, names)] if len(ops) > 1 else []
-    fine = [answer, *together]
-    coarse = [fitted(one, LEAST_WINDOWS)[0] for one in fine]
-    return {"steps": [_tail_rows(answers, streams) for answers in (coarse, fine)]}
+    fine = (answer, *together)
+    return Tails(tuple(fitted(one, LEAST_WINDOWS)[0] for one in fine), fine)
 
 
 def _tail_rows(answers: Iterable[Answer], streams: Streams) -> dict[str, Any]:

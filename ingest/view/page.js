@@ -1,8 +1,11 @@
 // The report's page: what is chosen, what each panel draws, one panel a frame. Follows report.js in the same script.
 (() => {
-  const { MOST, MULTIPLES, isCarried, percentileOf, pointsOf, thinOf, gapsOf, sharesOf } = tailboard;
+  const { MOST, MULTIPLES, carriedShare, percentileOf, pointsOf, thinOf, gapsOf, sharesOf } = tailboard;
   const SURFACE = ["99.99", "99.95", "99.9", "99.5", "99", "98", "95", "90", "75", "50"];
   const page = (window.tailboard = Object.assign(tailboard, { views: {}, frames: [], state: null, ready: Promise.resolve() }));
+  // Large pictures are drawn anew in pieces: so many rows a frame, of the table that has the most.
+  // The first piece is small, as the old rows go with it.
+  const FIRST = 250, PIECE = 500, PIECEMEAL = { heatmap: "cells", hosts: "points", threads: "points", surface: "points", maps: "cells" };
   const drawn = {}, dirty = new Set(), cache = new Map(), root = document.documentElement;
   const find = (id) => document.getElementById(id);
   const every = (selector, act) => document.querySelectorAll(selector).forEach(act);
@@ -49,19 +52,32 @@
     return [from, Math.max(from + 1, Math.min(level.windows, place(state.to, Math.ceil, level.windows)))];
   }
   const spanOf = (level, windows) => windows.map((window) => level.origin + window * level.step);
+  // The level that holds what is told apart by a label, the names of its groups, the group of each series, and the windows.
+  function groupsOf(by, of = run) {
+    const level = of.levels[by === "thread" ? "threads" : state.host || by === "host" ? "hosts" : "cluster"];
+    const keys = level.keys.map((key) => (passes(key) ? (by ? key[by] : "") : null));
+    const names = [...new Set(keys.filter((key) => key !== null))].sort();
+    const pick = keys.map((key) => (key === null ? -1 : names.indexOf(key)));
+    return { level, names, pick, windows: of === run ? windowsOf(level) : [0, level.windows] };
+  }
+  // How many windows a cell holds where there are to be at most `most` cells; 0: all of them.
+  function multipleOf({ names, windows: [from, to] }, most) {
+    const least = ((to - from) * names.length) / most;
+    return most && (MULTIPLES.find((multiple) => multiple >= least) ?? Math.ceil(least));
+  }
   // A run's rows added up by a label in at most `most` cells; `most` 0: over the whole range.
   function table(by, most, of = run) {
-    const level = of.levels[by === "thread" ? "threads" : state.host || by === "host" ? "hosts" : "cluster"];
-    const [from, to] = of === run ? windowsOf(level) : [0, level.windows];
-    const id = [by, most, of.name, state.kind, state.op, state.host, from, to];
-    return memo(id, () => {
-      const keys = level.keys.map((key) => (passes(key) ? (by ? key[by] : "") : null));
-      const names = [...new Set(keys.filter((key) => key !== null))].sort();
-      const pick = keys.map((key) => (key === null ? -1 : names.indexOf(key)));
-      const least = ((to - from) * names.length) / most;
-      const k = most && (MULTIPLES.find((multiple) => multiple >= least) ?? Math.ceil(least));
-      return { id, names, span: spanOf(level, [from, to]), ...tailboard.merged(level, content.layouts, pick, from, to, k) };
-    });
+    const groups = groupsOf(by, of), { level, names, pick, windows: [from, to] } = groups, k = multipleOf(groups, most);
+    const id = [by, k, of.name, state.kind, state.op, state.host, from, to];
+    const span = spanOf(level, [from, to]);
+    return memo(id, () => ({ id, names, span, ...tailboard.merged(level, content.layouts, pick, from, to, k) }));
+  }
+  // Whose samples a window has from a latency up to below another: its own rows alone are added up.
+  function sharesIn(by, { t, t2 }, lower, upper) {
+    const { level, names, pick, windows } = groupsOf(by), place = (ms) => (ms - level.origin) / level.step;
+    const from = Math.max(windows[0], Math.floor(place(t) + 1e-6)), to = Math.min(windows[1], Math.ceil(place(t2) - 1e-6));
+    if (from >= to) return [];
+    return sharesOf(tailboard.merged(level, content.layouts, pick, from, to, 0), names, -Infinity, Infinity, lower, upper);
   }
   // One percentile of every host or thread, the row with the highest cell first.
   function tailOf(scope) {
@@ -76,10 +92,10 @@
   // From bins: windows as fine as may be drawn of which at least four in five carry the percentile.
   function tailOfBins(scope) {
     const wanted = percentileOf(state.tail);
-    const carried = (one) => one.n.filter((n) => isCarried(Math.ceil(n / one.unit), wanted)).length;
-    const total = new Set(run.levels[`${scope}s`].keys.filter((key) => passes(key)).map((key) => key[scope])).size || 1;
-    const tries = [180, 90, 45, 22].map((columns) => table(scope, Math.min(columns * total, MOST.tails)));
-    const found = tries.find((one) => carried(one) >= 0.8 * one.rows) ?? tries.at(-1), { names, span } = found;
+    const groups = groupsOf(scope), { level, pick, windows } = groups;
+    const tries = [180, 90, 45, 22].map((columns) => Math.min(columns * (groups.names.length || 1), MOST.tails));
+    const carried = (most) => carriedShare(level, pick, ...windows, multipleOf(groups, most), wanted) >= 0.8;
+    const found = table(scope, tries.find(carried) ?? tries.at(-1)), { names, span } = found;
     const points = pointsOf(found, names, [wanted]), thin = thinOf(found, names, wanted);
     return { points, thin, gaps: gapsOf(found, names, true), span, names };
   }
@@ -105,7 +121,7 @@
     return out;
   }
 
-  // ---- What each panel draws: its tables, and the sentence that says the most of it.
+  // ---- What each panel draws: its tables, and the sentence that says the most of it. Between two yields lies a frame.
   function tailPanel(scope, height) {
     const { points, thin, gaps, rows, span, names } = tailOf(scope);
     const fewer = rows.length < names.length && `The ${rows.length} worst of ${names.length}.`;
@@ -137,10 +153,11 @@
     },
     hosts: () => tailPanel("host", 28),
     threads: () => tailPanel("thread", 15),
-    heatmap() {
+    * heatmap() {
       const found = table("", MOST.columns), points = pointsOf(found, [""], [percentileOf(state.p)]);
-      const { shading, palette, axis, drop } = state;
-      const cells = memo(["heat", found.id, axis, drop], () => tailboard.heatMap(found, axis, Number(drop)));
+      const { shading, palette, axis, drop } = state, id = ["heat", found.id, axis, drop];
+      if (!cache.has(JSON.stringify(id))) yield;
+      const cells = memo(id, () => tailboard.heatMap(found, axis, Number(drop)));
       const over = cells.reduce((sum, cell) => sum + cell.over * cell.c, 0);
       const above = over && `${number(over)} samples lie above the map.`;
       const says = told(points, `The line is ${what(state.p)}; windows of ${found.width / 1000} s.`, above);
@@ -168,6 +185,16 @@
       const points = content.runs.flatMap((one) => pointsOf(table("", 60, one), [""], [percentileOf(state.p)]).map(shown(one)));
       return { data: { points }, signals: { what: what(state.p) }, says: `${content.runs.length} runs on the same scales.` };
     },
+    * maps() {
+      const most = Math.max(12, Math.min(60, Math.floor(360 / content.runs.length)));
+      const tables = content.runs.map((one) => table("", most, one)), id = ["maps", ...tables.map((one) => one.id)];
+      if (!cache.has(JSON.stringify(id))) yield;
+      const shift = (one) => (cell) => ({ ...cell, run: one.name, name: one.label, t: cell.t - one.start, t2: cell.t2 - one.start });
+      const cells = memo(id, () => tailboard.heatMaps(tables).flatMap((map, at) => map.map(shift(content.runs[at]))));
+      const { shading, palette } = state, all = number(cells.reduce((sum, { c }) => sum + c, 0));
+      const says = `${all} samples of ${content.runs.length} runs; time, latency and shades on the same scales.`;
+      return { data: { cells }, signals: { shading, palette }, says };
+    },
     load() {
       const points = content.runs.flatMap((one) => pointsOf(table("", 0, one), [""], [percentileOf(state.p)]).map(({ v, n }) =>
         ({ run: one.name, name: one.label, label: state.op || "all", x: n / one.seconds, v, n })));
@@ -176,8 +203,7 @@
     },
     worst() {
       const thread = tailOf("thread"), wanted = percentileOf(state.p);
-      const shares = (by, one) => sharesOf(table(by, Infinity), table(by, Infinity).names, one.t, one.t2, one.lower, Infinity)
-        .map(({ name, share }) => `${name || "-"} ${(100 * share).toFixed(0)} %`);
+      const shares = (by, one) => sharesIn(by, one, one.lower, Infinity).map(({ name, share }) => `${name || "-"} ${(100 * share).toFixed(0)} %`);
       const highest = ({ t, t2 }) => thread.points.filter((point) => point.t < t2 && point.t2 > t)
         .sort((one, other) => other.v - one.v)
         .map((point) => `${point.row} ${what(state.tail)} ${atLeast(point)}`);
@@ -205,6 +231,7 @@
     const config = { background: "transparent", font, axis, legend, title: { color: ink }, range };
     return { config, colors: { ramp: list("ramp"), hot: list("hot"), line: value("mark") } };
   }
+  // Draws a panel and returns the rows that are still to come, in frames of their own.
   async function draw(name, { found, data, signals, says, height, span = found?.span }) {
     const element = find(name);
     find(`${name}-says`).textContent = says;
@@ -216,13 +243,19 @@
     const tables = { marks, ...(found && { gaps: memo(["gaps", found.id], () => gapsOf(found, found.names)) }), ...data };
     // Fixed room for axes: a layout that fits itself would draw all twice, and time axes would not be in line.
     const wide = element.clientWidth || 600, left = wide < 640 ? 70 : 132, top = { heatmap: 64, load: 40 }[name] ?? 10;
-    const fixed = name === "runs" ? {} : { autosize: "none", padding: { left, right: 8, top, bottom: 46 } };
-    const size = name === "runs" ? [wide, spec.height] : [wide - left - 8, height ?? spec.height];
-    if (name !== "runs") element.style.height = `${size[1] + top + 46}px`;
+    const small = name === "runs" || name === "maps";
+    const fixed = small ? {} : { autosize: "none", padding: { left, right: 8, top, bottom: 46 } };
+    const size = small ? [wide, spec.height] : [wide - left - 8, height ?? spec.height];
+    if (!small) element.style.height = `${size[1] + top + 46}px`;
+    let rest = [];
     if (drawn[name]) {
-      const { view, last } = drawn[name];
+      const { view, last } = drawn[name], large = PIECEMEAL[name];
       for (const [key, value] of Object.entries(common)) if (known.has(key)) view.signal(key, value);
-      for (const { name: key } of spec.data) if (key in tables && last[key] !== tables[key]) view.data(key, tables[key]);
+      for (const { name: key } of spec.data.filter((entry) => entry.name in tables && last[entry.name] !== tables[entry.name])) {
+        const rows = key === large && tables[key].length > FIRST ? tailboard.widestFirst(tables[key]) : tables[key];
+        view.data(key, key === large ? rows.slice(0, FIRST) : rows);
+        if (key === large) rest = rows.slice(FIRST);
+      }
       if (String(size) !== drawn[name].size) view.width(size[0]).height(size[1]).padding(fixed.padding ?? view.padding());
       await view.runAsync();
     } else {
@@ -243,6 +276,22 @@
     element.setAttribute("aria-label", `${element.dataset.title}. ${says}`);
     element.removeAttribute("aria-roledescription");
     if (name === "percentiles") readOut(data.whole);
+    return rest;
+  }
+  async function numbers(name) {
+    let steps = null, found;
+    const next = () => ((steps ??= panels[name]()).next ? steps.next() : { done: true, value: steps });
+    do found = await frame(`${name} numbers`, next);
+    while (!found.done);
+    return found.value;
+  }
+  async function picture(name, told) {
+    let rest = await frame(name, () => draw(name, told));
+    const { view, last } = drawn[name];
+    for (; rest.length && !dirty.has(name); rest = rest.slice(PIECE)) {
+      await frame(name, () => view.insert(PIECEMEAL[name], rest.slice(0, PIECE)).runAsync());
+    }
+    if (rest.length) last[PIECEMEAL[name]] = null;
   }
   function readOut(whole) {
     const color = page.views.percentiles.scale("color"), words = `${what(state.p)} of the range:`;
@@ -256,9 +305,9 @@
   }
   // Says what a cell of the heat map holds, and its split by host.
   function tell(cell) {
-    const split = table("host", Infinity), above = cell.open || cell.over;
+    const above = cell.open || cell.over;
     const percent = (share) => `${Number((100 * share).toPrecision(4))} %`;
-    const hosts = sharesOf(split, split.names, cell.t, cell.t2, cell.lower, above ? Infinity : cell.upper);
+    const hosts = sharesIn("host", cell, cell.lower, above ? Infinity : cell.upper);
     const range = above ? `≥ ${latency(cell.lower)}` : `${latency(cell.lower)} – ${latency(cell.upper)}`;
     const shares = `${percent(cell.c / cell.n)} of the window, ${percent(cell.cum / cell.n)} up to here`;
     const parts = hosts.map(({ name, count, share }) => `${name || "-"} ${number(count)} (${percent(share)})`).join(", ");
@@ -287,8 +336,8 @@
     await new Promise((done) => [requestAnimationFrame(done), setTimeout(done, 50)]);
     return told;
   }
-  // One panel at a time, its numbers in one frame and its picture in the next, those in sight first; what changes meanwhile
-  // is drawn in the same go.
+  // One panel at a time, those in sight first, its numbers in some frames and its picture in the next ones; what changes
+  // meanwhile is drawn in the same go.
   function refresh(...names) {
     for (const name of names.length ? names : Object.keys(panels)) if (find(name)) dirty.add(name);
     return (page.ready = page.ready.then(async () => {
@@ -296,8 +345,8 @@
       while (dirty.size) {
         const name = [...dirty].find(inSight) ?? [...dirty][0];
         dirty.delete(name);
-        const told = await frame(`${name} numbers`, panels[name]);
-        if (told.says) await frame(name, () => draw(name, told));
+        const told = await numbers(name);
+        if (told.says) await picture(name, told);
       }
     }).catch(failed));
   }
@@ -315,8 +364,9 @@
   // ---- State: every control bears the name of what it sets; what is not as it was at first stands in the address.
   const FEEDS = {
     p: ["percentiles", "heatmap", "runs", "load", "worst"], also: ["percentiles"], by: ["percentiles", "rate", "distribution"],
-    tail: ["hosts", "threads", "percentiles", "worst"], sla: ["percentiles", "heatmap", "distribution", "runs", "load"],
-    shading: ["heatmap"], palette: ["heatmap"], axis: ["heatmap"], drop: ["heatmap"],
+    tail: ["hosts", "threads", "percentiles", "worst"],
+    sla: ["percentiles", "heatmap", "distribution", "runs", "maps", "load"], shading: ["heatmap", "maps"], palette: ["heatmap", "maps"],
+    axis: ["heatmap"], drop: ["heatmap"],
   };
   function set(change) {
     if (change.axis === "linear" && state.drop === "0") change.drop = "0.1"; // one outlier would press all else to the ground

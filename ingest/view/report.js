@@ -36,6 +36,10 @@ const tailboard = (() => {
         widths.forEach((width, row) => (level.ptr[row + 1] = level.ptr[row] + width));
         level.bin = added(take(level.entries, Uint32Array), level.ptr);
         level.count = take(level.entries);
+        level.total = new Float64Array(rows);
+        for (let row = 0; row < rows; row++) {
+          for (let entry = level.ptr[row]; entry < level.ptr[row + 1]; entry++) level.total[row] += level.count[entry];
+        }
         level.max = level.exact ? take(rows) : null;
         level.done = level.weighted ? take(rows) : null;
       }
@@ -65,12 +69,31 @@ const tailboard = (() => {
     return samples >= Math.ceil((100 * bottom) / (100 * bottom - top));
   }
 
-  // The rows of a level added up: series s goes to group pick[s] (-1: none), windows from..to-1 to columns of k, aligned as
-  // the query layer aligns them (k 0: one column). Counts become running totals, so that a rank is found by bisection.
+  // The first column and how many there are: windows from..to-1 in columns of k, aligned as the query layer aligns them.
+  function columnsOf(base, from, to, k) {
+    const low = Math.floor((base + from) / k);
+    return [low, Math.floor((base + to - 1) / k) - low + 1];
+  }
+  // The share of the cells of `merged` whose samples carry a percentile, found without adding up any bins.
+  function carriedShare(level, pick, from, to, k, wanted) {
+    const groups = pick.reduce((most, group) => Math.max(most, group + 1), 0);
+    const [low, columns] = columnsOf(level.base, from, to, k), sums = new Float64Array(groups * columns);
+    pick.forEach((group, series) => {
+      for (let row = level.first[series]; group >= 0 && row < level.first[series + 1]; row++) {
+        if (level.window[row] < from || level.window[row] >= to) continue;
+        sums[group * columns + Math.floor((level.base + level.window[row]) / k) - low] += level.total[row];
+      }
+    });
+    const unit = level.units[pick.findIndex((group) => group >= 0)] ?? 1, filled = sums.filter((n) => n);
+    return filled.filter((n) => isCarried(Math.ceil(n / unit), wanted)).length / Math.max(1, filled.length);
+  }
+
+  // The rows of a level added up: series s goes to group pick[s] (-1: none), windows from..to-1 to columns of k
+  // (k 0: one column). Counts become running totals, so that a rank is found by bisection.
   function merged(level, layouts, pick, from, to, k) {
     const groups = pick.reduce((most, group) => Math.max(most, group + 1), 0), base = k ? level.base : -from;
     k ||= to - from;
-    const low = Math.floor((base + from) / k), columns = Math.floor((base + to - 1) / k) - low + 1;
+    const [low, columns] = columnsOf(base, from, to, k);
     const heads = new Int32Array(groups * columns).fill(-1), next = new Int32Array(level.window.length);
     const owner = new Uint32Array(level.window.length);
     const unit = level.units[pick.findIndex((group) => group >= 0)] ?? 1, seen = Array.from({ length: groups }, () => new Set());
@@ -82,7 +105,9 @@ const tailboard = (() => {
         if (level.window[row] < from || level.window[row] >= to) continue;
         const slot = group * columns + Math.floor((base + level.window[row]) / k) - low;
         if (heads[slot] < 0) rows++;
-        [next[row], heads[slot], owner[row]] = [heads[slot], row, series];
+        next[row] = heads[slot];
+        heads[slot] = row;
+        owner[row] = series;
         entries += level.ptr[row + 1] - level.ptr[row];
       }
     });
@@ -99,8 +124,12 @@ const tailboard = (() => {
       if (heads[slot] < 0) continue;
       let least = dense.length, most = -1, highest = level.max ? 0 : NaN, done = 0, total = 0;
       for (let source = heads[slot]; source >= 0; source = next[source]) {
-        const into = moves[owner[source]];
-        for (let entry = level.ptr[source]; entry < level.ptr[source + 1]; entry++) {
+        const into = moves[owner[source]], alone = next[source] < 0 && source === heads[slot] && !into;
+        for (let entry = level.ptr[source]; alone && entry < level.ptr[source + 1]; entry++) {
+          table.bin[at] = level.bin[entry];
+          table.cum[at++] = total += level.count[entry];
+        }
+        for (let entry = level.ptr[source]; !alone && entry < level.ptr[source + 1]; entry++) {
           const bin = into ? into[level.bin[entry]] : level.bin[entry];
           dense[bin] += level.count[entry];
           if (bin < least) least = bin;
@@ -240,32 +269,40 @@ const tailboard = (() => {
   }
   // Cells with what their shade and their text need: samples of their window and up to them, share of cells at most as full.
   function shaded(cells) {
-    const counts = Float64Array.from(cells, ({ c }) => c).sort(), sums = new Map(), ranks = new Map();
-    counts.forEach((c, at) => ranks.set(c, (at + 1) / counts.length));
+    const sums = new Map();
     for (const cell of cells.sort((one, other) => one.t - other.t || one.lower - other.lower)) {
       cell.cum = (sums.get(cell.t) ?? 0) + cell.c;
       sums.set(cell.t, cell.cum);
     }
-    const most = Math.max(1, counts.at(-1));
-    for (const cell of cells) Object.assign(cell, { n: sums.get(cell.t), rank: ranks.get(cell.c), part: cell.c / most });
+    for (const cell of cells) cell.n = sums.get(cell.t);
+    return compared(cells);
+  }
+  function compared(cells) {
+    const counts = Float64Array.from(cells, ({ c }) => c).sort(), ranks = new Map(), most = Math.max(1, counts.at(-1));
+    counts.forEach((c, at) => ranks.set(c, (at + 1) / counts.length));
+    for (const cell of cells) Object.assign(cell, { rank: ranks.get(cell.c), part: cell.c / most });
     return cells;
   }
   // The most rows an octave of which neither the filled cells nor the rows are more than can be drawn and seen.
-  function fitting(table) {
+  function fitting(table, most = MOST.cells) {
     const [layout] = table.layouts;
     let half = Math.min(layout.half, 32), octaves = 0, cells = Infinity;
     for (; half > 1; half /= 2) {
-      const rows = layout.values.map((_, bin) => rowOf(layout, bin, half)[0]), seen = new Set();
+      const rows = layout.values.map((_, bin) => rowOf(layout, bin, half)[0]);
+      let low = Infinity, high = 0;
       cells = 0;
       for (let row = 0; row < table.rows; row++) {
         for (let at = table.ptr[row], last = -1; at < table.ptr[row + 1]; at++) {
           const lower = rows[table.bin[at]];
-          if (lower !== last) cells++;
-          seen.add((last = lower));
+          if (lower === last) continue;
+          cells++;
+          last = lower;
+          if (lower < low) low = lower;
+          if (lower > high) high = lower;
         }
       }
-      octaves = Math.log2(Math.max(...seen) / Math.max(1, Math.min(...seen)) || 1);
-      if (cells <= MOST.cells && octaves * half <= MOST.high) break;
+      octaves = Math.log2(high / Math.max(1, low) || 1);
+      if (cells <= most && octaves * half <= MOST.high) break;
     }
     return half;
   }
@@ -284,6 +321,15 @@ const tailboard = (() => {
     }).concat(fine.filter((cell) => cell.over)));
   }
 
+  // A map of each table with the same rows; shades compare the cells of all of them.
+  function heatMaps(tables) {
+    const filled = tables.filter(({ rows }) => rows);
+    const half = Math.min(...filled.map((table) => fitting(table, MOST.cells / filled.length)));
+    const maps = tables.map((table) => (table.rows ? shaded(heatOf(table, half)) : []));
+    compared(maps.flat());
+    return maps;
+  }
+
   // The distribution of each row as steps: v up to x = 1 / (1 - q), the last at x = N; steps too near to be seen are left out.
   function curveOf(table, names) {
     const out = [];
@@ -300,6 +346,19 @@ const tailboard = (() => {
       }
     }
     return out;
+  }
+  // The same rows, those with the least and the most of anything first: the first few then span every scale of a picture.
+  function widestFirst(rows) {
+    const first = new Set();
+    for (const name of Object.keys(rows[0] ?? {}).filter((key) => typeof rows[0][key] === "number")) {
+      let [least, most] = [rows[0], rows[0]];
+      for (const row of rows) {
+        if (row[name] < least[name]) least = row;
+        if (row[name] > most[name]) most = row;
+      }
+      first.add(least).add(most);
+    }
+    return [...first, ...rows.filter((row) => !first.has(row))];
   }
   // How many samples of [t, t2) each group has in bins from `lower` up to below `upper`, most first.
   function sharesOf(table, names, t, t2, lower, upper) {
@@ -325,8 +384,8 @@ const tailboard = (() => {
   }
 
   return {
-    MOST, MULTIPLES, unpack, percentileOf, rankOf, isCarried, merged, valueOf, pointsOf, thinOf, ratesOf, gapsOf, heatOf,
-    heatMap, shaded, resampled, autoscaled, dropped, limitOf, curveOf, sharesOf, worstOf,
+    MOST, MULTIPLES, unpack, percentileOf, rankOf, isCarried, carriedShare, merged, valueOf, pointsOf, thinOf, ratesOf, gapsOf,
+    heatOf, heatMap, heatMaps, shaded, resampled, autoscaled, dropped, limitOf, curveOf, sharesOf, worstOf, widestFirst,
   };
 })();
 if (typeof module !== "undefined") module.exports = tailboard;

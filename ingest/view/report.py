@@ -37,7 +37,7 @@ LONG_SECONDS = 120
 SECOND = 1_000_000_000
 PERCENTILE = "99"
 SPECS = ("percentiles", "tails", "heatmap", "rate", "surface", "distribution")
-RUN_SPECS = ("runs", "load")
+RUN_SPECS = ("runs", "maps", "load")
 GROUPINGS = ("op", "host", "thread")
 
 

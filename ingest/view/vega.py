@@ -9,6 +9,7 @@ epoch ms, latencies ns; rows are ordered by time, group, then latency.
              load: run, name, label, x, v, n                runs: run, name, t, t2, v (ms since the run's start)
     cells    heatmap: t, t2, lower, upper, c, open, over    the samples of a window in [lower, upper); over: dropped from the map
              and n, cum, rank, part                         of its window, up to here; share of cells at most as full; c / most
+             maps: as heatmap, and run, name                t, t2 in ms since the run's start; rank and part among all runs
     gaps     t, t2 (tails: row)                             no completions
     whole    percentiles: label, v                          the percentile of all windows together
     rows     surface, tails: row                            in the order in which they are drawn

@@ -1,0 +1,61 @@
+"""The windows of long logs as their rows come: in small chunks where many logs are open at once, so that memory stays flat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from ingest.errors import InputError
+from ingest.grid import clipped, window_parts
+from ingest.intervals import Intervals, merged
+from ingest.query.files import Files, run_starts
+from ingest.query.question import Question
+from ingest.read import Source, hdr_log, read
+from ingest.read.context import EXPECTED
+from ingest.read.sources import HDR
+
+OPEN_ENTRIES = 1 << 18  # bins of all logs together that are held in chunks
+LEAST_ENTRIES = 1 << 14
+
+
+def chunk_entries(logs: int) -> int:
+    """Return how many bins a chunk of each of so many logs holds."""
+    return min(hdr_log.CHUNK_ENTRIES, max(LEAST_ENTRIES, OPEN_ENTRIES // max(logs, 1)))
+
+
+def streams(files: Files, question: Question, step_ns: int) -> list[Iterator[Intervals]]:
+    """Return, for each selected log, its windows as its rows come; nothing is read before a stream is asked."""
+    sources = files.selected(question)
+    starts, entries = run_starts(sources), chunk_entries(len(sources))
+    return [windowed(_rows(source, entries), source, files, question, step_ns, starts) for source in sources]
+
+
+def _rows(source: Source, entries: int) -> Iterator[Intervals]:
+    if source.format != HDR or source.context.options.get(EXPECTED):
+        rows = read(source)
+    else:
+        rows = hdr_log.read(source.path, source.context, entries)
+    try:
+        yield from rows
+    except InputError as error:
+        source.context.account.note(f"not read: {error.reason}")
+
+
+def windowed(
+    rows: Iterable[Intervals], source: Source, files: Files, question: Question, step_ns: int, starts: dict[str, int]
+) -> Iterator[Intervals]:
+    """Yield the windows of each chunk of a log's rows under the question's groups, added up."""
+    key, run = question.key(files.found.labels), source.context.series.run
+    begin = question.begin.epoch_ns(starts[run]) if question.begin else None
+    end = question.end.epoch_ns(starts[run]) if question.end else None
+    stored = files.stored[run]
+    for chunk in rows:
+        part = chunk.relabelled(key)
+        if begin is not None or end is not None:
+            part = clipped(part, begin, end)
+        if len(part):
+            yield merged(window_parts(part, step_ns, stored if step_ns % stored == 0 else 0))
+
+
+def entries_at_once(logs: Sequence[Source]) -> int:
+    """Return how many bins a union of these logs may hold before it gives out what is whole."""
+    return max(hdr_log.CHUNK_ENTRIES, chunk_entries(len(logs)) * len(logs))

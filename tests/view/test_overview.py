@@ -1,0 +1,110 @@
+"""What a report is made of is the same however a store is asked: at once, or in slices of time and host after host."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ingest.cli import run as command
+from ingest.intervals import merged
+from ingest.query import overview
+from ingest.query.files import Files
+from ingest.query.overview import THREAD, overviews, thinned
+from ingest.query.percentiles import Wanted, percentiles
+from ingest.query.question import Answer, Question
+from ingest.ranks import parse_percentiles
+from ingest.store.sqlite import SqliteStore
+from ingest.timing import Instant
+from ingest.view import embed
+from tests.doubles.origin import SECOND, ZERO, Made, random_rows
+
+KEPT = parse_percentiles("50,99,100")
+
+
+@pytest.fixture(scope="module")
+def stored(archive, tmp_path_factory):
+    path = tmp_path_factory.mktemp("store") / "example.db"
+    assert command(["load", str(archive), "--run", "r", "--store", f"sqlite:{path}"]) == 0
+    with SqliteStore(str(path)) as store:
+        yield store
+
+
+def told(answer: Answer) -> dict[tuple, list]:
+    """Return count, p50, p99 and max by labels and start."""
+    table = percentiles(answer, Wanted(KEPT))
+    rows = zip(*(table.columns[name] for name in (*answer.by, "start_ns", "count", "max", *(one.name for one in KEPT))), strict=True)
+    labels = len(answer.by) + 1
+    found = {tuple(row[:labels]): [None if value != value else int(value) for value in row[labels:]] for row in rows}
+    assert len(found) == len(table)
+    return found
+
+
+@pytest.mark.parametrize("question", [Question(), Question(begin=Instant(ZERO + 7 * SECOND), end=Instant(ZERO + 31 * SECOND + 5)), Question(where={"host": "ceph-[ab]"}), Question(step=4 * SECOND), Question(by=("job",)), Question(step="all")])
+def test_slices_of_time_give_the_same_page(stored, question):
+    names = [record.run for record in stored.runs()]
+    asked: list[Question] = []
+
+    def at_once(one: Question) -> Answer:
+        asked.append(one)
+        return stored.answer(one)
+
+    sliced = overviews(at_once, names, question)
+    many = len(asked)
+    one_piece = []
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(overview, "_in_slices", lambda ask, one: ask(one))
+        one_piece = overviews(stored.answer, names, question)
+    assert many > (2 if question.step == "all" else 6)
+    assert embed.packed({}, sliced) == embed.packed({}, one_piece)
+    assert [run.cluster.samples for run in sliced] == [run.cluster.samples for run in one_piece]
+
+
+def test_files_are_read_once_for_the_hosts(archive):
+    files = Files([archive])
+    asked = []
+    answer = files.answer
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Files, "answer", lambda _self, one: (asked.append(one), answer(one))[1])
+        overviews(files.answer, files.run_names, Question())
+    assert len(asked) == 2
+
+
+def test_threads_host_after_host_are_what_the_store_answers(stored, monkeypatch):
+    monkeypatch.setattr(overview, "MOST_THREADS", 5)
+    monkeypatch.setattr(overview, "FEW_SERIES", 3)
+    monkeypatch.setattr(overview, "LEAST_WINDOWS", 10)
+    (run,) = overviews(stored.answer, [record.run for record in stored.runs()], Question())
+    assert run.thread_tails is not None
+    for coarse in (False, True):
+        answers = run.thread_tails.coarse if coarse else run.thread_tails.fine
+        for answer in answers:
+            assert told(answer) == told(stored.answer(Question(by=answer.by, step=answer.step_ns)))
+        assert [answer.by for answer in answers] == [(*THREAD, "op", "kind"), (*THREAD, "kind")][: len(answers)]
+    assert run.thread_tails.coarse[0].step_ns > run.thread_tails.fine[0].step_ns
+    assert max(np.diff(part.indptr).max() for part in run.threads.parts) <= 3
+    assert told(run.threads) == told(stored.answer(Question(by=run.threads.by, step=run.threads.step_ns)))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_thinned_rows_keep_count_p50_p99_and_max(weighted):
+    origin = Made(random_rows(17))
+    whole = origin.answer(Question(by=("host", "job", "op"), step=SECOND, attribution="in-flight" if weighted else "completion"))
+    thin = Answer(tuple(thinned(part) for part in whole.parts), whole.by, whole.step_ns, whole.kind, whole.runs, whole.run_start_ns, relative=False, series=whole.series)
+    assert told(thin) == told(whole)
+    assert thin.samples == whole.samples
+    (rows,) = (merged([part]) for part in thin.parts)
+    assert np.diff(rows.indptr).max() == 3
+
+
+def test_a_page_too_large_takes_the_wider_windows_of_threads(monkeypatch):
+    rows = [row for host in range(20) for row in random_rows(host, windows=150, hosts=1, threads=1)]
+    named = [(type(one)(run="r", host=f"h{number // 300}", job=str(number // 300), op=one.op, kind=one.kind), at, bins) for number, (one, at, bins) in enumerate(rows)]
+    runs = Made(named).overviews()
+    assert runs[0].thread_tails is not None
+    whole, notes = embed.packed({}, runs)
+    assert notes == []
+    monkeypatch.setattr(embed, "MOST_CHARACTERS", 1)
+    least, notes = embed.packed({}, runs)
+    assert len(least) < len(whole)
+    step = runs[0].thread_tails.coarse[0].step_ns // SECOND
+    assert f"threads are kept in windows of {step} s, for the size of the page (--full lifts that)" in notes
