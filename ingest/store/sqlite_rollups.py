@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from ingest.store.records import WHOLE_RUN, RunRecord, StoredSeries, rollup_step
 from ingest.store.rollups import cluster_group, host_group, layouts_of, merged_in, rollup_values, without_time
 from ingest.store.sqlite_documents import stored_series, windows_of
 
-SLAB_WINDOWS = 60
+SLAB_WINDOWS = 120
 SLAB_ALIGN = 60 * SECOND
 
 
@@ -27,8 +28,8 @@ def rollup_rows(db: sqlite3.Connection, run: RunRecord) -> Iterator[list[tuple[A
     layouts = layouts_of(stored)
     steps = rollup_steps(run.step_ns)
     whole = Sum()
-    for begin, end in _slabs(db, stored, run.step_ns):
-        hosts = list(merged_in(windows_of(db, stored, run.step_ns, begin, end), host_group, layouts))
+    for parts in _slabs(db, stored, run.step_ns):
+        hosts = list(merged_in(parts, host_group, layouts))
         for windows in (*hosts, *merged_in(hosts, cluster_group, layouts)):
             yield _rows(run, windows, run.step_ns)
             finer = windows
@@ -52,10 +53,8 @@ def _span(db: sqlite3.Connection, stored: Sequence[StoredSeries], step_ns: int) 
     return (int(min(pair[0] for pair in found)), int(max(pair[1] for pair in found)) + step_ns) if found else (0, 0)
 
 
-def _slabs(db: sqlite3.Connection, stored: Sequence[StoredSeries], step_ns: int) -> Iterator[tuple[int, int]]:
-    """Yield time ranges that no window of any rollup step straddles.
-
-    They hold about 60 windows each, which keeps the work in the processor's cache.
+def _slabs(db: sqlite3.Connection, stored: Sequence[StoredSeries], step_ns: int) -> Iterator[Iterator[Intervals]]:
+    """Yield the windows of one time range after another; no window of any rollup step straddles two.
 
     Empty stretches are skipped: a log with a clock jump must not cost a pass per minute of the gap.
     """
@@ -63,8 +62,13 @@ def _slabs(db: sqlite3.Connection, stored: Sequence[StoredSeries], step_ns: int)
     width = max(SLAB_ALIGN, SLAB_WINDOWS * step_ns // SLAB_ALIGN * SLAB_ALIGN)
     at = first // width * width
     while at < end:
-        yield at, at + width
-        at = _next_start(db, stored, at + width, step_ns) // width * width
+        parts = windows_of(db, stored, step_ns, at, at + width)
+        first_part = next(parts, None)
+        if first_part is None:
+            at = _next_start(db, stored, at + width, step_ns) // width * width
+            continue
+        yield chain([first_part], parts)
+        at += width
 
 
 def _next_start(db: sqlite3.Connection, stored: Sequence[StoredSeries], after: int, step_ns: int) -> int:
