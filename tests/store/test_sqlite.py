@@ -15,13 +15,14 @@ from pathlib import Path
 
 import pytest
 
-from ingest import Files, Question, open_store, parse_instant, parse_percentiles
+from ingest import Files, Question, open_store, parse_percentiles
 from ingest.errors import InputError, StoreError
 from ingest.load import load
 from ingest.load_plan import LoadOptions
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.read import ReadOptions
 from ingest.view.text import csv_lines
+from tests.store.test_contract import QUESTIONS
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "cbt-archive"
@@ -54,26 +55,6 @@ def everything(store_path: Path) -> list[tuple[object, ...]]:
     ).fetchall()
     rollups = db.execute("SELECT * FROM rollups ORDER BY run, scope, kind, step_ns, start_ns, op, host").fetchall()
     return documents + rollups
-
-
-QUESTIONS = {
-    "cluster at the stored step": Question(step=SECOND),
-    "hosts": Question(by=("host",), step=SECOND),
-    "hosts and ops at 10 s": Question(by=("host", "op"), step=10 * SECOND),
-    "30 s from 10 s rollups": Question(by=("op",), step=30 * SECOND),
-    "7 s": Question(by=("op",), step=7 * SECOND),
-    "a minute": Question(by=("host",), step=60 * SECOND),
-    "whole run": Question(by=("host", "op"), step="all"),
-    "threads": Question(by=("host", "volume", "job", "op"), step=5 * SECOND),
-    "one volume": Question(by=("host",), where={"volume": "1"}, step=10 * SECOND),
-    "one host": Question(where={"host": "ceph-c"}, step=10 * SECOND),
-    "reads of two hosts": Question(by=("host",), where={"host": "ceph-[ab]", "op": "read"}, step="all"),
-    "a setting of the run": Question(by=("mode", "op"), where={"iodepth": "4"}, step="all"),
-    "a stretch": Question(
-        begin=parse_instant("2026-11-20T21:00:20Z"), end=parse_instant("2026-11-20T21:00:50Z"), step=10 * SECOND
-    ),
-    "auto": Question(by=("op",)),
-}
 
 
 @pytest.fixture(scope="module")
