@@ -57,14 +57,17 @@ def run_matches(run: str, globs: Iterable[str]) -> bool:
     return not patterns or any(fnmatchcase(run, glob) or fnmatchcase(run, f"{glob}/*") for glob in patterns)
 
 
-def default_kind(kinds: Iterable[str]) -> str:
-    """Return the kind that is taken when none is asked for: response, else total, service, completion, else the first.
+PREFERENCES = {"response": 4, "total": 3, "service": 2, "completion": 1}
 
-    Corrected and in-flight kinds are taken only where there is nothing else.
+
+def kind_preference(kind: str) -> int:
+    """Return which kind is taken before others when none is asked for: the highest, and of equals the first by name.
+
+    Corrected and in-flight kinds (-1) are taken only where there is nothing else.
     """
-    present = sorted(set(kinds))
-    plain = [kind for kind in present if not kind.endswith((IN_FLIGHT, CORRECTED))]
-    for kind in ("response", "total", "service", "completion"):
-        if kind in plain:
-            return kind
-    return (plain or present or [""])[0]
+    return -1 if kind.endswith((IN_FLIGHT, CORRECTED)) else PREFERENCES.get(kind, 0)
+
+
+def default_kind(kinds: Iterable[str]) -> str:
+    """Return the kind that is taken when none is asked for: response, else total, service, completion, else the first."""
+    return min(set(kinds), key=lambda kind: (-kind_preference(kind), kind), default="")

@@ -126,33 +126,6 @@ class Files:
         for _, (parts, _) in fork_map(lambda source: self._summed(source, fixed, step, starts), sources, self.jobs):
             yield from parts
 
-    def streams(self, question: Question, step_ns: int = 0) -> list[Iterator[Intervals]]:
-        """Return, for each selected source, its windows as its rows come, at the stored step unless another is given.
-
-        Nothing is read before a stream is asked; reading is done here, in this process. See `union`.
-        """
-        check_labels(question, self.found.labels)
-        sources = self.selected(question)
-        starts = run_starts(sources)
-        step = step_ns or max(self.stored[source.context.series.run] for source in sources)
-        check_step(step, median_width(sources), force=question.force)
-        return [self._stream(source, question, step, starts) for source in sources]
-
-    def _stream(self, source: Source, question: Question, step: int, starts: dict[str, int]) -> Iterator[Intervals]:
-        key, run = question.key(self.found.labels), source.context.series.run
-        begin = question.begin.epoch_ns(starts[run]) if question.begin else None
-        end = question.end.epoch_ns(starts[run]) if question.end else None
-        stored = self.stored[run]
-        try:
-            for chunk in read(source):
-                rows = chunk.relabelled(key)
-                if begin is not None or end is not None:
-                    rows = clipped(rows, begin, end)
-                if len(rows):
-                    yield merged(window_parts(rows, step, stored if step % stored == 0 else 0))
-        except InputError as error:
-            source.context.account.note(f"not read: {error.reason}")
-
     def facts(self, answer: Answer) -> list[tuple[str, str]]:
         """Return (name, value) pairs about the runs of an answer."""
         sources = [source for source in self.found.sources if source.context.series.run in answer.runs]
@@ -173,9 +146,7 @@ class Files:
 
     def selected(self, question: Question) -> list[Source]:
         """Return the sources that can hold what is asked; labels that only their rows tell are decided later."""
-        key = replace(question, where={k: v for k, v in question.where.items() if k not in ROW_LABELS}).key(
-            self.found.labels
-        )
+        key = replace(question, where={k: v for k, v in question.where.items() if k not in ROW_LABELS}).key(self.found.labels)
         sources = [source for source in self.found.sources if key(source.context.series) is not None]
         if not sources:
             runs = sorted({source.context.series.run for source in self.found.sources})

@@ -7,7 +7,7 @@ late, bins of unlike layouts, kinds or runs that have to be added up), None is r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,12 +18,12 @@ from ingest.query.files import Files, median_width, run_starts, spanned, warning
 from ingest.query.in_ranges import Gathered, in_ranges
 from ingest.query.long_logs import entries_at_once, streams
 from ingest.query.percentiles import Wanted
-from ingest.query.question import Answer, Question, check_labels, check_step
+from ingest.query.question import Answer, Question, check_labels, check_step, shape_of
 from ingest.query.table import Table, concatenated
 from ingest.query.union import union
 from ingest.read.account import Account
 from ingest.read.sources import HDR, Source
-from ingest.series import IN_FLIGHT, default_kind
+from ingest.series import IN_FLIGHT
 
 RUN, KIND = "\0run", "\0kind"
 
@@ -88,32 +88,25 @@ def _finished(tables: Sequence[Table], question: Question, facts: Answer) -> tup
     kinds: dict[str, set[str]] = {}
     for run, kind in set(zip(columns[RUN].tolist(), columns[KIND].tolist(), strict=True)):
         kinds.setdefault(run, set()).add(kind)
-    asked = "kind" in question.by
-    taken = {run: default_kind(found) for run, found in kinds.items()}
-    runs = tuple(sorted(kinds))
-    by = question.by if len(runs) < 2 or "run" in question.by else ("run", *question.by)
-    shown = {kind for found in kinds.values() for kind in found} if asked else set(taken.values())
+    shape = shape_of(question, kinds)
     named: dict[str, object] = {}
     for name, column in columns.items():
-        if name == RUN and by != question.by:
+        if name == RUN and "run" in shape.named:
             named["run"] = column
         elif name not in (RUN, KIND):
             named[name] = column
-    table = Table(named, by)
-    if not asked:
-        keep = [kind == taken[run] for run, kind in zip(columns[RUN].tolist(), columns[KIND].tolist(), strict=True)]
-        table = table if all(keep) else table.take(np.flatnonzero(keep))
+    table = Table(named, shape.by)
+    keep = [kind in shape.taken[run] for run, kind in zip(columns[RUN].tolist(), columns[KIND].tolist(), strict=True)]
+    table = table if all(keep) else table.take(np.flatnonzero(keep))
     if not len(table):
         raise InputError("nothing matches the question")
-    if len(by):
+    if len(shape.by):
         table = concatenated([table])
-    parts = tuple(_of_kinds(part, None if asked else taken) for part in facts.parts)
-    return table, replace(facts, by=by, parts=parts, kind=", ".join(sorted(shown - {""})), runs=runs)
+    parts = tuple(_of_kinds(part, shape.taken) for part in facts.parts)
+    return table, replace(facts, by=shape.by, parts=parts, kind=shape.kind, runs=shape.runs)
 
 
-def _of_kinds(part: Intervals, taken: dict[str, str] | None) -> Intervals:
-    """Return the rows of each run's kind."""
-    if taken is None:
-        return part
-    good = [isinstance(key, tuple) and key[1] == taken[key[0]] for key in part.table]
+def _of_kinds(part: Intervals, taken: Mapping[str, Sequence[str]]) -> Intervals:
+    """Return the rows of the kinds that are taken of each run."""
+    good = [isinstance(key, tuple) and key[1] in taken[key[0]] for key in part.table]
     return part.take(np.flatnonzero(np.array(good, np.bool_)[part.series]))

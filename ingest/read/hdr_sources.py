@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,14 +25,7 @@ def sources(paths: Sequence[Path], run: str, options: ReadOptions, skipped: list
     """Yield a source for each log that can be read; the others are added to `skipped` with the reason."""
     hosts = _folder_hosts(paths)
     for path in paths:
-        host = options.host or hosts.get(path.parent, "")
-        host = options.host_alias.get(host, host)
-        context = Context(
-            series=Series(run=run, host=host, process=_process(path)),
-            offset_ns=options.host_offset_ns.get(host, 0),
-            recorded_unit_ns=options.recorded_unit_ns,
-            account=Account(path=str(path)),
-        )
+        context = _context(path, run, hosts, options)
         try:
             peeked = hdr_log.peek(path, context)
         except InputError as error:
@@ -51,15 +44,7 @@ def operation_sources(paths: Sequence[Path], run: str, options: ReadOptions, ski
     """Yield a source for each operation log that can be read; the others are added to `skipped` with the reason."""
     hosts = _folder_hosts(paths)
     for path in paths:
-        host = options.host or hosts.get(path.parent, "")
-        host = options.host_alias.get(host, host)
-        context = Context(
-            series=Series(run=run, host=host, process=_process(path)),
-            offset_ns=options.host_offset_ns.get(host, 0),
-            recorded_unit_ns=options.recorded_unit_ns,
-            options=options.told,
-            account=Account(path=str(path)),
-        )
+        context = _context(path, run, hosts, options)
         try:
             first = operations.first_start_ns(path, context)
         except InputError as error:
@@ -69,6 +54,19 @@ def operation_sources(paths: Sequence[Path], run: str, options: ReadOptions, ski
         if isinstance(options.t0, int):
             zero = TimeZero(options.t0, "--t0")
         yield Source(path, OPERATIONS, replace(context, zero=zero), SECOND, str(hdr_layout(operations.DIGITS, 0, 1)))
+
+
+def _context(path: Path, run: str, hosts: Mapping[Path, str], options: ReadOptions) -> Context:
+    """Return what surrounds a log beside its time zero; `hosts` are those that folders stand for."""
+    host = options.host or hosts.get(path.parent, "")
+    host = options.host_alias.get(host, host)
+    return Context(
+        series=Series(run=run, host=host, process=_process(path)),
+        offset_ns=options.host_offset_ns.get(host, 0),
+        recorded_unit_ns=options.recorded_unit_ns,
+        options=options.told,
+        account=Account(path=str(path)),
+    )
 
 
 def _process(path: Path) -> str:

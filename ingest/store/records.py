@@ -25,6 +25,11 @@ def rollup_steps(step_ns: int) -> tuple[int, ...]:
     return (step_ns, *coarse, WHOLE_RUN)
 
 
+def overview_step(step_ns: int) -> int:
+    """Return the step that dashboards read rollups at: 10 s, or the stored step where that is wider."""
+    return max(step_ns, COARSE_STEPS[0])
+
+
 @dataclass(frozen=True, slots=True)
 class StoredSeries:
     """A series with its number, its layout, whether it has exact values, and from when to when it reaches (if known)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from ingest.store.records import RunRecord, StoredSeries
 from ingest.store.sqlite_documents import stored_series, windows_of
 
 SERIES_A_SHARE = 8
+ROLLUP_BATCH = 2000
 
 
 class SqliteHoldings:
@@ -56,7 +58,7 @@ class SqliteHoldings:
             yield part.relabelled(key)
 
     def rollup_windows(self, plan: Plan) -> Iterator[Intervals]:
-        """Yield the merged windows of a plan: one part a layout and kind of counts."""
+        """Yield the merged windows of a plan in bounded batches: of each, one part a layout and kind of counts."""
         step = plan.rollup_step or 0
         query = (
             "SELECT op, kind, host, layout, start_ns, end_ns, coding, bins, sum, min, max, exact, count FROM rollups "
@@ -64,30 +66,35 @@ class SqliteHoldings:
         )
         low = -(2**62) if plan.begin_ns is None else plan.begin_ns // (step or 1) * (step or 1)
         high = 2**62 if plan.end_ns is None else plan.end_ns
-        rows = self.db.execute(query, (plan.record.run, plan.scope, step, low, high)).fetchall()
-        buckets: dict[tuple[str, bool], list[tuple[object, ...]]] = {}
-        for row in rows:
-            buckets.setdefault((row[3], str(row[1]).endswith(IN_FLIGHT)), []).append(row)
-        for (layout, weighted), bucket in buckets.items():
-            op, kind, host, _, start, end, coding, bins, total, least, most, exact, count = zip(*bucket, strict=True)
-            table: dict[Series, int] = {}
-            codes = [
-                table.setdefault(Series(run=plan.record.run, host=h, op=o, kind=k), len(table))
-                for o, k, h in zip(op, kind, host, strict=True)
-            ]
-            indptr, bin_numbers, counts = unpack(np.array(coding, np.int64), bins)
-            known = np.array(exact, np.bool_)
-            sums = np.array([value or 0 for value in total], np.int64)
-            values = Exact(np.array(least, np.int64), np.array(most, np.int64), sums, known)
-            yield Intervals(
-                layout=parse_layout(layout),
-                table=tuple(table),
-                series=np.array(codes, np.int64),
-                start_ns=np.array(start, np.int64),
-                end_ns=np.array(end, np.int64),
-                indptr=indptr,
-                bins=bin_numbers,
-                counts=counts,
-                exact=values if known.any() else None,
-                completions=np.array(count, np.int64) if weighted else None,
-            )
+        cursor = self.db.execute(query, (plan.record.run, plan.scope, step, low, high))
+        while rows := cursor.fetchmany(ROLLUP_BATCH):
+            yield from _merged_windows(rows, plan.record.run)
+
+
+def _merged_windows(rows: Sequence[tuple[Any, ...]], run: str) -> Iterator[Intervals]:
+    """Yield the windows in rows of rollups: one part a layout and kind of counts."""
+    buckets: dict[tuple[str, bool], list[tuple[Any, ...]]] = {}
+    for row in rows:
+        buckets.setdefault((row[3], str(row[1]).endswith(IN_FLIGHT)), []).append(row)
+    for (layout, weighted), bucket in buckets.items():
+        op, kind, host, _, start, end, coding, bins, total, least, most, exact, count = zip(*bucket, strict=True)
+        table: dict[Series, int] = {}
+        codes = [
+            table.setdefault(Series(run=run, host=h, op=o, kind=k), len(table)) for o, k, h in zip(op, kind, host, strict=True)
+        ]
+        indptr, bin_numbers, counts = unpack(np.array(coding, np.int64), bins)
+        known = np.array(exact, np.bool_)
+        sums = np.array([value or 0 for value in total], np.int64)
+        values = Exact(np.array(least, np.int64), np.array(most, np.int64), sums, known)
+        yield Intervals(
+            layout=parse_layout(layout),
+            table=tuple(table),
+            series=np.array(codes, np.int64),
+            start_ns=np.array(start, np.int64),
+            end_ns=np.array(end, np.int64),
+            indptr=indptr,
+            bins=bin_numbers,
+            counts=counts,
+            exact=values if known.any() else None,
+            completions=np.array(count, np.int64) if weighted else None,
+        )

@@ -13,7 +13,6 @@ from ingest.ranks import Percentile, parse_percentiles
 from ingest.timing import format_duration
 from ingest.view import vega
 
-FORMS = ("png", "svg")
 WHOLE_RANGE = 1 << 62
 SCALE = 2.0
 RUNS_NAMED = 2

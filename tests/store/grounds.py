@@ -7,8 +7,10 @@ about what it holds.
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import struct
+import subprocess
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +24,7 @@ from ingest.load import LoadAccount, load
 from ingest.load_plan import LoadOptions
 from ingest.read import ReadOptions
 
+FIO = Path(__file__).parents[1] / "data" / "fio"
 LABELS = ("run", "host", "volume", "job", "op", "kind", "tag", "process")
 CODINGS = {1: "<HB", 2: "<HH", 3: "<HI", 4: "<Iq"}
 SERVERS = {"8": "8.19.21", "9": "9.5.3"}
@@ -110,7 +113,8 @@ class ElasticGround:
         return sorted(found, key=repr)
 
     def drop(self) -> None:
-        for index in self.client.perform_request("GET", f"/_resolve/index/{self.prefix}-*", headers={"accept": "application/json"}).body["indices"]:
+        path, told = f"/_resolve/index/{self.prefix}-*", {"accept": "application/json"}
+        for index in self.client.perform_request("GET", path, headers=told).body["indices"]:
             self.client.indices.delete(index=index["name"])
         for kind in ("index", "component"):
             answer = getattr(self.client, "indices" if kind == "index" else "cluster")
@@ -161,6 +165,36 @@ def loaded(url: str, paths, run: str = "r", **options) -> LoadAccount:
     reading = ReadOptions(run=run, **{"t0": None, **options.pop("reading", {})})
     with open_store(url, write=True) as store:
         return load([Path(path) for path in paths], store, LoadOptions(read=reading, **options))
+
+
+def many_logs(folder: Path, files: int = 6, *, turns: int) -> Path:
+    """Logs large enough for a load to take a moment: real rows with their stamps moved on, and a last row that each has alone."""
+    lines = (FIO / "randrw" / "a_clat_hist.1.log").read_text().splitlines()
+    folder.mkdir()
+    for number in range(1, files + 1):
+        with (folder / f"a_clat_hist.{number}.log").open("w") as out:
+            for turn in range(turns):
+                for line in lines:
+                    stamp, rest = line.split(",", 1)
+                    out.write(f"{int(stamp) + 4000 * turn},{rest}\n")
+            out.write(lines[0].replace("1005", str(4000 * turns + 1000 * number), 1) + "\n")
+    return folder
+
+
+def logs_by_host(folder: Path, hosts: int, *, turns: int) -> list[Path]:
+    """Folders h1, h2, ... each with one of many logs, all under the same name."""
+    logs = many_logs(folder / "logs", hosts, turns=turns)
+    found = [folder / f"h{number}" for number in range(1, hosts + 1)]
+    for number, host in enumerate(found, 1):
+        host.mkdir()
+        shutil.copy(logs / f"a_clat_hist.{number}.log", host / "a_clat_hist.1.log")
+    return found
+
+
+def loads_at_once(commands: list[list[str]]) -> None:
+    loads = [subprocess.Popen(one, stderr=subprocess.PIPE, text=True) for one in commands]
+    told = [process.communicate(timeout=240)[1] for process in loads]
+    assert [process.returncode for process in loads] == [0] * len(loads), told
 
 
 @contextmanager

@@ -281,5 +281,9 @@ def test_hdr_logs_answer_as_from_files(ground, log: str) -> None:
     path, reading = ROOT / "tests" / "data" / "hdr" / log, {"recorded_unit_ns": 1, "t0": ZERO["t0"]}
     loaded(ground.url, [path], reading=reading)
     files = Files([path], ReadOptions(**reading))
-    for question in (Question(by=("op", "tag", "kind"), step=5 * SECOND), Question(by=("kind",), step="all"), Question(step=10 * SECOND)):
+    for question in (
+        Question(by=("op", "tag", "kind"), step=5 * SECOND),
+        Question(by=("kind",), step="all"),
+        Question(step=10 * SECOND),
+    ):
         assert answered(ground.url, question) == csv(files.answer(question))

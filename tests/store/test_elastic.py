@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import shutil
 import signal
 import socket
 import subprocess
@@ -25,8 +24,8 @@ from ingest.store.elastic.templates import differences
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.doubles.fault_proxy import ALL, FaultProxy
 from tests.doubles.tls import CERTIFICATE, TlsFront, fingerprint
-from tests.store.grounds import SERVERS, ElasticGround, loaded
-from tests.store.test_contract import EXAMPLE, FIO, SECOND, ZERO, a_log, csv
+from tests.store.grounds import SERVERS, ElasticGround, loaded, loads_at_once, logs_by_host, many_logs
+from tests.store.test_contract import EXAMPLE, SECOND, ZERO, a_log, csv
 
 MAJOR = version("elasticsearch").split(".")[0]
 SERVER = SERVERS[MAJOR]
@@ -83,33 +82,13 @@ def test_each_fault_alone_is_survived(ground, monkeypatch, tmp_path: Path, fault
     assert [("r", *row[1:]) for row in ground.rollups() if row[0] == "other"] == faulty[1]
 
 
-def many_logs(folder: Path, files: int = 6) -> Path:
-    """Logs large enough for a load to take a moment: real rows with their stamps moved on."""
-    lines = (FIO / "randrw" / "a_clat_hist.1.log").read_text().splitlines()
-    folder.mkdir()
-    for number in range(1, files + 1):
-        with (folder / f"a_clat_hist.{number}.log").open("w") as out:
-            for turn in range(20):
-                for line in lines:
-                    stamp, rest = line.split(",", 1)
-                    out.write(f"{int(stamp) + 4000 * turn},{rest}\n")
-            out.write(lines[0].replace("1005", str(4000 * 20 + 1000 * number), 1) + "\n")
-    return folder
-
-
 def load_command(logs: Path, url: str, *more: str) -> list[str]:
     return [sys.executable, "-m", "ingest", "load", str(logs), "--run", "r", "--store", url, "--t0", "1789999200", *more]
 
 
-def loads_at_once(commands: list[list[str]]) -> None:
-    loads = [subprocess.Popen(one, stderr=subprocess.PIPE, text=True) for one in commands]
-    told = [process.communicate(timeout=240)[1] for process in loads]
-    assert [process.returncode for process in loads] == [0] * len(loads), told
-
-
 @pytest.fixture(scope="module")
 def killing_ground(tmp_path_factory):
-    logs = many_logs(tmp_path_factory.mktemp("kill") / "logs")
+    logs = many_logs(tmp_path_factory.mktemp("kill") / "logs", turns=20)
     with ElasticsearchDouble(version=SERVER) as found:
         ground = ElasticGround(found.url)
         began = time.monotonic()
@@ -170,41 +149,30 @@ def test_killed_and_faulty_at_once(killing_ground, monkeypatch) -> None:
         ground.drop()
 
 
-def test_eight_loads_of_one_run_at_once(ground, tmp_path: Path) -> None:
-    logs = many_logs(tmp_path / "logs", files=8)
-    words = []
-    for number in range(1, 9):
-        host = tmp_path / f"h{number}"
-        host.mkdir()
-        shutil.copy(logs / f"a_clat_hist.{number}.log", host / "a_clat_hist.1.log")
-        words.append((host, f"h{number}"))
-    loads_at_once([load_command(host, ground.url, "--host", name) for host, name in words])
+def same_as_one_by_one(ground: ElasticGround, hosts: list[Path]) -> None:
+    """Hold what is there against loads of the hosts one after another."""
     clean = ElasticGround(ground.server)
-    for host, name in words:
-        loaded(clean.url, [host], reading={**ZERO, "host": name})
+    for host in hosts:
+        loaded(clean.url, [host], reading={**ZERO, "host": host.name})
     assert ground.documents() == clean.documents()
     assert ground.rollups() == clean.rollups()
+
+
+def test_eight_loads_of_one_run_at_once(ground, tmp_path: Path) -> None:
+    hosts = logs_by_host(tmp_path, 8, turns=20)
+    loads_at_once([load_command(host, ground.url, "--host", host.name) for host in hosts])
+    same_as_one_by_one(ground, hosts)
 
 
 def test_a_correction_while_other_hosts_load(ground, tmp_path: Path) -> None:
-    logs = many_logs(tmp_path / "logs", files=4)
-    hosts = []
-    for number in range(1, 5):
-        host = tmp_path / f"h{number}"
-        host.mkdir()
-        shutil.copy(logs / f"a_clat_hist.{number}.log", host / "a_clat_hist.1.log")
-        hosts.append(host)
+    hosts = logs_by_host(tmp_path, 4, turns=20)
     loaded(ground.url, [hosts[0]], reading={**ZERO, "host": "h1"})
-    short = (hosts[0] / "a_clat_hist.1.log").read_bytes().splitlines(keepends=True)[:-30]
-    (hosts[0] / "a_clat_hist.1.log").write_bytes(b"".join(short))
-    commands = [load_command(host, ground.url, "--host", f"h{number}") for number, host in enumerate(hosts, 1)]
+    log = hosts[0] / "a_clat_hist.1.log"
+    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-30]))
+    commands = [load_command(host, ground.url, "--host", host.name) for host in hosts]
     commands[0].append("--replace")
     loads_at_once(commands)
-    clean = ElasticGround(ground.server)
-    for number, host in enumerate(hosts, 1):
-        loaded(clean.url, [host], reading={**ZERO, "host": f"h{number}"})
-    assert ground.documents() == clean.documents()
-    assert ground.rollups() == clean.rollups()
+    same_as_one_by_one(ground, hosts)
 
 
 def test_a_bad_document_costs_only_itself_and_is_replayed(ground, tmp_path: Path, monkeypatch, capsys) -> None:
@@ -418,6 +386,16 @@ def test_a_cluster_query_takes_few_requests(double, ground) -> None:
         assert len(double.requests) - before <= 8
 
 
+def test_estimates_of_deleted_documents_give_a_sentence(double, ground, capsys) -> None:
+    loaded(ground.url, [EXAMPLE])
+    for index in [name for name in double.index_names() if name.startswith(f"{ground.prefix}-intervals-")]:
+        ground.client.indices.delete(index=index)
+    capsys.readouterr()
+    assert command(["percentiles", ground.url, "--step", "all", "--approx"]) == 3
+    assert capsys.readouterr().err == "tailboard: nothing matches the question\n"
+    assert command(["percentiles", ground.url, "--step", "all"]) == 0
+
+
 def test_differences_are_readable() -> None:
     wanted = {"settings": {"index.codec": "best_compression", "index": {"number_of_shards": 3}}, "composed_of": ["a", "b"]}
     found = {"settings": {"index": {"codec": "best_compression", "number_of_shards": "1"}}, "composed_of": ["a"], "priority": 300}
@@ -461,7 +439,8 @@ def test_tls_needs_a_certificate_that_is_trusted(ground, capsys, monkeypatch, tm
         monkeypatch.setenv("TAILBOARD_ES_FINGERPRINT", fingerprint())
         assert command(words) == 0
         assert len(capsys.readouterr().out.splitlines()) == 2
-        monkeypatch.setenv("TAILBOARD_ES_FINGERPRINT", "00" + fingerprint()[2:] if not fingerprint().startswith("00") else "11" + fingerprint()[2:])
+        other = "11" if fingerprint().startswith("00") else "00"
+        monkeypatch.setenv("TAILBOARD_ES_FINGERPRINT", other + fingerprint()[2:])
         assert command(words) == 4
         assert "the TLS connection fails" in capsys.readouterr().err
         monkeypatch.delenv("TAILBOARD_ES_FINGERPRINT")

@@ -73,7 +73,8 @@ def test_share_within(double) -> None:
     columns = exact(double, Question(by=("host",), step="all"))
     name = next(name for name in columns if name.startswith("below_"))
     expected = dict(zip(columns["host"], columns[name]))
-    assert {one["key"]: one["within"]["buckets"][0]["doc_count"] / one["ios"]["value"] for one in buckets} == pytest.approx(expected)
+    found = {one["key"]: one["within"]["buckets"][0]["doc_count"] / one["ios"]["value"] for one in buckets}
+    assert found == pytest.approx(expected)
 
 
 def test_states(double) -> None:

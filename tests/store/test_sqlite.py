@@ -21,7 +21,9 @@ from ingest.load import load
 from ingest.load_plan import LoadOptions
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.read import ReadOptions
+from ingest.store import sqlite_holdings
 from ingest.view.text import csv_lines
+from tests.store.grounds import loads_at_once, logs_by_host, many_logs
 from tests.store.test_contract import QUESTIONS
 
 ROOT = Path(__file__).parents[2]
@@ -75,6 +77,18 @@ def test_store_and_files_give_the_same_rows(example_store: Path, question: Quest
         db.execute("UPDATE runs SET state = 'loading'")
     if question.step != "auto":
         assert answered(copy, question) == rollups
+
+
+@pytest.mark.parametrize("name", ["cluster at the stored step", "hosts", "7 s", "whole run", "one host", "a stretch", "auto"])
+def test_rollups_read_five_at_a_time_give_the_same_rows(example_store: Path, monkeypatch, name: str) -> None:
+    rows = answered(example_store, QUESTIONS[name])
+    batches = []
+    real = sqlite_holdings._merged_windows
+    monkeypatch.setattr(sqlite_holdings, "_merged_windows", lambda some, run: batches.append(len(some)) or real(some, run))
+    monkeypatch.setattr(sqlite_holdings, "ROLLUP_BATCH", 5)
+    assert answered(example_store, QUESTIONS[name]) == rows
+    assert len(batches) > 1
+    assert max(batches) == 5
 
 
 def test_rollups_hold_the_percentiles_of_the_query_layer(example_store: Path) -> None:
@@ -238,23 +252,8 @@ def test_missing_and_unwritable_stores_give_sentences(tmp_path: Path) -> None:
         open_store(f"sqlite:{tmp_path / 'no' / 'folder.db'}", write=True)
 
 
-def many_logs(folder: Path, files: int = 6) -> Path:
-    """Logs large enough for a load to take a moment: real rows with their stamps moved on."""
-    lines = (FIO / "randrw" / "a_clat_hist.1.log").read_text().splitlines()
-    folder.mkdir()
-    for number in range(1, files + 1):
-        with (folder / f"a_clat_hist.{number}.log").open("w") as out:
-            for turn in range(120):
-                for line in lines:
-                    stamp, rest = line.split(",", 1)
-                    out.write(f"{int(stamp) + 4000 * turn},{rest}\n")
-                if turn == number:
-                    out.write(lines[0].replace("1005", str(4000 * turn + 4020), 1) + "\n")
-    return folder
-
-
-def load_command(logs: Path, store: Path) -> list[str]:
-    return [sys.executable, "-m", "ingest", "load", str(logs), "--run", "r", "--store", f"sqlite:{store}", "--t0", "0"]
+def load_command(logs: Path, store: Path, *more: str) -> list[str]:
+    return [sys.executable, "-m", "ingest", "load", str(logs), "--run", "r", "--store", f"sqlite:{store}", "--t0", "0", *more]
 
 
 def killed_and_completed(seed: int, ground: tuple[Path, Path, float], tmp_path: Path) -> int:
@@ -294,7 +293,7 @@ def clean_documents(path: Path) -> list[tuple[object, ...]]:
 @pytest.fixture(scope="module")
 def killing_ground(tmp_path_factory) -> tuple[Path, Path, float]:
     folder = tmp_path_factory.mktemp("kill")
-    logs = many_logs(folder / "logs")
+    logs = many_logs(folder / "logs", turns=120)
     began = time.monotonic()
     subprocess.run(load_command(logs, folder / "clean.db"), check=True, stderr=subprocess.DEVNULL)
     return logs, folder / "clean.db", time.monotonic() - began
@@ -324,29 +323,15 @@ def test_interrupt_in_mid_load_says_what_to_do(killing_ground, tmp_path: Path) -
 
 
 def test_eight_loads_of_one_run_at_once(tmp_path: Path) -> None:
-    logs = many_logs(tmp_path / "logs", files=8)
-    store = tmp_path / "s.db"
-    commands = []
-    for number in range(1, 9):
-        host = tmp_path / f"h{number}"
-        host.mkdir()
-        shutil.copy(logs / f"a_clat_hist.{number}.log", host / "a_clat_hist.1.log")
-        commands.append([*load_command(host, store), "--host", f"h{number}"])
-    loads = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for command in commands]
-    told = [process.communicate(timeout=120)[1] for process in loads]
-    assert [process.returncode for process in loads] == [0] * 8, told
-    clean = tmp_path / "clean.db"
-    for command in commands:
-        subprocess.run(
-            [str(clean).join(("sqlite:", "")) if word == f"sqlite:{store}" else word for word in command],
-            check=True,
-            stderr=subprocess.DEVNULL,
-        )
+    hosts, store, clean = logs_by_host(tmp_path, 8, turns=120), tmp_path / "s.db", tmp_path / "clean.db"
+    loads_at_once([load_command(host, store, "--host", host.name) for host in hosts])
+    for host in hosts:
+        subprocess.run(load_command(host, clean, "--host", host.name), check=True, stderr=subprocess.DEVNULL)
     assert everything(store) == everything(clean)
 
 
 def test_json_account_adds_up(tmp_path: Path) -> None:
-    command = [*load_command(FIO / "latency-target", tmp_path / "s.db"), "--json"]
+    command = load_command(FIO / "latency-target", tmp_path / "s.db", "--json")
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     account = json.loads(done.stdout)
     assert account["rows"] == account["accepted"] + sum(account["repaired"].values()) + sum(account["rejected"].values())

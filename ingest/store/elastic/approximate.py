@@ -18,8 +18,8 @@ from ingest.ranks import Percentile
 from ingest.series import IN_FLIGHT, LABELS, Series
 from ingest.store.answers import Catalogue, chosen_records, range_of, step_of
 from ingest.store.elastic.encoding import MS, PATHS
-from ingest.store.elastic.holdings import ElasticHoldings, time_filters
-from ingest.store.elastic.rollups import one_of
+from ingest.store.elastic.filters import one_of, time_filters
+from ingest.store.elastic.holdings import ElasticHoldings
 from ingest.store.elastic.sums import label_source, paged, time_source
 from ingest.store.records import UNKNOWN_ZERO, RunRecord
 
@@ -143,5 +143,3 @@ def _table(
     for percentile in wanted:
         columns[f"{percentile.name}_censored"] = np.zeros(len(buckets), np.bool_)
     return Table(columns, labels=tuple(by))
-
-

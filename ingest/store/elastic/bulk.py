@@ -64,6 +64,11 @@ class Delivery:
         return {name: self.counts[name] for name in names}
 
 
+def owner_of(run: str, source: str) -> str:
+    """Return the name under which the refused documents of a source are counted."""
+    return f"{run} {source}"
+
+
 class Sender:
     """Hands chunks to `senders` threads; at most `waiting` chunks wait, so that reading is held back by a slow server."""
 

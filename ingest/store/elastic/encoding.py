@@ -20,7 +20,7 @@ import orjson
 from ingest.errors import StoreError
 from ingest.intervals import Exact, Int, Intervals
 from ingest.layout import LogLinear, parse_layout
-from ingest.series import Group, Series
+from ingest.series import Group, Series, kind_preference
 from ingest.store.elastic.names import Names, series_digest, window_ids
 from ingest.store.records import RunRecord, SourceRecord
 
@@ -71,7 +71,10 @@ def interval_chunks(windows: Intervals, run: RunRecord, source: SourceRecord, na
     table = [key for key in windows.table if isinstance(key, Series)]
     ids = window_ids([series_digest(series, run.step_ns) for series in table], windows.series, windows.start_ns, run.step_ns)
     common = {"source": {"id": source.source}, "generation": source.generation, "interval": {"step_ms": run.step_ns // MS}}
-    heads = [_inner({**labels_document(series), "segment": series.segment, **common}) for series in table]
+    heads = [
+        _inner({**labels_document(series), "kind_preference": kind_preference(series.kind), "segment": series.segment, **common})
+        for series in table
+    ]
     values, counts = histogram_texts(windows)
     field = _histogram_field(windows)
     opening = b'"latency":' + orjson.dumps({"layout": str(windows.layout), "error": float(windows.layout.error)})[:-1]
@@ -106,6 +109,11 @@ def chunked(lines: Iterable[bytes]) -> Iterator[Chunk]:
         size += len(line)
     if held:
         yield Chunk(b"".join(held), len(held))
+
+
+def deletion(index: str, id_: str) -> bytes:
+    """Return the bulk line that deletes a document."""
+    return orjson.dumps({"delete": {"_index": index, "_id": id_}}) + b"\n"
 
 
 def documents_of(chunk: Chunk) -> Iterator[tuple[bytes, bytes]]:
@@ -150,8 +158,8 @@ def _exact_texts(windows: Intervals) -> list[bytes]:
     return [b',"sum":%d,"min":%d,"max":%d' % (total, low, high) if known else b"" for known, total, low, high in rows]
 
 
-def windows_in(sources: Sequence[Mapping[str, Any]], key: Key, end_of: EndOf) -> Iterator[Intervals]:
-    """Yield the windows in documents (their `_source`) under what `key` makes of their labels.
+def windows_in(sources: Sequence[Mapping[str, Any]], end_of: EndOf, key: Key = lambda series: series) -> Iterator[Intervals]:
+    """Yield the windows in documents (their `_source`) under their series, or under what `key` makes of it.
 
     One part a layout and kind of counts. `end_of` gives the end of a window in ns. Raises StoreError for a document that
     holds values which are not of its layout.
@@ -233,4 +241,3 @@ def bins_of(layout: LogLinear, values: Int) -> Int:
     if not np.array_equal(layout.values[bins], values):
         raise StoreError(f"a document holds values that no bin of its layout {layout} reports: it was not written by tailboard")
     return bins
-

@@ -6,22 +6,21 @@ costs each document whole. Both give the same counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ingest.intervals import Intervals
 from ingest.layout import parse_layout
 from ingest.query.question import Key
-from ingest.series import Series
 from ingest.store.answers import Catalogue, Plan
 from ingest.store.elastic.connection import Connection
 from ingest.store.elastic.encoding import FIELDS, MS, PATHS, READ, series_of, windows_in
+from ingest.store.elastic.filters import HOLDS_SAMPLES, one_of, rollups_of, time_filters
 from ingest.store.elastic.names import Names
-from ingest.store.elastic.reading import pages, search
+from ingest.store.elastic.reading import pages
 from ingest.store.elastic.records import Records
-from ingest.store.elastic.rollups import HOLDS_SAMPLES, one_of
-from ingest.store.elastic.sums import Survey, summed_windows, survey_of
+from ingest.store.elastic.sums import Survey, label_source, paged, summed_windows, survey_of
 from ingest.store.records import COMPLETE, RunRecord, StoredSeries
 
 LABEL_PAGE = 1000
@@ -48,25 +47,12 @@ class ElasticHoldings:
 
     def _found_series(self, run: str, first: int) -> Iterator[StoredSeries]:
         """Yield the series that documents of a run tell of."""
-        sources = [{label: {"terms": {"field": path, "missing_bucket": True}}} for label, path in PATHS.items()]
-        sources += [{"layout": {"terms": {"field": "latency.layout"}}}]
-        after: Mapping[str, Any] | None = None
-        number = first
-        while True:
-            composite: dict[str, Any] = {"size": LABEL_PAGE, "sources": sources}
-            if after is not None:
-                composite["after"] = after
-            body = {"size": 0, "query": {"term": {"run.id": run}}, "aggs": {"series": {"composite": composite}}}
-            answer = search(self.connection, self.names.all("intervals"), body)
-            if "aggregations" not in answer:
-                return
-            for bucket in answer["aggregations"]["series"]["buckets"]:
-                key = bucket["key"]
-                yield StoredSeries(number, series_of(key), parse_layout(key["layout"]), exact=False)
-                number += 1
-            after = answer["aggregations"]["series"].get("after_key")
-            if after is None:
-                return
+        sources = [*({label: label_source(label)} for label in PATHS), {"layout": {"terms": {"field": "latency.layout"}}}]
+        cells = {"size": LABEL_PAGE, "sources": sources}
+        found = paged(self.connection, self.names.all("intervals"), {"term": {"run.id": run}}, cells)
+        for number, bucket in enumerate((bucket for page in found for bucket in page), first):
+            key = bucket["key"]
+            yield StoredSeries(number, series_of(key), parse_layout(key["layout"]), exact=False)
 
     def shares(self, series: Sequence[StoredSeries], key: Key) -> Iterator[Sequence[StoredSeries]]:
         """Yield all series at once: the server reads them together."""
@@ -76,16 +62,14 @@ class ElasticHoldings:
     def rollup_windows(self, plan: Plan) -> Iterator[Intervals]:
         """Yield the merged windows of a plan: one part a layout and kind of counts."""
         step = plan.rollup_step or 0
-        filters: list[dict[str, Any]] = [
-            {"term": {"run.id": plan.record.run}},
-            {"term": {"rollup.scope": plan.scope}},
-            {"term": {"rollup.step_ms": step // MS}},
+        filters = [
+            *rollups_of(plan.record.run, plan.scope, step),
             HOLDS_SAMPLES,
             *time_filters(plan.begin_ns, plan.end_ns, step),
             *_selected(plan, ("host", "op", "kind")),
         ]
         for page in pages(self.connection, self.names.all("rollups"), {"bool": {"filter": filters}}, list(READ)):
-            yield from windows_in([hit["_source"] for hit in page], _series, lambda one: int(one["interval"]["end_ns"]))
+            yield from windows_in([hit["_source"] for hit in page], lambda one: int(one["interval"]["end_ns"]))
 
     def document_windows(self, plan: Plan, key: Key, step_ns: int) -> Iterator[Intervals]:
         """Yield windows of a plan's series under the groups that `key` gives, added up in the server if that is less to read."""
@@ -104,21 +88,7 @@ class ElasticHoldings:
                 yield from summed_windows(self.connection, index, filters, survey, plan.labels, key, step_ns)
                 return
         for page in pages(self.connection, index, {"bool": {"filter": filters}}, list(READ)):
-            yield from windows_in([hit["_source"] for hit in page], key, lambda one: int(one["@timestamp"]) * MS + step)
-
-
-def _series(series: Series) -> Series:
-    return series
-
-
-def time_filters(begin_ns: int | None, end_ns: int | None, step_ns: int) -> list[dict[str, Any]]:
-    """Return the filter for windows that start in [floor(begin), end)."""
-    wanted: dict[str, int] = {}
-    if begin_ns is not None:
-        wanted["gte"] = (begin_ns // step_ns * step_ns if step_ns else begin_ns) // MS
-    if end_ns is not None:
-        wanted["lt"] = -(-end_ns // MS)
-    return [{"range": {"@timestamp": wanted}}] if wanted else []
+            yield from windows_in([hit["_source"] for hit in page], lambda one: int(one["@timestamp"]) * MS + step, key)
 
 
 def _selected(plan: Plan, labels: Sequence[str]) -> list[dict[str, Any]]:

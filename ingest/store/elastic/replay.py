@@ -18,7 +18,7 @@ import numpy as np
 import orjson
 
 from ingest.errors import InputError, StoreError
-from ingest.store.elastic.bulk import Delivery, Sender
+from ingest.store.elastic.bulk import Delivery, Sender, owner_of
 from ingest.store.elastic.encoding import MS, chunked, label_in
 from ingest.store.elastic.rollups import RollupWriter
 from ingest.store.elastic.store import ElasticStore
@@ -77,7 +77,7 @@ def replayed(store: ElasticStore, path: Path) -> ReplayAccount:
             by_source.setdefault(letter.source, []).append(letter)
         for source, some in by_source.items():
             for chunk in chunked(letter.lines for letter in some):
-                sender.send(_owner(source), chunk)
+                sender.send(owner_of(*source) if source else "", chunk)
         sender.flush()
         account.refused = delivery.counts["rejected"]
         account.taken, account.reason = account.sent - account.refused, delivery.first_reason
@@ -89,10 +89,6 @@ def replayed(store: ElasticStore, path: Path) -> ReplayAccount:
     if not account.refused:
         path.unlink()
     return account
-
-
-def _owner(source: Source | None) -> str:
-    return " ".join(source) if source else ""
 
 
 def _complete(store: ElasticStore, sender: Sender, run: str, letters: Mapping[Source, list[Letter]]) -> str:
@@ -109,7 +105,7 @@ def _complete(store: ElasticStore, sender: Sender, run: str, letters: Mapping[So
             touched.add({cell: np.array([document["@timestamp"] * MS], np.int64)})
     stored, _ = store.records.series([run])
     RollupWriter(store.connection, store.names, sender, store.records, record, touched, lowered=False).write(stored)
-    refused = Counter({source: sender.delivery.refused[_owner(source)] for source in letters})
+    refused = Counter({source: sender.delivery.refused[owner_of(*source)] for source in letters})
     for source, some in letters.items():
         left += store.records.settle(*source, taken=len(some) - refused[source])
     return f"{run}: {left} documents are still missing" if left else f"{run}: nothing is missing any more"
@@ -127,5 +123,3 @@ def _letters(path: Path) -> Iterator[Letter]:
             except (orjson.JSONDecodeError, KeyError, TypeError):
                 raise InputError("is no dead letter: status, reason, action and document", path, number) from None
             yield Letter(lines, document)
-
-

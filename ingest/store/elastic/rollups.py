@@ -21,22 +21,21 @@ import orjson
 from ingest.grid import SECOND, coarsened
 from ingest.intervals import Int, Intervals, Sum, merged
 from ingest.layout import LogLinear
-from ingest.series import Group, Series
+from ingest.series import Group, Series, kind_preference
 from ingest.store.elastic.bulk import Sender
 from ingest.store.elastic.connection import Connection
-from ingest.store.elastic.encoding import MS, READ, chunked, histogram_texts, labels_document, windows_in
+from ingest.store.elastic.encoding import MS, READ, chunked, deletion, histogram_texts, labels_document, windows_in
+from ingest.store.elastic.filters import HOLDS_SAMPLES, one_of, rollups_of, slab_filter
 from ingest.store.elastic.names import Names, digest, window_ids
 from ingest.store.elastic.reading import pages, search
 from ingest.store.elastic.records import Records, searchable
-from ingest.store.elastic.touched import Touched, time_filter
-from ingest.store.records import CLUSTER, HOST, WHOLE_RUN, RunRecord, StoredSeries, rollup_steps
+from ingest.store.elastic.touched import Touched
+from ingest.store.records import CLUSTER, HOST, WHOLE_RUN, RunRecord, StoredSeries, overview_step, rollup_steps
 from ingest.store.rollups import cluster_group, host_group, layouts_of, merged_in, rollup_values, without_time
 
 VERSION_BITS = 48
 SLAB_NS = 60 * SECOND
 OLDEST_FIRST = ({"@timestamp": "asc"}, "_shard_doc")
-HOLDS_SAMPLES = {"exists": {"field": "latency.layout"}}
-ROLLUP_READ = [*READ, "rollup.scope"]
 OWNER = "rollups"
 
 Key = tuple[str, str, str, str]
@@ -88,7 +87,7 @@ class RollupWriter:
 
     def _write_hosts(self, slabs: Int, layouts: Layouts, generation: int) -> None:
         index = self.names.all("intervals")
-        query = [{"term": {"run.id": self.run.run}}, one_of("host.name", self.touched.hosts), time_filter(slabs, self.slab_ns)]
+        query = [{"term": {"run.id": self.run.run}}, one_of("host.name", self.touched.hosts), slab_filter(slabs, self.slab_ns)]
         gone = Gone({(HOST, *cell): self.touched.starts(cell) for cell in self.touched.windows}, self._steps)
         for parts in self._slabs(index, query, self.run.step_ns):
             self._write_steps(merged_in(parts, host_group, _known(layouts, parts, host_group)), gone, generation)
@@ -100,14 +99,15 @@ class RollupWriter:
             key = (CLUSTER, "", cell[1], cell[2])
             touched[key] = np.union1d(touched.get(key, np.empty(0, np.int64)), self.touched.starts(cell))
         gone = Gone(touched, self._steps)
-        query = [*self._rollups_of(HOST, self.run.step_ns), time_filter(slabs, self.slab_ns)]
+        query = [*rollups_of(self.run.run, HOST, self.run.step_ns), slab_filter(slabs, self.slab_ns)]
         for parts in self._slabs(self.names.all("rollups"), query, self.run.step_ns):
             self._write_steps(merged_in(parts, cluster_group, _known(layouts, parts, cluster_group)), gone, generation)
         self._write_gone(gone, generation)
 
     def _write_whole(self, layouts: Layouts, generation: int) -> None:
         whole = Sum()
-        for parts in self._slabs(self.names.all("rollups"), self._rollups_of(HOST, self._steps[-1]), self._steps[-1]):
+        widest = self._steps[-1]
+        for parts in self._slabs(self.names.all("rollups"), rollups_of(self.run.run, HOST, widest), widest):
             hosts = list(merged_in(parts, host_group, _known(layouts, parts, host_group)))
             for windows in (*hosts, *merged_in(hosts, cluster_group, _known(layouts, hosts, cluster_group))):
                 whole.add(without_time(windows))
@@ -127,7 +127,7 @@ class RollupWriter:
 
     def _edges(self) -> Iterator[Mapping[str, Any]]:
         """Yield the first and the last rollup of hosts that hold samples, at the stored step."""
-        filters = [*self._rollups_of(HOST, self.run.step_ns), HOLDS_SAMPLES]
+        filters = [*rollups_of(self.run.run, HOST, self.run.step_ns), HOLDS_SAMPLES]
         for order in ("asc", "desc"):
             body = {
                 "size": 1,
@@ -147,18 +147,11 @@ class RollupWriter:
         for chunk in chunked(strays):
             self.sender.send(OWNER, chunk)
 
-    def _rollups_of(self, scope: str, step_ns: int) -> list[dict[str, Any]]:
-        return [
-            {"term": {"run.id": self.run.run}},
-            {"term": {"rollup.scope": scope}},
-            {"term": {"rollup.step_ms": step_ns // MS}},
-        ]
-
     def _slabs(self, index: str, filters: Sequence[Mapping[str, Any]], step_ns: int) -> Iterator[list[Intervals]]:
         """Yield the windows of a query under their series, all of one time slab after another."""
         held: list[Intervals] = []
         slab = None
-        for page in pages(self.connection, index, {"bool": {"filter": list(filters)}}, ROLLUP_READ, OLDEST_FIRST):
+        for page in pages(self.connection, index, {"bool": {"filter": list(filters)}}, list(READ), OLDEST_FIRST):
             sources = [hit["_source"] for hit in page if "layout" in hit["_source"]["latency"]]
             numbers = np.array([one["@timestamp"] for one in sources], np.int64) * MS // self.slab_ns
             for number in np.unique(numbers).tolist():
@@ -167,7 +160,7 @@ class RollupWriter:
                     held = []
                 slab = number
                 chosen = [sources[at] for at in np.flatnonzero(numbers == number).tolist()]
-                held += windows_in(chosen, _series, lambda one: one["@timestamp"] * MS + step_ns)
+                held += windows_in(chosen, lambda one: one["@timestamp"] * MS + step_ns)
         if held:
             yield held
 
@@ -233,7 +226,13 @@ class RollupWriter:
         return {
             "@timestamp": start // MS,
             **labels_document(Series(run=self.run.run, host=host, op=op, kind=kind)),
-            "rollup": {"scope": scope, "step_ms": step_ns // MS},
+            "kind_preference": kind_preference(kind),
+            "rollup": {
+                "scope": scope,
+                "step_ms": step_ns // MS,
+                "stored": step_ns == self.run.step_ns,
+                "overview": step_ns == overview_step(self.run.step_ns),
+            },
             "interval": {"end_ns": end},
             "final": True,
             "generation": generation,
@@ -269,27 +268,8 @@ def _action(index: str, id_: str, version: int) -> bytes:
     return told % (index.encode(), id_.encode(), version)
 
 
-def deletion(index: str, id_: str) -> bytes:
-    """Return the bulk line that deletes a document."""
-    return orjson.dumps({"delete": {"_index": index, "_id": id_}}) + b"\n"
-
-
-def one_of(field: str, values: Sequence[str]) -> dict[str, Any]:
-    """Return a query for documents that have one of the values; empty text stands for none."""
-    named = [value for value in values if value]
-    clauses: list[dict[str, Any]] = [{"terms": {field: named}}] if named else []
-    if len(named) < len(values):
-        clauses.append({"bool": {"must_not": [{"exists": {"field": field}}]}})
-    return clauses[0] if len(clauses) == 1 else {"bool": {"should": clauses, "minimum_should_match": 1}}
-
-
-def _series(series: Series) -> Series:
-    return series
-
-
 def _four(key: Series | Group) -> Key:
     if isinstance(key, Series):
         raise TypeError("rollups are of groups")
     scope, host, op, kind = key
     return scope, host, op, kind
-

@@ -18,14 +18,14 @@ from ingest.ranks import Percentile
 from ingest.series import Group, Series
 from ingest.store.answers import answer_from, facts_from, windows_from
 from ingest.store.elastic.approximate import approximated
-from ingest.store.elastic.bulk import Delivery, Sender
+from ingest.store.elastic.bulk import Delivery, Sender, owner_of
 from ingest.store.elastic.connection import Connection, parse_address
-from ingest.store.elastic.encoding import MS, Chunk, chunked, interval_chunks
+from ingest.store.elastic.encoding import MS, Chunk, chunked, deletion, interval_chunks
 from ingest.store.elastic.holdings import ElasticHoldings
 from ingest.store.elastic.names import Names
 from ingest.store.elastic.reading import pages
 from ingest.store.elastic.records import Records, SourceState
-from ingest.store.elastic.rollups import RollupWriter, deletion
+from ingest.store.elastic.rollups import RollupWriter
 from ingest.store.elastic.sweeping import Sweeper
 from ingest.store.elastic.templates import site_of
 from ingest.store.elastic.touched import Touch, Touched, touch_of
@@ -86,6 +86,10 @@ class ElasticStore:
             self._sender = Sender(self.connection, self.delivery, self.dead_letters)
         return self._sender
 
+    @property
+    def _holdings(self) -> ElasticHoldings:
+        return ElasticHoldings(self.connection, self.names, self.records)
+
     def runs(self) -> list[RunRecord]:
         """Return the records of all runs, by name."""
         return self.records.runs()
@@ -114,7 +118,7 @@ class ElasticStore:
             exact = packed.touch.exact or (series in state.series and state.series[series].exact)
             state.series[series] = StoredSeries(0, series, parse_layout(packed.touch.layout), exact)
         for chunk in packed.chunks:
-            self.sender.send(f"{source.run} {source.source}", chunk)
+            self.sender.send(owner_of(source.run, source.source), chunk)
         return sum(chunk.documents for chunk in packed.chunks)
 
     def finish_source(self, source: SourceRecord, spans: Spans) -> None:
@@ -131,7 +135,7 @@ class ElasticStore:
         self.sender.flush()
         for source in finished:
             state = self._states[source.run, source.source]
-            state.refused = self.delivery.refused[f"{source.run} {source.source}"]
+            state.refused = self.delivery.refused[owner_of(source.run, source.source)]
         self._put(finished, LOADING)
         touched = self._touched.pop(run.run, Touched())
         again = [source for source in finished if source.generation > 1]
@@ -190,20 +194,20 @@ class ElasticStore:
 
     def answer(self, question: Question) -> Answer:
         """Return the merged windows that a question asks for, from rollups where they answer, else from documents."""
-        return answer_from(ElasticHoldings(self.connection, self.names, self.records), self.runs(), question)
+        return answer_from(self._holdings, self.runs(), question)
 
     def approximate(self, question: Question, wanted: Sequence[Percentile]) -> tuple[Table, Answer]:
         """Return a table of percentiles as the server estimates them (hdr, 3 digits), and the facts about it."""
-        return approximated(ElasticHoldings(self.connection, self.names, self.records), self.runs(), question, wanted)
+        return approximated(self._holdings, self.runs(), question, wanted)
 
     def windows(self, question: Question) -> Iterator[Intervals]:
         """Yield the selected windows at the stored step under the question's groups, in bounded batches."""
-        yield from windows_from(ElasticHoldings(self.connection, self.names, self.records), self.runs(), question)
+        yield from windows_from(self._holdings, self.runs(), question)
 
     def facts(self, answer: Answer) -> list[tuple[str, str]]:
         """Return (name, value) pairs about the runs of an answer."""
         chosen = [record for record in self.runs() if record.run in answer.runs]
-        return facts_from(ElasticHoldings(self.connection, self.names, self.records).catalogue(chosen))
+        return facts_from(self._holdings.catalogue(chosen))
 
     def mark(self, run: str, at_ns: int, text: str) -> None:
         """Note what happened at a time of a run; the same mark twice is one."""

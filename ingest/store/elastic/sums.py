@@ -18,6 +18,7 @@ from ingest.query.question import Key
 from ingest.series import Group
 from ingest.store.elastic.connection import Connection
 from ingest.store.elastic.encoding import MS, PATHS, series_of
+from ingest.store.elastic.filters import Filters
 from ingest.store.elastic.reading import search
 from ingest.store.records import StoredSeries
 
@@ -25,8 +26,6 @@ MOST_BUCKETS = 60_000
 MOST_SURVEY_BINS = 4096
 EXACT_DOUBLE = 2**53
 FIELD = "latency.histogram"
-
-Filters = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +40,7 @@ class Survey:
     summable: bool
 
 
-def survey_of(
-    connection: Connection, index: str, filters: Filters, members: Sequence[StoredSeries]
-) -> Survey | None:
+def survey_of(connection: Connection, index: str, filters: Filters, members: Sequence[StoredSeries]) -> Survey | None:
     """Return the survey of a selection, or None where it is empty or has bins that are too many to be asked for at once."""
     layouts = sorted({one.layout for one in members})
     if sum(layout.bins for layout in layouts) > MOST_SURVEY_BINS:
@@ -116,14 +113,21 @@ def label_source(label: str) -> dict[str, Any]:
 
 
 def paged(
-    connection: Connection, index: str, query: Mapping[str, Any], composite: Mapping[str, Any], aggs: Mapping[str, Any]
+    connection: Connection,
+    index: str,
+    query: Mapping[str, Any],
+    composite: Mapping[str, Any],
+    aggs: Mapping[str, Any] | None = None,
 ) -> Iterator[list[Mapping[str, Any]]]:
-    """Yield the buckets of all labels and windows that hold documents."""
+    """Yield the buckets of all labels and windows that hold documents, in pages; none where no index has the name."""
     after: Mapping[str, Any] | None = None
     while True:
         asked = {**composite, **({} if after is None else {"after": after})}
-        body = {"size": 0, "query": query, "aggs": {"cells": {"composite": asked, "aggs": dict(aggs)}}}
-        cells = search(connection, index, body)["aggregations"]["cells"]
+        cell = {"composite": asked, **({"aggs": dict(aggs)} if aggs else {})}
+        answer = search(connection, index, {"size": 0, "query": query, "aggs": {"cells": cell}})
+        if "aggregations" not in answer:
+            return
+        cells = answer["aggregations"]["cells"]
         if cells["buckets"]:
             yield cells["buckets"]
         after = cells.get("after_key")

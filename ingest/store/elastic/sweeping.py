@@ -11,14 +11,14 @@ import numpy as np
 from ingest.intervals import Int
 from ingest.store.elastic.bulk import Sender
 from ingest.store.elastic.connection import Connection
-from ingest.store.elastic.encoding import MS, chunked, label_in
+from ingest.store.elastic.encoding import MS, chunked, deletion, label_in
+from ingest.store.elastic.filters import Filters, any_of, rollups_of
 from ingest.store.elastic.names import Names
 from ingest.store.elastic.reading import pages
-from ingest.store.elastic.rollups import OWNER, deletion
+from ingest.store.elastic.rollups import OWNER
 from ingest.store.elastic.touched import Cell
 from ingest.store.records import HOST, RunRecord, SourceRecord, StoredSeries
 
-Filters = Sequence[Mapping[str, Any]]
 LABELS = ("@timestamp", "host.name", "operation", "kind")
 
 
@@ -49,13 +49,8 @@ class Sweeper:
 
     def all_windows(self, run: RunRecord) -> dict[Cell, Int]:
         """Return all windows of a run of which hosts have rollups."""
-        query: Filters = [
-            {"term": {"run.id": run.run}},
-            {"term": {"rollup.scope": HOST}},
-            {"term": {"rollup.step_ms": run.step_ns // MS}},
-        ]
         cells: dict[Cell, list[int]] = {}
-        for hit in self._hits("rollups", query):
+        for hit in self._hits("rollups", rollups_of(run.run, HOST, run.step_ns)):
             cells.setdefault(_cell(hit["_source"]), []).append(hit["_source"]["@timestamp"] * MS)
         return {cell: np.unique(starts) for cell, starts in cells.items()}
 
@@ -64,7 +59,7 @@ class Sweeper:
         kinds = sorted({one.series.kind for one in stored})
         other = {"bool": {"must_not": [{"terms": {"rollup.step_ms": list(steps_ms)}}]}}
         gone = {"bool": {"must_not": [{"terms": {"kind": kinds}}]}}
-        query: Filters = [{"term": {"run.id": run.run}}, {"bool": {"should": [other, gone], "minimum_should_match": 1}}]
+        query = [{"term": {"run.id": run.run}}, any_of([other, gone])]
         for chunk in chunked(deletion(hit["_index"], hit["_id"]) for hit in self._hits("rollups", query)):
             self.sender.send(OWNER, chunk)
         self.sender.flush()

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from ingest.intervals import Int, Intervals
 from ingest.series import Series
-
-MOST_RANGES = 64
 
 Cell = tuple[str, str, str]
 
@@ -62,21 +58,3 @@ class Touched:
         """Return the starts of the time slabs of `width_ns` in which something was touched, in order."""
         found = [np.unique(part // width_ns * width_ns) for parts in self.windows.values() for part in parts]
         return np.unique(np.concatenate(found)) if found else np.empty(0, np.int64)
-
-
-def time_filter(slabs: Int, width_ns: int) -> dict[str, Any]:
-    """Return a query for `@timestamp` in the slabs: neighbours joined, the widest gaps kept where there are many."""
-    ranges = list(_joined(slabs, width_ns))
-    clauses = [{"range": {"@timestamp": {"gte": low // 1_000_000, "lt": high // 1_000_000}}} for low, high in ranges]
-    return clauses[0] if len(clauses) == 1 else {"bool": {"should": clauses, "minimum_should_match": 1}}
-
-
-def _joined(slabs: Int, width_ns: int) -> Iterator[tuple[int, int]]:
-    gaps = np.diff(slabs)
-    cuts = np.flatnonzero(gaps > width_ns)
-    if len(cuts) >= MOST_RANGES:
-        cuts = np.sort(cuts[np.argsort(gaps[cuts])[-(MOST_RANGES - 1) :]])
-    firsts: Sequence[int] = [0, *(cuts + 1).tolist()]
-    lasts: Sequence[int] = [*cuts.tolist(), len(slabs) - 1]
-    for first, last in zip(firsts, lasts, strict=True):
-        yield int(slabs[first]), int(slabs[last]) + width_ns

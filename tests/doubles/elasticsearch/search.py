@@ -12,6 +12,7 @@ from tests.doubles.elasticsearch.aggregations import Aggregation, count_buckets
 from tests.doubles.elasticsearch.columns import Reader, View
 from tests.doubles.elasticsearch.errors import CannotDo, Refusal, ShardFailure, illegal, refuse
 from tests.doubles.elasticsearch.hits import TopHits, shown_hits
+from tests.doubles.elasticsearch.multi_terms import MultiTerms
 from tests.doubles.elasticsearch.sources import SourceFilter
 from tests.doubles.elasticsearch.tokens import place_of
 
@@ -26,7 +27,7 @@ KINDS: dict[str, type[Aggregation]] = {
         metrics.Min, metrics.Max, metrics.Sum, metrics.Avg, metrics.ValueCount, metrics.Cardinality, percentiles.Percentiles,
         percentiles.PercentileRanks, histogram_buckets.Histogram, histogram_buckets.DateHistogram,
         buckets.RangeBuckets, buckets.Filter, buckets.Filters,
-        terms.Terms, terms.Composite, TopHits,
+        terms.Terms, terms.Composite, MultiTerms, TopHits,
     )
 }  # fmt: skip
 BODY = {

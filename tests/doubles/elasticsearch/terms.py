@@ -48,13 +48,16 @@ class Terms(Aggregation):
     """`terms`; exact, or refused where several shards would make the server's counts approximate."""
 
     kind = "terms"
-    known = ("field", "size", "shard_size", "order", "missing", "min_doc_count")
+    known = ("field", "size", "shard_size", "order", "missing", "min_doc_count", "collect_mode")
 
     def check(self) -> None:
         self.size = int(self.body.get("size", 10))
         if self.size <= 0:
             raise illegal(f"[size] must be greater than 0. Found [{self.size}] in [{self.name}]")
         self.shard_size = max(int(self.body.get("shard_size", self.size * 1.5 + 10)), self.size)
+        mode = self.body.get("collect_mode", "depth_first")  # says in which order buckets are filled, not with what
+        if mode not in ("depth_first", "breadth_first"):
+            raise illegal(f"no [collect_mode] found for value [{mode}]")
         self.least = int(self.body.get("min_doc_count", 1))
         if self.least < 1:
             raise CannotDo("min_doc_count 0 in aggregation [terms]")
