@@ -9,8 +9,12 @@ READY := $(VENV)/.ready
 demo: $(READY)
 	$(BIN)/tailboard demo -o report.html
 
-test: check
+test: check tests/vega/node_modules
 	$(BIN)/python -m pytest
+
+# The Vega versions of Kibana. Without npm the tests that draw panels are skipped, and say so.
+tests/vega/node_modules: tests/vega/package-lock.json
+	@if command -v npm >/dev/null; then npm ci --prefix tests/vega --silent --no-audit --no-fund && touch $@; else echo "npm is not here: the tests that draw Kibana's panels will be skipped"; fi
 
 # The store with the other major of the client: all of the contract, and what a user sees of failures.
 test-client8: .venv8/.ready
@@ -33,13 +37,13 @@ build: $(READY)
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[report,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[raw,report,dev]'
 	touch $(READY)
 
 .venv8/.ready: pyproject.toml
 	$(PYTHON) -m venv .venv8
-	.venv8/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[report,dev]' 'elasticsearch>=8.15,<9'
+	.venv8/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[raw,report,dev]' 'elasticsearch>=8.15,<9'
 	touch .venv8/.ready
 
 clean:
-	rm -rf $(VENV) .venv8 report.html tailboard.db* build *.egg-info
+	rm -rf $(VENV) .venv8 tests/vega/node_modules report.html tailboard.db* build *.egg-info

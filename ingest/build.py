@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -9,6 +10,8 @@ import click
 from ingest.errors import UsageError
 from ingest.fields import assets, reference, sqlite_schema
 from ingest.store.elastic.templates import generated_templates
+from ingest.view.kibana.compile import kibana_files
+from ingest.view.kibana.lint import problems
 
 
 def generated() -> dict[Path, str]:
@@ -20,9 +23,21 @@ def generated() -> dict[Path, str]:
     return {
         mappings / "sqlite.sql": sqlite_schema(),
         **{mappings / path: text for path, text in generated_templates().items()},
+        **{assets("kibana") / path: text for path, text in kibana_files().items()},
         root / "docs" / "fields.md": reference(),
         root / "docs" / "commands.md": command_reference(),
     }
+
+
+def left_over(files: Mapping[Path, str]) -> list[Path]:
+    """Return the files of saved objects that are no longer made."""
+    return sorted(path for path in (assets("kibana") / "saved_objects").rglob("*.json") if path not in files)
+
+
+def kibana_problems(files: Mapping[Path, str]) -> list[str]:
+    """Return a line for each rule that the saved objects among generated files break."""
+    kibana = assets("kibana")
+    return problems({path.relative_to(kibana).as_posix(): text for path, text in files.items() if path.is_relative_to(kibana)})
 
 
 def command_reference() -> str:

@@ -1,6 +1,7 @@
 """docker-compose.yml: pinned, on loopback alone, with passwords, health checks and bounded memory; its shell lines are run.
 
-No container daemon is needed: the file is read as YAML, and the commands in it run with a `curl` of our own.
+No container daemon is needed: the file is read as YAML, its shell lines run with a `curl` of our own, and what the service
+`tailboard` does runs for real, from a wheel made of what the Dockerfile copies, against the doubles of both servers.
 """
 
 from __future__ import annotations
@@ -8,13 +9,25 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
+import sys
+import time
+import zipfile
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
 import yaml
 
-FILE = Path(__file__).parent.parent / "docker-compose.yml"
+from ingest.view.kibana.compile import compiled
+from tests.doubles.elasticsearch import ElasticsearchDouble
+from tests.doubles.kibana import KibanaDouble
+from tests.store.grounds import SERVERS
+from tests.store.test_elastic import MAJOR
+
+ROOT = Path(__file__).parent.parent
+FILE = ROOT / "docker-compose.yml"
 PINNED = "9.5.3"
 SECRETS = {"ELASTIC_PASSWORD", "KIBANA_SYSTEM_PASSWORD", "KIBANA_ENCRYPTION_KEY"}
 
@@ -40,7 +53,8 @@ def plain(text: str) -> str:
 
 
 def test_all_images_are_one_pinned_version(services: dict[str, dict]) -> None:
-    images = {name: service["image"] for name, service in services.items()}
+    images = {name: service["image"] for name, service in services.items() if "build" not in service}
+    assert set(services) - set(images) == {"tailboard"}
     assert {image.rsplit(":", 1)[1] for image in images.values()} == {PINNED}
     assert {image.rsplit(":", 1)[0] for image in images.values()} == {
         "docker.elastic.co/elasticsearch/elasticsearch",
@@ -90,7 +104,10 @@ def test_data_lies_in_a_named_volume(services: dict[str, dict]) -> None:
 
 
 def test_kibana_starts_after_a_healthy_node_and_its_password(services: dict[str, dict]) -> None:
-    wanted = {"elasticsearch": {"condition": "service_healthy"}, "kibana-password": {"condition": "service_completed_successfully"}}
+    wanted = {
+        "elasticsearch": {"condition": "service_healthy"},
+        "kibana-password": {"condition": "service_completed_successfully"},
+    }
     assert services["kibana"]["depends_on"] == wanted
     assert services["kibana-password"]["depends_on"] == {"elasticsearch": {"condition": "service_healthy"}}
     assert services["kibana-password"]["restart"] == "no"
@@ -143,3 +160,115 @@ def test_a_refused_password_fails(services: dict[str, dict], tmp_path: Path) -> 
     service = services["kibana-password"]
     command = [*service["entrypoint"], plain(service["command"][0])]
     assert run(command, tmp_path, status=22, ELASTIC_PASSWORD="x", KIBANA_SYSTEM_PASSWORD="y")[0] == 22
+
+
+# ---- the service that sets up and loads the example ------------------------------------------------------------------
+
+
+def copied() -> list[str]:
+    """Return what the Dockerfile copies, each to the same place."""
+    found: list[str] = []
+    for line in (ROOT / "Dockerfile").read_text().splitlines():
+        if line.startswith("COPY "):
+            *sources, target = line.split()[1:]
+            assert target in ("./", *sources)
+            found += sources
+    return found
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory) -> Path:
+    """A folder as the image has it: what is copied, with the wheel of it installed in `site`, and a command `tailboard`."""
+    folder = tmp_path_factory.mktemp("image")
+    for name in copied():
+        source, target = ROOT / name, folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(source, target) if source.is_dir() else shutil.copy(source, target)
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", "made"], check=True, cwd=folder, capture_output=True
+    )
+    (wheel,) = (folder / "made").glob("tailboard-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder / "site")
+    for name in ("ingest", "mappings", "kibana"):
+        shutil.rmtree(folder / name)
+    script = folder / "bin" / "tailboard"
+    script.parent.mkdir()
+    script.write_text(f'#!/bin/sh\nexec {sys.executable} -P -m ingest "$@"\n')
+    script.chmod(0o755)
+    return folder
+
+
+def test_the_image_is_small_pinned_and_without_root() -> None:
+    lines = (ROOT / "Dockerfile").read_text().splitlines()
+    assert "FROM python:3.11-slim" in lines
+    assert [line for line in lines if line.startswith("USER ")] == ["USER tailboard"]
+    assert not re.search(r"PASSWORD|KEY|SECRET", "\n".join(line.split("#")[0] for line in lines))
+    first, *allowed = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if line and not line.startswith("#")]
+    assert first == "*"
+    for name in copied():
+        assert (ROOT / name).exists()
+        assert any(fnmatch(name, line.removeprefix("!")) for line in allowed if line.startswith("!"))
+
+
+def test_the_service_starts_when_both_servers_are_ready_and_runs_once(services: dict[str, dict]) -> None:
+    service = services["tailboard"]
+    assert service["build"] == "."
+    assert service["depends_on"] == {name: {"condition": "service_healthy"} for name in ("elasticsearch", "kibana")}
+    assert service["restart"] == "no"
+    assert service["environment"]["TAILBOARD_ES_USER"] == "elastic"
+    assert service["environment"]["TAILBOARD_ES_PASSWORD"] == services["elasticsearch"]["environment"]["ELASTIC_PASSWORD"]
+    for name, host, port in (("TAILBOARD_STORE", "elasticsearch", 9200), ("KIBANA_URL", "kibana", 5601)):
+        assert service["environment"][name] == f"http://{host}:{port}"
+
+
+def up(services: dict[str, dict], image: Path, **answers: str) -> subprocess.CompletedProcess[str]:
+    """Run what the service runs, in its folder and its environment, with other addresses and a password."""
+    service = services["tailboard"]
+    (script,) = service["command"]
+    environment = {
+        **service["environment"],
+        **answers,
+        "PATH": f"{image / 'bin'}:/usr/bin:/bin",
+        "PYTHONPATH": str(image / "site"),
+    }
+    command = [*service["entrypoint"], plain(script)]
+    return subprocess.run(command, cwd=image, env=environment, capture_output=True, text=True, check=False)
+
+
+def loaded(elastic: ElasticsearchDouble) -> tuple[int, list[int]]:
+    """Return the samples of all intervals, and the ages in s of all windows that hold some."""
+    documents = elastic.documents("tailboard-intervals-*").values()
+    now = time.time()
+    rollups = [one for one in elastic.documents("tailboard-rollups-*").values() if one["latency"]["count"]]
+    ages = [now - one["@timestamp"] / 1000 for one in (*documents, *rollups)]
+    return sum(one["latency"]["count"] for one in documents), [int(age) for age in ages]
+
+
+def test_up_ends_in_filled_dashboards_and_may_be_repeated(services: dict[str, dict], image: Path) -> None:
+    login = ("elastic", 'p$ss w"rd')
+    with (
+        ElasticsearchDouble(version=SERVERS[MAJOR], modules=("reindex",), basic=login) as elastic,
+        KibanaDouble(basic=login) as kibana,
+    ):
+        answers = {"TAILBOARD_STORE": elastic.url, "KIBANA_URL": kibana.url, "TAILBOARD_ES_PASSWORD": login[1]}
+        for turn in range(2):
+            done = up(services, image, **answers)
+            assert done.returncode == 0, done.stderr
+            assert login[1] not in done.stdout + done.stderr
+            samples, ages = loaded(elastic)
+            assert samples == 59_015
+            assert 0 <= min(ages) <= 60, "the newest window does not end now"
+            assert max(ages) <= 15 * 60, "dashboards show the last 15 minutes"
+            assert set(kibana.objects()) == {(one.type, one.id) for one in compiled()}
+            assert done.stderr.count("is overwritten" if turn else "is created") >= len(kibana.objects())
+        assert (elastic.refusals, kibana.refusals) == ([], [])
+
+
+def test_up_fails_with_a_sentence_where_something_is_wrong(services: dict[str, dict], image: Path) -> None:
+    with ElasticsearchDouble(version=SERVERS[MAJOR]) as elastic, KibanaDouble(basic=("elastic", "right")) as kibana:
+        done = up(services, image, TAILBOARD_STORE=elastic.url, KIBANA_URL=kibana.url, TAILBOARD_ES_PASSWORD="wrong")
+    assert done.returncode == 4
+    assert "Kibana does not know us (401)" in done.stderr.splitlines()[-1]
+    assert "loaded" not in done.stderr
+    assert elastic.documents("tailboard-intervals-*") == {}

@@ -2,13 +2,17 @@
 
     python docs/img/shoot.py [FOLDER]
 
-The pictures of several runs show the hosts of the example, each loaded as a run of its own.
+The pictures of several runs show the hosts of the example, each loaded as a run of its own; those of coordinated omission the
+stall of examples/coordinated-omission.
 """
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
+from contextlib import chdir
 from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
@@ -20,6 +24,9 @@ EXAMPLE = str(ROOT / "examples" / "cbt-archive")
 SETTLED = "async () => { let seen; do { seen = tailboard.ready; await seen; } while (seen !== tailboard.ready); }"
 PANELS = ("percentiles", "hosts", "worst", "heatmap", "threads", "rate", "surface", "distribution")
 HOSTS = ("ceph-a", "ceph-b", "ceph-c")
+SIMULATE = ROOT / "examples" / "coordinated-omission" / "simulate.py"
+PLAIN: Mapping[str, str] = {}
+CORRECTED = {"kinds": "corrected"}
 
 
 def main() -> None:
@@ -31,7 +38,18 @@ def main() -> None:
         shot(browser, example, target, PANELS)
         several = written(Path(folder) / "several.html", loaded(Path(folder) / "hosts.db"))
         shot(browser, several, target, ("load", "runs", "maps"))
+        fixed, closed = simulated(Path(folder))
+        shot(browser, fixed, target, ("omission", "gap", "kinds"))
+        shot(browser, closed, target, ("kinds",), CORRECTED)
         browser.close()
+
+
+def simulated(folder: Path) -> tuple[Path, Path]:
+    """Return reports of the stall: as the generator with a schedule saw it, and as the closed loop did, corrected afterwards."""
+    subprocess.run([sys.executable, SIMULATE, folder], check=True)  # noqa: S603  # our own script
+    with chdir(folder):  # sources are named as they are given
+        fixed = written(folder / "fixed.html", "fixed.csv", "--rate", "1000")
+        return fixed, written(folder / "closed.html", "throughput.csv", "--expected-interval", "1ms")
 
 
 def loaded(path: Path) -> str:
@@ -54,14 +72,14 @@ def written(path: Path, *words: str) -> Path:
     return path
 
 
-def shot(browser: Browser, path: Path, target: Path, panels: tuple[str, ...]) -> None:
-    """Take the panels of a page, and what is seen of it at first."""
+def shot(browser: Browser, path: Path, target: Path, panels: tuple[str, ...], names: Mapping[str, str] = PLAIN) -> None:
+    """Take the panels of a page, under their own names or others, and what is seen of it at first."""
     page = browser.new_page(viewport={"width": 1100, "height": 1500}, color_scheme="light")
     page.goto(path.as_uri())
     page.evaluate(SETTLED)
     for name in panels:
         panel = page.locator(f".panel:has(#{name}), #{name}.panel").first
-        panel.screenshot(path=target / f"{name}.png")
+        panel.screenshot(path=target / f"{names.get(name, name)}.png")
     if "percentiles" in panels:
         page.evaluate("scrollTo(0, 0)")
         page.screenshot(path=target / "report.png", clip={"x": 0, "y": 0, "width": 1100, "height": 1500})

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from ingest.errors import TailboardError
+from ingest.errors import TailboardError, listed
 
 
 class StaleError(TailboardError):
@@ -15,26 +15,40 @@ class StaleError(TailboardError):
     exit_status = 1
 
 
+class RuleError(TailboardError):
+    """Saved objects break rules."""
+
+    exit_status = 1
+
+
 @click.command()
 @click.option("--check", is_flag=True, help="Write nothing; exit with 1 if a file is not what would be built.")
 def build(*, check: bool) -> None:
-    """Build the files that are generated from others: SQL schema, field reference, command reference.
+    """Build the files that are generated from others: SQL schema, templates, Kibana's objects, field and command reference.
+
+    Kibana's objects are held against rules: one that breaks a rule is named, and the exit status is 1.
 
     \b
     Example:
       tailboard build --check
     """
-    from ingest.build import generated
+    from ingest.build import generated, kibana_problems, left_over
 
-    stale = []
-    for path, text in generated().items():
-        if path.is_file() and path.read_text(encoding="utf-8") == text:
-            continue
-        stale.append(path)
-        if not check:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-            print(f"tailboard: built {path}", file=sys.stderr)
-    if check and stale:
-        names = ", ".join(path.name for path in stale)
+    files = generated()
+    stale = [path for path, text in files.items() if not path.is_file() or path.read_text(encoding="utf-8") != text]
+    gone = left_over(files)
+    if check and (stale or gone):
+        names = listed(path.name for path in (*stale, *gone))
         raise StaleError(f"not up to date: {names}; run `tailboard build` and commit what it writes")
+    for path in stale:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(files[path], encoding="utf-8")
+        print(f"tailboard: built {path}", file=sys.stderr)
+    for path in gone:
+        path.unlink()
+        print(f"tailboard: removed {path}", file=sys.stderr)
+    found = kibana_problems(files)
+    for line in found:
+        print(line, file=sys.stderr)
+    if found:
+        raise RuleError(f"{len(found)} {'problem' if len(found) == 1 else 'problems'} in what is built from kibana/dashboards")

@@ -13,12 +13,16 @@ from ingest.cli.stores import store_option
 from ingest.errors import InputError, StoreError, UsageError
 
 if TYPE_CHECKING:
+    from ingest.store.elastic.connection import Address
     from ingest.store.elastic.setup import Change
     from ingest.store.elastic.templates import Site
 
 
 @click.command()
 @click.option("--elasticsearch", "url", metavar="URL", help="Server [default: $TAILBOARD_STORE if it is one].")
+@click.option("--kibana", metavar="URL", help="Kibana: dashboards are imported, those there overwritten.")
+@click.option("--space", metavar="S", help="Space of Kibana [default: the default one].")
+@click.option("--rules", metavar="SLA.yml", help="Alert rules in Kibana, for the objectives that rollups answer exactly.")
 @click.option("--index-prefix", metavar="P", help="What all index names begin with [default: that of the URL, else tailboard].")
 @click.option("--period", default="month", show_default=True, metavar="month|week|day", help="What one index covers.")
 @click.option("--shards", type=int, default=1, show_default=True, help="Primary shards of an index of intervals.")
@@ -26,30 +30,55 @@ if TYPE_CHECKING:
 @click.option("--dry-run", is_flag=True, help="Only show what would change.")
 @click.option("--overwrite", is_flag=True, help="Change templates that differ.")
 def setup(url: str | None, **words: Any) -> int:
-    """Put the index templates on an Elasticsearch server, or show how those there differ.
+    """Put index templates on an Elasticsearch server and dashboards into Kibana, or show what would change.
 
     \b
     Examples:
       tailboard setup --elasticsearch http://127.0.0.1:9200
       tailboard setup --elasticsearch https://es:9200 --index-prefix perf --period week --shards 3
-      tailboard setup --elasticsearch http://127.0.0.1:9200 --dry-run
+      tailboard setup --elasticsearch http://127.0.0.1:9200 --kibana http://127.0.0.1:5601 --dry-run
+      tailboard setup --kibana https://kibana:5601 --space perf --rules SLA.yml
 
-    What is missing is created; what differs is shown and changed with --overwrite alone. The component template
-    P@custom is yours: it is created empty and never written again. Secrets come from the environment (docs/security.md).
+    Templates: what is missing is created; what differs is shown and changed with --overwrite alone. The component template
+    P@custom is yours: it is created empty and never written again. With --kibana alone only Kibana is set up; its objects
+    have fixed ids, so setting up again overwrites them. Secrets come from the environment (docs/security.md, docs/kibana.md).
     """
+    from ingest.cli.kibana import set_up, target_of
+
+    address = _address(url, words)
+    target = target_of(words, address.prefix)
+    left = _set_up_templates(address, words) if url or not target else 0
+    if target:
+        set_up(target, dry_run=words["dry_run"])
+    if left and not words["dry_run"]:
+        raise StoreError(f"{left} templates differ from what was asked and were left alone: --overwrite changes them")
+    return 0
+
+
+def _address(url: str | None, words: dict[str, Any]) -> Address:
+    """Return where Elasticsearch is and what its index names begin with; only the latter counts with --kibana alone."""
     from dataclasses import replace
 
-    from ingest.store.elastic.connection import Connection, check_prefix, parse_address
-    from ingest.store.elastic.setup import apply, changes, fitting
+    from ingest.store.elastic.connection import DEFAULT_PREFIX, Address, check_prefix, parse_address
+
+    server = url or os.environ.get("TAILBOARD_STORE", "")
+    if server.startswith(("http://", "https://")):
+        address = parse_address(server)
+    elif words["kibana"] and not url:
+        address = Address("", os.environ.get("TAILBOARD_INDEX_PREFIX", DEFAULT_PREFIX))
+    else:
+        raise UsageError("setup needs --elasticsearch http://HOST:9200, or --kibana http://HOST:5601")
+    address = replace(address, prefix=words["index_prefix"] or address.prefix)
+    check_prefix(address.prefix)
+    return address
+
+
+def _set_up_templates(address: Address, words: dict[str, Any]) -> int:
+    """Put what is missing (with --overwrite what differs, too), or only show it; return how many differ and were left alone."""
+    from ingest.store.elastic.connection import Connection
+    from ingest.store.elastic.setup import apply, changes, fitting, make_marks
     from ingest.store.elastic.templates import Site
 
-    url = url or os.environ.get("TAILBOARD_STORE", "")
-    if not url.startswith(("http://", "https://")):
-        raise UsageError("setup needs --elasticsearch http://HOST:9200")
-    address = parse_address(url)
-    if words["index_prefix"]:
-        check_prefix(words["index_prefix"])
-        address = replace(address, prefix=words["index_prefix"])
     site = Site(address.prefix, words["period"], words["shards"], words["compact"])
     site.check()
     connection = Connection(address)
@@ -64,10 +93,10 @@ def setup(url: str | None, **words: Any) -> int:
         _show(change, "would be" if words["dry_run"] or change in left else "is")
     if not words["dry_run"]:
         apply(connection, site, wanted)
+        if words["kibana"] and (sentence := make_marks(connection, site)):
+            _line(sentence)
     _line(_summary(site, address.store, connection.version, len(found), len(left)))
-    if left and not words["dry_run"]:
-        raise StoreError(f"{len(left)} templates differ from what was asked and were left alone: --overwrite changes them")
-    return 0
+    return len(left)
 
 
 def _summary(site: Site, url: str, version: str, changed: int, left: int) -> str:

@@ -92,7 +92,7 @@ def overviews(ask: Ask, runs: Sequence[str], question: Question, *, full: bool =
         return [_overview(ask, ", ".join(chosen), question, full=full, runs=len(chosen))]
     found = []
     for run in chosen:
-        one = replace(question, runs=(), where={**question.where, "run": literal(run)})
+        one = replace(question, runs=(literal(run),), where={**question.where, "run": literal(run)})
         try:
             found.append(_overview(ask, run, one, full=full, shared_by=len(chosen)))
         except InputError:

@@ -1,4 +1,4 @@
-// The report's page: what is chosen, what each panel draws, one panel a frame. Follows report.js in the same script.
+// The report's page: what is chosen, what each panel draws, one panel a frame. Follows report.js and omission.js in the same script.
 (() => {
   const { MOST, MULTIPLES, carriedShare, percentileOf, pointsOf, thinOf, gapsOf, sharesOf } = tailboard;
   const SURFACE = ["99.99", "99.95", "99.9", "99.5", "99", "98", "95", "90", "75", "50"];
@@ -42,8 +42,8 @@
   }
 
   // ---- Rows under the filters.
-  const passes = (key, op = state.op) =>
-    key.kind === state.kind && (!op || key.op === op) && (!state.host || key.host === state.host);
+  const passes = (key, op = state.op, kind = state.kind) =>
+    key.kind === kind && (!op || key.op === op) && (!state.host || key.host === state.host);
   // The windows of a level in the chosen range, which is kept in seconds since the run's start.
   function windowsOf(level) {
     const window = (seconds) => (run.start + 1000 * seconds - level.origin) / level.step;
@@ -53,9 +53,9 @@
   }
   const spanOf = (level, windows) => windows.map((window) => level.origin + window * level.step);
   // The level that holds what is told apart by a label, the names of its groups, the group of each series, and the windows.
-  function groupsOf(by, of = run) {
+  function groupsOf(by, of = run, kind = state.kind) {
     const level = of.levels[by === "thread" ? "threads" : state.host || by === "host" ? "hosts" : "cluster"];
-    const keys = level.keys.map((key) => (passes(key) ? (by ? key[by] : "") : null));
+    const keys = level.keys.map((key) => (passes(key, state.op, kind) ? (by ? key[by] : "") : null));
     const names = [...new Set(keys.filter((key) => key !== null))].sort();
     const pick = keys.map((key) => (key === null ? -1 : names.indexOf(key)));
     return { level, names, pick, windows: of === run ? windowsOf(level) : [0, level.windows] };
@@ -65,10 +65,10 @@
     const least = ((to - from) * names.length) / most;
     return most && (MULTIPLES.find((multiple) => multiple >= least) ?? Math.ceil(least));
   }
-  // A run's rows added up by a label in at most `most` cells; `most` 0: over the whole range.
-  function table(by, most, of = run) {
-    const groups = groupsOf(by, of), { level, names, pick, windows: [from, to] } = groups, k = multipleOf(groups, most);
-    const id = [by, k, of.name, state.kind, state.op, state.host, from, to];
+  // A run's rows of a kind added up by a label in at most `most` cells, or in cells of `fixed` windows; 0: over the whole range.
+  function table(by, most, of = run, kind = state.kind, fixed = null) {
+    const groups = groupsOf(by, of, kind), { level, names, pick, windows: [from, to] } = groups;
+    const k = fixed ?? multipleOf(groups, most), id = [by, k, of.name, kind, state.op, state.host, from, to];
     const span = spanOf(level, [from, to]);
     return memo(id, () => ({ id, names, span, ...tailboard.merged(level, content.layouts, pick, from, to, k) }));
   }
@@ -219,6 +219,9 @@
     },
   };
 
+  const now = () => ({ ...content.omission[content.runs.indexOf(run)], run, p: state.p });
+  Object.assign(panels, omission.panels({ now, table, groupsOf, multipleOf, find, what, latency, atLeast, when }));
+
   // ---- Drawing.
   function theme() {
     const value = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();
@@ -363,9 +366,9 @@
 
   // ---- State: every control bears the name of what it sets; what is not as it was at first stands in the address.
   const FEEDS = {
-    p: ["percentiles", "heatmap", "runs", "load", "worst"], also: ["percentiles"], by: ["percentiles", "rate", "distribution"],
+    p: ["percentiles", "omission", "gap", "kinds", "heatmap", "runs", "load", "worst"], also: ["percentiles"], by: ["percentiles", "rate", "distribution"],
     tail: ["hosts", "threads", "percentiles", "worst"],
-    sla: ["percentiles", "heatmap", "distribution", "runs", "maps", "load"], shading: ["heatmap", "maps"], palette: ["heatmap", "maps"],
+    sla: ["percentiles", "omission", "kinds", "heatmap", "distribution", "runs", "maps", "load"], shading: ["heatmap", "maps"], palette: ["heatmap", "maps"],
     axis: ["heatmap"], drop: ["heatmap"],
   };
   function set(change) {

@@ -331,10 +331,10 @@ const tailboard = (() => {
   }
 
   // The distribution of each row as steps: v up to x = 1 / (1 - q), the last at x = N; steps too near to be seen are left out.
-  function curveOf(table, names) {
+  function curveOf(table, names, most = MOST.curve) {
     const out = [];
     for (let row = 0; row < table.rows; row++) {
-      const n = table.n[row], layout = layoutOf(table, row), room = MOST.curve / table.rows;
+      const n = table.n[row], layout = layoutOf(table, row), room = most / table.rows;
       const ratio = table.ptr[row + 1] - table.ptr[row] <= room ? 1 : Math.max(n / table.unit, 2) ** (1 / room);
       const label = names[table.group[row]] || "all", of = (cum) => ({ cum: cum / table.unit, n: n / table.unit });
       const value = (bin) => ({ v: layout.values[bin], open: Number(bin === layout.last) });
@@ -384,7 +384,7 @@ const tailboard = (() => {
   }
 
   return {
-    MOST, MULTIPLES, unpack, percentileOf, rankOf, isCarried, carriedShare, merged, valueOf, pointsOf, thinOf, ratesOf, gapsOf,
+    MOST, MULTIPLES, unpack, percentileOf, rankOf, isCarried, carriedShare, merged, layoutOf, valueOf, pointsOf, thinOf, ratesOf, gapsOf,
     heatOf, heatMap, heatMaps, shaded, resampled, autoscaled, dropped, limitOf, curveOf, sharesOf, worstOf, widestFirst,
   };
 })();

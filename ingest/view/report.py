@@ -2,7 +2,7 @@
 
 The page is report.html; its `{{names}}` are filled in one pass, so that nothing which was put in is looked at again. Text
 from labels is escaped, the data are packed (see embed.py), and the page's policy runs no script but the two whose digests
-it names: the Vega runtime, and report.js with page.js.
+it names: the Vega runtime, and the page's own (SCRIPTS).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ingest.query.overview import THREAD, Overview
 from ingest.query.question import Answer
 from ingest.series import default_kind
 from ingest.timing import format_duration
-from ingest.view import vega
+from ingest.view import omission, vega
 from ingest.view.embed import packed
 from ingest.view.report_tables import few, spaced, summary, text, worst
 from ingest.view.terminal import count
@@ -39,6 +39,7 @@ PERCENTILE = "99"
 SPECS = ("percentiles", "tails", "heatmap", "rate", "surface", "distribution")
 RUN_SPECS = ("runs", "maps", "load")
 GROUPINGS = ("op", "host", "thread")
+SCRIPTS = ("report.js", "omission.js", "page.js")
 
 
 def report(
@@ -54,9 +55,12 @@ def report(
     there are a few), `sla_ns` is drawn as a line. What had to be coarsened for the size of the page is said on it. UsageError
     where vl-convert-python is not installed.
     """
-    runtime, script = _runtime(), "\n".join(_part(name) for name in ("report.js", "page.js"))
+    runtime, script = _runtime(), "\n".join(_part(name) for name in SCRIPTS)
+    schedules = [omission.told(_kinds(run.cluster), run.cluster.warnings) for run in runs]
+    compared = any(told["kinds"] for told in schedules)
     content = {
-        "specs": {name: _page_spec(name) for name in (*SPECS, *(RUN_SPECS if len(runs) > 1 else ()))},
+        "specs": _specs(several=len(runs) > 1, compared=compared),
+        "omission": schedules,
         "marks": [
             {"run": vega.printable(mark.get("run", "")), "t": mark["at_ns"] / vega.MS, "text": vega.printable(mark["text"])}
             for mark in marks
@@ -76,6 +80,7 @@ def report(
         "notes": _notes(notes),
         "summary": summary(runs, labels),
         "worst": worst(runs, PERCENTILE),
+        "omission": _part("report_omission.html") if compared else "",
         "several": _part("report_runs.html") if len(runs) > 1 else "",
         "grouping": _grouping(runs),
         "clock": "" if all(run.cluster.relative for run in runs) else _part("report_clock.html"),
@@ -118,9 +123,11 @@ def _kinds(answer: Answer) -> set[str]:
     return {key[place] for part in answer.parts for key in part.table if isinstance(key, tuple)}
 
 
-def _page_spec(name: str) -> dict[str, Any]:
-    """Return a spec without the version that vega-embed would warn of."""
-    return {key: value for key, value in vega.spec(name).items() if key != "$schema"}
+def _specs(*, several: bool, compared: bool) -> dict[str, dict[str, Any]]:
+    """Return the specs of the panels, without the version that vega-embed would warn of."""
+    specs = {name: vega.spec(name) for name in (*SPECS, *(RUN_SPECS if several else ()))}
+    specs |= omission.specs() if compared else {}
+    return {name: {key: value for key, value in spec.items() if key != "$schema"} for name, spec in specs.items()}
 
 
 def facts_of(runs: Sequence[Overview]) -> list[tuple[str, str]]:

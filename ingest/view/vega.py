@@ -7,6 +7,10 @@ epoch ms, latencies ns; rows are ordered by time, group, then latency.
     points   percentiles, rate, heatmap (the line over it): t, t2, label, v, n, beyond, open    v in ns, or I/Os a second
              surface, tails: t, t2, row, v, n, open         distribution: label, x, v, cum, n, open (x is 1 / (1 - q))
              load: run, name, label, x, v, n                runs: run, name, t, t2, v (ms since the run's start)
+             omission: t, t2, label, low, v, high, n,       median, percentile (null: too few samples) and maximum of a kind
+             and open, open_high                            of v and of high
+             gap: t, t2, label, v, service, response, n,    response minus service at a percentile, of an operation
+             and open
     cells    heatmap: t, t2, lower, upper, c, open, over    the samples of a window in [lower, upper); over: dropped from the map
              and n, cum, rank, part                         of its window, up to here; share of cells at most as full; c / most
              maps: as heatmap, and run, name                t, t2 in ms since the run's start; rank and part among all runs

@@ -108,3 +108,20 @@ def test_a_page_too_large_takes_the_wider_windows_of_threads(monkeypatch):
     assert len(least) < len(whole)
     step = runs[0].thread_tails.coarse[0].step_ns // SECOND
     assert f"threads are kept in windows of {step} s, for the size of the page (--full lifts that)" in notes
+
+
+def test_a_run_is_seen_as_if_it_were_alone(fio, tmp_path):
+    """Runs of other years in the same store make neither its windows wider nor its warnings more."""
+    logs = [str(path) for path in sorted((fio / "randrw").glob("*clat_hist*.log"))]
+    for store, runs in (("one", {"a": "2020-01-01T00:00:00Z"}), ("both", {"a": "2020-01-01T00:00:00Z", "b": "2026-01-01T00:00:00Z"})):
+        for run, zero in runs.items():
+            assert command(["load", *logs, "--run", run, "--t0", zero, "--store", f"sqlite:{tmp_path / store}.db"]) == 0
+    found = {}
+    for store in ("one", "both"):
+        with SqliteStore(str(tmp_path / f"{store}.db")) as opened:
+            found[store] = {one.run: one for one in overviews(opened.answer, [record.run for record in opened.runs()], Question())}
+    alone, among = found["one"]["a"], found["both"]["a"]
+    assert len(found["both"]) == 2
+    assert among.cluster.step_ns == alone.cluster.step_ns
+    assert told(among.cluster) == told(alone.cluster)
+    assert among.cluster.warnings == alone.cluster.warnings

@@ -3,12 +3,8 @@ of the network, nothing is printed to the console."""
 
 from __future__ import annotations
 
-import os
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,160 +12,14 @@ import pytest
 from ingest.query.files import Files
 from ingest.query.overview import CLUSTER_WINDOWS, overviews
 from ingest.query.percentiles import Wanted, percentiles
-from ingest.query.question import Answer, Question
+from ingest.query.question import Question
 from ingest.query.worst import worst_windows
 from ingest.ranks import parse_percentiles
 from ingest.timing import Instant
-from ingest.view.report import report
 from tests.doubles.origin import NS, SECOND, ZERO, Made, random_rows, series
+from tests.view.page import HOSTILE, answered, choose, drag, drawn, hovered, items_of, keyed, place, rows_of, settle
 
-CHROMIUM = Path("/usr/bin/chromium")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
-HOSTILE = ("</script><script>hacked = 1</script>", "<img src=x onerror='hacked = 1'>", "<b>bold</b>", "\u2028'\"&", "\u202eright to left", "x" * 1000)
-SETTLED = "async () => { let seen; do { seen = tailboard.ready; await seen; } while (seen !== tailboard.ready); }"
 PANELS = ("percentiles", "hosts", "heatmap", "threads", "rate", "surface", "distribution")
-
-
-def missing(what: str) -> None:
-    """Skip, or fail where CI is to have everything."""
-    if os.environ.get("CI"):
-        pytest.fail(f"{what} is not here, and CI is to test the page")
-    pytest.skip(f"{what} is not here")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    try:
-        import vl_convert  # noqa: F401
-        from playwright.sync_api import sync_playwright
-    except ImportError as error:
-        missing(str(error.name))
-    if not CHROMIUM.is_file():
-        missing(str(CHROMIUM))
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
-        yield chromium
-        chromium.close()
-
-
-@pytest.fixture
-def opened(browser, tmp_path):
-    """Return the context manager that opens the report of overviews, and in the end finds no error and no request."""
-
-    @contextmanager
-    def page_of(runs, facts=(), marks=(), by=("op",), sla=0, fragment="", **context) -> Iterator:
-        path = tmp_path / "report.html"
-        path.write_text(report(runs, facts, marks, by, sla), encoding="utf-8")
-        heard, asked = [], []
-        window = browser.new_context(**{"viewport": {"width": 1200, "height": 900}, "timezone_id": "Asia/Kolkata", **context})
-        page = window.new_page()
-        page.on("console", lambda message: heard.append(f"{message.type}: {message.text}"))
-        page.on("pageerror", lambda error: heard.append(str(error)))
-        page.on("request", lambda request: asked.append(request.url))
-        page.goto(path.as_uri() + fragment)
-        settle(page)
-        yield page
-        settle(page)
-        assert page.locator("#failed").is_hidden(), page.locator("#failed").inner_text()
-        window.close()
-        assert heard == []
-        assert set(asked) == {path.as_uri()}
-
-    return page_of
-
-
-def settle(page) -> None:
-    """Wait until the page has drawn what it was last told."""
-    page.evaluate(SETTLED)
-
-
-def choose(page, name: str, value: str) -> None:
-    """Use a control by what it sets."""
-    control = page.locator(f"[name={name}]").first
-    if control.evaluate("control => control.tagName") == "SELECT":
-        control.select_option(value)
-    elif control.get_attribute("type") in ("radio", "checkbox"):
-        page.locator(f'[name={name}][value="{value}"]').click()
-    else:
-        page.locator(f"[name={name}]").last.fill(value)
-        page.keyboard.press("Tab")
-    settle(page)
-
-
-def rows_of(page, view: str, data: str = "points") -> list[dict]:
-    """Return the rows of a data set of a view."""
-    return page.evaluate("([view, data]) => tailboard.views[view].data(data).map(row => ({...row}))", [view, data])
-
-
-def items_of(page, view: str, mark: str) -> list[dict]:
-    """Return where the drawn items of a mark are, with the row that each shows."""
-    return page.evaluate(
-        """([view, mark]) => tailboard.views[view].scenegraph().root.items[0].items.find((one) => one.name === mark).items
-        .map(({ x, x2, y, y2, width, height, fill, stroke, opacity, datum }) => ({ x, x2, y, y2, width, height, fill, stroke, opacity, datum: {...datum} }))""",
-        [view, mark],
-    )
-
-
-def keyed(rows: list[dict], *names: str) -> dict:
-    """Return the drawn values by the named columns."""
-    found = {tuple(row[name] for name in names): row["v"] for row in rows}
-    assert len(found) == len(rows)
-    return found
-
-
-def drawn(page, view: str = "percentiles") -> dict:
-    """Return the drawn percentiles by (window start in ms, label)."""
-    return keyed(rows_of(page, view), "t", "label")
-
-
-def answered(answer: Answer, percentile: str, suffix: str = "") -> dict:
-    """Return what the query answers by (window start in ms, labels), where it has a value."""
-    table = percentiles(answer, Wanted(parse_percentiles(percentile)))
-    labels = [table.columns[name] for name in answer.by]
-    values = zip(table.columns["start_ns"] // 1_000_000, *labels, table.columns[f"p{percentile}"], strict=True)
-    name = f" p{percentile}" if suffix else ""
-    return {(int(t), ("|".join(group) + name) or f"p{percentile}"): int(value) for t, *group, value in values if not np.isnan(value)}
-
-
-def place(page, view: str, t: float, share: float = 0.5) -> tuple[float, float]:
-    """Return where on the screen a time lies in a panel, at a share of its height."""
-    page.locator(f"#{view}").evaluate("chart => chart.scrollIntoView({block: 'center'})")
-    x, y = page.evaluate(
-        """([name, t, share]) => { const view = tailboard.views[name], [left, top] = view.origin(), { left: pad, top: above } = view.padding();
-        return [pad + left + view.scale('x')(t), above + top + share * view.signal('height')]; }""",
-        [view, t, share],
-    )
-    box = page.locator(f"#{view} canvas").first.bounding_box()
-    return box["x"] + x, box["y"] + y
-
-
-def drag(page, view: str, begin: float, end: float) -> None:
-    """Drag over the time axis of a panel."""
-    x, y = place(page, view, begin)
-    page.mouse.move(x, y)
-    page.mouse.down()
-    far, _ = place(page, view, end)
-    page.mouse.move((x + far) / 2, y, steps=3)
-    page.mouse.move(far, y)
-    page.mouse.up()
-    settle(page)
-
-
-def hovered(page, view: str, mark: str) -> str:
-    """Return the text of the tooltip of the first drawn item of a mark."""
-    page.locator(f"#{view}").evaluate("chart => chart.scrollIntoView({block: 'center'})")
-    x, y = page.evaluate(
-        """([name, mark]) => { const view = tailboard.views[name], [left, top] = view.origin(), pad = view.padding();
-        const box = view.scenegraph().root.items[0].items.find((found) => found.name === mark).items[0].bounds;
-        return [pad.left + left + (box.x1 + box.x2) / 2, pad.top + top + (box.y1 + box.y2) / 2]; }""",
-        [view, mark],
-    )
-    box = page.locator(f"#{view} canvas").first.bounding_box()
-    for step in (-1, 0, 0.4):
-        page.mouse.move(box["x"] + x + step, box["y"] + y)
-        settle(page)
-    page.locator("#vg-tooltip-element.visible").wait_for()
-    return page.locator("#vg-tooltip-element").inner_text()
 
 
 @pytest.fixture(scope="module")

@@ -50,6 +50,17 @@ def apply(connection: Connection, site: Site, wanted: list[Change]) -> None:
             raise StoreError(f"the server refuses the {change.kind} template {change.name}: {error}") from None
 
 
+def make_marks(connection: Connection, site: Site) -> str:
+    """Create the empty index of marks, without which Kibana's table of them is an error; return a sentence if it is refused."""
+    name = site.names.one("marks")
+    try:
+        connection.call("PUT", f"/{name}")
+    except Refusal as error:
+        if error.kind != "resource_already_exists_exception":
+            return f"the index {name} was not created ({error.kind}): until the first mark Kibana's table of marks shows an error"
+    return ""
+
+
 def fitting(connection: Connection, site: Site) -> tuple[Site, str]:
     """Return the site as the server can keep it, and a sentence where that is not as asked."""
     version = tuple(int(part) for part in connection.version.split(".")[:2])

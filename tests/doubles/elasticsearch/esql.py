@@ -1,4 +1,5 @@
-"""ES|QL over plain fields: recorded once on 8.19.21 (STATS MAX ... BY), the rest follows the documentation.
+"""ES|QL over plain fields: recorded once on 8.19.21 (STATS MAX ... BY), the rest follows the documentation, `filter` (a query of the
+search API that rows must match before anything else) too.
 
 Rows are kept in the order of documents, groups in the order of their first row: a server promises neither, so sort. Work figures
 (`documents_found`, `values_loaded`) count source rows and number values read. A histogram column is refused as measured on 8.19.21;
@@ -13,6 +14,9 @@ from collections.abc import Callable
 from fnmatch import fnmatchcase
 from typing import Any
 
+import numpy as np
+
+from tests.doubles.elasticsearch import queries
 from tests.doubles.elasticsearch.columns import View
 from tests.doubles.elasticsearch.dates import text_of
 from tests.doubles.elasticsearch.errors import CannotDo, refuse
@@ -99,14 +103,16 @@ def _keep(command: Command, table: Table) -> Table:
     return found
 
 
-def run(query: str, view: View, major: int) -> tuple[Table, int, bool]:
-    """Return the resulting table, the source rows it was made from, and whether a limit was given."""
+def run(query: str, view: View, major: int, chosen: list[int] | None = None) -> tuple[Table, int, bool]:
+    """Return the resulting table, the source rows it was made from, and whether a limit was given; `chosen`: of these rows alone."""
     _, commands = parse(query)
     if not any(command.name in ("KEEP", "STATS") for command in commands):
         raise CannotDo("ES|QL without KEEP or STATS: its columns would be all fields")
     table = Table(query, view, len(view), {}, major)
     table.load(commands)
-    found, limited, source = len(view), False, True
+    if chosen is not None:
+        table = table.kept(chosen)
+    found, limited, source = table.size, False, True
     for command in commands:
         if command.name == "WHERE":
             kind, values = evaluate(command.items[0], table)
@@ -147,8 +153,8 @@ def _csv(table: Table) -> bytes:
 def query(node: Server, request: Request) -> Answer:
     """Answer `POST _query`."""
     body = request.json(required=True)
-    if set(body) != {"query"}:
-        raise CannotDo(f"_query with {sorted(set(body) - {'query'})}")
+    if not {"query"} <= set(body) <= {"query", "filter"}:
+        raise CannotDo(f"_query with {sorted(set(body) - {'query', 'filter'})}")
     form = request.parameters.get("format", "json")
     if form not in ("json", "csv"):
         raise CannotDo(f"_query with format={form}")
@@ -158,7 +164,10 @@ def query(node: Server, request: Request) -> Answer:
     indices = node.indices.select(pattern, ignore_unavailable=True)
     if not indices:
         raise refuse(400, "verification_exception", f"Found 1 problem\nline 1:1: Unknown index [{pattern}]")
-    table, found, limited = run(text, View(node.readers(indices)), node.major)
+    view, chosen = View(node.readers(indices)), None
+    if "filter" in body:
+        chosen = np.flatnonzero(queries.parse(body["filter"], request.text, node.millis()).mask(view)).tolist()
+    table, found, limited = run(text, view, node.major, chosen)
     headers = {}
     if not limited:
         headers["warning"] = (

@@ -19,6 +19,9 @@ UNITS = {
     "minutes": 60_000, "min": 60_000, "hour": 3_600_000, "hours": 3_600_000, "h": 3_600_000, "day": 86_400_000, "days": 86_400_000,
 }  # fmt: skip
 AGGREGATES = ("MAX", "MIN", "SUM", "AVG", "COUNT")
+RESERVED = frozenset(
+    "AND ASC BY DESC FALSE FIRST IN IS LAST LIKE NOT NULL NULLS OR RLIKE TRUE".split()
+)  # its grammar's own words
 
 
 def parse(text: str) -> tuple[str, list[Command]]:
@@ -53,6 +56,8 @@ class _Parser:
     def name(self) -> str:
         if self.here.kind != "name":
             raise CannotDo(f"ES|QL: a name expected, not {self.here.text or 'the end'!r}")
+        if self.here.word in RESERVED:
+            raise CannotDo(f"ES|QL: {self.here.text} is a word of the language, no name without backquotes")
         self.at += 1
         return self.lexemes[self.at - 1].text.replace("`", "")
 

@@ -84,6 +84,13 @@ def equal(view: View, path: str, values: list[Any], now: int) -> np.ndarray:
     return found
 
 
+def phrase(view: View, path: str, value: Any, now: int) -> np.ndarray:
+    """Return the documents whose keyword, number or boolean is a value; text, which is cut into words, is not done."""
+    if "text" in _kinds(view, path):
+        raise CannotDo("query [match_phrase] on a text field")
+    return equal(view, path, [value], now)
+
+
 def _number(item: Field, value: Any) -> list[Any]:
     if item.kind == "boolean":
         if value in (True, False, "true", "false"):

@@ -16,10 +16,10 @@ from tests.doubles.elasticsearch.tokens import place_of
 
 Json = Any
 Mask = Callable[[View], np.ndarray]
-PARSED = ("match_all", "constant_score", "ids", "bool", "term", "terms", "range", "exists", "prefix", "wildcard")
+PARSED = ("match_all", "constant_score", "ids", "bool", "term", "match_phrase", "terms", "range", "exists", "prefix", "wildcard")
 REAL_QUERIES = frozenset(
     "boosting combined_fields dis_max distance_feature function_score fuzzy geo_bounding_box geo_distance geo_grid geo_polygon "
-    "geo_shape has_child has_parent intervals knn kql match match_bool_prefix match_none match_phrase match_phrase_prefix "
+    "geo_shape has_child has_parent intervals knn kql match match_bool_prefix match_none match_phrase_prefix "
     "more_like_this multi_match nested parent_id percolate pinned query_string rank_feature regexp rule script script_score "
     "semantic shape simple_query_string span_containing span_field_masking span_first span_multi span_near span_not span_or "
     "span_term span_within sparse_vector term_set terms_set text_expansion weighted_tokens wrapper".split()
@@ -112,6 +112,11 @@ class _Parser:
         path, value = _one_field("term", body, "value")
         score = 1.0 if path in ("_id", "_index") else None
         return Query(lambda view: leaves.equal(view, path, [value], self.now), score)
+
+    def _match_phrase(self, body: Json) -> Query:
+        """A phrase on a keyword is the whole of it: what Kibana's filters send."""
+        path, value = _one_field("match_phrase", body, "query")
+        return Query(lambda view: leaves.phrase(view, path, value, self.now), None)
 
     def _terms(self, body: Json) -> Query:
         if len(body) != 1:

@@ -90,6 +90,18 @@ def test_groups_add_up_as_in_python(server: ElasticsearchDouble) -> None:
     assert [row[:4] for row in ask(server, query)["values"]] == want
 
 
+def test_a_filter_comes_before_everything_else(server: ElasticsearchDouble) -> None:
+    bounds = {"gt": "2026-09-21T14:00:03Z", "lte": "2026-09-21T14:00:09Z", "format": "strict_date_optional_time"}
+    body = {
+        "query": "FROM roll-* | STATS c = COUNT(*), m = MIN(n) BY op | SORT op | limit 1000",
+        "filter": {"bool": {"filter": [{"range": {"@timestamp": bounds}}]}},
+    }
+    answer = send(server, "POST", "/_query", body)
+    assert answer.body["values"] == [[2, 4, "read"], [2, 3, "write"]]  # rows 3 to 6, of which 3 and 6 are writes
+    none = {**body, "filter": {"term": {"op": "nothing"}}}
+    assert send(server, "POST", "/_query", none).body["values"] == []
+
+
 def test_without_a_limit_a_header_warns(server: ElasticsearchDouble) -> None:
     query = {"query": "FROM roll-* | KEEP n"}
     assert "adding default limit of [1000]" in send(server, "POST", "/_query", query).headers["warning"]
@@ -131,6 +143,7 @@ def test_a_histogram_column_is_refused_as_measured(server: ElasticsearchDouble) 
         "FROM roll-* | KEEP n extra",
         "FROM roll-* METADATA _id | KEEP n",
         "FROM roll-* | LIMIT 20000 | KEEP n",
+        "FROM roll-* | STATS first = MIN(n)",
     ],
 )
 def test_what_is_not_understood_is_refused(query: str) -> None:

@@ -1,0 +1,93 @@
+"""Take the pictures of Kibana's Vega panels, light and dark: compiled specs, the double's answers, Vega 6 in Chromium.
+
+    npm ci --prefix tests/vega && python docs/img/shoot_kibana.py [FOLDER]
+
+No Kibana draws them: its frame, controls and Lens panels are not in the pictures. The run is the example; the panels of two runs
+have two of its hosts, each loaded as a run of its own; those of coordinated omission the simulated stall.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import Browser, sync_playwright
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from elasticsearch import Elasticsearch  # noqa: E402  # the checkout first
+
+from ingest.cli import run  # noqa: E402
+from ingest.view.kibana.asked import Shown, vega_requests  # noqa: E402
+from ingest.view.kibana.compile import compiled  # noqa: E402
+from tests.doubles.elasticsearch import ElasticsearchDouble  # noqa: E402
+from tests.vega.drawn import DARK, LIGHT, drawing  # noqa: E402
+
+EXAMPLE = ROOT / "examples" / "cbt-archive"
+LOGS = next((EXAMPLE / "results").rglob("benchmark_config.yaml")).parent
+STALL = ROOT / "examples" / "coordinated-omission" / "simulate.py"
+SIZES = {"runs": (1000, 260), "maps": (1000, 320), "threads": (1000, 420), "hosts": (1000, 300)}
+ABOVE = ".vega-bindings { display: flex; gap: 14px; order: -1; margin: 0 0 6px } #place { display: flex; flex-direction: column }"
+
+
+def main() -> None:
+    """Write the pictures to the folder that is named, by default the one of this script."""
+    target = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox", "--disable-gpu"])
+        subprocess.run([sys.executable, str(STALL), folder], check=True)  # noqa: S603  # our own example
+        hosts = {
+            host: [str(path) for path in sorted(LOGS.glob(f"*{host}*")) if "clat_hist" in path.name or "json" in path.name]
+            for host in ("ceph-a", "ceph-b")
+        }
+        later = ["--host-offset", "ceph-b=100000"]
+        shot(browser, {"nightly": [str(EXAMPLE)]}, ("cluster-latency", "hosts-and-threads", "heat-maps"), target)
+        shot(browser, {"good": hosts["ceph-a"], "bad": [*hosts["ceph-b"], *later]}, ("compare-runs",), target)
+        shot(browser, {"stall": [f"{folder}/fixed.csv", "--rate", "1000"]}, ("coordinated-omission",), target)
+        browser.close()
+
+
+def shot(browser: Browser, loads: dict[str, list[str]], dashboards: tuple[str, ...], target: Path) -> None:
+    """Take the Vega panels of some dashboards after some loads."""
+    with ElasticsearchDouble(version="9.5.3") as double:
+        words = [["setup", "--elasticsearch", double.url]]
+        words += [["load", *paths, "--run", name, "--store", double.url] for name, paths in loads.items()]
+        for one in words:
+            if status := run(one):
+                sys.exit(status)
+        client = Elasticsearch(double.url)
+        ends = {"first": {"min": {"field": "@timestamp"}}, "last": {"max": {"field": "@timestamp"}}}
+        found = client.search(index="tailboard-rollups-*", size=0, aggs=ends)["aggregations"]
+        shown = Shown(int(found["first"]["value"]), int(found["last"]["value"]) + 10_000)
+        specs = {
+            saved.id.removeprefix("tailboard-"): answered(client, saved.attributes["visState"]["params"]["spec"], shown)
+            for saved in compiled()
+            if saved.type == "visualization" and saved.id.removeprefix("tailboard-").startswith(dashboards)
+        }
+    for colors, theme in ((LIGHT, ""), (DARK, "-dark")):
+        with drawing(browser, 6, colors, (1060, 520)) as page:
+            page.page.add_style_tag(content=ABOVE)
+            for name, spec in specs.items():
+                width, height = SIZES.get(name.rsplit("-", 1)[-1], (1000, 360))
+                page.draw(spec, width=width, height=height)
+                page.page.wait_for_timeout(700)
+                page.page.locator("#place").screenshot(path=target / f"kibana-{name}{theme}.png")
+
+
+def answered(client: Elasticsearch, spec: dict, shown: Shown) -> dict:
+    """Return a spec with the server's answers in the place of its requests."""
+    spec = json.loads(json.dumps(spec))
+    headers = {"accept": "application/json", "content-type": "application/json"}
+    for asked in vega_requests(spec, shown):
+        path = f"/{asked.index}/_search?ignore_unavailable=true&allow_no_indices=true"
+        [entry] = [one for one in spec["data"] if one["name"] == asked.name]
+        del entry["url"]
+        entry["values"] = client.perform_request("POST", path, headers=headers, body=asked.body).body
+    return spec
+
+
+main()

@@ -1,0 +1,126 @@
+"""setup of Kibana: dashboards imported, alert rules installed on request, everything told object by object."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ingest.errors import StoreError, UsageError
+
+if TYPE_CHECKING:
+    from ingest.objectives import Objective
+    from ingest.view.kibana.connection import Connection
+    from ingest.view.kibana.importing import Account
+    from ingest.view.kibana.rules import Left, Rule
+    from ingest.view.kibana.saved_objects import SavedObject
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Which space of which Kibana is set up, for the indices of a prefix, with rules for which objectives (None: no rules)."""
+
+    url: str
+    space: str
+    prefix: str
+    objectives: tuple[Objective, ...] | None
+
+
+def target_of(words: Mapping[str, Any], prefix: str) -> Target | None:
+    """Return what the words of a call want of Kibana, None where they do not name it. Raises UsageError, InputError."""
+    from ingest.objectives import read_objectives
+    from ingest.view.kibana.credentials import DEFAULT_SPACE, checked_space, checked_url
+
+    if not words["kibana"]:
+        for option in ("space", "rules"):
+            if words[option]:
+                raise UsageError(f"--{option} is about Kibana: give --kibana http://HOST:5601, too")
+        return None
+    # Labels of runs are not known here: rules for objectives that name them are left to check, which knows.
+    objectives = read_objectives(Path(words["rules"]), run_labels=None) if words["rules"] else None
+    return Target(checked_url(words["kibana"]), checked_space(words["space"] or DEFAULT_SPACE), prefix, objectives)
+
+
+def set_up(target: Target, *, dry_run: bool) -> None:
+    """Import all saved objects and install the rules; StoreError names each object that Kibana refuses."""
+    from ingest.view.kibana.compile import compiled
+    from ingest.view.kibana.connection import Connection
+    from ingest.view.kibana.importing import import_objects
+
+    objects = compiled(target.prefix)
+    connection = Connection(target.url, target.space, tell=_line)
+    connection.open()
+    try:
+        if dry_run:
+            _show_import(connection, objects)
+        else:
+            _told(connection, import_objects(connection, objects))
+        if target.objectives is not None:
+            _set_up_rules(connection, target, target.objectives, dry_run=dry_run)
+    finally:
+        connection.close()
+
+
+def _show_import(connection: Connection, objects: Sequence[SavedObject]) -> None:
+    from urllib.parse import urlencode
+
+    from ingest.view.kibana.importing import FILE_NAME, PATH, import_body, import_words
+
+    for one in objects:
+        _line(f"{one.type} {one.id} ({one.title}) would be imported")
+    query = urlencode({name: str(value).lower() for name, value in import_words(connection.space).items()})
+    size = len(import_body(objects)[0])
+    _line(f"POST {connection.place}{PATH}?{query} would send {len(objects)} objects as {FILE_NAME}, {size:,} bytes")
+
+
+def _told(connection: Connection, account: Account) -> None:
+    for one in account.imported:
+        elsewhere = f" as {one.destination}" if one.destination else ""
+        _line(f"{one.type} {one.id} ({one.title}) is {'overwritten' if one.overwritten else 'created'}{elsewhere}")
+    for text in account.warnings:
+        _line(f"Kibana warns: {text}")
+    if account.failed:
+        for bad in account.failed:
+            _line(f"{bad.type} {bad.id} ({bad.title}) is refused: {bad.reason}")
+        first = account.failed[0]
+        done = f"{len(account.imported)} others are imported" if account.imported else "nothing is imported"
+        more = f" and {len(account.failed) - 1} more" if len(account.failed) > 1 else ""
+        raise StoreError(f"{connection.place} refuses {first.type} {first.id}{more}: {first.reason}; {done}")
+    overwritten = sum(one.overwritten for one in account.imported)
+    _line(
+        f"{connection.place} (Kibana {connection.version}): {len(account.imported)} objects imported, "
+        f"{overwritten} of them overwritten; look at {connection.place}/app/dashboards"
+    )
+
+
+def _set_up_rules(connection: Connection, target: Target, objectives: Sequence[Objective], *, dry_run: bool) -> None:
+    from ingest.view.kibana.rules import PATH, put_rule, rules_for, stored_rule
+
+    rules, left = rules_for(objectives, target.prefix, target.space, connection.version)
+    for rule in rules:
+        there = stored_rule(connection, rule)
+        if dry_run:
+            _show_rule(rule, f"{'POST' if there is None else 'PUT'} {connection.place}{PATH}{rule.id}")
+            continue
+        put_rule(connection, rule, there)
+        _line(f"rule {rule.id} ({rule.name}) is {'created' if there is None else 'changed'}")
+    _show_left(left)
+    done = "wanted" if dry_run else "installed"
+    _line(f"{connection.place}: rules {done}: {len(rules)}; objectives left to tailboard check: {len(left)}")
+
+
+def _show_rule(rule: Rule, request: str) -> None:
+    _line(f"{request} would send the rule {rule.name}")
+    for text in rule.esql.splitlines():
+        _line(f"    {text}")
+
+
+def _show_left(left: Sequence[Left]) -> None:
+    for one in left:
+        _line(f"the objective {one.name} gets no rule, tailboard check answers it: {'; '.join(one.reasons)}")
+
+
+def _line(text: str) -> None:
+    print(f"tailboard: {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,89 @@
+"""Vega expressions over a stored bin layout: which bin a value lies in, and what that bin reports.
+
+The text `loglinear:64:1856:1ns:c0:midpoint:open` (ingest.layout) is read in the panel itself, because only the answer tells it.
+The arithmetic is that of `LogLinear`; tests evaluate these expressions in Vega and compare every bin.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+Transform = dict[str, Any]
+PART = "split({layout}, ':')"
+
+
+def formula(name: str, expression: str) -> Transform:
+    """Return the transform that adds a column."""
+    return {"type": "formula", "as": name, "expr": expression}
+
+
+def layout_columns(layout: str) -> list[Transform]:
+    """Return transforms that read the layout text in an expression; the columns are 0 where there is none."""
+    part = PART.format(layout=layout)
+    return [
+        formula("half", f"toNumber({part}[1]) || 0"),
+        formula("fine", f"toNumber({part}[2]) || 0"),
+        formula("unit", f"toNumber(replace({part}[3] || '0', 'ns', ''))"),
+        formula("wide", f"pow(2, toNumber(substring({part}[4] || 'c0', 1)))"),
+        formula("reports", f"{part}[5] || ''"),
+        formula("top", f"{part}[6] == 'open' ? ceil(datum.fine / datum.wide) - 1 : -1"),
+        formula("grain", f"toNumber(replace({part}[7] || '0', 'ns', '')) || datum.unit"),
+    ]
+
+
+LAYOUT_COLUMNS = ("half", "fine", "unit", "wide", "reports", "top", "grain")
+
+
+def edge(number: str) -> str:
+    """Return the lower edge in ns of the bin before coarsening that a column or expression names."""
+    octave = f"pow(2, floor({number} / datum.half) - 1)"
+    return f"({number} < 2 * datum.half ? {number} : (datum.half + {number} % datum.half) * {octave}) * datum.unit"
+
+
+def bin_of(name: str, value: str) -> list[Transform]:
+    """Return transforms that add the bin of a value as a column; -1 where there is no layout."""
+    units, octave = f"({value} / datum.unit)", "datum.octave"
+    found = f"floor((datum.half * {octave} + floor({units} / pow(2, {octave}))) / datum.wide)"
+    return [
+        formula("octave", f"datum.half ? max(0, floor(log({units} / datum.half) / LN2 + 1e-12)) : 0"),
+        formula(name, f"datum.half ? min({found}, ceil(datum.fine / datum.wide) - 1) : -1"),
+    ]
+
+
+def value_of(name: str, number: str) -> list[Transform]:
+    """Return transforms that add what the bin in the column `number` reports."""
+    at = f"datum.{number}"
+    middle = "datum.lower_edge + floor((datum.upper_edge - datum.lower_edge) / datum.unit / 2) * datum.unit"
+    reported = (
+        f"{at} == datum.top ? datum.lower_edge : datum.reports == 'midpoint' ? {middle} : "
+        "datum.reports == 'highest' ? datum.upper_edge - datum.grain : datum.upper_edge"
+    )
+    return [*edges_of(number), formula(name, reported)]
+
+
+def edges_of(number: str) -> list[Transform]:
+    """Return transforms that add `lower_edge` and `upper_edge` of the bin in the column `number`."""
+    at = f"datum.{number}"
+    return [
+        formula("first", f"{at} * datum.wide"),
+        formula("last", f"min(({at} + 1) * datum.wide, datum.fine)"),
+        formula("lower_edge", edge("datum.first")),
+        formula("upper_edge", edge("datum.last")),
+    ]
+
+
+def snapped(name: str, value: str) -> list[Transform]:
+    """Return transforms that add the reported value of a bin that is nearest to `value`, itself where there is no layout.
+
+    The server's hdr answers lie within 0.8 % of the value that a bin reports: in its bin or in the one beside it.
+    """
+    last = "ceil(datum.fine / datum.wide) - 1"
+    return [
+        *bin_of("own", value),
+        *value_of("own_value", "own"),
+        formula("other", f"max(0, min(datum.own + ({value} > datum.own_value ? 1 : -1), {last}))"),
+        *value_of("other_value", "other"),
+        formula("nearer", f"abs(datum.other_value - {value}) < abs(datum.own_value - {value})"),
+        formula(name, f"!datum.half ? {value} : datum.nearer ? datum.other_value : datum.own_value"),
+        formula("open", "datum.half && (datum.nearer ? datum.other : datum.own) == datum.top ? 1 : 0"),
+    ]

@@ -1,0 +1,110 @@
+"""What people write in kibana/dashboards/*.yml: a dashboard with its controls and panels.
+
+    id: cluster-latency                        the saved object is PREFIX-cluster-latency
+    title: Cluster latency
+    description: Percentiles of the cluster over time.
+    order: 1                                   place among the links
+    controls: [run, host, op, kind]
+    panels:
+      - {id: percentiles, title: Percentiles over time, at: [0, 10, 48, 16], vega: percentiles, level: overview}
+      - {id: rate, title: I/Os a second, at: [0, 26, 24, 10], lens: lines, ...}     words of lens panels: lens_panels.py
+
+`at` is x, y, width, height on Kibana's grid of 48 columns. Unknown words are errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ingest.errors import InputError
+from ingest.fields import assets
+
+CONTROLS = {"run": "run.id", "host": "host.name", "op": "operation", "kind": "kind"}
+LEVELS: dict[str, dict[str, Any]] = {
+    "overview": {"rollup.overview": True},
+    "stored": {"rollup.stored": True},
+    "run": {"rollup.step_ms": 0},
+}
+COLUMNS = 48
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A place on the grid."""
+
+    x: int
+    y: int
+    width: int
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """A panel: `kind` is vega or lens, `picture` what of it, `words` the rest of what was written."""
+
+    id: str
+    title: str
+    at: Grid
+    kind: str
+    picture: str
+    words: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Dashboard:
+    """A dashboard as written; ids are without the prefix."""
+
+    id: str
+    title: str
+    description: str
+    order: int
+    controls: tuple[str, ...]
+    panels: tuple[Panel, ...]
+
+
+def dashboards(folder: Path | None = None) -> tuple[Dashboard, ...]:
+    """Return the dashboards of a folder (kibana/dashboards), in the order of their links; InputError says what is wrong."""
+    import yaml
+
+    folder = folder or assets("kibana") / "dashboards"
+    found = [dashboard(yaml.safe_load(path.read_text(encoding="utf-8")), path) for path in sorted(folder.glob("*.yml"))]
+    return tuple(sorted(found, key=lambda one: (one.order, one.id)))
+
+
+def dashboard(content: Any, path: Path) -> Dashboard:
+    """Return the dashboard that a file's content says; InputError for an unknown or missing word."""
+    words = _words(content, path, {"id", "title", "description", "order", "controls", "panels"}, set())
+    if path.stem != words["id"]:
+        raise InputError(f"the id is {words['id']!r}: a dashboard's file bears its id", path)
+    unknown = [name for name in words["controls"] if name not in CONTROLS]
+    if unknown:
+        raise InputError(f"there is no control {unknown[0]!r}: {', '.join(CONTROLS)}", path)
+    panels = tuple(panel(one, path) for one in words["panels"])
+    return Dashboard(words["id"], words["title"], words["description"], words["order"], tuple(words["controls"]), panels)
+
+
+def panel(content: Any, path: Path) -> Panel:
+    """Return the panel that a mapping says."""
+    kinds = [kind for kind in ("vega", "lens") if isinstance(content, dict) and kind in content]
+    if len(kinds) != 1:
+        raise InputError(f"a panel is either vega or lens: {content}", path)
+    words = _words(content, path, {"id", "title", "at", kinds[0]}, None)
+    if len(words["at"]) != 4 or not all(isinstance(number, int) for number in words["at"]):
+        raise InputError(f"`at` of panel {words['id']} is x, y, width, height", path)
+    rest = {name: value for name, value in words.items() if name not in ("id", "title", "at", kinds[0])}
+    return Panel(words["id"], words["title"], Grid(*words["at"]), kinds[0], words[kinds[0]], rest)
+
+
+def _words(content: Any, path: Path, needed: set[str], more: set[str] | None) -> dict[str, Any]:
+    """Return a mapping that has all needed words, and, where `more` is given, no others than these."""
+    if not isinstance(content, dict):
+        raise InputError(f"expected words with values, not {content!r}", path)
+    missing = sorted(needed - content.keys())
+    unknown = [] if more is None else sorted(content.keys() - needed - more)
+    if missing or unknown:
+        problem = f"{missing[0]!r} is missing" if missing else f"there is no word {unknown[0]!r}"
+        raise InputError(f"{problem} in {content.get('id', 'a mapping')}", path)
+    return content

@@ -1,0 +1,105 @@
+"""A dashboard as a saved object: panels on a grid, controls, links to the others, time and refresh."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ingest.view.kibana.config import COLUMNS, CONTROLS, Dashboard, Panel
+from ingest.view.kibana.saved_objects import Reference, SavedObject
+
+REFRESH_MS = 10_000
+TIME_FROM, TIME_TO = "now-15m", "now"
+LINKS_HEIGHT = 3
+NO_SEARCH = {"query": {"query": "", "language": "kuery"}, "filter": []}
+CONTROL_VIEW = "rollups"
+
+
+def dashboard_object(
+    one: Dashboard, everyone: Sequence[Dashboard], prefix: str, objects: Mapping[str, SavedObject]
+) -> SavedObject:
+    """Return a dashboard's saved object; `objects` are its panels' own, by panel id."""
+    panels = [_links(one, everyone, prefix), *(_panel(panel, objects[panel.id]) for panel in one.panels)]
+    references = [Reference(objects[panel.id].type, objects[panel.id].id, f"{panel.id}:panel_{panel.id}") for panel in one.panels]
+    references += [
+        Reference("index-pattern", f"{prefix}-{CONTROL_VIEW}", f"controlGroup_{name}:optionsListDataView")
+        for name in one.controls
+    ]
+    attributes = {
+        "title": f"[{prefix}] {one.title}",
+        "description": one.description,
+        "panelsJSON": panels,
+        "optionsJSON": {
+            "useMargins": True,
+            "syncColors": False,
+            "syncCursor": True,
+            "syncTooltips": False,
+            "hidePanelTitles": False,
+        },
+        "timeRestore": True,
+        "timeFrom": TIME_FROM,
+        "timeTo": TIME_TO,
+        "refreshInterval": {"pause": False, "value": REFRESH_MS},
+        "controlGroupInput": _controls(one),
+        "kibanaSavedObjectMeta": {"searchSourceJSON": NO_SEARCH},
+        "version": 1,
+    }
+    return SavedObject("dashboard", f"{prefix}-{one.id}", attributes, tuple(references))
+
+
+def _panel(panel: Panel, saved: SavedObject) -> dict[str, Any]:
+    at = panel.at
+    return {
+        "type": saved.type,
+        "gridData": {"x": at.x, "y": at.y + LINKS_HEIGHT, "w": at.width, "h": at.height, "i": panel.id},
+        "panelIndex": panel.id,
+        "panelRefName": f"panel_{panel.id}",
+        "title": panel.title,
+        "embeddableConfig": {"enhancements": {}},
+    }
+
+
+def _links(one: Dashboard, everyone: Sequence[Dashboard], prefix: str) -> dict[str, Any]:
+    """Return the panel of links, the same on every dashboard; they are relative, so they stay in the space."""
+    texts = [f"**{other.title}**" if other.id == one.id else f"[{other.title}](#/view/{prefix}-{other.id})" for other in everyone]
+    saved = {
+        "type": "markdown",
+        "title": "",
+        "params": {"markdown": " · ".join(texts), "fontSize": 14, "openLinksInNewTab": False},
+        "data": {"aggs": [], "searchSource": NO_SEARCH},
+    }
+    return {
+        "type": "visualization",
+        "gridData": {"x": 0, "y": 0, "w": COLUMNS, "h": LINKS_HEIGHT, "i": "links"},
+        "panelIndex": "links",
+        "embeddableConfig": {"enhancements": {}, "hidePanelTitles": True, "savedVis": saved},
+    }
+
+
+def _controls(one: Dashboard) -> dict[str, Any]:
+    """Return the options lists; each narrows those after it."""
+    panels = {
+        name: {
+            "order": order,
+            "width": "medium",
+            "grow": True,
+            "type": "optionsListControl",
+            "explicitInput": {
+                "id": name,
+                "fieldName": CONTROLS[name],
+                "title": name,
+                "selectedOptions": [],
+                "singleSelect": name == "kind",
+                "enhancements": {},
+            },
+        }
+        for order, name in enumerate(one.controls)
+    }
+    ignored = {"ignoreFilters": False, "ignoreQuery": False, "ignoreTimerange": False, "ignoreValidations": False}
+    return {
+        "chainingSystem": "HIERARCHICAL",
+        "controlStyle": "oneLine",
+        "showApplySelections": False,
+        "ignoreParentSettingsJSON": ignored,
+        "panelsJSON": panels,
+    }

@@ -1,0 +1,71 @@
+"""KQL: the part of Kibana's query language that panels are written in, and the query that Kibana makes of it.
+
+rollup.overview: true and rollup.scope: (cluster or host) and source.state: "complete"
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ingest.errors import UsageError
+
+Scalar = str | int | bool
+
+VALUE = r'"(?:[^"\\]|\\.)*"|\w+'
+CLAUSE = re.compile(rf"(?P<field>[\w.@]+): (?:(?P<one>{VALUE})|\((?P<any>(?:{VALUE})(?: or (?:{VALUE}))*)\))")
+PLAIN = re.compile(r"\w+")
+WORDS = frozenset({"and", "or", "not", "true", "false"})
+
+
+def written(terms: Mapping[str, Scalar | Sequence[Scalar]]) -> str:
+    """Return KQL for documents that have, in each field, the value or one of the values."""
+    return " and ".join(f"{field}: {_any(value)}" for field, value in terms.items())
+
+
+def parsed(text: str) -> dict[str, list[Scalar]]:
+    """Return the values by field that KQL of the above form asks for; UsageError for any other."""
+    found: dict[str, list[Scalar]] = {}
+    rest = text
+    while rest:
+        clause = CLAUSE.match(rest)
+        if clause is None or clause["field"] in found:
+            raise UsageError(f"not KQL that is written here: {text}")
+        found[clause["field"]] = [_value(one) for one in re.findall(VALUE, clause["one"] or clause["any"]) if one != "or"]
+        rest = rest[clause.end() :]
+        if rest and not rest.startswith(" and "):
+            raise UsageError(f"not KQL that is written here: {text}")
+        rest = rest.removeprefix(" and ")
+    return found
+
+
+def query(text: str) -> dict[str, Any]:
+    """Return the Elasticsearch query that Kibana makes of KQL."""
+    clauses = [
+        {"bool": {"should": [{"term": {field: value}} for value in values], "minimum_should_match": 1}}
+        for field, values in parsed(text).items()
+    ]
+    return {"bool": {"filter": clauses}}
+
+
+def _any(value: Scalar | Sequence[Scalar]) -> str:
+    if isinstance(value, (str, int)):
+        return _word(value)
+    return _word(value[0]) if len(value) == 1 else f"({' or '.join(_word(one) for one in value)})"
+
+
+def _word(value: Scalar) -> str:
+    if isinstance(value, (bool, int)):
+        return str(value).lower()
+    if PLAIN.fullmatch(value) and value not in WORDS and not value.isdigit():
+        return value
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _value(text: str) -> Scalar:
+    if text.startswith('"'):
+        return re.sub(r"\\(.)", r"\1", text[1:-1])
+    if text in ("true", "false"):
+        return text == "true"
+    return int(text) if text.isdigit() else text

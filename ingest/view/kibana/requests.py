@@ -1,0 +1,135 @@
+"""What the Vega panels ask Elasticsearch for: one request a panel, no window in Python.
+
+All begin alike, because kinds and runs are never merged by accident:
+
+    picked      what the panel reads: scope and step of rollups
+      runs      one run: the one that is chosen, else the one that began last
+        kinds   one kind: the one that is chosen, else the default (fields.yml, kind_preference)
+
+`breadth_first` keeps the server from summing histograms of runs that are not shown. Sums and merges of host rollups make the
+cluster, so that a chosen (or excluded) host is honoured. The budget: 65,536 buckets (`search.max_buckets`), 500 of them with an
+HDR histogram, whose memory no circuit breaker counts; Kibana makes at most seven times the windows that it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+Json = dict[str, Any]
+
+PERCENTS = (
+    *(1, 5, 10, 20, 25, 30, 40, 50, 60, 70, 75, 80, 85, 90, 92.5),
+    *(95, 97, 98, 99, 99.5, 99.9, 99.95, 99.99, 99.995, 99.999),
+)
+MOST_WIDENED = 7
+HDR_WINDOWS = 500 // MOST_WIDENED
+FIRST_OCTAVE, LAST_OCTAVE = 10, 36
+HOSTS, THREADS, OPERATIONS = 64, 64, 4
+NUMBERS = ("p50", "p90", "p99", "p99_9")
+
+
+def edges(an_octave: int) -> list[int]:
+    """Return the edges in ns of rows from 1 us (2^10 ns) to 69 s (2^36 ns), each octave in equal parts: edges of fio's bins."""
+    return [
+        (an_octave + part << octave) // an_octave for octave in range(FIRST_OCTAVE, LAST_OCTAVE) for part in range(an_octave)
+    ] + [1 << LAST_OCTAVE]
+
+
+def latency_rows(an_octave: int) -> Json:
+    """Return the aggregation that counts samples by latency: a row an `edges` gap, one below and one above."""
+    found = edges(an_octave)
+    inner = [{"from": low, "to": high} for low, high in pairwise(found)]
+    return {"range": {"field": "latency.histogram", "ranges": [{"to": found[0]}, *inner, {"from": found[-1]}]}}
+
+
+def ranks(percents: Sequence[float] = PERCENTS) -> Json:
+    """Return the aggregation of percentiles: hdr with 2 digits, a rank of at most one below nearest rank, within 0.8 %."""
+    hdr = {"number_of_significant_value_digits": 2}
+    return {"percentiles": {"field": "latency.histogram", "percents": list(percents), "keyed": False, "hdr": hdr}}
+
+
+def windows(target: int, aggs: Mapping[str, Any]) -> Json:
+    """Return the aggregation over time in about `target` windows that Kibana chooses."""
+    return {"date_histogram": {"field": "@timestamp", "interval": {"%autointerval%": target}}, "aggs": dict(aggs)}
+
+
+def samples() -> Json:
+    """Return the number of I/Os: a sum, as the server counts documents."""
+    return {"sum": {"field": "latency.count"}}
+
+
+def highest(field: str) -> Json:
+    """Return the maximum of a field."""
+    return {"max": {"field": field}}
+
+
+def tops() -> Json:
+    """Return what tells a maximum: the largest that is known, and what the highest bin reports."""
+    return {"max": highest("latency.max"), "top": highest("latency.histogram")}
+
+
+def over_time(target: int = HDR_WINDOWS) -> Json:
+    """Return what percentiles over time and the surface need: each window and all of them together."""
+    each = {"n": samples(), **tops(), "p": ranks()}
+    return {**each, "over_time": windows(target, each)}
+
+
+def heat(target: int = 42, an_octave: int = 8) -> Json:
+    """Return what a heat map with its percentile line needs."""
+    return {"n": samples(), "over_time": windows(target, {"n": samples(), "p": ranks(), "latency": latency_rows(an_octave)})}
+
+
+def by_host(target: int = 24) -> Json:
+    """Return the numbers of each host over time: the largest of its windows, exact, nothing is merged."""
+    largest = {name: highest(f"latency.{name}") for name in NUMBERS}
+    inner = {"worst": highest("latency.histogram"), "over_time": windows(target, {"n": samples(), **tops(), **largest})}
+    host = {"field": "host.name", "missing": "-", "size": HOSTS, "order": {"worst": "desc"}}
+    return {"hosts": {"terms": host, "aggs": inner}, "named": {"cardinality": {"field": "host.name"}}}
+
+
+def by_thread(target: int = 24) -> Json:
+    """Return the highest bin of each thread over time."""
+    names = [{"field": field, "missing": "-"} for field in ("host.name", "volume.name", "job.id")]
+    each = {"n": samples(), **tops()}
+    thread = {"terms": names, "size": THREADS, "order": {"worst": "desc"}}
+    inner = {"worst": highest("latency.histogram"), "over_time": windows(target, each)}
+    return {"threads": {"multi_terms": thread, "aggs": inner}, "named": {"cardinality": {"field": "source.id"}}}
+
+
+def distribution() -> Json:
+    """Return the samples of each operation by latency, in rows as narrow as fio's bins."""
+    operations = {"field": "operation", "missing": "-", "size": OPERATIONS}
+    return {"operations": {"terms": operations, "aggs": {"n": samples(), "latency": latency_rows(64)}}}
+
+
+def body(where: Mapping[str, Any], inner: Mapping[str, Any], runs: int = 1, kinds: int = 1, only: Sequence[str] = ()) -> Json:
+    """Return the request: what is read, `runs` runs, the preferred `kinds` kinds of each, and what is asked of them."""
+    terms: list[Json] = [{"term": {field: value}} for field, value in where.items()]
+    terms.append({"range": {"latency.count": {"gt": 0}}})  # a reload may leave rollups of windows that lost all samples
+    if only:
+        terms.append({"terms": {"kind": list(only)}})
+    kind = {"field": "kind", "size": kinds, "order": {"preference": "desc"}, "collect_mode": "breadth_first"}
+    run = {"field": "run.id", "size": runs, "shard_size": runs + 4, "order": {"began": "desc"}, "collect_mode": "breadth_first"}
+    told = {"step": highest(step_field(where)), "layouts": {"terms": {"field": "latency.layout", "size": 2}}}
+    inside = {"kinds": {"terms": kind, "aggs": {"preference": highest("kind_preference"), **told, **inner}}}
+    of_runs = {"terms": run, "aggs": {"began": {"min": {"field": "@timestamp"}}, **inside}}
+    picked = {"filter": {"bool": {"filter": terms}}, "aggs": {"runs": of_runs, "names": {"cardinality": {"field": "run.id"}}}}
+    return {"size": 0, "aggs": {"picked": picked}}
+
+
+def step_field(where: Mapping[str, Any]) -> str:
+    """Return the field with the width of the windows that are read."""
+    return "rollup.step_ms" if "rollup.scope" in where else "interval.step_ms"
+
+
+def marks() -> Json:
+    """Return the request for annotations."""
+    return {"size": 1000, "_source": ["run.id", "@timestamp", "text"], "sort": [{"@timestamp": "asc"}]}
+
+
+def url(index: str, asked: Mapping[str, Any], *, filtered: bool = True) -> Json:
+    """Return the `url` of a Vega data entry: Kibana adds the time range, and where `filtered` the dashboard's filters."""
+    context = {"%context%": True} if filtered else {}
+    return {"index": index, **context, "%timefield%": "@timestamp", "body": dict(asked)}

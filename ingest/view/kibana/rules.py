@@ -1,0 +1,216 @@
+"""Objectives as alert rules: an ES|QL question to the rollups, for what rollups answer exactly.
+
+    FROM tailboard-rollups-*
+    | WHERE rollup.scope == "host" AND rollup.step_ms == 10000 AND final == true AND kind == "completion" AND operation == "read"
+        AND (latency.p99 > 5000000 OR (latency.p99 IS NULL AND latency.max > 5000000))
+    | STATS windows = COUNT(*), ... BY run.id, host.name
+
+A row is a run (and host, and op) with violated windows; Kibana adds the time range. Rollups leave a percentile out where the
+samples of a window cannot carry it: nearest rank then is the largest sample, so that the maximum is held against the threshold.
+An objective that rollups do not answer exactly is named with every reason, and left to `tailboard check`.
+
+Rules are free of actions (on a Basic licence a rule can write to the server's log or an index: connectors are the site's own).
+What people have added to a rule in Kibana stays when it is changed.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ingest.errors import StoreError
+from ingest.fields import fields
+from ingest.objectives import VIOLATE, Objective
+from ingest.ranks import Percentile, parse_percentiles
+from ingest.timing import format_duration
+from ingest.view.kibana.connection import Connection, Refusal
+
+MS = 1_000_000
+STEPS_NS = (10_000 * MS, 60_000 * MS)  # those that every run with finer windows has
+FIELDS = {"run": "run.id", "host": "host.name", "op": "operation", "kind": "kind"}
+GROUPS = ("run", "host", "op")
+PATTERN = re.compile(r"[*?\[]")
+ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+EVERY, LOOK_BACK_MINUTES, MOST_HITS = "1m", 5, 100
+ROWS_SINCE = (9, 2)
+KEPT = ("throttle", "notify_when", "alert_delay", "flapping", "artifacts")
+ACTION_WORDS = ("group", "id", "params", "frequency", "uuid", "alerts_filter", "use_alert_data_for_template")
+PATH = "/api/alerting/rule/"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """An alert rule: `id` is fixed by index prefix, space and the objective's name; `body` is what creates it."""
+
+    id: str
+    name: str
+    body: Mapping[str, Any]
+
+    @property
+    def esql(self) -> str:
+        """Return the question that it asks."""
+        return str(self.body["params"]["esqlQuery"]["esql"])
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """An objective that no rule can answer exactly, and every reason for it."""
+
+    name: str
+    reasons: tuple[str, ...]
+
+
+def rules_for(objectives: Iterable[Objective], prefix: str, space: str, version: str) -> tuple[list[Rule], list[Left]]:
+    """Return the rules for a space of a Kibana of a version, and the objectives that are left."""
+    rules: list[Rule] = []
+    left: list[Left] = []
+    for objective in objectives:
+        found = reasons_against(objective)
+        if found:
+            left.append(Left(objective.name, found))
+        else:
+            rules.append(Rule(rule_id(prefix, space, objective.name), objective.name, _body(objective, prefix, version)))
+    return rules, left
+
+
+def rule_id(prefix: str, space: str, name: str) -> str:
+    """Return the id of an objective's rule: the same on every Kibana, another in each space, as Kibana wants it."""
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"tailboard:rule:{prefix}:{space}:{name}"))
+
+
+def reasons_against(objective: Objective) -> tuple[str, ...]:
+    """Return why rollups do not answer an objective exactly; nothing where they do."""
+    found = []
+    if _number(objective.percentile) is None:
+        stored = ", ".join(text for text, _ in _stored())
+        found.append(f"rollups hold the percentiles {stored}, not {objective.percentile.text}")
+    if objective.window_ns not in STEPS_NS:
+        steps = " and ".join(format_duration(step) for step in STEPS_NS)
+        found.append(f"rollups have windows of {steps}, not of {format_duration(objective.window_ns)}")
+    if objective.for_ns > objective.window_ns:
+        found.append(f"a rule sees single windows, not whether they last for {format_duration(objective.for_ns)}")
+    if objective.no_data == VIOLATE:
+        found.append("no_data is violate, and a window without completions has no rollup")
+    for name, text in objective.where.items():
+        if name not in FIELDS:
+            found.append(f"rollups do not tell one {name} from another (where)")
+        elif PATTERN.search(text):
+            found.append(f"where has the pattern {name}: {text}, and a rule takes exact texts alone")
+    found += [f"rollups do not tell one {name} from another (by)" for name in objective.by if name not in GROUPS]
+    if "kind" not in objective.where:
+        found.append("which kind is the default one depends on the run: add kind to where, as in kind: completion")
+    if "op" not in objective.where and "op" not in objective.by:
+        found.append("rollups hold each op by itself, never all together: add op to where or by")
+    return tuple(found)
+
+
+def question(objective: Objective, prefix: str) -> str:
+    """Return the ES|QL text of an objective that rollups answer: a row for each run (host, op) with violated windows."""
+    number, threshold = _number(objective.percentile), objective.threshold_ns
+    hosts = "host" in objective.by or "host" in objective.where
+    conditions = [
+        f'rollup.scope == "{"host" if hosts else "cluster"}"',
+        f"rollup.step_ms == {objective.window_ns // MS}",
+        "final == true",
+        *(f"{FIELDS[name]} == {_quoted(text)}" for name, text in objective.where.items()),
+        f"({number} > {threshold} OR ({number} IS NULL AND latency.max > {threshold}))",
+    ]
+    columns = {
+        "windows": "COUNT(*)",
+        "carried": f"COUNT({number})",
+        "worst_ns": f"MAX({number})",
+        "largest_ns": "MAX(latency.max)",
+        "samples": "SUM(latency.count)",
+        "earliest": "MIN(@timestamp)",
+        "latest": "MAX(@timestamp)",
+    }
+    groups = ["run.id", *(FIELDS[name] for name in ("host", "op") if name in objective.by)]
+    return (
+        f"FROM {prefix}-rollups-*\n| WHERE {' AND '.join(conditions)}\n"
+        f"| STATS {', '.join(f'{name} = {made}' for name, made in columns.items())} BY {', '.join(groups)}\n"
+        "| SORT largest_ns DESC"
+    )
+
+
+def put_rule(connection: Connection, rule: Rule, there: Mapping[str, Any] | None) -> None:
+    """Create a rule, or change the one that is there. StoreError where Kibana refuses."""
+    try:
+        if there is None:
+            try:
+                connection.call("POST", PATH + rule.id, rule.body)
+            except Refusal as error:
+                # A request that was sent twice, as the first answer was lost, finds the rule there.
+                if error.status != 409 or stored_rule(connection, rule) is None:
+                    raise
+        else:
+            connection.call("PUT", PATH + rule.id, changed_body(rule, there))
+    except Refusal as error:
+        raise StoreError(f"{connection.url} refuses the rule {rule.name!r} ({error})") from None
+
+
+def stored_rule(connection: Connection, rule: Rule) -> Mapping[str, Any] | None:
+    """Return the rule as Kibana has it, or None. StoreError where Kibana refuses to say."""
+    try:
+        found: Mapping[str, Any] = connection.call("GET", PATH + rule.id)
+    except Refusal as error:
+        if error.status == 404:
+            return None
+        raise StoreError(f"{connection.url} refuses to show the rule {rule.name!r} ({error})") from None
+    return found
+
+
+def changed_body(rule: Rule, there: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what changes a rule that is there: our question and schedule, the actions and settings that people gave it."""
+    ours = {name: rule.body[name] for name in ("name", "tags", "schedule", "params")}
+    actions = [{word: one[word] for word in ACTION_WORDS if one.get(word) is not None} for one in there.get("actions") or ()]
+    return {**ours, **{name: there[name] for name in KEPT if there.get(name) is not None}, "actions": actions}
+
+
+def _body(objective: Objective, prefix: str, version: str) -> dict[str, Any]:
+    params = {
+        "searchType": "esqlQuery",
+        "esqlQuery": {"esql": question(objective, prefix)},
+        "timeField": "@timestamp",
+        "timeWindowSize": LOOK_BACK_MINUTES,
+        "timeWindowUnit": "m",
+        "size": MOST_HITS,
+        "threshold": [0],
+        "thresholdComparator": ">",
+        "groupBy": "row" if _numbers(version) >= ROWS_SINCE else "all",
+    }
+    return {
+        "name": f"[{prefix}] {objective.name}",
+        "rule_type_id": ".es-query",
+        "consumer": "stackAlerts",
+        "schedule": {"interval": EVERY},
+        "tags": list(dict.fromkeys(["tailboard", prefix])),
+        "params": params,
+        "actions": [],
+    }
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+
+
+def _stored() -> Sequence[tuple[str, str]]:
+    """Return percentile and field of the numbers that rollups hold."""
+    names = [str(one["name"]) for one in fields()["documents"]["rollups"]["fields"]]
+    found = [re.fullmatch(r"latency\.p(\d+(?:_\d+)?)", name) for name in names]
+    return [(match[1].replace("_", "."), match[0]) for match in found if match]
+
+
+def _number(percentile: Percentile) -> str | None:
+    """Return the field that holds a percentile; None where no field does."""
+    for text, name in _stored():
+        (stored,) = parse_percentiles(text)
+        if stored.top * percentile.bottom == percentile.top * stored.bottom:
+            return name
+    return None
+
+
+def _quoted(text: str) -> str:
+    return '"' + "".join(ESCAPES.get(char, char) for char in text) + '"'

@@ -1,0 +1,99 @@
+"""Saved objects: what Kibana stores and imports, with fixed ids.
+
+    kibana/saved_objects/dashboard/tailboard-cluster-latency.json      decoded: texts that hold JSON stand there as JSON
+    kibana/tailboard.ndjson                                            the lines that Kibana imports, a line an object
+
+Versions are the oldest that every Kibana from 8.19 on takes: an object without a version would run through all migrations, one
+with a newer version than the server's is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+CORE_VERSION = "8.8.0"
+TYPE_VERSIONS = {"dashboard": "10.2.0", "lens": "8.9.0", "visualization": "8.5.0", "index-pattern": "8.0.0"}
+TEXTS_OF_JSON = frozenset(
+    {
+        "panelsJSON",
+        "optionsJSON",
+        "searchSourceJSON",
+        "ignoreParentSettingsJSON",
+        "visState",
+        "uiStateJSON",
+        "spec",
+        "fieldFormatMap",
+        "fieldAttrs",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A saved object that another one names."""
+
+    type: str
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SavedObject:
+    """A saved object; attributes are decoded: what Kibana keeps as a text of JSON is JSON here."""
+
+    type: str
+    id: str
+    attributes: Mapping[str, Any]
+    references: tuple[Reference, ...] = field(default=())
+
+    @property
+    def title(self) -> str:
+        """Return what people see."""
+        return str(self.attributes.get("name") or self.attributes["title"])
+
+    @property
+    def path(self) -> str:
+        """Return its file under kibana/saved_objects/."""
+        return f"{self.type}/{self.id}.json"
+
+
+def file_text(saved: SavedObject) -> str:
+    """Return the reviewable file of an object: decoded, keys sorted."""
+    return json.dumps(_line(saved, saved.attributes), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def line(saved: SavedObject) -> dict[str, Any]:
+    """Return an object as Kibana imports it: texts of JSON encoded."""
+    return _line(saved, _encoded(saved.attributes))
+
+
+def ndjson(objects: Iterable[SavedObject]) -> bytes:
+    """Return the file that Kibana imports, a line an object; none holds a line break."""
+    lines = (json.dumps(line(saved), sort_keys=True, ensure_ascii=False, separators=(",", ":")) for saved in objects)
+    return "".join(text + "\n" for text in lines).encode()
+
+
+def _line(saved: SavedObject, attributes: Any) -> dict[str, Any]:
+    return {
+        "id": saved.id,
+        "type": saved.type,
+        "attributes": attributes,
+        "references": [{"type": one.type, "id": one.id, "name": one.name} for one in saved.references],
+        "coreMigrationVersion": CORE_VERSION,
+        "typeMigrationVersion": TYPE_VERSIONS[saved.type],
+    }
+
+
+def _encoded(value: Any) -> Any:
+    """Return attributes with every text of JSON as text, the inner ones first."""
+    if isinstance(value, Mapping):
+        return {
+            key: json.dumps(_encoded(inner), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+            if key in TEXTS_OF_JSON
+            else _encoded(inner)
+            for key, inner in value.items()
+        }
+    return [_encoded(inner) for inner in value] if isinstance(value, (list, tuple)) else value

@@ -1,0 +1,281 @@
+"""From the server's answer to the flat tables of kibana/vega/ (ingest.view.vega names their columns), as Vega transforms.
+
+    answer      the answer: one row
+      chosen    one row a run and kind: run, kind, step, bucket (width of a window in ms), layout
+        windows one row a window that has samples: t, t2, n
+          points, thin, cells ...
+
+A window is drawn as wide as the stored step where Kibana's windows are narrower. A gap is where no window follows at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ingest.view.kibana.bins import LAYOUT_COLUMNS, Transform, bin_of, edges_of, formula, layout_columns, snapped, value_of
+from ingest.view.kibana.requests import LAST_OCTAVE, marks, url
+
+Entry = dict[str, Any]
+
+CARRIES = "(datum.p <= 50 || datum.n * round((100 - datum.p) * 1e4) >= 1e6)"
+BEYOND = "datum.n - ceil(datum.n * round(datum.p * 1e4) / 1e6)"
+POINT = ("t", "t2", "label", "row", "p", "v", "n", "beyond", "open")
+
+
+def entry(name: str, source: str | Sequence[str], *transforms: Transform | Sequence[Transform]) -> Entry:
+    """Return a data entry made from others."""
+    flat = [one for part in transforms for one in ([part] if isinstance(part, dict) else part)]
+    return {"name": name, "source": source if isinstance(source, str) else list(source), "transform": flat}
+
+
+def keep(expression: str) -> Transform:
+    """Return the transform that keeps rows."""
+    return {"type": "filter", "expr": expression}
+
+
+def flatten(field: str, name: str) -> Transform:
+    """Return the transform that makes a row of each element of an array."""
+    return {"type": "flatten", "fields": [field], "as": [name]}
+
+
+def only(*names: str) -> Transform:
+    """Return the transform that keeps columns alone: rows hold no reference to the answer."""
+    return {"type": "project", "fields": list(names)}
+
+
+def chosen_runs(over: str = "over_time") -> list[Entry]:
+    """Return the entry `chosen`; `over` is the aggregation over time, from which the width of Kibana's windows is read."""
+    buckets = f"datum.of.{over}.buckets" if over else "[]"
+    width = f"length({buckets}) > 1 ? {buckets}[1].key - {buckets}[0].key : 0" if over else "0"
+    return [
+        entry(
+            "chosen",
+            "answer",
+            formula("several", "datum.names.value"),
+            flatten("runs.buckets", "by_run"),
+            formula("run", "datum.by_run.key"),
+            flatten("by_run.kinds.buckets", "of"),
+            formula("kind", "datum.of.key"),
+            formula("name", "datum.run + ', ' + datum.kind"),
+            formula("layout", "length(datum.of.layouts.buckets) == 1 ? datum.of.layouts.buckets[0].key : ''"),
+            layout_columns("datum.layout"),
+            formula("step", "datum.of.step.value || 0"),
+            formula("width", f"max({width}, datum.step)"),
+        )
+    ]
+
+
+def rows_of(buckets: str, name: str) -> list[Entry]:
+    """Return the entries `chosen` and `wide`, one row each of the aggregation `buckets`, named by an expression of `datum.one`.
+
+    The width of Kibana's windows is read from the row that has two of them; `chosen` knows it, and how many rows there are.
+    """
+    own = "datum.one.over_time.buckets"
+    widest = {"type": "joinaggregate", "ops": ["max"], "fields": ["apart"], "as": ["apart"]}
+    apart = formula("apart", f"length({own}) > 1 ? {own}[1].key - {own}[0].key : 0")
+    every = [flatten(f"of.{buckets}.buckets", "one"), apart, widest, formula("width", "max(datum.apart, datum.step)")]
+    [asked] = chosen_runs("")
+    first = {"type": "aggregate", "groupby": ["run", "kind", "several", "rows", "width"]}
+    told = entry("wide", "runs_chosen", every, formula("row", name))
+    return [{**asked, "name": "runs_chosen"}, told, entry("chosen", "wide", formula("rows", "datum.of.named.value"), first)]
+
+
+def windows(
+    source: str = "chosen",
+    buckets: str = "of.over_time.buckets",
+    kept: Sequence[str] = (),
+    more: Sequence[Transform] = (),
+) -> Entry:
+    """Return the entry `windows`: the windows that have samples."""
+    return entry(
+        "windows",
+        source,
+        flatten(buckets, "window"),
+        formula("t", "datum.window.key"),
+        formula("t2", "datum.t + datum.width"),
+        formula("n", "datum.window.n.value"),
+        keep("datum.n > 0"),
+        list(more),
+        only("run", "kind", "name", "t", "t2", "n", "window", *LAYOUT_COLUMNS, *kept),
+    )
+
+
+def percentile_rows(name: str, source: str, values: str, chosen: str, kept: Sequence[str] = ()) -> Entry:
+    """Return an entry with one row a window and `chosen` percentile: p, label, beyond, carried, and v snapped to its bin."""
+    return entry(
+        name,
+        source,
+        flatten(values, "one"),
+        formula("p", "datum.one.key"),
+        formula("h", "datum.one.value"),
+        keep(f"isNumber(datum.h) && ({chosen})"),
+        formula("label", "'p' + datum.p"),
+        formula("row", "datum.label"),
+        formula("carried", CARRIES),
+        formula("beyond", BEYOND),
+        snapped("v", "datum.h"),
+        only(*POINT, "carried", "top_ns", *LAYOUT_COLUMNS, *kept),
+    )
+
+
+def carried(source: str, name: str = "points", kept: Sequence[str] = ()) -> Entry:
+    """Return the rows that have samples enough for their percentile."""
+    return entry(name, source, keep("datum.carried"), only(*POINT, *kept))
+
+
+def maxima(source: str, name: str, *, label: str | None = None, thin: str = "") -> Entry:
+    """Return rows with the maximum (column top_ns) of each window; with `thin` of those too few for their percentile."""
+    told = [formula("label", f"'{label}'"), formula("row", f"'{label}'"), formula("p", "100"), formula("beyond", "0")]
+    filtered = [keep(thin)] if thin else []
+    return entry(
+        name,
+        source,
+        filtered,
+        told if label else [],
+        formula("v", "datum.top_ns"),
+        keep("datum.v > 0"),
+        bin_of("own", "datum.v"),
+        formula("open", "datum.half && datum.own == datum.top ? 1 : 0"),
+        only(*POINT),
+    )
+
+
+def top_of(aggregations: str) -> list[Transform]:
+    """Return transforms that add `top_ns`, the maximum, from the aggregations max and top (requests.tops).
+
+    A maximum that is not exact is the upper edge of its bin: then what the bin reports is taken, as for a percentile of 100.
+    """
+    largest, reported = f"{aggregations}.max.value", f"{aggregations}.top.value"
+    bin_columns = [*bin_of("own", reported), *edges_of("own")]
+    known = f"{largest} > 0 && (!datum.half || {largest} != datum.upper_edge || datum.own == datum.top)"
+    return [*bin_columns, formula("top_ns", f"{known} ? {largest} : {reported}")]
+
+
+def gaps(source: str = "windows", *, by: str = "", name: str = "gaps") -> Entry:
+    """Return the stretches between windows in which nothing completed, of all or of each row of `by`."""
+    group = {"groupby": [by]} if by else {}
+    between = [
+        {"type": "window", "sort": {"field": "t"}, "ops": ["lag"], "fields": ["t2"], "as": ["before"], **group},
+        keep("datum.before && datum.before < datum.t"),
+        formula("t2", "datum.t"),
+        formula("t", "datum.before"),
+        only("t", "t2", *([by] if by else [])),
+    ]
+    return entry(name, source, between)
+
+
+def row_gaps(source: str = "windows") -> list[Entry]:
+    """Return the entry `gaps` of a map with rows: between the windows of a row, before its first and after its last."""
+    extent = {"type": "joinaggregate", "ops": ["min", "max"], "fields": ["t", "t2"], "as": ["first_t", "last_t2"]}
+    own = {"type": "joinaggregate", "groupby": ["row"], "ops": ["min", "max"], "fields": ["t", "t2"], "as": ["own_t", "own_t2"]}
+    before = [extent, own, keep("datum.t == datum.own_t && datum.own_t > datum.first_t")]
+    after = [extent, own, keep("datum.t2 == datum.own_t2 && datum.own_t2 < datum.last_t2")]
+    return [
+        gaps(source, by="row", name="gaps_between"),
+        entry("gaps_before", source, before, formula("t2", "datum.own_t"), formula("t", "datum.first_t"), only("t", "t2", "row")),
+        entry("gaps_after", source, after, formula("t", "datum.own_t2"), formula("t2", "datum.last_t2"), only("t", "t2", "row")),
+        entry("gaps", ["gaps_between", "gaps_before", "gaps_after"]),
+    ]
+
+
+def cells(source: str = "windows", kept: Sequence[str] = ()) -> list[Entry]:
+    """Return the entry `cells`: occupied rows of each window with what their shade needs; `drop` percent lie above the map."""
+    columns = ("t", "t2", "lower", "upper", "c", "open", *kept)
+    by_window = {"groupby": [*kept, "t"]}
+    raw = entry(
+        "all_cells",
+        source,
+        flatten("window.latency.buckets", "latency"),
+        formula("c", "datum.latency.doc_count"),
+        keep("datum.c > 0"),
+        formula("lower", "datum.latency.from || 0"),
+        formula("upper", f"datum.latency.to || {1 << (LAST_OCTAVE + 1)}"),
+        formula("first", "datum.top * datum.wide"),
+        formula("last_edge", "datum.top < 0 ? 0 : " + _edge_of_first()),
+        formula("open", "datum.top >= 0 && datum.upper > datum.last_edge ? 1 : 0"),
+        only(*columns),
+    )
+    rows = entry(
+        "latency_rows",
+        "all_cells",
+        {"type": "aggregate", "groupby": ["upper"], "ops": ["sum"], "fields": ["c"], "as": ["c"]},
+        {"type": "joinaggregate", "ops": ["sum"], "fields": ["c"], "as": ["total"]},
+        {"type": "window", "sort": {"field": "upper", "order": "descending"}, "ops": ["sum"], "fields": ["c"], "as": ["above"]},
+        keep("datum.above > datum.total * drop / 100"),
+        {"type": "aggregate", "ops": ["max"], "fields": ["upper"], "as": ["limit"]},
+    )
+    limit = formula("limit", "length(data('latency_rows')) ? data('latency_rows')[0].limit : 0")
+    inside = entry(
+        "inside_cells", "all_cells", limit, keep("datum.upper <= datum.limit"), formula("over", "0"), only(*columns, "over")
+    )
+    sums = {"ops": ["sum", "max", "max", "min"], "fields": ["c", "upper", "open", "limit"], "as": ["c", "upper", "open", "lower"]}
+    outside = entry(
+        "outside_cells",
+        "all_cells",
+        limit,
+        keep("datum.upper > datum.limit"),
+        {"type": "aggregate", "groupby": [*kept, "t", "t2"], **sums},
+        formula("over", "1"),
+    )
+    shaded = entry(
+        "cells",
+        ["inside_cells", "outside_cells"],
+        {"type": "joinaggregate", **by_window, "ops": ["sum"], "fields": ["c"], "as": ["n"]},
+        {"type": "window", **by_window, "sort": {"field": "lower"}, "ops": ["sum"], "fields": ["c"], "as": ["cum"]},
+        {"type": "window", "sort": {"field": "c"}, "ops": ["cume_dist"], "fields": [None], "as": ["rank"]},
+        {"type": "joinaggregate", "groupby": ["c"], "ops": ["max"], "fields": ["rank"], "as": ["rank"]},
+        {"type": "joinaggregate", "ops": ["max"], "fields": ["c"], "as": ["most"]},
+        formula("part", "datum.c / max(1, datum.most)"),
+    )
+    return [raw, rows, inside, outside, shaded]
+
+
+def _edge_of_first() -> str:
+    [found] = [one["expr"] for one in edges_of("top") if one["as"] == "lower_edge"]
+    return str(found)
+
+
+def curve(parts: Sequence[Transform]) -> list[Entry]:
+    """Return the entry `points` of a distribution: steps of each label, v up to x = 1 / (1 - q).
+
+    `parts` make rows with the columns label and part, the aggregation with the counts by latency.
+    """
+    steps = entry(
+        "curve",
+        "chosen",
+        list(parts),
+        flatten("part.latency.buckets", "latency"),
+        formula("c", "datum.latency.doc_count"),
+        keep("datum.c > 0"),
+        formula("lower", "datum.latency.from || (datum.latency.to - 1)"),
+        {"type": "joinaggregate", "groupby": ["label"], "ops": ["sum"], "fields": ["c"], "as": ["n"]},
+        {"type": "window", "groupby": ["label"], "sort": {"field": "lower"}, "ops": ["sum"], "fields": ["c"], "as": ["cum"]},
+        formula("x", "datum.n / max(1, datum.n - datum.cum)"),
+        bin_of("own", "datum.lower"),
+        value_of("v", "own"),
+        formula("v", "datum.half ? datum.v : (datum.latency.to || datum.lower)"),
+        formula("open", "datum.half && datum.own == datum.top ? 1 : 0"),
+        formula("t", "datum.cum"),
+        formula("t2", "datum.lower"),
+        only("label", "x", "v", "cum", "n", "open", "t", "t2"),
+    )
+    first = {"type": "aggregate", "groupby": ["label", "n"], "ops": ["min"], "fields": ["v"], "as": ["v"]}
+    begin = entry("begins", "curve", first, formula("x", "1"), formula("cum", "0"), formula("open", "0"))
+    joined = entry("points", ["begins", "curve"], {"type": "collect", "sort": {"field": ["label", "cum"]}})
+    return [steps, begin, joined]
+
+
+def noted(prefix: str) -> list[Entry]:
+    """Return the entry `marks`: what was noted of the chosen runs, whatever host or operation is chosen."""
+    asked = {"name": "notes", "url": url(f"{prefix}-marks*", marks(), filtered=False), "format": {"property": "hits.hits"}}
+    found = entry(
+        "marks",
+        "notes",
+        {"type": "lookup", "from": "chosen", "key": "run", "fields": ["_source.run.id"], "values": ["run"], "as": ["known"]},
+        keep("datum.known"),
+        formula("t", "toNumber(datum.sort[0])"),
+        formula("text", "datum._source.text"),
+        only("t", "text"),
+    )
+    return [asked, found]

@@ -1,0 +1,61 @@
+"""Vega panels: which picture a panel is, and the saved object that holds its spec.
+
+- {id: percentiles, title: Percentiles over time, at: [0, 0, 48, 16], vega: percentiles, scope: host, level: overview}
+- {id: threads, title: Threads, at: [0, 16, 48, 16], vega: threads, index: intervals}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ingest.errors import UsageError
+from ingest.view.kibana import comparisons, omissions, pictures
+from ingest.view.kibana.config import LEVELS, Panel
+from ingest.view.kibana.filling import Spec
+from ingest.view.kibana.saved_objects import SavedObject
+
+SCOPES = ("host", "cluster")
+PICTURES: dict[str, Callable[[str, Mapping[str, Any]], Spec]] = {
+    "percentiles": pictures.percentiles,
+    "surface": pictures.surface,
+    "heatmap": pictures.heatmap,
+    "hosts": pictures.hosts,
+    "threads": pictures.threads,
+    "distribution": pictures.distribution,
+    "runs": comparisons.runs,
+    "maps": comparisons.maps,
+    "curves": comparisons.curves,
+    "kinds": omissions.kinds,
+    "gap": omissions.gap,
+    "kind-curves": omissions.kind_curves,
+}
+
+
+def vega_object(panel: Panel, identity: str, prefix: str) -> SavedObject:
+    """Return the saved object of a Vega panel; UsageError for an unknown picture, word, scope or level."""
+    if panel.picture not in PICTURES:
+        raise UsageError(f"panel {panel.id}: there is no picture {panel.picture!r}: {', '.join(PICTURES)}")
+    unknown = sorted(panel.words.keys() - {"scope", "level", "index"})
+    if unknown:
+        raise UsageError(f"panel {panel.id}: there is no word {unknown[0]!r} for a Vega panel")
+    made = PICTURES[panel.picture](prefix, where(panel))
+    attributes = {
+        "title": panel.title,
+        "description": made["description"],
+        "visState": {"title": panel.title, "type": "vega", "aggs": [], "params": {"spec": made}},
+        "uiStateJSON": {},
+        "version": 1,
+        "kibanaSavedObjectMeta": {"searchSourceJSON": {"query": {"query": "", "language": "kuery"}, "filter": []}},
+    }
+    return SavedObject("visualization", identity, attributes)
+
+
+def where(panel: Panel) -> dict[str, Any]:
+    """Return the fields that a panel's documents must have: scope and step of rollups, nothing for intervals."""
+    if panel.words.get("index", "rollups") == "intervals":
+        return {}
+    scope, level = panel.words.get("scope"), panel.words.get("level")
+    if scope not in SCOPES or level not in LEVELS:
+        raise UsageError(f"panel {panel.id}: rollups need `scope` ({', '.join(SCOPES)}) and `level` ({', '.join(LEVELS)})")
+    return {"rollup.scope": scope, **LEVELS[str(level)]}

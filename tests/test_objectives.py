@@ -1,0 +1,198 @@
+"""SLA.yml: every word read as it is written, every mistake named with its line and what to do."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from ingest.errors import InputError
+from ingest.objectives import WORDS, Objective, read_objectives
+from ingest.ranks import parse_percentiles
+
+DESIGN = Path(__file__).parents[1] / "docs" / "design.md"
+SECOND = 1_000_000_000
+LINE = "{name: a, percentile: 99, threshold: 5ms, window: 10s"
+
+
+@pytest.fixture
+def read(tmp_path: Path):
+    def read(text: str, **words) -> tuple[Objective, ...]:
+        path = tmp_path / "SLA.yml"
+        path.write_text(text)
+        return read_objectives(path, **words)
+
+    return read
+
+
+def test_the_example_of_the_design_is_read_whole(read) -> None:
+    (example,) = re.findall(r"^      (objectives:\n +- \{.*\})$", DESIGN.read_text(), re.MULTILINE)
+    (one,) = read(example)
+    assert set(re.findall(r"(\w+): ", example.split("{", 1)[1])) - {"op"} == set(WORDS)
+    assert one == Objective(
+        name="read p99",
+        percentile=parse_percentiles("99")[0],
+        threshold_ns=5_000_000,
+        window_ns=10 * SECOND,
+        for_ns=30 * SECOND,
+        hold_ns=10 * SECOND,
+        no_data="violate",
+        where={"op": "read"},
+        by=("host",),
+        line=2,
+    )
+
+
+def test_what_is_left_out_has_its_default(read) -> None:
+    (one,) = read(f"objectives:\n  - {LINE}}}\n")
+    assert (one.for_ns, one.hold_ns, one.no_data, one.where, one.by) == (0, 10 * SECOND, "hold", {}, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "ns"),
+    [("5ms", 5_000_000), ("1.5us", 1500), ("250us", 250_000), ("2s", 2 * SECOND), ("1m", 60 * SECOND), ("'1 h'", 3600 * SECOND)],
+)
+def test_durations_bear_their_unit(read, text: str, ns: int) -> None:
+    (one,) = read(f"objectives:\n  - {{name: a, percentile: 99, threshold: {text}, window: 10s, for: {text}}}\n")
+    assert (one.threshold_ns, one.for_ns) == (ns, ns)
+
+
+@pytest.mark.parametrize("text", ["0", "0s", "0.0ms"])
+def test_for_and_hold_may_be_nothing(read, text: str) -> None:
+    (one,) = read(f"objectives:\n  - {LINE}, for: {text}, hold: {text}}}\n")
+    assert (one.for_ns, one.hold_ns) == (0, 0)
+
+
+@pytest.mark.parametrize("text", ["50", "99.9", "99.90", "99.99", "0.1", "100", "99.999999999999"])
+def test_percentiles_are_the_decimals_that_were_written(read, text: str) -> None:
+    (one,) = read(f"objectives:\n  - {{name: a, percentile: {text}, threshold: 5ms, window: 10s}}\n")
+    assert Decimal(one.percentile.top) / one.percentile.bottom == Decimal(text)
+    assert one.percentile.text == text
+
+
+def test_several_objectives_keep_their_order_and_lines(read) -> None:
+    found = read(
+        """
+# what we promise
+objectives:
+  - name: reads of one run
+    percentile: 99.9
+    threshold: 20ms
+    window: 1m
+    where:
+      run: nightly-*
+      iodepth: 4
+      kind: completion
+  - {name: writes, percentile: 50, threshold: 1ms, window: 10s, by: [host, volume, iodepth], no_data: ok}
+""",
+        run_labels={"iodepth"},
+    )
+    assert [(one.name, one.line) for one in found] == [("reads of one run", 4), ("writes", 12)]
+    assert found[0].where == {"run": "nightly-*", "iodepth": "4", "kind": "completion"}
+    assert found[1].by == ("host", "volume", "iodepth")
+
+
+def test_names_of_labels_pass_where_the_runs_are_not_known(read) -> None:
+    (one,) = read(f"objectives:\n  - {LINE}, by: [anything], where: {{kernel: '6.9'}}}}\n", run_labels=None)
+    assert (one.by, one.where) == (("anything",), {"kernel": "6.9"})
+
+
+def one(more: str) -> str:
+    """Return a file whose objective, in line 3, says something more."""
+    return f"# a comment\nobjectives:\n  - {LINE}{more}}}\n"
+
+
+def changed(**words: str) -> str:
+    """Return a file with other words in its objective, in line 2; empty ones are left out."""
+    given = {"name": "a", "percentile": "99", "threshold": "5ms", "window": "10s", **words}
+    return "objectives:\n  - {" + ", ".join(f"{name}: {text}" for name, text in given.items() if text) + "}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "told"),
+    [
+        (one(", treshold: 5ms"), 3, "there is no word 'treshold' in an objective: do you mean threshold?"),
+        (one(", colour: red"), 3, "there is no word 'colour' in an objective: there are name, percentile"),
+        (one(", by: [hosts]"), 3, "there is no label 'hosts': do you mean host?"),
+        (one(", by: [qqq]"), 3, "there is no label 'qqq': there are run, host"),
+        (one(", where: {iodepth: 4}"), 3, "there is no label 'iodepth': there are run, host"),
+        (one(", where: {op: [read, write]}"), 3, "op takes one text, not a list and no words"),
+        (one(", where: {op: }"), 3, "op is empty: give a value or leave the word out"),
+        (one(", where: [op]"), 3, "where is words with values, as in {op: read}"),
+        (one(", where: {op: read, op: write}"), 3, "'op' stands twice in where"),
+        (one(", by: host"), 3, "by takes a list, as in by: [host]"),
+        (one(", by: [host, host]"), 3, "by names 'host' twice"),
+        (one(", by: [[host]]"), 3, "by takes one text, not a list and no words"),
+        (one(", window: 20s"), 3, "'window' stands twice in an objective"),
+        (one(", no_data: maybe"), 3, "no_data is violate, hold or ok, not 'maybe'"),
+        (one(", for: -5s"), 3, "for: '-5s' is not a duration"),
+        (one(", hold: 5 parsecs"), 3, "hold: '5 parsecs' is not a duration: give a number with ns, us, ms, s, m, h or d, as in 10s"),
+        (changed(threshold="5"), 2, "threshold: '5' is not a duration: give a number with"),
+        (changed(threshold="0ms"), 2, "threshold: '0ms' is not a duration that can be used here"),
+        (changed(window="0s"), 2, "window: '0s' is not a duration that can be used here"),
+        (changed(threshold="5 MB"), 2, "threshold: '5 MB' is not a duration"),
+        (changed(percentile="101"), 2, "'101' is no percentile: give one number above 0 and at most 100, as in 99.9"),
+        (changed(percentile="0"), 2, "'0' is no percentile"),
+        (changed(percentile="-1"), 2, "'-1' is no percentile"),
+        (changed(percentile="'50,99'"), 2, "'50,99' is no percentile"),
+        (changed(percentile="most"), 2, "'most' is no percentile"),
+        (changed(percentile=".inf"), 2, "'.inf' is no percentile"),
+        (changed(percentile="[99]"), 2, "percentile takes one text, not a list and no words"),
+        (changed(name=""), 2, "the objective has no name: add it, as in name: read p99"),
+        (changed(percentile=""), 2, "the objective has no percentile: add it, as in percentile: 99"),
+        (changed(threshold=""), 2, "the objective has no threshold: add it, as in threshold: 5ms"),
+        (changed(window=""), 2, "the objective has no window: add it, as in window: 10s"),
+        (changed(name="'  '"), 2, "name is empty"),
+        (changed(name="null"), 2, "name is empty"),
+        (changed(name='"two\\nlines"'), 2, "a name is one line of at most 200 characters"),
+        (changed(name="x" * 201), 2, "a name is one line of at most 200 characters"),
+        (changed() + changed().split("\n", 1)[1], 3, "two objectives are called 'a' (the other in line 2): give each its own name"),
+        ("objectives:\n  - just text\n", 2, "an objective is words with values"),
+        ("objectives: 5\n", 1, "objectives takes a list, as in - {name: read p99, ...}"),
+        ("objectives: []\n", 1, "there is no objective in the list"),
+        ("objectives:\n", 1, "objectives takes a list"),
+        ("objective:\n  - {}\n", 1, "there is no word 'objective' here: the file has one, objectives:"),
+        (changed() + "alerts: []\n", 3, "there is no word 'alerts' here"),
+        ("- 1\n", 1, "the file is words with values"),
+        ("", None, "it has no objectives: begin with a line `objectives:`"),
+        ("objectives: [\n", 2, "it is not YAML"),
+        ("objectives:\n  - {name: a\n  - b\n", 4, "it is not YAML"),
+        ("objectives: *nothing\n", 1, "it is not YAML (found undefined alias"),
+        ("a: 1\n---\nb: 2\n", 2, "it is not YAML"),
+        ("objectives:\n\t- x\n", 2, "it is not YAML"),
+        ("[" * 3000, None, "it is nested too deeply"),
+        ("objectives:\n  - <<: {name: b}\n", 2, "there is no word '<<' in an objective"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_named_with_their_line(read, tmp_path: Path, text: str, line: int | None, told: str) -> None:
+    with pytest.raises(InputError) as error:
+        read(text)
+    assert told in error.value.reason
+    assert error.value.line == line
+    assert str(error.value).startswith(f"{tmp_path / 'SLA.yml'}:{line}: " if line else f"{tmp_path / 'SLA.yml'}: ")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"objectives: \xff\xfe\n", "it is no text in UTF-8"),
+        (b"objectives: \x00\n", "it is not YAML"),
+        (None, "there is no such file"),
+    ],
+)
+def test_files_that_are_no_text_are_refused(tmp_path: Path, content: bytes | None, told: str) -> None:
+    path = tmp_path / "SLA.yml"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InputError) as error:
+        read_objectives(path)
+    assert told in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be read"):
+        read_objectives(tmp_path)

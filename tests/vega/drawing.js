@@ -1,0 +1,40 @@
+// Draws a spec as Kibana does: expressions interpreted (no eval), Kibana's functions known, every warning and error kept.
+window.called = [];
+window.problems = [];
+for (const name of ["kibanaSetTimeFilter", "kibanaAddFilter", "kibanaRemoveFilter", "kibanaRemoveAllFilters"]) {
+  vega.expressionFunction(name, (...words) => { window.called.push([name, ...words.map(Number)]); });
+}
+const logger = (level) => (...words) => { window.problems.push(`${level}: ${words.map((word) => word?.stack ?? word).join(" ")}`); return log; };
+const log = { level: () => log, error: logger("error"), warn: logger("warn"), info: () => log, debug: () => log };
+
+// `restored` are signals of an earlier view: what Kibana puts back after a refresh.
+window.draw = async (spec, { width, height, config = {}, restored = null, renderer = "canvas" }) => {
+  window.view?.finalize();
+  window.called.length = window.problems.length = 0;
+  const place = document.getElementById("place");
+  place.replaceChildren();
+  const runtime = vega.parse(spec, config, { ast: true });
+  window.view = new vega.View(runtime, { expr: vega.expressionInterpreter, renderer, container: place, logger: log, hover: true });
+  view.width(width).height(height);
+  if (restored) view.setState({ signals: restored });
+  await view.runAsync();
+  return window.problems;
+};
+window.table = (name) => view.data(name).map((row) => {
+  const plain = {};
+  for (const [key, value] of Object.entries(row)) if (value === null || typeof value !== "object") plain[key] = value;
+  return plain;
+});
+window.signalsOf = () => view.getState({ signals: (name) => !/^(width|height|padding|autosize|background|parent|datum|item|event|cursor)$/.test(name), data: () => false }).signals;
+// The boxes of all items of a named mark: what a reader sees, in pixels of the picture.
+window.marksOf = (name) => {
+  const found = [], walk = (item, x, y) => {
+    for (const mark of item.items ?? []) {
+      if (mark.marktype === "group" && mark.name !== name) for (const group of mark.items) walk(group, x + (group.x ?? 0), y + (group.y ?? 0));
+      if (mark.name === name) for (const one of mark.items) found.push({ x1: one.bounds.x1 + x, x2: one.bounds.x2 + x, y1: one.bounds.y1 + y, y2: one.bounds.y2 + y, fill: one.fill, stroke: one.stroke, opacity: one.opacity, text: one.text });
+    }
+  };
+  const { left, top } = view.padding(), [x, y] = view.origin();
+  walk({ items: [view.scenegraph().root] }, left + x, top + y);
+  return found;
+};

@@ -1,0 +1,124 @@
+"""The compiled dashboards: the committed files, what Kibana would take, and what they promise."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ingest.errors import InputError
+from ingest.view.kibana.asked import Shown, autointerval, vega_requests
+from ingest.view.kibana.compile import compiled, kibana_files
+from ingest.view.kibana.config import CONTROLS, dashboard, dashboards
+from ingest.view.kibana.requests import PERCENTS, edges
+from ingest.view.kibana.saved_objects import line, ndjson
+from tests.doubles.kibana.schemas import problems
+
+KIBANA = Path(__file__).parents[3] / "kibana"
+OBJECTS = compiled()
+VEGA = [saved for saved in OBJECTS if saved.type == "visualization"]
+DASHBOARDS = [saved for saved in OBJECTS if saved.type == "dashboard"]
+
+
+def test_the_import_file_is_what_the_object_files_say() -> None:
+    """A line an object, in any order the same objects; texts of JSON in the lines are JSON in the files."""
+    lines = [json.loads(one) for one in (KIBANA / "tailboard.ndjson").read_text().splitlines()]
+    files = {path: json.loads(path.read_text()) for path in (KIBANA / "saved_objects").rglob("*.json")}
+    assert {(one["type"], one["id"]) for one in lines} == {(path.parent.name, path.stem) for path in files}
+    for one in lines:
+        found = files[KIBANA / "saved_objects" / one["type"] / f"{one['id']}.json"]
+        assert decoded(one["attributes"]) == decoded(found["attributes"])
+        assert one["references"] == found["references"]
+
+
+def decoded(value):
+    if isinstance(value, str) and value[:1] in "{[":
+        try:
+            return decoded(json.loads(value))
+        except ValueError:
+            return value
+    if isinstance(value, dict):
+        return {key: decoded(one) for key, one in value.items()}
+    return [decoded(one) for one in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("saved", OBJECTS, ids=lambda saved: saved.id)
+def test_objects_fit_the_schemas_of_the_facts_sheet(saved) -> None:
+    assert problems(json.loads(json.dumps(line(saved)))) == []
+
+
+def test_the_same_words_give_the_same_bytes() -> None:
+    assert ndjson(compiled()) == ndjson(compiled())
+    assert kibana_files() == kibana_files()
+    assert len({(saved.type, saved.id) for saved in OBJECTS}) == len(OBJECTS)
+
+
+def test_another_prefix_is_another_set_of_objects_on_other_indices() -> None:
+    """Two sites in one Kibana: nothing of the one names the other."""
+    text = ndjson(compiled("perf")).decode()
+    assert "tailboard-" not in text
+    assert {saved.id.removeprefix("perf") for saved in compiled("perf")} == {saved.id.removeprefix("tailboard") for saved in OBJECTS}
+
+
+def test_dashboards_refresh_restore_their_time_and_link_to_one_another() -> None:
+    assert [one.id for one in dashboards()] == ["cluster-latency", "hosts-and-threads", "heat-maps", "compare-runs", "coordinated-omission"]
+    for saved in DASHBOARDS:
+        told = saved.attributes
+        assert told["timeRestore"]
+        assert told["refreshInterval"] == {"pause": False, "value": 10_000}
+        controls = told["controlGroupInput"]["panelsJSON"]
+        assert [one["explicitInput"]["fieldName"] for one in controls.values()] == list(CONTROLS.values())
+        [links] = [panel for panel in told["panelsJSON"] if panel["panelIndex"] == "links"]
+        text = links["embeddableConfig"]["savedVis"]["params"]["markdown"]
+        assert all(f"(#/view/{other.id})" in text for other in DASHBOARDS if other.id != saved.id)
+
+
+def test_exact_is_never_said_of_an_hdr_panel() -> None:
+    for saved in VEGA:
+        told = json.dumps(saved.attributes["visState"], ensure_ascii=False)
+        if '"hdr"' in told:
+            assert "exact" not in told.lower()
+            assert "at that rank or one below" in told
+
+
+def test_panels_ask_with_the_filters_of_the_dashboard_and_no_other_server() -> None:
+    shown = Shown(0, 3_600_000, [{"term": {"operation": "read"}}])
+    for saved in VEGA:
+        for one in vega_requests(saved.attributes["visState"]["params"]["spec"], shown):
+            filters = one.body["query"]["bool"]["filter"]
+            assert filters[-1]["range"]["@timestamp"]["gte"] == "1970-01-01T00:00:00.000Z"
+            assert (shown.filters[0] in filters) == ("marks" not in one.index)
+
+
+def test_kibana_makes_at_most_seven_times_the_windows_asked_for() -> None:
+    for target in (17, 24, 42, 71):
+        for seconds in (5, 70, 140, 900, 3600, 40_000, 86_400, 700_000, 3_000_000, 60_000_000):
+            assert seconds * 1000 / autointerval(seconds * 1000, target) <= 7 * target + 1 or seconds > 40 * 86_400
+
+
+def test_edges_are_edges_of_fios_bins_and_of_heat_map_rows() -> None:
+    from ingest.layout import fio_layout
+    from ingest.view.vega import row_layout
+
+    fine = fio_layout(29, 1)
+    assert set(edges(64)[:-1]) - set(fine.edges.tolist()) == {edge for edge in edges(64)[:-1] if edge > fine.edges[-1]}
+    rows = row_layout(fine).edges.tolist()
+    assert [edge for edge in edges(8) if edge <= fine.edges[-2]] == [edge for edge in rows[:-1] if edge >= 1024]
+    assert len(PERCENTS) == 25
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ({"id": "x", "title": "X"}, "'controls' is missing in x"),
+        ({"id": "y", "title": "X", "description": "", "order": 1, "controls": [], "panels": []}, "the id is 'y': a dashboard's file bears its id"),
+        ({"id": "x", "title": "X", "description": "", "order": 1, "controls": ["disk"], "panels": []}, "there is no control 'disk': run, host, op, kind"),
+        ({"id": "x", "title": "X", "description": "", "order": 1, "controls": [], "panels": [], "colour": 1}, "there is no word 'colour' in x"),
+        ({"id": "x", "title": "X", "description": "", "order": 1, "controls": [], "panels": [{"id": "a"}]}, "a panel is either vega or lens: {'id': 'a'}"),
+    ],
+)
+def test_a_wrong_word_is_a_sentence(content, sentence) -> None:
+    with pytest.raises(InputError, match="x.yml: ") as caught:
+        dashboard(content, Path("x.yml"))
+    assert caught.value.reason == sentence

@@ -1,0 +1,328 @@
+"""The Lens panels of the dashboards: what the server answers to their requests is what the query layer says of the same run in SQLite.
+
+Two runs: the example (one kind, three hosts), and operation logs of two hosts with three kinds, of which each counts every
+operation. And what the words of a panel may not say.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ingest import Question, Wanted, open_store, parse_percentiles, percentiles
+from ingest.cli import run as command
+from ingest.errors import UsageError
+from ingest.view.kibana.asked import Shown, chosen
+from ingest.view.kibana.asked_lens import lens_interval, lens_request
+from ingest.view.kibana.compile import compiled
+from ingest.view.kibana.config import Grid, Panel
+from ingest.view.kibana.lens_panels import lens_object
+from tests.view.kibana.conftest import EXAMPLE, loaded
+from tests.view.kibana.lens_rows import asked_rows
+
+SECOND, MS = 1_000_000_000, 1_000_000
+STEP = 10 * SECOND
+NAMES = "50,90,99,99.9,99.99"
+START = 1_795_183_200  # 2026-11-20T14:00:00Z
+
+
+def operations(path: Path, seed: int) -> Path:
+    """Six minutes of operations, of which some wait: a server that stalls, and none at all for half a minute."""
+    chance = random.Random(seed)
+    lines = ["start_us,end_us,due_us,op"]
+    for number in range(7200):
+        due = (START + number // 20) * 1_000_000 + number % 20 * 50_000
+        if 60 <= number // 20 < 90:
+            continue
+        began = due + chance.randrange(5000)
+        took = chance.choice([200, 300, 450, 9000 if number % 97 else 700_000])
+        lines.append(f"{began},{began + took},{due},{chance.choice(['read', 'write'])}")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture(scope="session")
+def site(server, tmp_path_factory):
+    """The example and the operation logs in one store of each kind."""
+    folder = tmp_path_factory.mktemp("lens")
+    logs = [str(operations(folder / f"h{seed}.csv", seed)) for seed in (1, 2)]
+    loads = {"nightly": (str(EXAMPLE),)}
+    found = loaded(server, folder, "lens", loads)
+    for host, log in zip(("h1", "h2"), logs):
+        for store in (found.url, found.sqlite):
+            words = ["load", log, "--run", "late", "--host", host, "--intended-start-column", "due_us", "--store", store]
+            assert command(words) == 0
+    for store in (found.url, found.sqlite):
+        assert command(["mark", "--run", "late", "--at", "2026-11-20T14:01:00Z", "disk 3 pulled", "--store", store]) == 0
+        assert command(["mark", "--run", "late", "--at", "2026-11-20T14:01:10Z", "disk 3 pulled", "--store", store]) == 0
+    return found
+
+
+@pytest.fixture(scope="session")
+def panels():
+    """All Lens panels of the dashboards by dashboard and id."""
+    return {saved.id.removeprefix("lens-"): saved for saved in compiled("lens") if saved.type == "lens"}
+
+
+def shown_of(site, run: str, *filters) -> Shown:
+    """The time range of one run, which then is chosen."""
+    with open_store(site.sqlite) as store:
+        [record] = [one for one in store.runs() if one.run.startswith(run)]
+        table = percentiles(store.answer(Question(runs=(record.run,), step=STEP)), Wanted(()))
+    begin, end = min(table.columns["start_ns"]), max(table.columns["end_ns"])
+    return Shown(int(begin) // MS, int(end) // MS, (chosen("run.id", [record.run]), *filters))
+
+
+def table_of(site, run: str, step=STEP, by=("op",), **where) -> list[dict]:
+    """The query layer's rows: percentiles, count, rate, max of a run; empty cells as None."""
+    with open_store(site.sqlite) as store:
+        table = percentiles(
+            store.answer(Question(runs=(f"{run}*",), step=step, by=by, where=where)), Wanted(parse_percentiles(NAMES))
+        )
+    names = [*table.columns]
+    columns = [table.columns[name] if isinstance(table.columns[name], list) else table.columns[name].tolist() for name in names]
+    return [dict(zip(names, (None if value != value else value for value in row))) for row in zip(*columns)]
+
+
+def worst(rows: list[dict], name: str):
+    return max((row[name] for row in rows if row[name] is not None), default=None)
+
+
+RUNS = {"nightly": ("completion", "ceph-b"), "late": ("response", "h2")}
+TILES = {"p50": "p50", "p99": "p99", "p99-9": "p99.9"}
+
+
+@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize("tile", TILES)
+def test_tiles_show_the_worst_window_of_the_default_kind(site, panels, run: str, tile: str) -> None:
+    saved, (kind, host) = panels[f"cluster-latency-{tile}"], RUNS[run]
+    [row] = asked_rows(site, saved, shown_of(site, run))
+    cluster, hosts = table_of(site, run), table_of(site, run, by=("host", "op"))
+    assert row == {"kind": kind, "cluster": worst(cluster, TILES[tile]), "worst host": worst(hosts, TILES[tile])}
+    [row] = asked_rows(site, saved, shown_of(site, run, chosen("host.name", [host])))
+    assert row == {"kind": kind, "cluster": None, "worst host": worst([one for one in hosts if one["host"] == host], TILES[tile])}
+    [row] = asked_rows(site, saved, shown_of(site, run, chosen("operation", ["write"])))
+    assert row["cluster"] == worst([one for one in cluster if one["op"] == "write"], TILES[tile])
+
+
+def test_tiles_show_another_kind_when_it_is_chosen(site, panels) -> None:
+    [row] = asked_rows(site, panels["cluster-latency-p99"], shown_of(site, "late", chosen("kind", ["service"])))
+    assert row["kind"] == "service"
+    assert row["cluster"] == worst(table_of(site, "late", kind="service"), "p99")
+    assert row["cluster"] != worst(table_of(site, "late"), "p99")
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_maximum_and_number_of_ios(site, panels, run: str) -> None:
+    [row] = asked_rows(site, panels["cluster-latency-max"], shown_of(site, run))
+    whole = table_of(site, run)
+    assert row == {"kind": RUNS[run][0], "all hosts": worst(whole, "max"), "I/Os": sum(one["count"] for one in whole)}
+
+
+@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize("host", [False, True])
+def test_rate_is_that_of_the_windows_for_any_number_of_hosts_and_kinds(site, panels, run: str, host: bool) -> None:
+    name = RUNS[run][1]
+    rows = asked_rows(site, panels["cluster-latency-rate"], shown_of(site, run, *([chosen("host.name", [name])] if host else [])))
+    expected = table_of(site, run, by=("op",), **({"host": name} if host else {}))
+    found = {(row["@timestamp"] * MS, row["operation"]): row["I/Os a second"] for row in rows}
+    told = {key: value for key, value in found.items() if value is not None}
+    assert told == pytest.approx({(row["start_ns"], row["op"]): row["rate"] for row in expected}, rel=1e-12)
+    stalled = [(START + seconds) * SECOND for seconds in (60, 70, 80)]
+    assert run == "nightly" or [found[at, op] for at in stalled for op in ("read", "write")] == [None] * 6, "gaps, never zeros"
+
+
+def test_a_rate_does_not_depend_on_how_far_one_zooms_in(site, panels) -> None:
+    """Buckets of 5 s over windows of 10 s: the same rates, half of the buckets empty."""
+    whole = shown_of(site, "nightly")
+    zoomed = replace(whole, end_ms=whole.begin_ms + 240_000)
+    request = lens_request(panels["hosts-and-threads-host-rate"], zoomed)
+    assert request.body["aggs"]["0"]["aggs"]["1"]["date_histogram"]["fixed_interval"] == "5000ms"
+    rows = asked_rows(site, panels["hosts-and-threads-host-rate"], zoomed)
+    told = {(row["@timestamp"] * MS, row["host.name"]): row["I/Os a second"] for row in rows if row["I/Os a second"] is not None}
+    assert told == pytest.approx({(row["start_ns"], row["host"]): row["rate"] for row in table_of(site, "nightly", by=("host",))})
+    assert len(told) < len(rows)
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_table_of_hosts(site, panels, run: str) -> None:
+    expected: dict = {}
+    for row in table_of(site, run, by=("host", "op")):
+        expected.setdefault((row["op"], row["host"]), []).append(row)
+    rows = asked_rows(site, panels["hosts-and-threads-host-table"], shown_of(site, run))
+    assert {(row["operation"], row["host"]): row for row in rows} == {
+        (op, host): {
+            "kind": RUNS[run][0],
+            "operation": op,
+            "host": host,
+            "p99": worst(found, "p99"),
+            "p99.9": worst(found, "p99.9"),
+            "max": worst(found, "max"),
+            "I/Os": sum(row["count"] for row in found),
+        }
+        for (op, host), found in expected.items()
+    }
+
+
+def first(rows: list[dict], number: int) -> list[tuple]:
+    """The rows with the highest p99: (p99, window, max, I/Os)."""
+    told = sorted(
+        ((row["p99"] or 0, row["start_ns"] // MS, row["max"], row["count"]) for row in rows), key=lambda row: (-row[0], row[1])
+    )
+    return sorted(told[:number])
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_worst_windows_are_the_worst(site, panels, run: str) -> None:
+    rows = asked_rows(site, panels["cluster-latency-worst-windows"], shown_of(site, run))
+    for op in ("read", "write"):
+        found = sorted((row["p99"] or 0, int(row["window"]), row["max"], row["I/Os"]) for row in rows if row["operation"] == op)
+        assert found == first([row for row in table_of(site, run) if row["op"] == op], 20)
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_worst_windows_of_hosts_name_the_worst_hosts(site, panels, run: str) -> None:
+    rows = asked_rows(site, panels["hosts-and-threads-worst-hosts"], shown_of(site, run))
+    table = table_of(site, run, by=("host", "op"))
+    expected = {(row["op"], row["host"], row["start_ns"] // MS): (row["p99"], row["max"], row["count"]) for row in table}
+    assert {
+        (row["operation"], row["host"], int(row["window"])): (row["p99"], row["max"], row["I/Os"]) for row in rows
+    } == expected
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_coverage_counts_the_logs_that_reported(site, panels, run: str) -> None:
+    db = sqlite3.connect(site.sqlite.removeprefix("sqlite:"))
+    at = "((i.id & ((1 << 36) - 1)) - (1 << 35)) * r.step_ns / 10000000000"
+    counted = db.execute(
+        f"SELECT {at}, s.kind, count(DISTINCT s.source), count(DISTINCT s.host) FROM intervals i JOIN series s ON s.id = i.id >> 36 "
+        f"JOIN runs r USING (run) WHERE s.run LIKE '{run}%' GROUP BY 1, 2"
+    ).fetchall()
+    rows = asked_rows(site, panels["hosts-and-threads-coverage"], shown_of(site, run))
+    told = {
+        (row["@timestamp"] // 10_000, row["kind"]): (row["threads"], row["hosts"]) for row in rows if row["threads"] is not None
+    }
+    assert told == {(window, kind): (threads, hosts) for window, kind, threads, hosts in counted}
+    assert max(told.values()) == ((12, 3) if run == "nightly" else (2, 2))
+
+
+def test_whole_runs_side_by_side(site, panels) -> None:
+    late, nightly = shown_of(site, "late"), shown_of(site, "nightly")
+    both = Shown(min(late.begin_ms, nightly.begin_ms) - 60_000, max(late.end_ms, nightly.end_ms))
+    rows = asked_rows(site, panels["compare-runs-whole-runs"], both)
+    expected = {}
+    for run, kinds in (("nightly", ["completion"]), ("late", ["response", "service", "wait"])):
+        for kind in kinds:
+            for row in table_of(site, run, step="all", by=("run", "op"), kind=kind):
+                told = {name: row[name] for name in (*(f"p{name}" for name in NAMES.split(",")), "max")}
+                expected[kind, row["op"], row["run"]] = {**told, "I/Os": row["count"]}
+    assert len(rows) == len(expected) == 8
+    for row in rows:
+        assert {name: row[name] for name in expected[row["kind"], row["operation"], row["run"]]} == expected[
+            row["kind"], row["operation"], row["run"]
+        ]
+
+
+def test_runs_and_their_states(site, panels) -> None:
+    """Whatever time range and host are chosen."""
+    rows = asked_rows(site, panels["compare-runs-states"], Shown(0, 1000, (chosen("host.name", ["ceph-a"]),)))
+    with open_store(site.sqlite) as store:
+        expected = {
+            record.run: (record.start_ns // MS, record.step_ns, len(store.sources(record.run))) for record in store.runs()
+        }
+    assert {row["run"]: (row["start"], row["stored step"], row["sources complete"]) for row in rows} == expected
+    assert {(row["sources loading"], row["documents refused"]) for row in rows} == {(None, None)}
+
+
+def test_marks_of_the_time_range_whatever_is_chosen(site, panels) -> None:
+    saved, shown = panels["cluster-latency-marks"], shown_of(site, "late", chosen("operation", ["read"]))
+    rows = asked_rows(site, saved, shown)
+    assert [(row["what"], row["run"]) for row in rows] == [("disk 3 pulled", "late")] * 2
+    assert sorted(row["time"] for row in rows) == [(START + 60) * 1000, (START + 70) * 1000]
+    assert asked_rows(site, saved, replace(shown, end_ms=shown.begin_ms + 30_000)) == []
+
+
+def test_intervals_are_what_kibana_makes_of_a_range() -> None:
+    """Read off Kibana's calc_auto_interval: 50 bars, the next wider step; a written width is widened beyond 1,000 bars."""
+    minute, hour, day = 60_000, 3_600_000, 86_400_000
+    auto = {15 * minute: 30_000, 4 * minute: 5000, hour: 5 * minute, day: 30 * minute, 7 * day: 12 * hour, 40_000: 1000, 2000: 40}
+    assert {span: lens_interval(span, "auto") for span in auto} == auto
+    written = {15 * minute: 10_000, 8 * hour: 10_000, 9 * hour: 30_000, day: minute}
+    assert {span: lens_interval(span, "10s") for span in written} == written
+
+
+def test_every_panel_compiles_to_plain_json_and_is_answered(site, panels) -> None:
+    assert len(panels) >= 14
+    for saved in panels.values():
+        assert json.loads(json.dumps(saved.attributes)) == saved.attributes
+        assert asked_rows(site, saved, replace(site.shown, begin_ms=START * 1000)), saved.id
+
+
+TILE = {"view": "rollups", "level": "overview", "value": {"max": "latency.p99", "label": "p99", "scope": "host"}}
+LINES = {"view": "rollups", "level": "overview", "scope": "host", "values": [{"rate": "latency.count", "label": "rate"}]}
+TABLE = {
+    "view": "marks",
+    "rows": [{"terms": "run.id", "size": 5, "label": "run"}],
+    "columns": [{"max": "@timestamp", "label": "at"}],
+    "sort": "at",
+}
+WRONG = {
+    "there is no word 'colour'": ("metric", {**TILE, "colour": "red"}),
+    "'value' is missing": ("metric", {"view": "rollups", "level": "overview"}),
+    "there is no chart 'pie': metric, lines, area, columns, table": ("pie", TILE),
+    "`view` is intervals, rollups, runs, marks, not histograms": ("metric", {**TILE, "view": "histograms"}),
+    "`level` (overview, stored, run) is for rollups, and needed there": ("metric", {"view": "rollups", "value": TILE["value"]}),
+    "`level` is overview, stored, run, not minute": ("metric", {**TILE, "level": "minute"}),
+    "rollups need `scope` (cluster, host), of the panel or of each value": (
+        "metric",
+        {**TILE, "secondary": {"max": "latency.p50", "label": "p50"}},
+    ),
+    "`scope` is of the panel or of each value, not of both": ("metric", {**TILE, "scope": "host"}),
+    "`scope` is cluster, host, not thread": ("lines", {**LINES, "scope": "thread"}),
+    "a tile shows one kind": ("metric", {**TILE, "kind": "each"}),
+    "`kind` is preferred, each, not all": ("metric", {**TILE, "kind": "all"}),
+    "there are no kinds in marks": ("table", {**TABLE, "kind": "each"}),
+    "rollups have all that can be chosen: they are always filtered": ("metric", {**TILE, "unfiltered": "so"}),
+    "a value is one of max, min, sum, unique, rate: {'percentile': 'latency.p99'}": (
+        "metric",
+        {**TILE, "value": {"percentile": "latency.p99"}},
+    ),
+    "rollups have no field latency.p98": ("metric", {**TILE, "value": {**TILE["value"], "max": "latency.p98"}}),
+    "rollups have no field osd": ("metric", {**TILE, "value": {**TILE["value"], "where": {"osd": 3}}}),
+    "kind is no number: it has no max": ("metric", {**TILE, "value": {**TILE["value"], "max": "kind"}}),
+    "latency.p99 is no count: only counts can be added up": (
+        "metric",
+        {**TILE, "value": {"sum": "latency.p99", "label": "p99", "scope": "host"}},
+    ),
+    "different values of latency.histogram cannot be counted": (
+        "metric",
+        {**TILE, "value": {"unique": "latency.histogram", "label": "p99", "scope": "host"}},
+    ),
+    "a rate is of latency.count, of windows of rollups": ("lines", {**LINES, "level": "run"}),
+    "kinds would be mixed: lines need `by: kind`": ("lines", {**LINES, "values": [{"max": "latency.p99", "label": "p99"}]}),
+    "a value stands there twice": ("lines", {**LINES, "values": LINES["values"] * 2}),
+    "expected a list of values, not 5": ("lines", {**LINES, "values": 5}),
+    "`every` is a width such as 10s, or auto: often": ("lines", {**LINES, "every": "often"}),
+    "`size` is a number from 1 to 1000": ("lines", {**LINES, "by": "operation", "size": 0}),
+    "`order` is value, name, latest, not worst": ("table", {**TABLE, "rows": [{**TABLE["rows"][0], "order": "worst"}]}),
+    "rows by run.loaded are not possible: it is of type text": (
+        "table",
+        {**TABLE, "view": "runs", "rows": [{"terms": "run.loaded", "size": 5, "label": "when"}]},
+    ),
+    "two columns have one label": ("table", {**TABLE, "columns": [{"max": "@timestamp", "label": "run"}]}),
+    "`sort` is the label of a column: run, at": ("table", {**TABLE, "sort": "p99"}),
+    "`page` is 10, 20, 30, 50, 100": ("table", {**TABLE, "page": 7}),
+}
+
+
+@pytest.mark.parametrize("reason", WRONG)
+def test_what_cannot_be_meant_is_refused_with_a_sentence(reason: str) -> None:
+    picture, words = WRONG[reason]
+    with pytest.raises(UsageError) as raised:
+        lens_object(Panel("one", "One", Grid(0, 0, 12, 8), "lens", picture, words), "x-one", "x")
+    assert str(raised.value) == f"panel one: {reason}"

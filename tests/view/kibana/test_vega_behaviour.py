@@ -1,0 +1,223 @@
+"""How the Vega panels behave: refreshes, clicks, several runs and kinds, hosts that stop, marks of the run."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import uuid
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ingest import Question, open_store
+from ingest.cli import run as command
+from ingest.ranks import parse_percentiles
+from ingest.view import vega
+from ingest.view.kibana.asked import Shown, chosen
+from ingest.view.kibana.requests import PERCENTS
+from tests.view.kibana.conftest import EXAMPLE, ROOT, Served, loaded
+from tests.view.kibana.test_vega_panels import allowed, columns, picked
+
+SECOND = 1_000_000_000
+HOUR = 3_600_000
+LOGS = next((EXAMPLE / "results").rglob("benchmark_config.yaml")).parent
+
+
+def of_host(host: str) -> tuple[str, ...]:
+    return tuple(str(path) for path in sorted(LOGS.glob(f"*{host}*")) if "clat_hist" in path.name or "json" in path.name)
+
+
+@pytest.fixture(scope="module")
+def two_runs(server, tmp_path_factory) -> Served:
+    """Two runs, the second two minutes later, so that Kibana's windows fit both."""
+    later = ("--host-offset", "ceph-b=120000")
+    loads = {"good": of_host("ceph-a"), "bad": (*of_host("ceph-b"), *later)}
+    return loaded(server, tmp_path_factory.mktemp("two"), f"two-{uuid.uuid4().hex[:8]}", loads)
+
+
+@pytest.fixture(scope="module")
+def stalled(server, tmp_path_factory) -> Served:
+    """The simulated stall: service, response and wait of one run."""
+    folder = tmp_path_factory.mktemp("stall")
+    subprocess.run([sys.executable, str(ROOT / "examples" / "coordinated-omission" / "simulate.py"), str(folder)], check=True)
+    loads = {"stall": (str(folder / "fixed.csv"), "--rate", "1000")}
+    return loaded(server, folder, f"stall-{uuid.uuid4().hex[:8]}", loads)
+
+
+def answer(served, **words):
+    with open_store(served.sqlite) as store:
+        return store.answer(Question(**{"step": 10 * SECOND, **words}))
+
+
+def moved(value, by: int):
+    """Return an answer some time later."""
+    if isinstance(value, dict):
+        return {key: one + by if key == "key" and isinstance(one, int) and one > 10**12 else moved(one, by) for key, one in value.items()}
+    return [moved(one, by) for one in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("picture", ["percentiles", "heatmap", "surface", "hosts"])
+def test_after_a_refresh_selections_stay_and_axes_follow_the_data(page, served, picture) -> None:
+    spec = served.answered(served.spec(picture))
+    page.draw(spec)
+    inputs = {one["name"]: one["value"] for one in spec["signals"] if "bind" in one}
+    told = {"place": PERCENTS.index(99.9), "sla_ms": 20, "shading": "linear", "number": "p50"}
+    page.choose(**{name: value for name, value in told.items() if name in inputs})
+    before = page.signals()
+    later = {**spec, "data": [{**one, "values": moved(one["values"], HOUR)} if "values" in one else one for one in spec["data"]]}
+    page.draw(later, restored=before)
+    page.page.wait_for_function(f"() => view.signal('begin') === {before['begin'] + HOUR}", timeout=5000)
+    after = page.signals()
+    assert after["end"] == before["end"] + HOUR
+    assert {name: after[name] for name in inputs} == {name: before[name] for name in inputs}
+    assert {name: after[name] for name in told if name in inputs} == {name: value for name, value in told.items() if name in inputs}
+
+
+def test_without_the_watch_for_new_data_axes_would_stand_still(page, served) -> None:
+    """What `seen` is for: Kibana puts back signals that follow the data, too."""
+    spec = served.answered(served.spec("percentiles"))
+    page.draw(spec)
+    before = page.signals()
+    still = [{**one, "on": []} if one["name"] == "seen" else one for one in spec["signals"]]
+    later = [{**one, "values": moved(one["values"], HOUR)} if "values" in one else one for one in spec["data"]]
+    page.draw({**spec, "signals": still, "data": later}, restored=before)
+    page.page.wait_for_timeout(1200)
+    assert page.signal("begin") == before["begin"]
+
+
+def test_a_click_on_a_cell_sets_the_time_range_to_its_window(page, served) -> None:
+    page.draw(served.answered(served.spec("heatmap")))
+    cell = page.marks("heat")[200]
+    place = page.page.locator("#place canvas").bounding_box()
+    page.page.mouse.click(place["x"] + (cell["x1"] + cell["x2"]) / 2, place["y"] + (cell["y1"] + cell["y2"]) / 2)
+    row = page.table("inside")[200]
+    assert page.called() == [["kibanaSetTimeFilter", row["t"], row["t2"]]]
+
+
+@pytest.mark.parametrize("picture", ["percentiles", "heatmap", "surface", "hosts"])
+def test_a_brush_sets_the_time_range_once(page, served, picture) -> None:
+    page.draw(served.answered(served.spec(picture)))
+    place, main = page.page.locator("#place canvas").bounding_box(), page.signal("main")
+    box = page.marks("heat" if picture != "percentiles" else "targets")[0]
+    left, middle = place["x"] + box["x1"], place["y"] + 150
+    page.page.mouse.move(left + main * 0.25, middle)
+    page.page.mouse.down()
+    page.page.mouse.move(left + main * 0.5, middle, steps=4)
+    page.page.mouse.up()
+    [(name, begin, end)] = page.called()
+    span = page.signal("end") - page.signal("begin")
+    assert name == "kibanaSetTimeFilter"
+    assert abs(begin - page.signal("begin") - span / 4) < span / 50
+    assert abs(end - page.signal("begin") - span / 2) < span / 50
+    assert page.signal("drag") is None
+
+
+def test_one_run_is_shown_the_one_that_began_last(page, two_runs) -> None:
+    page.draw(two_runs.answered(two_runs.spec("heatmap")))
+    names = ("t", "lower", "c")
+    assert page.signal("heading").startswith("run bad/") or page.signal("heading").startswith("run bad ")
+    assert "(began last of 2: choose above)" in page.signal("heading")
+    assert picked(page.table("cells"), *names) == columns(vega.cells(answer(two_runs, runs=("bad",))), *names)
+    run = answer(two_runs, runs=("good",)).runs[0]
+    page.draw(two_runs.answered(two_runs.spec("heatmap"), replace(two_runs.shown, filters=[chosen("run.id", [run])])))
+    assert picked(page.table("cells"), *names) == columns(vega.cells(answer(two_runs, runs=("good",))), *names)
+
+
+def test_two_runs_side_by_side(page, two_runs) -> None:
+    page.draw(two_runs.answered(two_runs.spec("runs")))
+    page.choose(place=PERCENTS.index(50))
+    rows = page.table("points")
+    assert len({row["run"] for row in rows}) == 2
+    for run in {row["run"] for row in rows}:
+        found = answer(two_runs, runs=(run,))
+        values, first = allowed(found, 50), int(found.parts[0].start_ns.min()) // 1_000_000
+        own = [row for row in rows if row["run"] == run]
+        assert {row["t"] + first for row in own} == {t for t, _ in values}
+        assert all(row["v"] in values[row["t"] + first, ()] for row in own)
+    page.draw(two_runs.answered(two_runs.spec("maps")))
+    [wide] = {row["t2"] - row["t"] for row in page.table("cells")}
+    for run in {row["run"] for row in rows}:
+        report = vega.cells(answer(two_runs, runs=(run,), step=wide * 1_000_000))
+        first = min(report["t"])
+        own = [row for row in page.table("cells") if row["run"] == run]
+        assert picked(own, "t", "lower", "c") == sorted((t - first, low, c) for t, low, c in columns(report, "t", "lower", "c"))
+    page.draw(two_runs.answered(two_runs.spec("curves")))
+    for run in {row["run"] for row in rows}:
+        report = vega.curve(answer(two_runs, runs=(run,), step="all"))
+        own = [row for row in page.table("points") if row["label"].startswith(f"{run},")]
+        assert picked(own, "cum", "v", "n") == columns(report, "cum", "v", "n")
+
+
+def test_kinds_are_never_merged_and_the_default_is_that_of_the_queries(page, stalled) -> None:
+    page.draw(stalled.answered(stalled.spec("percentiles")))
+    assert answer(stalled).kind == "response"
+    assert ", response, windows of 10 s" in page.signal("heading")
+    counts = {row["t"]: row["n"] for row in page.table("windows")}
+    found = answer(stalled)
+    assert counts == dict(zip((found.parts[0].start_ns // 1_000_000).tolist(), np.add.reduceat(found.parts[0].counts, found.parts[0].indptr[:-1]).tolist()))
+
+
+def test_service_response_and_wait_beside_one_another(page, stalled) -> None:
+    page.draw(stalled.answered(stalled.spec("kinds")))
+    rows = page.table("points")
+    assert {row["label"] for row in rows} == {"service", "response", "wait"}
+    for kind in ("service", "response", "wait"):
+        found = answer(stalled, where={"kind": kind})
+        own = {row["t"]: row for row in rows if row["label"] == kind}
+        assert own.keys() == set((found.parts[0].start_ns // 1_000_000).tolist())
+        bound = float(found.parts[0].layout.error) + 0.008  # these bins are finer than hdr with 2 digits
+        for t, row in own.items():
+            for name, percent in (("low", 50), ("v", 99)):
+                values = allowed(found, percent)[t, ()]
+                if row[name] is None:
+                    assert row["n"] < 100, "99 % of 100 samples and more can be told"
+                    continue
+                assert any(abs(row[name] - value) <= bound * value + 1 for value in values), (kind, t, name)
+        highest = vega.points(found, parse_percentiles("100"))
+        assert [own[t]["high"] for t in highest["t"]] == highest["v"]
+    page.draw(stalled.answered(stalled.spec("gap")))
+    gaps = {row["t"]: row for row in page.table("points")}
+    assert all(row["v"] == row["response"] - row["service"] for row in gaps.values())
+    assert max(row["v"] for row in gaps.values()) > 9 * SECOND
+    assert min(row["v"] for row in gaps.values()) < SECOND // 1000
+    page.draw(stalled.answered(stalled.spec("kind-curves")))
+    for kind in ("service", "response", "wait"):
+        own = [row for row in page.table("points") if row["label"] == kind]
+        assert max(row["cum"] for row in own) == answer(stalled, where={"kind": kind}, step="all").samples
+
+
+def test_a_host_that_stops_reporting_shows(page, server, tmp_path_factory) -> None:
+    found = loaded(server, tmp_path_factory.mktemp("stops"), f"stops-{uuid.uuid4().hex[:8]}", {"nightly": (str(EXAMPLE),)})
+    end = found.client.search(index=f"{found.prefix}-rollups-*", size=0, aggs={"last": {"max": {"field": "@timestamp"}}})
+    half = int(end["aggregations"]["last"]["value"]) // 10_000 * 10_000 - 30_000
+    for index in ("intervals", "rollups"):
+        query = {"bool": {"filter": [{"term": {"host.name": "ceph-b"}}, {"range": {"@timestamp": {"gte": half}}}]}}
+        hits = found.client.search(index=f"{found.prefix}-{index}-*", query=query, size=10_000)["hits"]["hits"]
+        lines = [{"delete": {"_index": hit["_index"], "_id": hit["_id"]}} for hit in hits]
+        found.client.bulk(operations=lines, refresh=True)
+    for picture, words, rows in (("hosts", {"scope": "host", "level": "overview"}, 1), ("threads", {"index": "intervals"}, 4)):
+        page.draw(found.answered(found.spec(picture, **words)))
+        gaps = page.table("gaps")
+        assert len(gaps) == rows
+        assert all(gap["row"].startswith("ceph-b") and gap["t"] == half for gap in gaps)
+        assert {gap["t2"] for gap in gaps} == {max(row["t2"] for row in page.table("points"))}
+        assert len(page.marks("no_completions")) == rows
+
+
+def test_marks_of_the_run_show_whatever_is_chosen(page, two_runs) -> None:
+    runs = {name: answer(two_runs, runs=(name,)).runs[0] for name in ("good", "bad")}
+    at = two_runs.shown.end_ms - 90_000
+    for name, text in (("bad", "osd.3 down"), ("good", "elsewhere")):
+        assert command(["mark", "--run", runs[name], "--at", str(at), text, "--store", two_runs.url]) == 0
+    two_runs.client.indices.refresh(index=f"{two_runs.prefix}-marks")
+    shown = replace(two_runs.shown, filters=[chosen("operation", ["read"]), chosen("run.id", [runs["bad"]])])
+    page.draw(two_runs.answered(two_runs.spec("percentiles"), shown))
+    assert page.table("marks") == [{"t": at, "text": "osd.3 down"}]
+    assert [mark["text"] for mark in page.marks("annotation_texts")] == ["osd.3 down"]
+
+
+def test_nothing_here_is_said(page, served) -> None:
+    for picture, words in (("percentiles", {}), ("heatmap", {}), ("hosts", {}), ("threads", {"index": "intervals"}), ("distribution", {}), ("runs", {})):
+        page.draw(served.answered(served.spec(picture, **words), Shown(0, HOUR)))
+        assert page.signal("heading") == "no completions here: another time range, run or filter?"

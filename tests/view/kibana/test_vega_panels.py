@@ -1,0 +1,224 @@
+"""The Vega panels: the server's answer, drawn by Vega 5 and 6 in Chromium, is what the report draws of the same run in SQLite.
+
+Range, merged-histogram and rollup panels: equal. Percentiles by hdr: the value at that rank or one below, snapped to its bin.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ingest import Question, open_store
+from ingest.layout import LogLinear, fio_layout, hdr_layout
+from ingest.ranks import Ranked, parse_percentiles
+from ingest.view import vega
+from ingest.view.kibana.asked import Shown, chosen
+from ingest.view.kibana.bins import layout_columns, snapped
+from ingest.view.kibana.compile import compiled
+from ingest.view.kibana.requests import PERCENTS
+
+SECOND = 1_000_000_000
+STEP = 10 * SECOND
+LAYOUTS = [
+    *(fio_layout(29, 1, coarseness) for coarseness in range(7)),
+    fio_layout(19, 1000),
+    hdr_layout(2, 0, 1000),
+    hdr_layout(2, 9, 1),
+    hdr_layout(1, 0, 1),
+    LogLinear(64, 1200, reports="upper"),
+    LogLinear(64, 1200, reports="upper", open_ended=False),
+]
+HALF = {"stored": ("stored", SECOND), "overview": ("overview", STEP)}
+
+
+def answer(served, shown=None, **words):
+    with open_store(served.sqlite) as store:
+        return store.answer(Question(**{"step": STEP, **words}))
+
+
+def allowed(found, percent: float) -> dict[tuple[int, tuple[str, ...]], set[int]]:
+    """Return by window and group the values at the nearest rank of a percentile and one below."""
+    [percentile] = parse_percentiles(f"{percent:g}")
+    values = {}
+    for part in found.parts:
+        ranked, rows = Ranked(part), np.arange(len(part))
+        ranks = percentile.ranks(ranked.samples)
+        at, below = ranked.values(rows, ranks), ranked.values(rows, np.maximum(ranks - 1, 1))
+        for start, code, high, low in zip(part.start_ns.tolist(), part.series.tolist(), at.tolist(), below.tolist()):
+            values[start // 1_000_000, part.table[code]] = {high, low}
+    return values
+
+
+def columns(table: dict[str, list], *names: str) -> list[tuple]:
+    return sorted(zip(*(table[name] for name in names)))
+
+
+def picked(rows: list[dict], *names: str) -> list[tuple]:
+    return sorted(tuple(row[name] for name in names) for row in rows)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+def test_bins_in_a_panel_are_those_of_the_layout(page, layout) -> None:
+    """Whatever lies within 0.8 % of what a bin reports is snapped to it, for every bin that is not finer than that."""
+    values = layout.values[layout.values < 2**50][:4000]
+    wide = np.diff(layout.edges)[: len(values)] > 0.017 * values
+    for factor in (1.0, 1.007, 0.995):
+        rows = [{"layout": str(layout), "h": value * factor} for value in values.tolist()]
+        data = [{"name": "rows", "values": rows, "transform": [*layout_columns("datum.layout"), *snapped("v", "datum.h")]}]
+        page.draw({"$schema": "https://vega.github.io/schema/vega/v5.json", "data": data})
+        found = np.array([row["v"] for row in page.table("rows")])
+        sure = np.ones(len(values), bool) if factor == 1.0 else wide
+        assert (found[sure] == values[sure]).all()
+        assert sure.sum() > 20
+        assert np.isin(found, layout.values).all()
+
+
+def test_percentiles_over_time(page, served) -> None:
+    page.draw(served.answered(served.spec("percentiles")))
+    found = answer(served)
+    counts = {start // 1_000_000: n for start, n in zip(found.parts[0].start_ns.tolist(), Ranked(found.parts[0]).samples.tolist())}
+    for place, percent in enumerate(PERCENTS):
+        page.choose(place=place)
+        rows, hollow = page.table("points"), page.table("thin")
+        [percentile] = parse_percentiles(f"{percent:g}")
+        able = {t for t, n in counts.items() if percentile.carried(np.array([n]))[0]}
+        values = allowed(found, percent)
+        told = {row["t"]: row for row in rows if row["label"] == f"p{percent:g}"}
+        assert told.keys() == able
+        assert {row["t"] for row in hollow} == (counts.keys() - able)
+        for t, row in told.items():
+            assert row["v"] in values[t, ()], (percent, t)
+            assert (row["n"], row["t2"] - t) == (counts[t], 10_000)
+            assert row["beyond"] == counts[t] - percentile.ranks(np.array([counts[t]]))[0]
+    highest = vega.points(found, parse_percentiles("100"))
+    assert picked([row for row in page.table("points") if row["label"] == "max"], "t", "v") == columns(highest, "t", "v")
+    whole = vega.points(answer(served, step="all"), parse_percentiles("50,100"))
+    median, top = (next(row["v"] for row in page.table("whole") if row["label"] == label) for label in ("p50", "max"))
+    assert [median, top] == whole["v"]
+
+
+def test_the_surface(page, served) -> None:
+    page.draw(served.answered(served.spec("surface")))
+    found, rows = answer(served), page.table("points")
+    assert [row["row"] for row in page.table("rows")] == ["p99.95", "p99.9", "p99.5", "p99", "p98", "p95", "p90", "p75", "p50"]
+    for row in rows:
+        assert row["v"] in allowed(found, row["p"])[row["t"], ()]
+    able = vega.points(found, parse_percentiles("50,75,90,95,98,99,99.5,99.9,99.95,99.99"))
+    assert picked(rows, "t", "row", "n") == columns(able, "t", "label", "n")
+    assert len(page.marks("heat")) == len(rows)
+
+
+@pytest.mark.parametrize(("level", "step"), HALF.values(), ids=HALF)
+def test_the_heat_map(page, served, level, step) -> None:
+    page.draw(served.answered(served.spec("heatmap", scope="host", level=level)))
+    found = answer(served, step=step)
+    names = ("t", "t2", "lower", "upper", "c", "n", "cum")
+    report = vega.cells(found)
+    assert picked(page.table("cells"), *names) == columns(report, *names)
+    for name in ("rank", "part"):
+        got = [row[1:] for row in picked(page.table("cells"), "t", "lower", name)]
+        assert np.allclose([value for _, value in got], [value for *_, value in columns(report, "t", "lower", name)])
+    assert len(page.marks("heat")) == len(report["c"])
+    for row in page.table("points"):
+        assert row["v"] in allowed(found, 99)[row["t"], ()]
+
+
+def test_the_marks_of_the_heat_map_are_those_of_the_report(page, served) -> None:
+    spec = served.answered(served.spec("heatmap"))
+    tables = {"cells": vega.cells(answer(served)), "gaps": vega.gaps(answer(served))}
+    rows = {name: vega.rows(table) for name, table in tables.items()}
+    same = [one for one in spec["signals"] if one["name"] != "heading"] + [{"name": "heading", "value": "one and the same"}]
+    page.draw({**spec, "signals": same})
+    ours = {name: page.marks(name) for name in ("heat", "rows", "no_completions")}
+    inside = [one for one in spec["data"] if one["name"] not in rows]
+    page.draw({**spec, "signals": same, "data": [*({"name": name, "values": values} for name, values in rows.items()), *inside]})
+    assert len(ours["heat"]) > 500
+    for name, marks in ours.items():
+        key = lambda mark: (mark["x1"], mark["y1"], mark["y2"])
+        assert sorted(marks, key=key) == sorted(page.marks(name), key=key)
+
+
+@pytest.mark.parametrize("drop", [0.01, 1, 5])
+def test_what_the_heat_map_leaves_out(page, served, drop) -> None:
+    page.draw(served.answered(served.spec("heatmap")))
+    every = page.table("cells")
+    page.choose(drop=drop)
+    kept, over = [[row for row in page.table("cells") if row["over"] == flag] for flag in (0, 1)]
+    total = sum(row["c"] for row in every)
+    assert sum(row["c"] for row in kept) + sum(row["c"] for row in over) == total
+    top = max(row["upper"] for row in kept)
+    above = sum(row["c"] for row in every if row["upper"] > top)
+    row_of_top = sum(row["c"] for row in every if row["upper"] == top)
+    assert above <= total * drop / 100 < above + row_of_top
+    assert {row["lower"] for row in over} == {top}
+    assert len(page.marks("above")) == len(over)
+
+
+@pytest.mark.parametrize("number", ["p50", "p90", "p99", "p99_9", "max"])
+def test_the_tail_of_hosts(page, served, number) -> None:
+    page.draw(served.answered(served.spec("hosts"), Shown(served.shown.begin_ms, served.shown.end_ms)))
+    page.choose(number=number)
+    [percentile] = parse_percentiles({"max": "100"}.get(number, number[1:].replace("_", ".")))
+    table = vega.points(answer(served, by=("host", "op")), [percentile])
+    worst: dict[tuple, float] = {}
+    for t, label, value in zip(table["t"], table["label"], table["v"]):
+        key = (t, label.split(",")[0])
+        worst[key] = max(worst.get(key, 0), value)
+    assert {(row["t"], row["row"]): row["v"] for row in page.table("points")} == worst
+    assert [row["row"] for row in page.table("rows")] == ["ceph-a", "ceph-b", "ceph-c"]
+    assert len(page.marks("heat")) == len(worst)
+
+
+def test_the_tail_of_threads(page, served) -> None:
+    spec = served.spec("threads", index="intervals")
+    page.draw(served.answered(spec))
+    width = {row["t2"] - row["t"] for row in page.table("points")}
+    [wide] = width
+    report = vega.points(answer(served, by=("host", "volume", "job"), step=wide * 1_000_000), parse_percentiles("100"))
+    names = [label.replace(", ", " ") for label in report["label"]]
+    assert picked(page.table("points"), "t", "row", "v", "n") == sorted(zip(report["t"], names, report["v"], report["n"]))
+    assert len(page.table("rows")) == 12
+
+
+def test_the_distribution(page, served) -> None:
+    page.draw(served.answered(served.spec("distribution")))
+    report = vega.curve(answer(served, by=("op",), step="all"))
+    names = ("label", "cum", "v", "n", "open")
+    assert picked(page.table("points"), *names) == columns(report, *names)
+    assert np.allclose([row["x"] for row in sorted(page.table("points"), key=lambda row: (row["label"], row["x"]))],
+                       [x for _, x in columns(report, "label", "x")])
+
+
+def test_what_is_chosen_and_what_is_excluded(page, served) -> None:
+    for filters, words in (
+        ([chosen("host.name", ["ceph-b"])], {"where": {"host": "ceph-b"}}),
+        ([chosen("host.name", ["ceph-b"], excluded=True)], {"where": {"host": "ceph-[ac]"}}),
+        ([chosen("host.name", ["ceph-a", "ceph-c"]), chosen("operation", ["write"])], {"where": {"host": "ceph-[ac]", "op": "write"}}),
+    ):
+        page.draw(served.answered(served.spec("heatmap"), replace(served.shown, filters=filters)))
+        names = ("t", "lower", "c")
+        assert picked(page.table("cells"), *names) == columns(vega.cells(answer(served, **words)), *names)
+    page.draw(served.answered(served.spec("percentiles"), replace(served.shown, filters=[chosen("host.name", ["elsewhere"])])))
+    assert page.signal("heading") == "no completions here: another time range, run or filter?"
+
+
+def test_a_percentile_that_cannot_be_carried_is_never_drawn(page, served) -> None:
+    page.draw(served.answered(served.spec("percentiles")))
+    page.choose(place=PERCENTS.index(99.999))
+    assert {row["label"] for row in page.table("points")} == {"p50", "max"}
+    assert page.marks("few")
+    assert all(math.isfinite(mark["x1"]) for mark in page.marks("few"))
+
+
+def test_every_compiled_panel_is_answered_and_drawn(page, served) -> None:
+    """The panels as they are imported, on this site's indices: no warning of Vega, a heading, and marks where there are samples."""
+    for saved in compiled(served.prefix):
+        if saved.type == "visualization":
+            page.draw(served.answered(json.loads(json.dumps(saved.attributes["visState"]["params"]["spec"]))))
+            empty = "coordinated-omission" in saved.id  # fio times no service or response
+            assert page.signal("heading").startswith("no completions" if empty else "run nightly/"), saved.id
+            assert len(page.table("points" if saved.id.rsplit("-", 1)[-1] != "maps" else "cells")) > 0 or empty, saved.id

@@ -1,0 +1,106 @@
+"""A report that is open in Chromium: its controls, the tables and marks of its panels, and what the query layer answers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ingest.query.percentiles import Wanted, percentiles
+from ingest.query.question import Answer
+from ingest.ranks import parse_percentiles
+
+HOSTILE = ("</script><script>hacked = 1</script>", "<img src=x onerror='hacked = 1'>", "<b>bold</b>", "\u2028'\"&", "\u202eright to left", "x" * 1000)
+SETTLED = "async () => { let seen; do { seen = tailboard.ready; await seen; } while (seen !== tailboard.ready); }"
+
+
+def settle(page) -> None:
+    """Wait until the page has drawn what it was last told."""
+    page.evaluate(SETTLED)
+
+
+def choose(page, name: str, value: str) -> None:
+    """Use a control by what it sets."""
+    control = page.locator(f"[name={name}]").first
+    if control.evaluate("control => control.tagName") == "SELECT":
+        control.select_option(value)
+    elif control.get_attribute("type") in ("radio", "checkbox"):
+        page.locator(f'[name={name}][value="{value}"]').click()
+    else:
+        page.locator(f"[name={name}]").last.fill(value)
+        page.keyboard.press("Tab")
+    settle(page)
+
+
+def rows_of(page, view: str, data: str = "points") -> list[dict]:
+    """Return the rows of a data set of a view."""
+    return page.evaluate("([view, data]) => tailboard.views[view].data(data).map(row => ({...row}))", [view, data])
+
+
+def items_of(page, view: str, mark: str) -> list[dict]:
+    """Return where the drawn items of a mark are, with the row that each shows."""
+    return page.evaluate(
+        """([view, mark]) => tailboard.views[view].scenegraph().root.items[0].items.find((one) => one.name === mark).items
+        .map(({ x, x2, y, y2, width, height, fill, stroke, opacity, datum }) => ({ x, x2, y, y2, width, height, fill, stroke, opacity, datum: {...datum} }))""",
+        [view, mark],
+    )
+
+
+def keyed(rows: list[dict], *names: str) -> dict:
+    """Return the drawn values by the named columns."""
+    found = {tuple(row[name] for name in names): row["v"] for row in rows}
+    assert len(found) == len(rows)
+    return found
+
+
+def drawn(page, view: str = "percentiles") -> dict:
+    """Return the drawn percentiles by (window start in ms, label)."""
+    return keyed(rows_of(page, view), "t", "label")
+
+
+def answered(answer: Answer, percentile: str, suffix: str = "") -> dict:
+    """Return what the query answers by (window start in ms, labels), where it has a value."""
+    table = percentiles(answer, Wanted(parse_percentiles(percentile)))
+    labels = [table.columns[name] for name in answer.by]
+    values = zip(table.columns["start_ns"] // 1_000_000, *labels, table.columns[f"p{percentile}"], strict=True)
+    name = f" p{percentile}" if suffix else ""
+    return {(int(t), ("|".join(group) + name) or f"p{percentile}"): int(value) for t, *group, value in values if not np.isnan(value)}
+
+
+def place(page, view: str, t: float, share: float = 0.5) -> tuple[float, float]:
+    """Return where on the screen a time lies in a panel, at a share of its height."""
+    page.locator(f"#{view}").evaluate("chart => chart.scrollIntoView({block: 'center'})")
+    x, y = page.evaluate(
+        """([name, t, share]) => { const view = tailboard.views[name], [left, top] = view.origin(), { left: pad, top: above } = view.padding();
+        return [pad + left + view.scale('x')(t), above + top + share * view.signal('height')]; }""",
+        [view, t, share],
+    )
+    box = page.locator(f"#{view} canvas").first.bounding_box()
+    return box["x"] + x, box["y"] + y
+
+
+def drag(page, view: str, begin: float, end: float) -> None:
+    """Drag over the time axis of a panel."""
+    x, y = place(page, view, begin)
+    page.mouse.move(x, y)
+    page.mouse.down()
+    far, _ = place(page, view, end)
+    page.mouse.move((x + far) / 2, y, steps=3)
+    page.mouse.move(far, y)
+    page.mouse.up()
+    settle(page)
+
+
+def hovered(page, view: str, mark: str) -> str:
+    """Return the text of the tooltip of the first drawn item of a mark."""
+    page.locator(f"#{view}").evaluate("chart => chart.scrollIntoView({block: 'center'})")
+    x, y = page.evaluate(
+        """([name, mark]) => { const view = tailboard.views[name], [left, top] = view.origin(), pad = view.padding();
+        const box = view.scenegraph().root.items[0].items.find((found) => found.name === mark).items[0].bounds;
+        return [pad.left + left + (box.x1 + box.x2) / 2, pad.top + top + (box.y1 + box.y2) / 2]; }""",
+        [view, mark],
+    )
+    box = page.locator(f"#{view} canvas").first.bounding_box()
+    for step in (-1, 0, 0.4):
+        page.mouse.move(box["x"] + x + step, box["y"] + y)
+        settle(page)
+    page.locator("#vg-tooltip-element.visible").wait_for()
+    return page.locator("#vg-tooltip-element").inner_text()
