@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from ingest.view.kibana import requests, tables
@@ -13,6 +13,7 @@ from ingest.view.kibana.tables import Entry, entry, keep
 SURFACE = (50, 75, 90, 95, 98, 99, 99.5, 99.9, 99.95, 99.99)
 HDR = "by hdr: at that rank or one below, snapped to its bin"
 TOPMOST = "datum.half && datum.own == datum.top ? 1 : 0"
+CELL = tables.only("t", "t2", "v", "n", "open", "row")
 ORDERED = {"type": "collect", "sort": {"field": "row"}}
 Fields = Mapping[str, Any]
 
@@ -97,12 +98,12 @@ def heatmap(prefix: str, fields: Fields) -> Spec:
 def hosts(prefix: str, fields: Fields) -> Spec:
     """Return the tail map of hosts: the worst window of each cell, from the numbers of rollups, nothing is merged."""
     number = "(number == 'max' ? datum.top_ns : datum.window[number].value)"
-    few = [keep(f"!({number} > 0)"), formula("v", "datum.top_ns"), formula("open", TOPMOST), _point()]
+    few = [keep(f"!({number} > 0)"), formula("v", "datum.top_ns"), formula("open", TOPMOST), CELL]
     data = [
         answer(prefix, requests.body(fields, requests.by_host())),
         *tables.rows_of("hosts", "datum.one.key"),
         tables.windows("wide", "one.over_time.buckets", ("row", "top_ns", "own"), tables.top_of("datum.window")),
-        entry("points", "windows", formula("v", number), keep("datum.v > 0"), formula("open", "0"), _point()),
+        entry("points", "windows", formula("v", number), keep("datum.v > 0"), formula("open", "0"), CELL),
         entry("thin", "windows", few),
         entry("rows", "wide", {"type": "aggregate", "groupby": ["row"]}, ORDERED),
         *tables.row_gaps(),
@@ -119,7 +120,7 @@ def threads(prefix: str, fields: Fields) -> Spec:
         answer(prefix, requests.body(fields, requests.by_thread()), "intervals"),
         *tables.rows_of("threads", "join(datum.one.key, ' ')"),
         tables.windows("wide", "one.over_time.buckets", ("row", "top_ns", "own"), tables.top_of("datum.window")),
-        entry("points", "windows", formula("v", "datum.top_ns"), formula("open", TOPMOST), _point()),
+        entry("points", "windows", formula("v", "datum.top_ns"), formula("open", TOPMOST), CELL),
         entry("thin", "windows", keep("false")),
         entry("rows", "wide", {"type": "aggregate", "groupby": ["row"]}, ORDERED),
         *tables.row_gaps(),
@@ -144,7 +145,3 @@ def distribution(prefix: str, fields: Fields) -> Spec:
         *tables.curve(operations),
     ]
     return filled("distribution", data, [*threshold()], "'counts added up in rows of 1/64 octave'", of="curve", width=False)
-
-
-def _point(names: Sequence[str] = ("row",)) -> dict[str, Any]:
-    return tables.only("t", "t2", "v", "n", "open", *names)
