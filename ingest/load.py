@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,12 @@ from ingest.errors import InputError
 from ingest.grid import in_flight, window_parts
 from ingest.intervals import Intervals
 from ingest.load_plan import LoadOptions, Plan, plans
+from ingest.offsets import Stored, is_offsets
 from ingest.parallel import fork_map
-from ingest.read import Source, discover, read
+from ingest.read import Source, Windows, discover, read
 from ingest.read.account import Account
+from ingest.read.event_once import offset_sources, once
+from ingest.read.events import Events
 from ingest.series import IN_FLIGHT, Series
 from ingest.store import Store
 from ingest.store.records import COMPLETE, RunRecord, SourceRecord, Spans
@@ -33,10 +36,12 @@ class LoadAccount:
     files: int = 0
     windows: int = 0
     documents: int = 0
+    offset_documents: int = 0
     loaded: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
     refused: dict[str, str] = field(default_factory=dict)
     duplicate: Counter[str] = field(default_factory=Counter)
+    shadowed: Counter[str] = field(default_factory=Counter)
     runs: list[str] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)
     delivered: Mapping[str, int] = field(default_factory=dict)
@@ -55,11 +60,14 @@ class LoadAccount:
             "saturated": rows["saturated"],
             "windows": self.windows,
             "documents": self.documents,
+            "offset_documents": self.offset_documents,
             "repaired": rows["repaired"],
             "rejected": rows["rejected"],
             "skipped": dict(sorted(self.skipped.items())),
+            "skipped_rows": rows["skipped"],
             "refused": self.refused,
-            "shadowed": {},
+            "shadowed": dict(sorted(self.shadowed.items())),
+            "shadowed_samples": rows["shadowed"],
             "duplicate": dict(sorted(self.duplicate.items())),
             "notes": rows["notes"],
             "findings": rows["findings"],
@@ -82,14 +90,17 @@ def load(paths: Sequence[Path], store: Store, options: LoadOptions, progress: Pr
     for entry in found.skipped:
         if entry.action == "refused":
             account.refused[str(entry.path)] = entry.reason
+        elif entry.action == "shadowed":
+            account.shadowed[entry.reason] += 1
         elif entry.action != "context":
             account.skipped[entry.reason] += 1
-    todo = plans(found, store, options, account.duplicate)
+    todo = plans(found, store, options, account.duplicate, account.shadowed)
+    offsets = {source.path for source in offset_sources(found.sources)} if options.offsets else set()
     total = sum(len(plan.work) for plan in todo)
     done = 0
     for plan in todo:
         account.runs.append(plan.record.run)
-        for finished in _load_run(plan, store, options, account):
+        for finished in _load_run(plan, store, options, account, offsets):
             done += finished
             if progress:
                 progress(done, total)
@@ -97,8 +108,11 @@ def load(paths: Sequence[Path], store: Store, options: LoadOptions, progress: Pr
     return account
 
 
-def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccount) -> Iterator[int]:
-    """Write the sources of a run as their documents come from the readers, then its rollups; yield 1 a finished source."""
+def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccount, offsets: Collection[Path]) -> Iterator[int]:
+    """Write the sources of a run as their documents come from the readers, then its rollups; yield 1 a finished source.
+
+    The events of files in `offsets` are written by their offset, too.
+    """
     if not plan.work:
         stored = {record.run: record for record in store.runs()}.get(plan.record.run)
         if stored is not None and stored.state != COMPLETE:
@@ -106,22 +120,25 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
         return
     store.begin(plan.record, [record for _, record in plan.work], anew=options.replace)
 
-    def work(item: tuple[Source, SourceRecord]) -> Iterator[tuple[Any, Account | None, Spans]]:
+    def work(item: tuple[Source, SourceRecord]) -> Iterator[tuple[Any, bool, Account | None, Spans]]:
         source, record = item
         spans: dict[Series, tuple[int, int]] = {}
+        stored = Stored() if source.path in offsets else None
         try:
-            for windows in _whole_windows(source, plan.record, options, spans):
+            for windows in _whole_windows(source, plan.record, options, spans, stored):
                 for first in range(0, len(windows), DOCUMENTS_A_CHUNK):
                     rows = np.arange(first, min(first + DOCUMENTS_A_CHUNK, len(windows)))
-                    yield store.packed(plan.record, record, windows.take(rows)), None, {}
+                    yield store.packed(plan.record, record, windows.take(rows)), is_offsets(windows), None, {}
         except InputError as error:
             source.context.account.note(f"not read: {error.reason}")
-        yield None, source.context.account, spans
+        yield None, False, source.context.account, spans
 
-    for number, (packed, rows, spans) in fork_map(work, plan.work, options.jobs):
+    for number, (packed, by_offset, rows, spans) in fork_map(work, plan.work, options.jobs):
         source, record = plan.work[number]
         if packed is not None:
-            account.documents += store.write(plan.record, record, packed)
+            written = store.write(plan.record, record, packed)
+            account.documents += 0 if by_offset else written
+            account.offset_documents += written if by_offset else 0
         if rows is not None:
             source.context.account.replace(rows)
             account.rows.add(rows)
@@ -134,20 +151,32 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
 
 
 def _whole_windows(
-    source: Source, record: RunRecord, options: LoadOptions, spans: dict[Series, tuple[int, int]]
+    source: Source, record: RunRecord, options: LoadOptions, spans: dict[Series, tuple[int, int]], offsets: Stored | None
 ) -> Iterator[Intervals]:
-    """Yield the windows of a source once they are whole; note in `spans` from when to when its series reach."""
-    whole = Whole()
-    for chunk in read(source):
-        rows = chunk.relabelled(_in_flight_kind) if options.attribution == IN_FLIGHT else chunk
+    """Yield the windows of a source once they are whole; note in `spans` from when to when its series reach.
+
+    Windows of `offsets`, where they are wanted, come between those of latencies.
+    """
+
+    def seen(chunk: Events) -> None:
+        if offsets is not None:
+            offsets.add(once(source, chunk))
+
+    whole, weighed = Whole(), options.attribution == IN_FLIGHT
+    for chunk in read(source, Windows(record.step_ns, in_flight=weighed), seen):
+        rows = chunk.relabelled(_in_flight_kind) if weighed else chunk
         for series, first, last in rows.reach():
             low, high = spans.get(series, (first, last))
             spans[series] = (min(low, first), max(high, last))
-        if options.attribution == IN_FLIGHT:
-            yield from whole.add_all([in_flight(rows, record.step_ns)])
+        if weighed:
+            yield from whole.add_all([rows if rows.completions is not None else in_flight(rows, record.step_ns)])
         else:
             yield from whole.add(window_parts(rows, record.step_ns))
+        if offsets is not None:
+            yield from offsets.whole()
     yield from whole.rest()
+    if offsets is not None:
+        yield from offsets.rest()
 
 
 def _in_flight_kind(series: Series) -> Series:

@@ -17,9 +17,10 @@ from typing import Any
 from ingest.errors import InputError, StoreError, UsageError
 from ingest.grid import STEPS, stored_step
 from ingest.parallel import fork_map
-from ingest.query.files import median_width, run_starts
+from ingest.query.files import finest_width, median_width, run_starts
 from ingest.query.question import check_step
 from ingest.read import Found, ReadOptions, Source
+from ingest.read.sources import PREFER_HIST
 from ingest.store import Store
 from ingest.store.records import COMPLETE, UNKNOWN_ZERO, RunRecord, SourceRecord
 from ingest.timing import format_duration
@@ -31,7 +32,10 @@ MOST_LABELS = 32
 
 @dataclass(frozen=True, slots=True)
 class LoadOptions:
-    """How a load is to be done, beside how files are read. `step_ns` None takes the step that the rows suggest."""
+    """How a load is to be done, beside how files are read. `step_ns` None takes the step that the rows suggest.
+
+    With `offsets` single events are stored by their offset within each second, too.
+    """
 
     read: ReadOptions
     step_ns: int | None = None
@@ -40,6 +44,7 @@ class LoadOptions:
     labels: Mapping[str, str] = field(default_factory=dict)
     replace: bool = False
     jobs: int = 2
+    offsets: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +55,12 @@ class Plan:
     work: tuple[tuple[Source, SourceRecord], ...]
 
 
-def plans(found: Found, store: Store, options: LoadOptions, duplicates: Counter[str]) -> list[Plan]:
+def plans(
+    found: Found, store: Store, options: LoadOptions, duplicates: Counter[str], shadowed: Counter[str] | None = None
+) -> list[Plan]:
     """Return what is to be done for each run; what is there already is counted in `duplicates`. Writes nothing.
+
+    Logs of I/Os that the store holds from another log are counted in `shadowed`.
 
     Raises InputError for a source that contradicts another, StoreError for a run with other parameters, UsageError for a
     step that cannot be.
@@ -64,7 +73,8 @@ def plans(found: Found, store: Store, options: LoadOptions, duplicates: Counter[
     found_plans = []
     for run, sources in sorted(by_run.items()):
         record = _record(run, sources, {**found.labels.get(run, {}), **options.labels}, known.get(run), options)
-        work = _to_do(run, sources, digests, store, options, duplicates)
+        known_ios = Counter[str]() if shadowed is None else shadowed
+        work = _to_do(run, sources, digests, store, options, (duplicates, known_ios))
         if options.replace and known.get(run):
             _check_all_replaced(known[run], record, work, store)
         found_plans.append(Plan(record, work))
@@ -82,7 +92,7 @@ def _record(
     if step not in STEPS:
         steps = ", ".join(format_duration(one) for one in STEPS)
         raise UsageError(f"{format_duration(step)} is no step that is stored: choose one of {steps}")
-    warning = check_step(step, width, force=options.force) if options.step_ns else ""
+    warning = check_step(step, finest_width(sources), force=options.force) if options.step_ns else ""
     starts = run_starts(sources)
     relative = all(source.context.zero.epoch_ns is None for source in sources)
     new = RunRecord(
@@ -92,7 +102,7 @@ def _record(
         attribution=options.attribution,
         start_ns=min(starts[run], known.start_ns) if known and not options.replace else starts[run],
         zero=UNKNOWN_ZERO if relative else ", ".join(sorted({source.context.zero.origin for source in sources})),
-        parameters=_parameters(options.read, warning),
+        parameters={**_parameters(options.read, warning), **({} if options.offsets else {"offsets": "left out"})},
         labels={**(known.labels if known else {}), **labels},
     )
     if known and not options.replace:
@@ -106,6 +116,11 @@ def _parameters(reading: ReadOptions, warning: str) -> dict[str, Any]:
         "host_offset_ns": dict(sorted(reading.host_offset_ns.items())),
         "recorded_unit_ns": reading.recorded_unit_ns,
         "forced": warning,
+        "digits": reading.digits or None,
+        "prefer": reading.prefer if reading.prefer != PREFER_HIST else None,
+        "fio_version": ".".join(map(str, reading.fio_version or ())),
+        "columns": reading.description.text if reading.description else "",
+        "tsc_hz": reading.tsc_hz or None,
     }
     return {name: value for name, value in told.items() if value not in (None, {}, "")}
 
@@ -136,9 +151,15 @@ def _check_all_replaced(known: RunRecord, new: RunRecord, work: Sequence[tuple[S
 
 
 def _to_do(
-    run: str, sources: Sequence[Source], digests: Mapping[Path, str], store: Store, options: LoadOptions, duplicates: Counter[str]
+    run: str,
+    sources: Sequence[Source],
+    digests: Mapping[Path, str],
+    store: Store,
+    options: LoadOptions,
+    counted: tuple[Counter[str], Counter[str]],
 ) -> tuple[tuple[Source, SourceRecord], ...]:
     """Return the sources that have to be read; what is there is skipped, what contradicts is refused."""
+    duplicates, shadowed = counted
     stored = {record.source: record for record in store.sources(run)}
     contents = {(record.digest, _measured(record.source)): record.source for record in stored.values()}
     claimed: dict[str, Source] = {}
@@ -152,6 +173,9 @@ def _to_do(
             raise InputError(_two_of_one(source, str(claimed[identity].path)), source.path)
         claimed[identity] = source
         old = stored.get(identity)
+        if old is None and any(twin in stored for twin in source.twins):
+            shadowed["the store holds the same I/Os from another log of this job"] += 1
+            continue
         if contents.setdefault((digest, _measured(identity)), identity) != identity and not options.replace:
             duplicates["same content under another name"] += 1
             continue
@@ -205,6 +229,8 @@ def _context_digest(source: Source) -> str:
             for key, summary in sorted(job.items())
         ],
     )
+    events = (context.digits, sorted(context.shadowed), context.description.text if context.description else "")
+    told = (*told, *(events if any(events) else ()))
     return hashlib.blake2b(repr(told).encode(), digest_size=DIGEST_SIZE).hexdigest()
 
 

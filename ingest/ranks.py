@@ -24,13 +24,16 @@ Bool = NDArray[np.bool_]
 INT64_MAX = 2**63 - 1
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class Percentile:
-    """A percentile as the exact fraction top / (100 * bottom), with the text that the user wrote."""
+    """A percentile as the exact fraction top / (100 * bottom), with the text that the user wrote; ordered by its size."""
 
     top: int
     bottom: int
     text: str
+
+    def __lt__(self, other: Percentile) -> bool:
+        return self.top * other.bottom < other.top * self.bottom
 
     @property
     def name(self) -> str:

@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 OPS = ("read", "write", "trim")
 IN_FLIGHT = "in-flight"
 CORRECTED = "corrected"
+OFFSET = "offset"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -63,8 +64,10 @@ PREFERENCES = {"response": 4, "total": 3, "service": 2, "completion": 1}
 def kind_preference(kind: str) -> int:
     """Return which kind is taken before others when none is asked for: the highest, and of equals the first by name.
 
-    Corrected and in-flight kinds (-1) are taken only where there is nothing else.
+    Corrected and in-flight kinds (-1) are taken only where there is nothing else; offsets (-2) are no latencies.
     """
+    if kind == OFFSET:
+        return -2
     return -1 if kind.endswith((IN_FLIGHT, CORRECTED)) else PREFERENCES.get(kind, 0)
 
 

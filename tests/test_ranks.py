@@ -175,3 +175,9 @@ def test_names_are_as_written(text: str, names: list[str]) -> None:
 def test_values_at_a_rank() -> None:
     rows = made(COARSE, [(0, 0, 1, {0: 2, 5: 1}), (0, 1, 2, {7: 4})])
     assert Ranked(rows).values(np.arange(len(rows)), np.array([3, 1])).tolist() == [COARSE.values[5], COARSE.values[7]]
+
+
+def test_percentiles_are_ordered_by_their_size() -> None:
+    """50.5 is 505 tenths: more than 99 wholes only as a number."""
+    assert [one.text for one in sorted(parse_percentiles("99.9,99,50.5,5,100"))] == ["5", "50.5", "99", "99.9", "100"]
+    assert max(parse_percentiles("50.5,99")).text == "99"

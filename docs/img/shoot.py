@@ -26,6 +26,10 @@ PANELS = ("percentiles", "hosts", "worst", "heatmap", "threads", "rate", "surfac
 HOSTS = ("ceph-a", "ceph-b", "ceph-c")
 SIMULATE = ROOT / "examples" / "coordinated-omission" / "simulate.py"
 PLAIN: Mapping[str, str] = {}
+HEAT = {
+    "heatmap-highlight": "#highlight=host%3Dceph-b&drop=0.1",
+    "heatmap-range": "#highlight=host%3Dceph-c&least=2&most=20&shading=linear",
+}
 CORRECTED = {"kinds": "corrected"}
 
 
@@ -36,6 +40,8 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox", "--disable-gpu"])
         example = written(Path(folder) / "example.html", EXAMPLE)
         shot(browser, example, target, PANELS)
+        for name, view in HEAT.items():
+            shot(browser, example, target, ("heatmap",), {"heatmap": name}, view)
         several = written(Path(folder) / "several.html", loaded(Path(folder) / "hosts.db"))
         shot(browser, several, target, ("load", "runs", "maps"))
         fixed, closed = simulated(Path(folder))
@@ -72,10 +78,12 @@ def written(path: Path, *words: str) -> Path:
     return path
 
 
-def shot(browser: Browser, path: Path, target: Path, panels: tuple[str, ...], names: Mapping[str, str] = PLAIN) -> None:
-    """Take the panels of a page, under their own names or others, and what is seen of it at first."""
+def shot(
+    browser: Browser, path: Path, target: Path, panels: tuple[str, ...], names: Mapping[str, str] = PLAIN, view: str = ""
+) -> None:
+    """Take the panels of a page, under their own names or others, and what is seen of it at first; `view` is its address."""
     page = browser.new_page(viewport={"width": 1100, "height": 1500}, color_scheme="light")
-    page.goto(path.as_uri())
+    page.goto(path.as_uri() + view)
     page.evaluate(SETTLED)
     for name in panels:
         panel = page.locator(f".panel:has(#{name}), #{name}.panel").first

@@ -23,12 +23,16 @@ from ingest.parallel import keep_freed_memory
 COMMANDS = {
     "inspect": "ingest.cli.files",
     "percentiles": "ingest.cli.queries",
-    "heatmap": "ingest.cli.queries",
+    "heatmap": "ingest.cli.heatmap",
+    "offsets": "ingest.cli.offsets",
     "distribution": "ingest.cli.queries",
+    "compare": "ingest.cli.compare",
+    "trend": "ingest.cli.trend",
     "report": "ingest.cli.report",
     "load": "ingest.cli.load",
     "runs": "ingest.cli.stores",
     "mark": "ingest.cli.stores",
+    "events": "ingest.cli.events",
     "export": "ingest.cli.stores",
     "setup": "ingest.cli.server",
     "replay": "ingest.cli.server",
@@ -38,8 +42,21 @@ COMMANDS = {
 INTERNAL, INTERRUPTED = 70, 130
 
 
+class ReaderGoneError(Exception):
+    """The reader of our output has gone, as `head` does. Click and rich would end the process with 1 for that."""
+
+
 class Commands(click.Group):
     """The commands, each imported from its family's file when it is asked for."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Return what the command returns; ReaderGoneError where nobody reads its output any more."""
+        try:
+            return super().invoke(ctx)
+        except (BrokenPipeError, SystemExit) as error:
+            if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
+                raise
+            raise ReaderGoneError from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order of the data flow."""
@@ -98,8 +115,8 @@ def run(arguments: list[str] | None = None) -> int:
     except TailboardError as error:
         print(f"tailboard: {error}", file=sys.stderr)
         return error.exit_status
-    except BrokenPipeError:
-        # The reader of our output has gone, as `head` does; that is no error, but Python must not flush again.
+    except (ReaderGoneError, BrokenPipeError):
+        # That is no error, but Python must not flush again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except MemoryError:

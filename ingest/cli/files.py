@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import click
 
 from ingest.cli import options
 from ingest.cli.origins import READING
+
+MOST_OPS = 4
 
 
 @click.command()
@@ -78,6 +81,11 @@ def _source_row(source: Any, ops: tuple[str, ...]) -> dict[str, Any]:
     }
 
 
+def _few(ops: Sequence[str]) -> str:
+    """Return the ops of a file as a cell: all of a few, of many how many there are."""
+    return ",".join(ops) if len(ops) <= MOST_OPS else f"{len(ops)} ops"
+
+
 def _print(rows: list[dict[str, Any]], others: list[dict[str, Any]]) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.markup import escape
@@ -98,7 +106,7 @@ def _print(rows: list[dict[str, Any]], others: list[dict[str, Any]]) -> None:
             row["host"] or "-",
             row["volume"] or "-",
             row["job"] or "-",
-            ",".join(row["ops"]),
+            _few(row["ops"]),
             f"{row['rows']:,}",
             f"{row['samples']:,}",
             (row["zero"] or "unknown")[11:23] or "unknown",

@@ -30,6 +30,9 @@ SHOWN_FINDINGS = 20
 @click.option("--force", is_flag=True, help="Allow a step finer than the rows (flagged).")
 @click.option("--label", "labels", metavar="K=V", multiple=True, help="A label of the run, to group and select by.")
 @options.reading_options
+@click.option(
+    "--offsets/--no-offsets", default=True, show_default=True, help="Store single events by offset in their second, too."
+)
 @click.option("--replace", is_flag=True, help="Load anew what is there: other step, units, offsets, or corrected files.")
 @click.option("--strict", is_flag=True, help="Exit with 3 if any row is rejected or any file refused.")
 @click.option("--json", "as_json", is_flag=True, help="Print the account as JSON on stdout.")
@@ -63,6 +66,7 @@ def load(paths: tuple[str, ...], **words: Any) -> int:
         attribution=words["attribution"],
         labels=options.pairs(words["labels"], "--label"),
         replace=words["replace"],
+        offsets=words["offsets"],
         jobs=options.cores(words["jobs"]),
     )
     url = words["store"] or os.environ.get("TAILBOARD_STORE", options.DEFAULT_STORE)
@@ -99,15 +103,18 @@ def told(account: LoadAccount, url: str) -> None:
         print(f"tailboard: {text}", file=sys.stderr)
 
     rows = account.rows
+    passed = f", {rows.rows_skipped} skipped" if rows.rows_skipped else ""
     line(
         f"{account.loaded} sources, {rows.rows} rows ({rows.accepted} accepted, {rows.rows_repaired} repaired, "
-        f"{rows.rows_rejected} rejected), {rows.samples} samples, {account.documents} documents into {url} "
+        f"{rows.rows_rejected} rejected{passed}), {rows.samples} samples, {account.documents} documents into {url} "
         f"in {account.seconds:.1f} s; run{'s' if len(account.runs) > 1 else ''} {', '.join(account.runs)}"
     )
+    if account.offset_documents:
+        line(f"{account.offset_documents} documents of offsets beside them, for tailboard offsets (--no-offsets leaves them out)")
     if account.delivered:
         told_of = (f"{count} {name}" for name, count in account.delivered.items() if count)
         line(f"documents with those of rollups: {', '.join(told_of)}")
-    for name, counter in (("skipped", account.skipped), ("duplicate", account.duplicate)):
+    for name, counter in (("skipped", account.skipped), ("shadowed", account.shadowed), ("duplicate", account.duplicate)):
         for reason, count in sorted(counter.items()):
             line(f"{count} files {name}: {reason}")
     for path, reason in account.refused.items():

@@ -17,6 +17,10 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 DEFAULT_STORE = "sqlite:tailboard.db"
 SCHEDULE = ("rate", "intended_start_column", "expected_interval")
+EVENTS = ("fio_version", "digits", "prefer", "keep_idle", "tsc_hz")
+VERSION = re.compile(r"^(fio-)?\d{1,3}\.\d{1,4}(\.\d{1,4})?(-.*)?$")
+FREQUENCY = re.compile(r"^(\d{1,12}(?:\.\d{1,9})?(?:e\d{1,2})?) ?(?:([kMG]?)Hz)?$", re.IGNORECASE)
+HERTZ, FASTEST_HZ = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}, 9 * 10**9
 RATE = re.compile(r"^\d{1,12}(\.\d{1,9})?$")
 
 
@@ -32,12 +36,28 @@ def stacked(*options: Callable[[Command], Command]) -> Callable[[Command], Comma
 
 
 reading_options = stacked(
-    click.option("--input-format", metavar="F", help="Take files for this format: fio-hist, fio-json, hdr-log or operations."),
+    click.option(
+        "--input-format",
+        metavar="F",
+        help="fio-hist, fio-raw, fio-json, hdr-log, operations, smallfile, ycsb-raw, perf-script, chrome-trace, snabb, "
+        "or a .yml that names columns.",
+    ),
     click.option("--host", metavar="H", help="Host of all logs, whatever names and folders say."),
     click.option("--host-alias", "host_alias", metavar="A=B", multiple=True, help="Call host A by the name B."),
     click.option("--t0", metavar="T|mtime", help="Time zero of relative stamps; mtime takes it from file times."),
     click.option("--host-offset", "host_offset", metavar="H=MS", multiple=True, help="Add MS to the stamps of host H."),
     click.option("--recorded-unit", type=click.Choice(["ns", "us", "ms"]), help="Unit the tool recorded, if it does not say."),
+    click.option("--fio-version", metavar="V", help="Version of fio that wrote the logs, where no JSON of it tells: 3.16."),
+    click.option("--digits", type=click.IntRange(1, 5), help="Bin single events to so many digits [default: 1/128]."),
+    click.option(
+        "--prefer",
+        type=click.Choice(["hist", "raw"]),
+        default="hist",
+        show_default=True,
+        help="Which log to take where a histogram log and a raw log hold the same I/Os.",
+    ),
+    click.option("--keep-idle", is_flag=True, help="Take perf samples of idle CPUs, too, which are left out otherwise."),
+    click.option("--tsc-hz", metavar="N", help="Frequency of a Snabb timeline's counter, if its own clock does not tell: 2.6e9."),
     click.option("--rate", metavar="N", help="Requests a second that were due (each log): gives response and wait time."),
     click.option("--intended-start-column", metavar="C", help="Column of an operation log with the time each was due."),
     click.option("--expected-interval", metavar="I", help="Add corrected data: requests were due every I, as in 10ms."),
@@ -126,14 +146,23 @@ def read_options(
     rate: str | None = None,
     intended_start_column: str | None = None,
     expected_interval: str | None = None,
+    fio_version: str | None = None,
+    digits: int | None = None,
+    prefer: str = "hist",
+    keep_idle: bool = False,
+    tsc_hz: str | None = None,
 ) -> Any:
     """Return the ReadOptions that the words of a call stand for."""
-    from ingest.read import READERS
-    from ingest.read.sources import ReadOptions
+    from ingest.read.description import is_description, parse_description
+    from ingest.read.sources import FORMATS, ReadOptions
     from ingest.timing import UNITS_NS, parse_duration, parse_instant
 
-    if input_format and input_format not in READERS:
-        raise UsageError(f"no input format {input_format!r}: there are {', '.join(READERS)}")
+    described = bool(input_format) and is_description(str(input_format))
+    if input_format and not described and input_format not in FORMATS:
+        words = ", ".join(FORMATS)
+        raise UsageError(f"no input format {input_format!r}: there are {words}, or a file that describes one (events.yml)")
+    if fio_version and not VERSION.match(fio_version):
+        raise UsageError(f"--fio-version takes what fio --version says, such as 3.33, not {fio_version!r}")
     if rate and (not RATE.match(rate) or not float(rate)):
         raise UsageError(f"--rate takes requests a second, such as 1000, not {rate!r}")
     offsets = {}
@@ -144,7 +173,7 @@ def read_options(
             raise UsageError(f"--host-offset takes HOST=MS, not {name}={text}") from None
     return ReadOptions(
         run=run,
-        input_format=input_format or "",
+        input_format="" if described else input_format or "",
         host=host or "",
         host_alias=pairs(host_alias, "--host-alias"),
         host_offset_ns=offsets,
@@ -153,7 +182,22 @@ def read_options(
         expected_interval_ns=parse_duration(expected_interval) if expected_interval else 0,
         rate=rate or "",
         intended_column=intended_start_column or "",
+        digits=digits or 0,
+        prefer=prefer,
+        keep_idle=keep_idle,
+        fio_version=tuple(int(part) for part in re.findall(r"\d+", fio_version)[:3]) if fio_version else None,
+        description=parse_description(Path(str(input_format))) if described else None,
+        tsc_hz=frequency(tsc_hz) if tsc_hz else 0,
     )
+
+
+def frequency(text: str) -> int:
+    """Return a frequency in Hz; UsageError unless it is one of a counter that runs at 1 MHz to 9 GHz."""
+    found = FREQUENCY.match(text)
+    hz = round(float(found[1]) * HERTZ[(found[2] or "").lower()]) if found else 0
+    if not HERTZ["m"] <= hz <= FASTEST_HZ:
+        raise UsageError(f"--tsc-hz takes a frequency from 1 MHz to 9 GHz, such as 2.6e9 or 2600MHz, not {text!r}")
+    return hz
 
 
 def cores(jobs: int | None) -> int:
@@ -198,4 +242,9 @@ def _standard_input() -> Path:
         raise InputError("standard input is empty")
     with path.open("rb") as check:
         start = check.read(1 << 16)
+    from ingest.read.chrome_objects import looks_like_chrome
+    from ingest.read.perf_header import looks_like_perf
+
+    if looks_like_perf(start) or looks_like_chrome(start):
+        return path.rename(folder / "stdin.trace")
     return path.rename(folder / "stdin.json") if start.lstrip()[:1] == b"{" else path

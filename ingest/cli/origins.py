@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ingest.intervals import Intervals
     from ingest.query.question import Answer, Question
 
-READING = ("input_format", "host", "host_alias", "t0", "host_offset", "recorded_unit", *options.SCHEDULE)
+READING = ("input_format", "host", "host_alias", "t0", "host_offset", "recorded_unit", *options.SCHEDULE, *options.EVENTS)
 
 
 class Origin(Protocol):

@@ -1,8 +1,9 @@
-"""percentiles, heatmap, distribution: questions to files or a store, answered as table, csv or ndjson."""
+"""percentiles, distribution: questions to files or a store, answered as table, csv or ndjson."""
 
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,11 +14,13 @@ from ingest.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ingest.cli.origins import Origin
     from ingest.query.percentiles import Wanted
     from ingest.query.question import Answer, Question
     from ingest.query.table import Table
     from ingest.ranks import Percentile
 
+LAG = "lag"
 MOST_BELOW = 50
 PICTURES = ("png", "svg")
 
@@ -53,7 +56,22 @@ def answered(sources: tuple[str, ...], words: dict[str, Any], question: Question
     from ingest.cli.origins import opened
 
     with opened(sources, words) as origin:
-        return origin.answer(question)
+        return answer_of(origin, question)
+
+
+def answer_of(origin: Origin, question: Question) -> Answer:
+    """Return what files or a store answer, events that were stored at unlike rates weighed where they come together."""
+    from ingest.query.files import Files
+    from ingest.query.lags import weighed
+    from ingest.read.sources import SNABB
+
+    if isinstance(origin, Files):
+        sampled = any(source.format == SNABB for source in origin.found.sources)
+        return weighed(origin.answer, question) if sampled else origin.answer(question)
+    answer = origin.answer(question)
+    if LAG not in answer.kind.split(", "):
+        return answer
+    return weighed(origin.answer, replace(question, step=answer.step_ns or "all"))
 
 
 def write(table: Any, answer: Answer, words: dict[str, Any], what: str) -> None:
@@ -204,7 +222,7 @@ def _streamed_or_answered(
             found = streamed(origin, question, columns)
             if found is not None:
                 return found
-        return None, origin.answer(question)
+        return None, answer_of(origin, question)
 
 
 def _accuracy(text: str | None) -> float:
@@ -217,51 +235,6 @@ def _accuracy(text: str | None) -> float:
     if not 0 < share < 1:
         raise UsageError(f"--accuracy takes a percentage such as 10%, not {text!r}")
     return share
-
-
-picture_format = click.option(
-    "--format",
-    type=click.Choice(["table", "csv", "ndjson", "png", "svg"]),
-    default="table",
-    show_default=True,
-    help="table draws on the terminal; png and svg are pictures.",
-)
-
-
-@click.command()
-@click.argument("sources", nargs=-1, metavar="[SOURCE]...")
-@options.step_options
-@options.selecting_options
-@options.reading_options
-@options.time_option
-@options.unit_option
-@picture_format
-def heatmap(sources: tuple[str, ...], **words: Any) -> None:
-    """Counts by window and latency bin: what a latency heat map is drawn from.
-
-    \b
-    Examples:
-      tailboard heatmap ./cbt-archive --step 1s --where op=read --format csv
-      tailboard heatmap --run nightly-42 --by host --format ndjson
-      tailboard heatmap ./cbt-archive --where host=ceph-b --format png > ceph-b.png
-
-    One row per window, group and occupied bin: start,end, the --by labels, lower,upper (in --unit), count. As a table a map
-    in colours, as wide as the terminal; letters where there is no colour.
-    """
-    from ingest.query.heatmap import heatmap as rows_of
-
-    answer = answered(sources, words, asked(words, parse_step(words["step"])))
-    if words["format"] in PICTURES:
-        from ingest.view.pictures import heatmap_picture
-
-        write_picture(heatmap_picture(answer, clock_of(answer, words)), answer, words)
-    elif words["format"] == "table":
-        from ingest.view.preview import print_heatmap
-        from ingest.view.terminal import heading
-
-        print_heatmap(answer, heading(answer, "heat map"), stamp_of(answer, words))
-    else:
-        write(rows_of(answer), answer, words, "heat map")
 
 
 @click.command()
@@ -299,11 +272,12 @@ def distribution(sources: tuple[str, ...], **words: Any) -> None:
         write_picture(distribution_picture(answer), answer, words)
         return
     if words["format"] == "hgrm":
+        from ingest.query.lags import whole_counts
         from ingest.view.hgrm import texts
         from ingest.view.text import UNITS
 
         warn(answer)
-        sys.stdout.writelines(texts(answer, UNITS[words["unit"]], words["ticks"]))
+        sys.stdout.writelines(texts(replace(answer, parts=whole_counts(answer)), UNITS[words["unit"]], words["ticks"]))
         return
     if words["curves"] or others:
         from ingest.query.curves import curves

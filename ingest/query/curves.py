@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ingest.query.lags import whole_counts
 from ingest.query.question import Answer
 from ingest.query.table import Table
 from ingest.read.hgrm import Curve
@@ -38,7 +39,7 @@ def curves(answer: Answer, others: Sequence[Curve] = (), ticks: int = TICKS) -> 
 def _measured(answer: Answer, ticks: int) -> list[Curve]:
     """Return the curve of each group of an answer, named by its labels."""
     found = []
-    for part in answer.parts:
+    for part in whole_counts(answer):
         values = part.layout.values
         for row in range(len(part)):
             key = part.table[part.series[row]]

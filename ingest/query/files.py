@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,15 @@ from ingest.grid import INT64_MAX, clipped, in_flight, stored_step, window_parts
 from ingest.intervals import Intervals, Sum, merged
 from ingest.parallel import fork_map
 from ingest.query.question import ALL, AUTO, Answer, Question, auto_step, check_labels, check_step, finish, sure_step, widened
-from ingest.read import Found, ReadOptions, Source, discover, read
+from ingest.read import Found, ReadOptions, Source, Windows, discover, read
 from ingest.read.account import Account
+from ingest.read.events import MOMENTS
 from ingest.read.reconcile import reconciled, skew
-from ingest.series import IN_FLIGHT
+from ingest.series import IN_FLIGHT, default_kind
 
 DEFAULT_WIDTH_NS = 1_000_000_000
 MANY_ENTRIES = 100_000
+HELD_ENTRIES = 1_000_000  # bins a process holds before it adds them up: adding up takes several times their memory
 ROW_LABELS = ("op", "kind", "job", "tag")  # what only the rows of a source may tell
 
 
@@ -72,7 +75,7 @@ class Files:
         stored = max(self.stored[source.context.series.run] for source in sources)
         stored *= max(1, math.ceil(0.9 * width / stored)) if question.step == AUTO else 1
         step = stored if question.step == AUTO else 0 if question.step == ALL else int(question.step)
-        warning = check_step(step, width, force=question.force) if step else ""
+        warning = check_step(step, finest_width(sources), force=question.force) if step else ""
         starts = run_starts(sources)
         parts = self._added_up(sources, question, step, starts)
         self._check_rejects(sources, parts)
@@ -97,7 +100,7 @@ class Files:
 
     def _added_up(self, sources: Sequence[Source], question: Question, step: int, starts: dict[str, int]) -> list[Intervals]:
         """Return the sums over all sources, added up in each process first: only sums are handed on."""
-        total, of_process, finished = Sum(), Sum(), 0
+        total, of_process, finished = Sum(HELD_ENTRIES), Sum(HELD_ENTRIES), 0
 
         def work(source: Source) -> Iterator[Account]:
             for parts, account in self._summed(source, question, step, starts):
@@ -151,7 +154,7 @@ class Files:
         if not sources:
             runs = sorted({source.context.series.run for source in self.found.sources})
             raise InputError(f"no log matches --run/--where; there are the runs {listed(runs)}")
-        return sources
+        return _of_kinds(sources, question)
 
     def _summed(
         self, source: Source, question: Question, step: int, starts: dict[str, int]
@@ -165,10 +168,12 @@ class Files:
         source.context.account.replace(Account(path=source.context.account.path, notes=source.context.account.notes))
         total = Sum()
         finest, low, high = step, INT64_MAX, -INT64_MAX
+        weighed = question.attribution == IN_FLIGHT
+        windows = Windows(step or stored, in_flight=True) if weighed else Windows(step, begin, end, whole=False)
         try:
-            for chunk in read(source):
+            for chunk in read(source, windows):
                 rows = chunk.relabelled(key)
-                if question.attribution == IN_FLIGHT:
+                if weighed and rows.completions is None:
                     rows = in_flight(rows, step or stored)
                 if begin is not None or end is not None:
                     rows = clipped(rows, begin, end)
@@ -176,7 +181,7 @@ class Files:
                     low, high = min(low, int(rows.start_ns.min())), max(high, int(rows.end_ns.max()))
                 if not step:
                     total.add(_dense(_together(rows)))
-                elif question.attribution == IN_FLIGHT:
+                elif weighed:
                     total.add(rows)
                 elif len(rows):
                     if question.step == AUTO and (wider := sure_step(low, high, finest, question.windows)) > step:
@@ -192,6 +197,9 @@ class Files:
 
     def _check_rejects(self, sources: Iterable[Source], parts: Sequence[Intervals]) -> None:
         account = self.account
+        moments = [] if parts else [note for note in account.notes if note.endswith(MOMENTS)]
+        if moments:
+            raise InputError(f"nothing here has a latency: {moments[0]}")
         if parts or account.accepted or account.rows_repaired:
             return
         reasons = [*account.rejected, *account.notes]
@@ -221,6 +229,31 @@ def median_width(sources: Iterable[Source]) -> float:
     widths = sorted(source.width_ns for source in sources if source.width_ns)
     middle = len(widths) // 2
     return (widths[middle] + widths[~middle]) / 2 if widths else DEFAULT_WIDTH_NS
+
+
+def finest_width(sources: Iterable[Source]) -> float:
+    """Return the width in ns that a step must not fall below: that of the rows, 0 where all are single events."""
+    recorded = [source for source in sources if not source.single_events]
+    return median_width(recorded) if recorded else 0.0
+
+
+def _of_kinds(sources: list[Source], question: Question) -> list[Source]:
+    """Return the sources whose kinds are asked for, where each tells its kind before it is read (fio's logs do).
+
+    Without a kind asked for it is the default one; but the range of a run, which decides what auto and all are, is that of
+    all its kinds.
+    """
+    kinds: dict[str, set[str]] = {}
+    for source in sources:
+        kinds.setdefault(source.context.series.run, set()).add(source.context.series.kind)
+    if "kind" in question.by or any("" in found for found in kinds.values()):
+        return sources
+    glob = question.where.get("kind")
+    if not glob and not isinstance(question.step, int):
+        return sources
+    taken = {run: found if glob else {default_kind(found)} for run, found in kinds.items()}
+    mine = [source for source in sources if source.context.series.kind in taken[source.context.series.run]]
+    return mine if not glob else [one for one in mine if fnmatchcase(one.context.series.kind, glob)] or sources
 
 
 def run_starts(sources: Iterable[Source]) -> dict[str, int]:

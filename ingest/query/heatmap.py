@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.intervals import Int, Intervals, in_time_order
+from ingest.query.lags import whole_counts
 from ingest.query.question import Answer
 from ingest.query.table import Table, concatenated
 
@@ -27,7 +28,7 @@ def heatmap(answer: Answer) -> Table:
     Exact bins: a row's count samples lie in [lower, upper), in the last bin of an open layout at or above lower.
     """
     tables = []
-    for part in map(in_time_order, answer.parts):
+    for part in map(in_time_order, whole_counts(answer)):
         row = part.row
         columns = {"start_ns": part.start_ns[row], "end_ns": part.end_ns[row], **_labels(part, answer, part.series[row])}
         edges = part.layout.edges
@@ -42,7 +43,7 @@ def distribution(answer: Answer) -> Table:
     `cumulative` counts the samples of the group up to and with the bin. Windows must span the whole range (step all).
     """
     tables = []
-    for part in answer.parts:
+    for part in whole_counts(answer):
         row = part.row
         total = np.cumsum(part.counts)
         before = np.concatenate([[0], total])[part.indptr[:-1]]

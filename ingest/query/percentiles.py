@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ingest.errors import UsageError
 from ingest.intervals import Intervals
+from ingest.query.lags import events_of, mixed_rows
 from ingest.query.question import Answer, widened
 from ingest.query.table import Table, concatenated
 from ingest.ranks import Percentile, Ranked, bounds, censored, extremes, percentile_values, share_below
@@ -31,7 +33,8 @@ class Wanted:
 def percentiles(answer: Answer, wanted: Wanted) -> Table:
     """Return one row per window and group: start_ns, end_ns, labels, count, rate, min, mean, max, exact, p.., below_...
 
-    Latencies in ns, rate in samples a second of the window, `below_` as shares. NaN where the data cannot carry a number.
+    Latencies in ns, rate in samples a second of the window (of sampled events: in events, stored or not), `below_` as shares.
+    NaN where the data cannot carry a number.
     Error bound: that of each part's layout (1/128 for fio's own bins); counts are exact.
     """
     return concatenated([_rows(part, answer, wanted) for part in answer.parts])
@@ -41,15 +44,17 @@ def _rows(part: Intervals, answer: Answer, wanted: Wanted) -> Table:
     rows = part.take(np.flatnonzero(part.samples > 0))
     count = rows.samples if rows.completions is None else rows.completions
     low, high, mean, exact = extremes(rows)
-    seconds = np.maximum(rows.end_ns - rows.start_ns, 1) / NS
+    events, seconds = events_of(answer, rows, count), np.maximum(rows.end_ns - rows.start_ns, 1) / NS
     columns: dict[str, object] = {"start_ns": rows.start_ns, "end_ns": rows.end_ns}
     for place, name in enumerate(answer.by):
         values = np.array([key[place] for key in rows.table if isinstance(key, tuple)], object)
         columns[name] = values[rows.series] if len(values) else values
-    columns |= {"count": count, "rate": count / seconds, "min": low, "mean": mean, "max": high, "exact": exact}
-    ranked = Ranked(rows)
+    columns |= {"count": count, "rate": events / seconds, "min": low, "mean": mean, "max": high, "exact": exact}
+    ranked, mixed = Ranked(rows), mixed_rows(answer, rows)
     for percentile in wanted.percentiles:
-        columns[percentile.name] = percentile_values(rows, percentile, interpolate=wanted.interpolate, ranked=ranked)
+        values = percentile_values(rows, percentile, interpolate=wanted.interpolate, ranked=ranked)
+        values[mixed & ~percentile.carried(count)] = np.nan
+        columns[percentile.name] = values
     for percentile, flags in zip(wanted.percentiles, censored(rows, wanted.percentiles), strict=True):
         columns[f"{percentile.name}_censored"] = flags
     if wanted.bounds:
@@ -68,6 +73,8 @@ def narrowed(answer: Answer, percentile: Percentile, accuracy: float) -> Answer:
     """
     from dataclasses import replace
 
+    if any(mixed_rows(answer, part).any() for part in answer.parts):
+        raise UsageError("--accuracy needs samples of one rate: add --by op, or --where op=...")
     step = answer.step_ns
     if not step:
         return answer

@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from ingest.errors import InputError, UsageError, listed
-from ingest.grid import coarsened
+from ingest.grid import WEIGHT_BITS, coarsened
 from ingest.intervals import Intervals, merged
 from ingest.layout import LogLinear, common_layout
 from ingest.series import LABELS, Group, RunLabels, Series, default_kind, group_of, label_of, run_matches
@@ -19,6 +19,7 @@ from ingest.timing import Instant, format_duration
 
 AUTO, ALL = "auto", "all"
 AUTO_WINDOWS = 150
+MOST_WEIGHED = 1 << 62
 MULTIPLES = (1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
 
 Key = Callable[[Series], Group | None]
@@ -63,6 +64,7 @@ class Answer:
     `parts` hold one layout each; their tables hold groups (the labels of `by`), each group in one part. Tables put rows in
     order; a part is ordered by group.
     `run_start_ns` gives, per run, the time that elapsed time counts from; `relative` says that no run has a real clock.
+    `weights` is set where events were sampled: how many events a stored one stands for in each group of one rate.
     """
 
     parts: tuple[Intervals, ...]
@@ -75,6 +77,7 @@ class Answer:
     series: int
     warnings: tuple[str, ...] = ()
     answered_from: str = "files"
+    weights: Mapping[Group, int] | None = None
 
     @property
     def samples(self) -> int:
@@ -152,10 +155,55 @@ def shape_of(question: Question, kinds: Mapping[str, Collection[str]]) -> Shape:
 
 
 def regrouped(answer: Answer, by: Sequence[str]) -> Answer:
-    """Return the answer grouped by some of its labels only: what had been told apart by the others is added up."""
+    """Return the answer grouped by some of its labels only: what had been told apart by the others is added up.
+
+    Where events that were stored at unlike rates come together, each counts by its weight, in units of 2^-16, and what was
+    stored are the completions. UsageError where that would be added up in flight.
+    """
     places = [answer.by.index(name) for name in by]
-    parts = [_regrouped(part, lambda key: tuple(key[place] for place in places)) for part in answer.parts if len(part)]
-    return replace(answer, parts=tuple(_by_layout(parts)), by=tuple(by))
+
+    def regroup(key: Group) -> Group:
+        return tuple(key[place] for place in places)
+
+    if answer.weights is None:
+        parts = _by_layout([_regrouped(part, regroup) for part in answer.parts if len(part)])
+        return replace(answer, parts=tuple(parts), by=tuple(by))
+    weights = _weights_of(answer, regroup)
+    mixed = {group for group, found in weights.items() if len(found) > 1 or 0 in found}
+    plain, heavy = [], []
+    for part in answer.parts:
+        codes = np.array([isinstance(key, tuple) and regroup(key) in mixed for key in part.table], np.bool_)
+        plain.append(_regrouped(part.take(np.flatnonzero(~codes[part.series])), regroup))
+        heavy.append(_regrouped(_times_weight(part.take(np.flatnonzero(codes[part.series])), answer), regroup))
+    parts = [part for rows in (plain, heavy) for part in _by_layout([one for one in rows if len(one)])]
+    alike = {group: found.pop() for group, found in weights.items() if group not in mixed}
+    return replace(answer, parts=tuple(parts), by=tuple(by), weights=alike)
+
+
+def _weights_of(answer: Answer, regroup: Callable[[Group], Group]) -> dict[Group, set[int]]:
+    """Return the weights that come together in each group: 0 for counts that are weighed already."""
+    known = answer.weights or {}
+    found: dict[Group, set[int]] = {}
+    for part in answer.parts:
+        for code in np.flatnonzero(np.bincount(part.series)).tolist():
+            key = part.table[code]
+            if isinstance(key, tuple):
+                found.setdefault(regroup(key), set()).add(known.get(key, 0))
+    return found
+
+
+def _times_weight(rows: Intervals, answer: Answer) -> Intervals:
+    """Return rows with each count times the weight of its group in units of 2^-16, what was stored as completions."""
+    known = answer.weights or {}
+    weights = np.array([known.get(key, 0) if isinstance(key, tuple) else 0 for key in rows.table], np.int64)[rows.series]
+    if not len(rows) or not weights.any():
+        return rows
+    if rows.completions is not None:
+        raise UsageError("events of unlike rates cannot be added up in flight: add --by op, or --where op=...")
+    samples = rows.samples
+    if int(samples.sum()) > (MOST_WEIGHED >> WEIGHT_BITS) // int(weights.max()):
+        raise InputError("more sampled events of unlike rates than can be added up: add --by op")
+    return replace(rows, counts=rows.counts * weights[rows.row] << WEIGHT_BITS, completions=samples, exact=None)
 
 
 def _regrouped(part: Intervals, regroup: Callable[[Group], Group | None]) -> Intervals:

@@ -29,9 +29,10 @@ class Finding:
 class Account:
     """The running account of one source, or of many added together.
 
-    `rows` is what was there; each row is accepted, repaired or rejected, and counted once. `repaired` and `rejected`
-    count rows by reason (a row with two repairs counts under both). `findings` keeps the first places of each reason,
-    `totals` what a source held in all, by op.
+    `rows` is what was there; each row is accepted, repaired, rejected or skipped, and counted once. `repaired` and `rejected`
+    count rows by reason (a row with two repairs counts under both), `skipped` those that were understood and left out.
+    `shadowed` counts samples that were read and left out, because another log of the same I/Os is taken. `findings` keeps the
+    first places of each reason, `totals` what a source held in all, by op.
     """
 
     path: str = ""
@@ -39,10 +40,13 @@ class Account:
     accepted: int = 0
     samples: int = 0
     saturated: int = 0
+    shadowed: int = 0
     rows_repaired: int = 0
     rows_rejected: int = 0
+    rows_skipped: int = 0
     repaired: Counter[str] = field(default_factory=Counter)
     rejected: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     totals: dict[str, Histogram] = field(default_factory=dict)
@@ -53,19 +57,29 @@ class Account:
         self.rows += rows
         self.accepted += rows
 
-    def reject(self, reason: str, lines: Iterable[int]) -> None:
-        """Count rows that were left out, at these line numbers."""
+    def reject(self, reason: str, lines: Iterable[int], more: int = 0) -> None:
+        """Count rows that were left out, at these line numbers, and `more` whose lines are not kept."""
         places = list(lines)
         self._lines.extend(places)
         self.rows_rejected += self._found("rejected", reason, places, self.rejected)
-        self.rows = self.accepted + self.rows_repaired + self.rows_rejected
+        if more > 0:
+            self.rejected[reason] += more
+            self.rows_rejected += more
+        self.rows = self.accepted + self.rows_repaired + self.rows_rejected + self.rows_skipped
 
     def repair(self, rows: int, reasons: dict[str, list[int]]) -> None:
         """Count `rows` rows that were taken after a repair, with the line numbers of each reason."""
         self.rows_repaired += rows
-        self.rows = self.accepted + self.rows_repaired + self.rows_rejected
+        self.rows = self.accepted + self.rows_repaired + self.rows_rejected + self.rows_skipped
         for reason, lines in reasons.items():
             self._found("repaired", reason, lines, self.repaired)
+
+    def skip(self, reason: str, rows: int) -> None:
+        """Count rows that are what they should be and are left out all the same."""
+        if rows:
+            self.rows += rows
+            self.rows_skipped += rows
+            self.skipped[reason] += rows
 
     def note(self, text: str) -> None:
         """Keep a sentence about the whole source."""
@@ -87,10 +101,11 @@ class Account:
 
     def add(self, other: Account) -> None:
         """Add the account of another source."""
-        for name in ("rows", "accepted", "samples", "saturated", "rows_repaired", "rows_rejected"):
+        for name in ("rows", "accepted", "samples", "saturated", "shadowed", "rows_repaired", "rows_rejected", "rows_skipped"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.repaired.update(other.repaired)
         self.rejected.update(other.rejected)
+        self.skipped.update(other.skipped)
         self.notes.extend(note if not other.path else f"{other.path}: {note}" for note in other.notes)
         self.findings.extend(other.findings)
 
@@ -107,8 +122,10 @@ class Account:
             "accepted": self.accepted,
             "samples": self.samples,
             "saturated": self.saturated,
+            "shadowed": self.shadowed,
             "repaired": dict(sorted(self.repaired.items())),
             "rejected": dict(sorted(self.rejected.items())),
+            "skipped": dict(sorted(self.skipped.items())),
             "notes": list(self.notes),
             "findings": [str(finding) for finding in self.findings],
         }

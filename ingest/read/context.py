@@ -8,9 +8,12 @@ from pathlib import Path
 
 from ingest.intervals import Histogram
 from ingest.read.account import Account
+from ingest.read.description import Description
 from ingest.series import Series
 
 EXPECTED, RATE, INTENDED = "tailboard.expected_interval_ns", "tailboard.rate", "tailboard.intended_column"
+TSC_HZ = "tailboard.tsc_hz"
+KEEP_IDLE = "tailboard.keep_idle"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,9 @@ class Context:
     time begins anew in a shared log. Where the tool reported only sums of job groups, `grouped` is the number of jobs in
     them, and the log of the last job carries the sums, with the other logs as `siblings`. `offset_ns` is added to stamps,
     `restart_ns` to those of segments after the first (a latency_target reset begins time anew).
-    `options` are the tool's own, and under the three names above what the user said of how requests were sent.
+    `digits` 0 bins single events as finely as fio, `shadowed` are the ops that another source of the same I/Os is taken for,
+    `description` tells the columns of a file that no reader knows.
+    `options` are the tool's own, and under the names above what the user said: how requests were sent, how fast a counter ran.
     """
 
     series: Series = field(default_factory=Series)
@@ -65,4 +70,7 @@ class Context:
     siblings: tuple[Path, ...] = ()
     restart_ns: int = 0
     recorded_unit_ns: int | None = None
+    digits: int = 0
+    shadowed: frozenset[str] = frozenset()
+    description: Description | None = None
     account: Account = field(default_factory=Account)

@@ -7,7 +7,6 @@ folder: a log takes its job's summary from the fio JSON beside it (or above it),
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -16,15 +15,38 @@ from pathlib import Path
 from ingest.errors import InputError
 from ingest.read import cbt, fio_hist
 from ingest.read.account import Account
+from ingest.read.chrome_objects import looks_like_chrome
 from ingest.read.context import Context, TimeZero
 from ingest.read.fio_names import LogName, parse_log_name
 from ingest.read.fio_summaries import FioSummaries
+from ingest.read.folders import files_under, root_of
 from ingest.read.hdr_names import looks_like_hdr, looks_like_hgrm, looks_like_operations
-from ingest.read.sources import HDR, HIST, JSON, OPERATIONS, Found, ReadOptions, Skipped, Source
+from ingest.read.perf_header import looks_like_perf
+from ingest.read.smallfile import looks_like_smallfile, parse_name
+from ingest.read.snabb_names import looks_like_timeline
+from ingest.read.sources import (
+    CHROME,
+    DESCRIBED,
+    HDR,
+    HIST,
+    JSON,
+    OPERATIONS,
+    PERF,
+    RAW,
+    SMALLFILE,
+    SNABB,
+    YCSB,
+    Found,
+    ReadOptions,
+    Skipped,
+    Source,
+)
 from ingest.read.text import head, plain_name
+from ingest.read.ycsb_raw import looks_like_ycsb
 from ingest.series import Series
 
 MS = 1_000_000
+RAW_TYPES = ("clat", "lat", "slat")
 
 
 def discover(paths: Sequence[Path], options: ReadOptions) -> Found:
@@ -32,30 +54,46 @@ def discover(paths: Sequence[Path], options: ReadOptions) -> Found:
 
     Raises InputError for a path that does not exist or cannot be listed, or where nothing under them can be read.
     """
-    files = list(_files(paths))
-    root = _root(paths)
+    files = list(files_under(paths))
+    root = root_of(paths)
     base = options.run or root.name or "run"
     skipped: list[Skipped] = []
     logs: dict[Path, LogName] = {}
     summaries: list[Path] = []
-    others: dict[str, list[Path]] = {HDR: [], OPERATIONS: []}
+    others: dict[str, list[Path]] = {kind: [] for kind in (HDR, OPERATIONS, SMALLFILE, YCSB, PERF, CHROME, SNABB, DESCRIBED)}
     for path in files:
         _sort_file(path, options, logs, summaries, others, skipped)
     fio = FioSummaries.of(summaries, logs, lambda path, reason: skipped.append(Skipped(path, "refused", reason)))
     hosts = _folder_hosts(logs)
     runs = {path: cbt.run_of(path, root, base, cbt_named=name.cbt) for path, name in logs.items()}
+
+    def series_of(path: Path, name: LogName) -> Series:
+        return _series(runs[path], options.host or name.host or hosts.get(path.parent, ""), name, options)
+
     sources: list[Source] = []
+    raw = {path: name for path, name in logs.items() if name.type != "clat_hist"}
     for path, name in logs.items():
-        host = options.host or name.host or hosts.get(path.parent, "")
-        source = _log_source(path, name, _series(runs[path], host, name, options), fio, options, skipped)
+        source = _log_source(path, name, series_of(path, name), fio, options, skipped) if path not in raw else None
         if source:
             sources.append(source)
+    if raw or any(others[kind] for kind in (SMALLFILE, YCSB, PERF, CHROME, DESCRIBED)):
+        from ingest.read import event_sources, trace_sources
+
+        sources.extend(event_sources.raw_sources(raw, series_of, fio, options, skipped))
+        sources = event_sources.once(sources, options, skipped)
+        sources.extend(event_sources.other_sources(others, base, options, skipped))
+        sources.extend(trace_sources.sources(others, base, options, skipped))
+        sources = event_sources.readable(sources, fio, skipped)
     sources.extend(_json_sources(summaries, fio, root, base, options, skipped))
-    if any(others.values()):
+    if others[HDR] or others[OPERATIONS]:
         from ingest.read import hdr_sources  # few loads have them, and start-up is small
 
         sources.extend(hdr_sources.sources(others[HDR], base, options, skipped))
         sources.extend(hdr_sources.operation_sources(others[OPERATIONS], base, options, skipped))
+    if others[SNABB]:
+        from ingest.read import snabb_sources
+
+        sources.extend(snabb_sources.sources(others[SNABB], base, options, skipped))
     sources = [_told(source, options) for source in sources] if options.told else sources
     _check_readable(paths, sources, skipped)
     labels: dict[str, Mapping[str, str]] = {}
@@ -71,26 +109,6 @@ def _told(source: Source, options: ReadOptions) -> Source:
     return replace(source, context=replace(source.context, options={**source.context.options, **options.told}))
 
 
-def _files(paths: Iterable[Path]) -> Iterable[Path]:
-    seen = set()
-    for path in paths:
-        if not path.exists():
-            raise InputError("no such file or folder", path)
-        if path.is_dir() and not os.access(path, os.R_OK | os.X_OK):
-            raise InputError("no permission to list this folder: check owner and mode", path)
-        found = sorted(child for child in path.rglob("*") if child.is_file()) if path.is_dir() else [path]
-        for file in found:
-            if file not in seen:
-                seen.add(file)
-                yield file
-
-
-def _root(paths: Sequence[Path]) -> Path:
-    """Return the folder that names of runs and hosts are counted from."""
-    folders = [str((path if path.is_dir() else path.parent).resolve()) for path in paths]
-    return Path(os.path.commonpath(folders))
-
-
 def _sort_file(
     path: Path,
     options: ReadOptions,
@@ -100,15 +118,18 @@ def _sort_file(
     skipped: list[Skipped],
 ) -> None:
     name = parse_log_name(path)
-    if options.input_format == HIST or (name and name.type == "clat_hist" and not options.input_format):
-        if name and name.deflated:
-            reason = "log_store_compressed: decode it with fio --inflate-log, or run fio without log_compression"
-            skipped.append(Skipped(path, "refused", reason))
-            return
-        logs[path] = name or LogName(path.stem, "clat_hist", "", "", "", cbt=False, deflated=False)
-    elif name and not options.input_format:
-        what = "a mean over time, not latencies" if name.type in ("bw", "iops") else "no reader for raw latency logs yet"
-        skipped.append(Skipped(path, "skipped", f"fio {name.type} log: {what}"))
+    wanted = options.input_format
+    hist = wanted == HIST or (not wanted and name is not None and name.type == "clat_hist")
+    raw = wanted == RAW or (not wanted and name is not None and name.type in RAW_TYPES)
+    if name and name.deflated and (hist or raw):
+        reason = "log_store_compressed: decode it with fio --inflate-log, or run fio without log_compression"
+        skipped.append(Skipped(path, "refused", reason))
+    elif hist or raw:
+        plain = name or LogName(path.stem, "", "", "", "", cbt=False, deflated=False)
+        kind = "clat_hist" if hist else plain.type if plain.type in RAW_TYPES else "clat"
+        logs[path] = replace(plain, type=kind)
+    elif name and not wanted:
+        skipped.append(Skipped(path, "skipped", f"fio {name.type} log: a mean over time, not latencies"))
     else:
         _sort_other(path, options, summaries, others, skipped)
 
@@ -121,12 +142,13 @@ def _sort_other(
     except InputError as error:
         skipped.append(Skipped(path, "refused", error.reason))
         return
-    if options.input_format == JSON or b'"fio version"' in start or (cbt.is_summary_name(path) and b"fio" in start):
+    kind = _content_kind(path, start, options)
+    if kind == DESCRIBED and options.description and plain_name(path) == Path(options.description.path).name:
+        return
+    if kind == JSON:
         summaries.append(path)
-    elif options.input_format == HDR or looks_like_hdr(start):
-        others[HDR].append(path)
-    elif options.input_format == OPERATIONS or looks_like_operations(start):
-        others[OPERATIONS].append(path)
+    elif kind:
+        others[kind].append(path)
     elif plain_name(path) in cbt.SETTINGS_FILES:
         skipped.append(Skipped(path, "context", "CBT settings"))
     elif not start:
@@ -136,6 +158,25 @@ def _sort_other(
     else:
         reason = "neither a fio histogram log by name nor fio JSON by content, nor an HdrHistogram log"
         skipped.append(Skipped(path, "skipped", reason))
+
+
+def _content_kind(path: Path, start: bytes, options: ReadOptions) -> str:
+    """Return the format of a file by what was said of it, else by its beginning; empty text if it is none of them."""
+    if options.description is not None:
+        return DESCRIBED
+    if options.input_format:
+        return options.input_format
+    looks = (
+        (JSON, b'"fio version"' in start or (cbt.is_summary_name(path) and b"fio" in start)),
+        (SNABB, looks_like_timeline(path, start)),
+        (SMALLFILE, parse_name(path) is not None and looks_like_smallfile(start)),
+        (YCSB, looks_like_ycsb(start)),
+        (PERF, looks_like_perf(start)),
+        (CHROME, looks_like_chrome(start)),
+        (HDR, looks_like_hdr(start)),
+        (OPERATIONS, looks_like_operations(start)),
+    )
+    return next((kind for kind, found in looks if found), "")
 
 
 def _folder_hosts(logs: Mapping[Path, LogName]) -> dict[Path, str]:
@@ -163,6 +204,7 @@ def _log_source(
     context = Context(
         series=series,
         offset_ns=options.host_offset_ns.get(series.host, 0),
+        version=options.fio_version,
         recorded_unit_ns=options.recorded_unit_ns,
         account=Account(path=str(path)),
     )
@@ -254,5 +296,5 @@ def _check_readable(paths: Sequence[Path], sources: Sequence[Source], skipped: S
         raise InputError(skipped[0].reason, skipped[0].path)
     names = ", ".join(str(path) for path in paths)
     seen = f"{len(skipped)} files, none of them" if skipped else "no file there is"
-    looked = "looked for fio *_clat_hist*.log, fio json+ and HdrHistogram logs"
+    looked = "looked for fio *_clat_hist*.log and *_lat*.log, fio json+, HdrHistogram logs, smallfile and YCSB raw files"
     raise InputError(f"{seen} a latency histogram ({looked}); name the format with --input-format", names)

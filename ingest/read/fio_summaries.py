@@ -26,14 +26,14 @@ class FioSummaries:
 
     documents: dict[Path, Document] = field(default_factory=dict)
     told: dict[Path, set[Path]] = field(default_factory=lambda: defaultdict(set))
-    families: dict[tuple[Path, str, str], list[tuple[int, Path]]] = field(default_factory=lambda: defaultdict(list))
+    families: dict[tuple[Path, str, str, str], list[tuple[int, Path]]] = field(default_factory=lambda: defaultdict(list))
 
     @staticmethod
     def of(paths: Iterable[Path], logs: Mapping[Path, LogName], refuse: Callable[[Path, str], None]) -> FioSummaries:
         """Return the summaries of all JSON files; those that cannot be read are refused with the reason."""
         found = FioSummaries()
         for path, name in logs.items():
-            found.families[path.parent, name.prefix, name.host].append((int(name.job or 0), path))
+            found.families[path.parent, name.prefix, name.host, name.type].append((int(name.job or 0), path))
         for path in paths:
             from ingest.read import fio_json
 
@@ -55,7 +55,7 @@ class FioSummaries:
             return context
         document, jobs = found
         grouped = _grouped(jobs)
-        family = sorted(self.families[path.parent, name.prefix, name.host])
+        family = sorted(self.families[path.parent, name.prefix, name.host, name.type])
         carrier = bool(grouped and name.job) and family[-1][1] == path
         number = int(name.job or 0)
         own: tuple[Job, ...] = ()
@@ -68,7 +68,7 @@ class FioSummaries:
         return replace(
             context,
             zero=TimeZero(zero[0] * MS, zero[1]) if zero else TimeZero(),
-            version=document.version,
+            version=context.version or document.version,
             options=first.options,
             through_client=document.through_client,
             jobs=tuple(job.summaries for job in own),
@@ -121,6 +121,7 @@ def _jobs_for(file: Path, document: Document, name: LogName) -> tuple[Job, ...]:
     jobs = document.jobs
     if document.through_client and name.host:
         jobs = tuple(job for job in jobs if job.host == name.host)
-    prefixes = {PurePath(job.options.get("write_hist_log", "")).name for job in jobs} - {""}
+    option = "write_hist_log" if name.type == "clat_hist" else "write_lat_log"
+    prefixes = {PurePath(job.options.get(option, "")).name for job in jobs} - {""}
     own = prefixes or {job.name for job in jobs}
     return jobs if name.prefix in own or (not prefixes and plain_name(file).startswith(name.prefix)) else ()

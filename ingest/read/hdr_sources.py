@@ -23,7 +23,7 @@ LARGE = {"ns": 1.0, "us": 1e3, "ms": 1e6}
 
 def sources(paths: Sequence[Path], run: str, options: ReadOptions, skipped: list[Skipped]) -> Iterator[Source]:
     """Yield a source for each log that can be read; the others are added to `skipped` with the reason."""
-    hosts = _folder_hosts(paths)
+    hosts = folder_hosts(paths)
     for path in paths:
         context = _context(path, run, hosts, options)
         try:
@@ -42,7 +42,7 @@ def sources(paths: Sequence[Path], run: str, options: ReadOptions, skipped: list
 
 def operation_sources(paths: Sequence[Path], run: str, options: ReadOptions, skipped: list[Skipped]) -> Iterator[Source]:
     """Yield a source for each operation log that can be read; the others are added to `skipped` with the reason."""
-    hosts = _folder_hosts(paths)
+    hosts = folder_hosts(paths)
     for path in paths:
         context = _context(path, run, hosts, options)
         try:
@@ -75,7 +75,7 @@ def _process(path: Path) -> str:
     return next((name.removesuffix(ending) for ending in ENDINGS if name.endswith(ending)), name)
 
 
-def _folder_hosts(paths: Sequence[Path]) -> dict[Path, str]:
+def folder_hosts(paths: Sequence[Path]) -> dict[Path, str]:
     """Return the host of each folder whose logs are named like those of a sibling folder."""
     folders: dict[tuple[Path, str], set[Path]] = defaultdict(set)
     for path in paths:

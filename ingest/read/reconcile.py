@@ -9,30 +9,30 @@ import numpy as np
 from ingest.intervals import Histogram, Intervals
 from ingest.ranks import parse_percentiles, percentile_values
 from ingest.read.context import Summary
-from ingest.read.sources import HIST, Source
+from ingest.read.sources import COMPLETION, HIST, RAW, Source
 
 MS = 1e6
-COMPLETION = "completion"
 
 
 def reconciled(sources: Sequence[Source]) -> Iterator[str]:
-    """Yield a line per run and op: "fio says N = 900, p99 = 4.23 ms; tailboard 900, 4.23 ms"."""
-    found: dict[tuple[str, str], tuple[list[Summary], list[Histogram]]] = {}
+    """Yield a line per run, op and kind: "fio says N = 900, p99 = 4.23 ms; tailboard 900, 4.23 ms"."""
+    found: dict[tuple[str, str, str], tuple[list[Summary], list[Histogram]]] = {}
     for source in sources:
-        if source.format != HIST:
+        if source.format not in (HIST, RAW) or source.context.shadowed:
             continue
-        run = source.context.series.run
+        run, ours = source.context.series.run, source.context.series.kind
+        word = "" if ours == COMPLETION else f" {ours}"
         for job in source.context.jobs:
             for (op, kind), summary in job.items():
-                if kind == COMPLETION:
-                    found.setdefault((run, op), ([], []))[0].append(summary)
+                if kind == ours:
+                    found.setdefault((run, op, word), ([], []))[0].append(summary)
         for op, total in source.context.account.totals.items():
-            found.setdefault((run, op), ([], []))[1].append(total)
-    for (run, op), (summaries, totals) in sorted(found.items()):
+            found.setdefault((run, op, word), ([], []))[1].append(total)
+    for (run, op, word), (summaries, totals) in sorted(found.items()):
         if summaries and totals:
             theirs, ours = _told(summaries), _ours(totals)
             count = sum(int(total.counts.sum()) for total in totals)
-            yield f"{run} {op}: fio says N = {sum(s.count for s in summaries)}{theirs}; tailboard {count}{ours}"
+            yield f"{run} {op}{word}: fio says N = {sum(s.count for s in summaries)}{theirs}; tailboard {count}{ours}"
 
 
 def _told(summaries: Sequence[Summary]) -> str:

@@ -6,9 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ingest.read.context import EXPECTED, INTENDED, RATE, Context
+from ingest.read.context import EXPECTED, INTENDED, RATE, TSC_HZ, Context
+from ingest.read.description import Description
 
 HIST, JSON, HDR, OPERATIONS = "fio-hist", "fio-json", "hdr-log", "operations"
+RAW, SMALLFILE, YCSB, PERF, DESCRIBED = "fio-raw", "smallfile", "ycsb-raw", "perf-script", "described"
+CHROME = "chrome-trace"
+SNABB = "snabb"
+SINGLE_EVENTS = (RAW, SMALLFILE, YCSB, PERF, CHROME, DESCRIBED, SNABB)
+FORMATS = (HIST, RAW, JSON, HDR, OPERATIONS, SMALLFILE, YCSB, PERF, CHROME, SNABB)
+COMPLETION = "completion"
+PREFER_HIST, PREFER_RAW = "hist", "raw"
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +24,9 @@ class ReadOptions:
     """How files are to be read: what the user said of them. `t0` is epoch ns, or "mtime".
 
     `rate` is the schedule of requests per second as a decimal number, `expected_interval_ns` that of a histogram's samples.
+    `digits` 0 bins single events as finely as fio; `prefer` names the log to take where a histogram and a raw log hold the
+    same I/Os; `keep_idle` takes samples of idle CPUs, too; `description` tells the columns of files that no reader knows.
+    `tsc_hz` is the frequency of a timeline's counter, 0 where its own clock tells.
     """
 
     run: str = ""
@@ -28,6 +39,12 @@ class ReadOptions:
     expected_interval_ns: int = 0
     rate: str = ""
     intended_column: str = ""
+    digits: int = 0
+    prefer: str = PREFER_HIST
+    keep_idle: bool = False
+    fio_version: tuple[int, ...] | None = None
+    description: Description | None = None
+    tsc_hz: int = 0
 
     @property
     def told(self) -> Mapping[str, str]:
@@ -36,6 +53,7 @@ class ReadOptions:
             EXPECTED: str(self.expected_interval_ns or ""),
             RATE: self.rate,
             INTENDED: self.intended_column,
+            TSC_HZ: str(self.tsc_hz or ""),
         }
         return {name: value for name, value in words.items() if value}
 
@@ -54,7 +72,22 @@ class Source:
     def identity(self) -> str:
         """Return what the source is, whatever it is called: its labels and format."""
         series = self.context.series
-        return f"{self.format}|{series.host}|{series.volume}|{series.job}|{series.process}"
+        kind = f":{series.kind}" if self.format == RAW else ""  # one job has raw logs of several kinds
+        return f"{self.format}{kind}|{series.host}|{series.volume}|{series.job}|{series.process}"
+
+    @property
+    def single_events(self) -> bool:
+        """Return whether the file holds single operations: their moments are known, so any step can be asked."""
+        return self.format in SINGLE_EVENTS
+
+    @property
+    def twins(self) -> tuple[str, ...]:
+        """Return the identities of sources that would hold the same I/Os: the other log of a histogram and a raw log."""
+        series = self.context.series
+        labels = f"{series.host}|{series.volume}|{series.job}|{series.process}"
+        if self.format == RAW and series.kind == COMPLETION:
+            return (f"{HIST}|{labels}",)
+        return (f"{RAW}:{COMPLETION}|{labels}",) if self.format == HIST else ()
 
 
 @dataclass(frozen=True, slots=True)

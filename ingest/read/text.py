@@ -7,13 +7,14 @@ import lzma
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, Self, cast
 
 from ingest.errors import InputError
 
 BLOCK = 1 << 20
 LONGEST_LINE = 1 << 20
-COMPRESSED = (".gz", ".xz")
+ZSTANDARD_BLOCK = 1 << 17
+COMPRESSED = (".gz", ".xz", ".zst")
 CORRUPT = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 
 
@@ -24,11 +25,44 @@ def open_input(path: Path) -> BinaryIO:
             return cast("BinaryIO", gzip.open(path, "rb"))
         if path.suffix == ".xz":
             return cast("BinaryIO", lzma.open(path, "rb"))
+        if path.suffix == ".zst":
+            return _zstandard(path)
         return path.open("rb", buffering=0)
     except PermissionError:
         raise InputError("no permission to read it: check owner and mode", path) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", path) from None
+
+
+def _zstandard(path: Path) -> BinaryIO:
+    """Return a file compressed as .zst, opened; Python reads it by itself only since 3.14, so this takes pyarrow."""
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise InputError("reading .zst needs pyarrow, which is not installed: pip install 'tailboard[raw]'", path) from None
+    return cast("BinaryIO", _Zstandard(pa.CompressedInputStream(path.open("rb"), "zstd")))
+
+
+class _Zstandard:
+    """What is read of Arrow's stream; where the data is damaged or cut off it says so as Python's own streams do."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stream.close()
+
+    def readinto(self, view: memoryview) -> int:
+        """Return how many bytes were read into `view`; EOFError where the data is cut off or damaged."""
+        try:
+            data = self.stream.read(min(len(view), ZSTANDARD_BLOCK))
+        except OSError as error:
+            raise EOFError(str(error)) from None
+        view[: len(data)] = data
+        return len(data)
 
 
 def blocks(path: Path) -> Iterator[memoryview]:

@@ -78,6 +78,10 @@ class Store(Protocol):
         """Yield the selected windows at the stored step under the question's groups, in bounded batches."""
         ...
 
+    def offset_windows(self, run: str, begin_ns: int | None, end_ns: int | None) -> Iterator[Intervals]:
+        """Yield the offsets of a run's events in [begin, end) under their series: 1 ms bins in windows of 1 s."""
+        ...
+
     def facts(self, answer: Answer) -> list[tuple[str, str]]:
         """Return (name, value) pairs about the runs of an answer."""
         ...

@@ -13,7 +13,7 @@ from ingest.grid import coarsened
 from ingest.intervals import Intervals, Sum, merged
 from ingest.query.files import spanned
 from ingest.query.question import ALL, AUTO, Answer, Key, Question, auto_step, check_labels, finish
-from ingest.series import IN_FLIGHT, LABELS, run_matches
+from ingest.series import IN_FLIGHT, LABELS, OFFSET, run_matches
 from ingest.store.records import CLUSTER, COMPLETE, HOST, UNKNOWN_ZERO, WHOLE_RUN, RunRecord, StoredSeries, rollup_steps
 from ingest.timing import format_duration
 
@@ -34,8 +34,9 @@ class Catalogue:
         return [one for one in self.series if one.series.run == run]
 
     def of(self, run: str, key: Key) -> list[StoredSeries]:
-        """Return the series of a run that a question selects."""
-        return [one for one in self.series if one.series.run == run and key(one.series) is not None]
+        """Return the series of latencies of a run that a question selects; offsets are never among them."""
+        mine = (one for one in self.series if one.series.run == run and one.series.kind != OFFSET)
+        return [one for one in mine if key(one.series) is not None]
 
 
 @dataclass(frozen=True, slots=True)

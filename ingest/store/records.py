@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from ingest.grid import SECOND
 from ingest.layout import LogLinear
-from ingest.series import IN_FLIGHT, Series
+from ingest.series import IN_FLIGHT, OFFSET, Group, Series
 
 Spans = Mapping[Series, tuple[int, int]]
 
@@ -23,6 +23,11 @@ def rollup_steps(step_ns: int) -> tuple[int, ...]:
     """Return the steps that rollups are kept at: the stored one, 10 s and 1 min if they are multiples of it, the whole run."""
     coarse = [step for step in COARSE_STEPS if step > step_ns and step % step_ns == 0]
     return (step_ns, *coarse, WHOLE_RUN)
+
+
+def step_of(table: Iterable[Series | Group], step_ns: int) -> int:
+    """Return the width of the windows of some series in a run that is stored at `step_ns`: offsets are always in seconds."""
+    return SECOND if any(isinstance(key, Series) and key.kind == OFFSET for key in table) else step_ns
 
 
 def overview_step(step_ns: int) -> int:

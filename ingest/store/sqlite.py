@@ -27,7 +27,7 @@ from ingest.intervals import Int, Intervals
 from ingest.query.question import Answer, Question
 from ingest.series import LABELS
 from ingest.store.answers import answer_from, facts_from, windows_from
-from ingest.store.records import COMPLETE, LOADING, RunRecord, SourceRecord, Spans
+from ingest.store.records import COMPLETE, LOADING, RunRecord, SourceRecord, Spans, step_of
 from ingest.store.sqlite_holdings import SqliteHoldings
 from ingest.store.sqlite_rollups import rollup_rows
 
@@ -207,7 +207,8 @@ class SqliteStore:
         if not len(documents):
             return 0
         with self.transaction() as db:
-            ids = document_ids(self._series_ids(db, source, documents)[documents.series], documents.start_ns, run.step_ns)
+            step = step_of(documents.table, run.step_ns)
+            ids = document_ids(self._series_ids(db, source, documents)[documents.series], documents.start_ns, step)
             if documents.exact is None:
                 columns: list[list[Any]] = [[None] * len(documents)] * 3
             else:
@@ -299,6 +300,11 @@ class SqliteStore:
         """Yield the selected windows at the stored step under the question's groups, in bounded batches."""
         with self._told():
             yield from windows_from(SqliteHoldings(self.db), self.runs(), question)
+
+    def offset_windows(self, run: str, begin_ns: int | None, end_ns: int | None) -> Iterator[Intervals]:
+        """Yield the offsets of a run's events in [begin, end) under their series: 1 ms bins in windows of 1 s."""
+        with self._told():
+            yield from SqliteHoldings(self.db).offset_windows(run, begin_ns, end_ns)
 
     def facts(self, answer: Answer) -> list[tuple[str, str]]:
         """Return (name, value) pairs about the runs of an answer."""

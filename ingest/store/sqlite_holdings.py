@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from ingest.documents import unpack
+from ingest.grid import SECOND
 from ingest.intervals import Exact, Intervals
 from ingest.layout import parse_layout
+from ingest.offsets import within
 from ingest.query.question import Key
-from ingest.series import IN_FLIGHT, Group, Series
+from ingest.series import IN_FLIGHT, OFFSET, Group, Series
 from ingest.store.answers import Catalogue, Plan
 from ingest.store.records import RunRecord, StoredSeries
 from ingest.store.sqlite_documents import stored_series, windows_of
@@ -56,6 +58,12 @@ class SqliteHoldings:
         """Yield the windows of a plan's series as stored, under the groups that `key` gives."""
         for part in windows_of(self.db, plan.members, plan.record.step_ns, plan.begin_ns, plan.end_ns):
             yield part.relabelled(key)
+
+    def offset_windows(self, run: str, begin_ns: int | None, end_ns: int | None) -> Iterator[Intervals]:
+        """Yield the offsets of a run's events in [begin, end) under their series."""
+        stored = [one for one in stored_series(self.db, [run]) if one.series.kind == OFFSET]
+        for windows in windows_of(self.db, stored, SECOND, begin_ns, end_ns):
+            yield from within(windows, begin_ns, end_ns)
 
     def rollup_windows(self, plan: Plan) -> Iterator[Intervals]:
         """Yield the merged windows of a plan in bounded batches: of each, one part a layout and kind of counts."""

@@ -12,6 +12,7 @@ import numpy as np
 from ingest.documents import id_range, pack, window_of
 from ingest.grid import SECOND, coarsened
 from ingest.intervals import Intervals, Sum, merged
+from ingest.series import OFFSET
 from ingest.store.records import WHOLE_RUN, RunRecord, StoredSeries, rollup_steps
 from ingest.store.rollups import cluster_group, host_group, layouts_of, merged_in, rollup_values, without_time
 from ingest.store.sqlite_documents import stored_series, windows_of
@@ -22,7 +23,7 @@ SLAB_ALIGN = 60 * SECOND
 
 def rollup_rows(db: sqlite3.Connection, run: RunRecord) -> Iterator[list[tuple[Any, ...]]]:
     """Yield the rows of the rollups table for a run, in time slabs of bounded memory, from its documents."""
-    stored = stored_series(db, [run.run])
+    stored = [one for one in stored_series(db, [run.run]) if one.series.kind != OFFSET]
     if not stored:
         return
     layouts = layouts_of(stored)

@@ -1,4 +1,4 @@
-// The report's page: what is chosen, what each panel draws, one panel a frame. Follows report.js and omission.js in the same script.
+// The report's page: what is chosen, what each panel draws, one panel a frame. Follows the other scripts.
 (() => {
   const { MOST, MULTIPLES, carriedShare, percentileOf, pointsOf, thinOf, gapsOf, sharesOf } = tailboard;
   const SURFACE = ["99.99", "99.95", "99.9", "99.5", "99", "98", "95", "90", "75", "50"];
@@ -6,19 +6,21 @@
   // Large pictures are drawn anew in pieces: so many rows a frame, of the table that has the most.
   // The first piece is small, as the old rows go with it.
   const FIRST = 250, PIECE = 500, PIECEMEAL = { heatmap: "cells", hosts: "points", threads: "points", surface: "points", maps: "cells" };
+  const WHOLE = { from: "", to: "", least: "", most: "" };
   const drawn = {}, dirty = new Set(), cache = new Map(), root = document.documentElement;
   const find = (id) => document.getElementById(id);
   const every = (selector, act) => document.querySelectorAll(selector).forEach(act);
   const what = (p) => (p === "100" ? "max" : `p${p}`);
   let content, state, defaults, run;
   let dragged = null; // the range under the pointer: [view, [from, to]]
-  let cursor = null; // the cell of the heat map that is told about
+  let risen = null; // the same of latency
 
   function memo(key, make) {
     const name = JSON.stringify(key);
     if (!cache.has(name)) cache.set(name, make());
     return cache.get(name);
   }
+  const held = (key) => cache.has(JSON.stringify(key));
 
   // ---- Words.
   function latency(ns) {
@@ -153,16 +155,6 @@
     },
     hosts: () => tailPanel("host", 28),
     threads: () => tailPanel("thread", 15),
-    * heatmap() {
-      const found = table("", MOST.columns), points = pointsOf(found, [""], [percentileOf(state.p)]);
-      const { shading, palette, axis, drop } = state, id = ["heat", found.id, axis, drop];
-      if (!cache.has(JSON.stringify(id))) yield;
-      const cells = memo(id, () => tailboard.heatMap(found, axis, Number(drop)));
-      const over = cells.reduce((sum, cell) => sum + cell.over * cell.c, 0);
-      const above = over && `${number(over)} samples lie above the map.`;
-      const says = told(points, `The line is ${what(state.p)}; windows of ${found.width / 1000} s.`, above);
-      return { found, data: { cells, points }, signals: { shading, palette, axis }, says };
-    },
     rate() {
       const found = table(byBins(), MOST.points), points = tailboard.ratesOf(found, found.names);
       const least = points.reduce((low, point) => (point.v < low.v ? point : low), { v: Infinity, t: run.begin, t2: run.end });
@@ -188,9 +180,9 @@
     * maps() {
       const most = Math.max(12, Math.min(60, Math.floor(360 / content.runs.length)));
       const tables = content.runs.map((one) => table("", most, one)), id = ["maps", ...tables.map((one) => one.id)];
-      if (!cache.has(JSON.stringify(id))) yield;
+      if (!held(id)) yield;
       const shift = (one) => (cell) => ({ ...cell, run: one.name, name: one.label, t: cell.t - one.start, t2: cell.t2 - one.start });
-      const cells = memo(id, () => tailboard.heatMaps(tables).flatMap((map, at) => map.map(shift(content.runs[at]))));
+      const cells = memo(id, () => heat.heatMaps(tables).flatMap((map, at) => map.map(shift(content.runs[at]))));
       const { shading, palette } = state, all = number(cells.reduce((sum, { c }) => sum + c, 0));
       const says = `${all} samples of ${content.runs.length} runs; time, latency and shades on the same scales.`;
       return { data: { cells }, signals: { shading, palette }, says };
@@ -222,6 +214,11 @@
   const now = () => ({ ...content.omission[content.runs.indexOf(run)], run, p: state.p });
   Object.assign(panels, omission.panels({ now, table, groupsOf, multipleOf, find, what, latency, atLeast, when }));
 
+  const map = heatPanel({
+    now: () => ({ run, state, content, page }), table, groupsOf, windowsOf, multipleOf, memo, held, find, what, latency, when, number, told,
+  });
+  panels.heatmap = map.heatmap;
+
   // ---- Drawing.
   function theme() {
     const value = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();
@@ -232,7 +229,7 @@
     const legend = { ...text, labelColor: ink, gradientStrokeWidth: 0 };
     const range = { category: list("series") }, font = "system-ui, sans-serif";
     const config = { background: "transparent", font, axis, legend, title: { color: ink }, range };
-    return { config, colors: { ramp: list("ramp"), hot: list("hot"), line: value("mark") } };
+    return { config, colors: { ramp: list("ramp"), other: list("other"), hot: list("hot"), line: value("mark") } };
   }
   // Draws a panel and returns the rows that are still to come, in frames of their own.
   async function draw(name, { found, data, signals, says, height, span = found?.span }) {
@@ -272,7 +269,8 @@
       drawn[name] = { view, finalize };
       page.views[name] = view;
       if (known.has("drag")) view.addSignalListener("drag", (_, range) => (dragged = range && [view, range]));
-      if (known.has("picked")) view.addSignalListener("picked", (_, cell) => cell && tell(cell));
+      if (known.has("picked")) view.addSignalListener("picked", (_, cell) => cell && map.tell(cell));
+      if (known.has("rise")) view.addSignalListener("rise", (_, range) => (risen = range && [view, range]));
     }
     Object.assign(drawn[name], { last: tables, size: String(size) });
     element.setAttribute("role", "img"); // Vega has set its own
@@ -306,32 +304,6 @@
     }), ...(whole.length ? [] : ["too few samples"]));
     find("percentile").setAttribute("aria-valuetext", find("readout").textContent);
   }
-  // Says what a cell of the heat map holds, and its split by host.
-  function tell(cell) {
-    const above = cell.open || cell.over;
-    const percent = (share) => `${Number((100 * share).toPrecision(4))} %`;
-    const hosts = sharesIn("host", cell, cell.lower, above ? Infinity : cell.upper);
-    const range = above ? `≥ ${latency(cell.lower)}` : `${latency(cell.lower)} – ${latency(cell.upper)}`;
-    const shares = `${percent(cell.c / cell.n)} of the window, ${percent(cell.cum / cell.n)} up to here`;
-    const parts = hosts.map(({ name, count, share }) => `${name || "-"} ${number(count)} (${percent(share)})`).join(", ");
-    find("cell").textContent = `${when(cell)}, ${range}: ${number(cell.c)} samples, ${shares}. By host: ${parts}.`;
-    const { t, t2, lower, upper } = (cursor = cell);
-    page.views.heatmap.signal("pointed", { t, t2, lower, upper }).runAsync();
-  }
-  // Arrow keys go from cell to cell: up and down in a window, left and right to the nearest latency of the next window.
-  function step(event) {
-    const [across, up] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key] ?? [0, 0];
-    if (!across && !up) return;
-    event.preventDefault();
-    const cells = page.views.heatmap.data("shown");
-    const now = cells.find(({ t, lower }) => t === cursor?.t && lower === cursor?.lower);
-    if (!now) return cells.length && tell(cells.reduce((most, cell) => (cell.lower > most.lower ? cell : most)));
-    const next = ({ t, lower }) => (across ? across * (t - now.t) > 0 : t === now.t && up * (lower - now.lower) > 0);
-    const beside = cells.filter(next);
-    const far = (cell) => Math.abs(cell.t - now.t) * 1e15 + Math.abs(cell.lower - now.lower);
-    if (beside.length) tell(beside.reduce((near, cell) => (far(cell) < far(near) ? cell : near)));
-  }
-
   async function frame(name, act) {
     const begun = performance.now(), told = await act();
     const end = performance.now();
@@ -369,7 +341,7 @@
     p: ["percentiles", "omission", "gap", "kinds", "heatmap", "runs", "load", "worst"], also: ["percentiles"], by: ["percentiles", "rate", "distribution"],
     tail: ["hosts", "threads", "percentiles", "worst"],
     sla: ["percentiles", "omission", "kinds", "heatmap", "distribution", "runs", "maps", "load"], shading: ["heatmap", "maps"], palette: ["heatmap", "maps"],
-    axis: ["heatmap"], drop: ["heatmap"],
+    axis: ["heatmap"], drop: ["heatmap"], least: ["heatmap"], most: ["heatmap"], highlight: ["heatmap"],
   };
   function set(change) {
     if (change.axis === "linear" && state.drop === "0") change.drop = "0.1"; // one outlier would press all else to the ground
@@ -395,6 +367,11 @@
         select.closest("label").hidden = values.length < 2;
       });
     }
+    every("select[name=highlight]", (select) => {
+      const known = map.choices().map(([value, shown]) => new Option(shown, value));
+      select.replaceChildren(new Option("nothing", ""), ...known);
+      select.closest("label").hidden = !known.length;
+    });
     every("[name]", valid);
     every("[name]", (control) => {
       if (control.type === "radio") control.checked = control.value === state[control.name];
@@ -431,16 +408,22 @@
     document.addEventListener("input", (event) => event.target.type === "range" && changed(event));
     document.addEventListener("change", changed);
     every("[data-p]", (button) => button.addEventListener("click", () => set({ p: button.dataset.p })));
-    find("whole").addEventListener("click", () => set({ from: "", to: "" }));
-    find("heatmap").addEventListener("keydown", step);
+    find("whole").addEventListener("click", () => set({ ...WHOLE }));
+    find("heatmap").addEventListener("keydown", map.step);
     addEventListener("pointerup", () => {
+      if (risen) {
+        const [view, range] = risen, [least, most] = range.map((ns) => String(Number((ns / 1e6).toPrecision(5))));
+        risen = null;
+        view.signal("rise", null);
+        set({ least, most });
+      }
       if (!dragged) return;
       const [view, range] = dragged, seconds = (ms, round) => String(round((ms - run.start) / 10) / 100);
       dragged = null;
       view.signal("drag", null);
       set({ from: seconds(range[0], Math.floor), to: seconds(range[1], Math.ceil) });
     });
-    addEventListener("keydown", (event) => event.key === "Escape" && set({ from: "", to: "" }));
+    addEventListener("keydown", (event) => event.key === "Escape" && set({ ...WHOLE }));
     addEventListener("hashchange", () => { fromAddress(); show(); refresh(); });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
     addEventListener("beforeprint", () => { root.classList.add("print"); redraw(); });

@@ -8,14 +8,17 @@ from datetime import datetime
 from typing import Any
 
 from ingest.errors import UsageError
+from ingest.query.cells import cells, in_windows, of_step
 from ingest.query.question import Answer, widened
 from ingest.ranks import Percentile, parse_percentiles
 from ingest.timing import format_duration
 from ingest.view import vega
+from ingest.view.preview import Asked, told
 
 WHOLE_RANGE = 1 << 62
 SCALE = 2.0
 RUNS_NAMED = 2
+MOST_COLUMNS = 700
 LINE = parse_percentiles("99")
 
 
@@ -32,20 +35,35 @@ def percentiles_picture(answer: Answer, wanted: Sequence[Percentile], clock: str
     return _filled("percentiles", tables, answer, clock)
 
 
-def heatmap_picture(answer: Answer, clock: str = "utc") -> dict[str, Any]:
-    """Return the filled spec of a heat map with its p99; UsageError where there is more than one group."""
+def heatmap_picture(answer: Answer, clock: str = "utc", asked: Asked | None = None) -> dict[str, Any]:
+    """Return the filled spec of a heat map with its p99; UsageError where there is more than one group.
+
+    More windows than there are pixels are added up.
+    """
     names = list(vega.group_names(answer).values())
     if len(names) > 1:
         shown = ", ".join(names[:5]) + (" and more" if len(names) > 5 else "")
         raise UsageError(f"a picture of a heat map shows one group, here are {shown}: choose with --where, or leave out --by")
-    cells = vega.cells(answer)
+    asked = asked or Asked(vega.EIGHTHS)
+    if asked.columns > MOST_COLUMNS:
+        raise UsageError(f"--columns {asked.columns}: a picture has room for {MOST_COLUMNS}; csv has it for all")
+    answer = in_windows(answer, MOST_COLUMNS) if not asked.columns else answer
+    lit = asked.lit and of_step(asked.lit, answer.step_ns)
+    found = cells(answer, asked.rows, lit, asked.columns)
+    columns = vega.cell_columns(found, answer)
     tables = {
-        "cells": {name: column for name, column in cells.items() if name != "group"},
+        "cells": {name: column for name, column in columns.items() if name != "group"},
         "points": vega.points(answer, LINE),
         "gaps": vega.gaps(answer),
         "marks": vega.noted(()),
     }
-    return _filled("heatmap", tables, answer, clock)
+    reach = [float(found.edges[0]) or float(found.edges[1]) / 2, float(found.edges[-1])] if asked.is_narrowed else None
+    filled = _filled("heatmap", tables, answer, clock)
+    signals = {"axis": asked.rows.axis, "shading": asked.shading, "highlight": vega.printable(asked.name), "reach": reach}
+    said = told(found)
+    title = {**filled["title"], "subtitle": [filled["title"]["subtitle"], *said]}
+    told_of = [{**one, "value": signals[one["name"]]} if one["name"] in signals else one for one in filled["signals"]]
+    return {**filled, "signals": told_of, "title": title if said else filled["title"]}
 
 
 def distribution_picture(answer: Answer) -> dict[str, Any]:
@@ -81,11 +99,15 @@ def _filled(name: str, tables: Mapping[str, vega.Columns], answer: Answer, clock
 
 
 def _clock(answer: Answer, clock: str) -> dict[str, Any]:
-    """Return the signals that say how times are shown."""
+    return clock_signals(clock, answer.start_of, min(int(part.start_ns.min()) for part in answer.parts))
+
+
+def clock_signals(clock: str, start_of_ns: int, first_ns: int) -> dict[str, Any]:
+    """Return the signals that say how times are shown, for a picture that begins at `first_ns`."""
     if clock == "elapsed":
-        return {"clock": clock, "origin": answer.start_of / vega.MS}
+        return {"clock": clock, "origin": start_of_ns / vega.MS}
     if clock == "local":
-        start = datetime.fromtimestamp(min(int(part.start_ns.min()) for part in answer.parts) // 1_000_000_000).astimezone()
+        start = datetime.fromtimestamp(first_ns // 1_000_000_000).astimezone()
         offset = start.utcoffset()
         return {"clock": clock, "zone": start.tzname() or "local", "origin": -(offset.total_seconds() if offset else 0) * 1000}
     return {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,121 +12,192 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
-from ingest.grid import WEIGHT_BITS
-from ingest.intervals import Intervals
-from ingest.layout import LogLinear, common_layout
-from ingest.query.question import Answer, widened
+from ingest.errors import UsageError
+from ingest.query.cells import Cells, cells, in_windows, of_step
+from ingest.query.latency_rows import Rows
+from ingest.query.question import Answer
 from ingest.timing import format_duration
 from ingest.view import vega
 from ingest.view.terminal import clock, count, latency, people
 from ingest.view.text import Stamp
 
-ROWS = 24
+EIGHTHS = Rows(octave=8, most=24)
 GUTTER = 9
+HALF, LEAST_HUE = 0.5, 0.15
 LEAST_COLUMNS = 20
 MOST_GROUPS = 8
-LETTERS = " .:-=+*#%@"
+LETTERS, SOME, MOSTLY = " .:-=+*#%@", " abcdefghi", " ABCDEFGHI"
 RAMP = ((40, 44, 84), (59, 82, 139), (44, 113, 142), (33, 145, 140), (53, 183, 121), (144, 215, 67), (253, 231, 37))
+OTHER = ((96, 32, 44), (140, 40, 56), (180, 50, 66), (214, 68, 78), (240, 98, 96), (252, 142, 126), (255, 196, 176))
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a map is to show: its rows, columns (0: windows), shading (rank, linear, exponent), and what is highlighted in it."""
+
+    rows: Rows = EIGHTHS
+    columns: int = 0
+    shading: str = "rank"
+    lit: Answer | None = None
+    name: str = ""
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Return whether a range of latency was asked."""
+        return bool(self.rows.low_ns or self.rows.high_ns)
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Samples by latency row (lowest first) and window; `edges` in ns, one more than rows; `starts` of the windows in ns."""
+    """Samples by latency row (lowest first, what was dropped last) and column; `lit` are the highlighted among them.
+
+    `edges` in ns are one more than rows, `starts` of the columns in ns; `over` says that the last row is what was dropped.
+    """
 
     counts: NDArray[np.float64]
-    edges: NDArray[np.int64]
+    edges: NDArray[Any]
     starts: NDArray[np.int64]
+    lit: NDArray[np.float64] | None
+    over: bool
 
 
-def print_heatmap(answer: Answer, lines: Sequence[str], stamp: Stamp, *, console: Console | None = None) -> None:
-    """Print a map of each group, as wide as the terminal, under one heading."""
-    out = console or people()
+def print_heatmap(
+    answer: Answer, lines: Sequence[str], stamp: Stamp, asked: Asked | None = None, *, console: Console | None = None
+) -> None:
+    """Print a map of each group, as wide as the terminal, under one heading; UsageError for more columns than it has."""
+    out, asked = console or people(), asked or Asked()
+    room = max(LEAST_COLUMNS, out.width - GUTTER - 1)
+    if asked.columns > room:
+        raise UsageError(f"--columns {asked.columns}: this terminal has room for {room}; csv, png and svg have it for all")
+    shown = answer if asked.columns else in_windows(answer, room)
+    lit = asked.lit and of_step(asked.lit, shown.step_ns)
+    names = vega.group_names(shown)
+    maps = {
+        name: cells(_only(shown, key), asked.rows, lit and _only(lit, key), asked.columns)
+        for key, name in list(names.items())[:MOST_GROUPS]
+    }
     for line in lines:
         out.print(escape(line), style="dim" if line.startswith("note:") else None, highlight=False, soft_wrap=True)
-    shown, note = _fitting(answer, max(LEAST_COLUMNS, out.width - GUTTER - 1))
-    names = vega.group_names(shown)
-    for key, name in list(names.items())[:MOST_GROUPS]:
+    for name, found in maps.items():
         if len(names) > 1:
             out.print(escape("".join(letter if letter.isprintable() else "?" for letter in name)), style="bold", highlight=False)
-        _print(grid_of(shown, key), stamp, note, out)
+        _print(grid_of(found), stamp, asked, found, out)
     if len(names) > MOST_GROUPS:
         out.print(f"{len(names) - MOST_GROUPS} more groups: csv has them all, --where chooses", style="dim", highlight=False)
 
 
-def _fitting(answer: Answer, columns: int) -> tuple[Answer, str]:
-    """Return the answer in at most so many windows, and how wide they are."""
-    low = min(int(part.start_ns.min()) for part in answer.parts)
-    high = max(int(part.end_ns.max()) for part in answer.parts)
-    step = answer.step_ns or high - low
-    wider = step
-    while -(-high // wider) - low // wider > columns and answer.step_ns:
-        wider += step
-    shown = answer if wider == step else replace(answer, parts=tuple(widened(answer.parts, wider)), step_ns=wider)
-    return shown, f"a column is {format_duration(wider)}"
+def _only(answer: Answer, key: tuple[str, ...]) -> Answer:
+    """Return the rows of one group."""
+    parts = [
+        part.take(np.flatnonzero(np.isin(part.series, [code for code, found in enumerate(part.table) if found == key])))
+        for part in answer.parts
+    ]
+    return replace(answer, parts=tuple(part for part in parts if len(part)))
 
 
-def grid_of(answer: Answer, key: tuple[str, ...]) -> Grid:
-    """Return the samples of a group by latency row and window; rows nest in the bins, at most 24 of them."""
-    common = common_layout(part.layout for part in answer.parts)
-    moved = [_group(part.in_layout(common), key) for part in answer.parts]
-    low = min(int(part.start_ns.min()) for part in answer.parts)
-    high = max(int(part.end_ns.max()) for part in answer.parts)
-    step = answer.step_ns or max(high - low, 1)
-    starts = np.arange(low, high, step)
-    layout = _rows(common, np.concatenate([part.bins for part in moved]))
-    dense = np.zeros((layout.bins, len(starts)))
-    for part in moved:
-        rows = part.in_layout(layout)
-        weights = rows.counts if rows.completions is None else rows.counts / (1 << WEIGHT_BITS)
-        np.add.at(dense, (rows.bins, (rows.start_ns[rows.row] - low) // step), weights)
-    filled = np.flatnonzero(dense.any(axis=1))
-    span = slice(int(filled[0]), int(filled[-1]) + 1) if len(filled) else slice(0, 1)
-    return Grid(dense[span], layout.edges[span.start : span.stop + 1], starts)
+def grid_of(found: Cells) -> Grid:
+    """Return the cells of one group by row and column, filled or not."""
+    over = bool(found.over.any())
+    edges = np.append(found.edges, found.upper[found.over > 0].max()) if over else found.edges
+    row = np.searchsorted(found.edges, found.lower, side="right") - 1
+    column = np.searchsorted(found.starts, found.start_ns, side="right") - 1
+    grids = []
+    for values in (found.count, found.lit):
+        dense = np.zeros((len(edges) - 1, len(found.starts)))
+        if values is not None:
+            dense[row, column] = values
+        grids.append(dense)
+    return Grid(grids[0], edges, found.starts, None if found.lit is None else grids[1], over)
 
 
-def _group(part: Intervals, key: tuple[str, ...]) -> Intervals:
-    codes = [code for code, found in enumerate(part.table) if found == key]
-    return part.take(np.flatnonzero(np.isin(part.series, codes)))
-
-
-def _rows(layout: LogLinear, bins: NDArray[np.int64]) -> LogLinear:
-    """Return the finest layout of 8, 4, 2 or 1 rows an octave in which these bins fill at most 24 rows."""
-    for an_octave in (8, 4, 2, 1):
-        rows = vega.row_layout(layout, an_octave)
-        found = layout.moved_to(rows)[bins]
-        if not len(found) or int(found.max() - found.min()) < ROWS:
-            break
-    return rows
-
-
-def _print(grid: Grid, stamp: Stamp, note: str, out: Console) -> None:
-    counts = grid.counts[grid.counts > 0]
-    ranked = np.sort(counts)
-    shares = np.searchsorted(ranked, grid.counts, side="right") / max(len(ranked), 1)
-    shares[grid.counts == 0] = 0
+def _print(grid: Grid, stamp: Stamp, asked: Asked, found: Cells, out: Console) -> None:
+    shades = _shades(grid.counts, asked.shading)
+    shares = (
+        np.divide(grid.lit, grid.counts, out=np.zeros_like(grid.counts), where=grid.counts > 0) if grid.lit is not None else None
+    )
     coloured = out.is_terminal and out.color_system is not None
     for row in range(len(grid.counts) - 1, -1, -1):
-        line = Text(f"{latency(float(grid.edges[row])):>{GUTTER - 2}} ", no_wrap=True)
-        for share in shares[row].tolist():
-            line.append(" " if coloured else LETTERS[_level(share, len(LETTERS))], style=_style(share) if coloured else None)
+        label = (">" if grid.over and row == len(grid.counts) - 1 else "") + latency(float(grid.edges[row]))
+        line = Text(f"{label:>{GUTTER - 2}} ", no_wrap=True)
+        for at, shade in enumerate(shades[row].tolist()):
+            share = 0.0 if shares is None else float(shares[row, at])
+            letters = LETTERS if share == 0 else SOME if share < HALF else MOSTLY
+            line.append(
+                " " if coloured else letters[_level(shade, len(letters))], style=_style(shade, share) if coloured else None
+            )
         out.print(line, highlight=False, soft_wrap=True)
     short, day = clock([int(start) for start in grid.starts], stamp)
     first, last = short(int(grid.starts[0])), short(int(grid.starts[-1]))
     room = len(grid.starts) - len(first)
     out.print(" " * (GUTTER - 1) + first + (last.rjust(room) if room > len(last) else ""), style="dim", highlight=False)
+    for line_of in (
+        f"{day}; a column is {_width(found)}; {_legend(grid, asked.shading)}",
+        *_lit_legend(grid, asked, coloured),
+        *told(found),
+    ):
+        out.print(escape(line_of), style="dim", highlight=False, soft_wrap=True)
+
+
+def _shades(counts: NDArray[np.float64], shading: str) -> NDArray[np.float64]:
+    """Return shades above 0 to 1; 0 only where there is nothing."""
+    if shading == "rank":
+        ranked = np.sort(counts[counts > 0])
+        return np.where(counts > 0, np.searchsorted(ranked, counts, side="right") / max(len(ranked), 1), 0)
+    part: NDArray[np.float64] = counts / max(1.0, float(counts.max(initial=0)))
+    return np.sqrt(part) if shading == "exponent" else part
+
+
+def _width(found: Cells) -> str:
+    wide = int((found.end_ns - found.start_ns).max())
+    return format_duration(wide) if wide % vega.MS == 0 else f"{wide / vega.MS:.6g}ms"
+
+
+def _legend(grid: Grid, shading: str) -> str:
+    ranked = np.sort(grid.counts[grid.counts > 0])
     quarters = [count(float(ranked[min(len(ranked) - 1, len(ranked) * part // 4)])) for part in range(5)] if len(ranked) else []
-    legend = f"{day}; {note}; samples in a cell by rank: {' '.join(dict.fromkeys(quarters))}; {count(float(counts.sum()))} in all"
-    out.print(legend, style="dim", highlight=False, soft_wrap=True)
+    how = {"rank": "by rank", "linear": "in proportion", "exponent": "by square root"}[shading]
+    return f"samples in a cell {how}: {' '.join(dict.fromkeys(quarters))}; {count(float(ranked.sum()))} in all"
+
+
+def _lit_legend(grid: Grid, asked: Asked, coloured: bool) -> list[str]:  # noqa: FBT001  # how it is shown, as _print has it
+    if grid.lit is None:
+        return []
+    how = "red" if coloured else "letters, capital where it has half of a cell or more"
+    return [f"{asked.name} ({how}): {count(float(grid.lit.sum()))} of {count(float(grid.counts.sum()))}"]
+
+
+def told(found: Cells) -> list[str]:
+    """Return what is not on the map, and other remarks, in sentences."""
+    outside = [f"{_samples(number)} {where}" for number, where in ((found.below, "below"), (found.above, "above")) if number]
+    said = [f"{' and '.join(outside)} the range of latency that was asked"] if outside else []
+    if found.left_out:
+        said.append(f"{_samples(found.left_out)} above the map, at {latency(float(found.edges[-1]))} or more")
+    return [*said, *found.notes]
+
+
+def _samples(number: float) -> str:
+    return f"{count(number)} {'sample lies' if number == 1 else 'samples lie'}"
 
 
 def _level(share: float, levels: int) -> int:
     return 0 if share == 0 else 1 + min(levels - 2, int(share * (levels - 1)))
 
 
-def _style(share: float) -> str | None:
-    if share == 0:
+def _style(shade: float, share: float) -> str | None:
+    """Return the colour of a cell: of its two hues each by its share."""
+    if shade == 0:
         return None
-    at = share * (len(RAMP) - 1)
-    low = min(int(at), len(RAMP) - 2)
-    mixed = [round(a + (b - a) * (at - low)) for a, b in zip(RAMP[low], RAMP[low + 1], strict=True)]
+    hues = [_on(ramp, shade) for ramp in (RAMP, OTHER)]
+    mixed = [round(a + (b - a) * mix(share)) for a, b in zip(*hues, strict=True)]
     return "on #{:02x}{:02x}{:02x}".format(*mixed)
+
+
+def _on(ramp: Sequence[tuple[int, int, int]], shade: float) -> list[float]:
+    at = shade * (len(ramp) - 1)
+    low = min(int(at), len(ramp) - 2)
+    return [a + (b - a) * (at - low) for a, b in zip(ramp[low], ramp[low + 1], strict=True)]
+
+
+def mix(share: float) -> float:
+    """Return how much of a cell's hue is the highlighted one: a part of the samples is always told from none and from all."""
+    return share if share in (0, 1) else LEAST_HUE + (1 - 2 * LEAST_HUE) * share

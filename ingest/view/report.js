@@ -2,7 +2,7 @@
 // The numbers of the report's page, all pure: what was packed, rows added up, ranks, and the flat tables of the specs. Tested
 // in Node and held against the query layer. page.js draws them. Times are ms, latencies ns.
 const tailboard = (() => {
-  const MOST = { points: 640, columns: 180, cells: 2400, tails: 2000, rows: 40, curve: 900, linear: 40, worst: 8, high: 140 };
+  const MOST = { points: 640, columns: 180, cells: 2400, tails: 2000, rows: 40, curve: 900, worst: 8, high: 140 };
   const MULTIPLES = [1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 30, 40, 60, 90, 120, 180, 240, 300, 600, 1200, 1800, 3600, 7200];
 
   // ---- What was packed: see ingest/view/embed.py.
@@ -214,122 +214,6 @@ const tailboard = (() => {
     return out;
   }
 
-  // ---- Heat maps: on a logarithmic axis rows nest in the bins, on a linear one counts are spread by overlap.
-  function rowOf({ edges, unit }, bin, half) {
-    const units = Math.floor(edges[bin] / unit);
-    const wide = 2 ** Math.max(0, Math.floor(Math.log2(Math.max(units, 1))) - Math.log2(half));
-    return [Math.floor(units / wide) * wide * unit, (Math.floor(units / wide) + 1) * wide * unit];
-  }
-  function heatOf(table, half) {
-    const { layouts: [layout], unit } = table, out = [], edges = layout.values.map((_, bin) => rowOf(layout, bin, half));
-    const last = layout.last in edges ? edges[layout.last][0] : -1;
-    for (let row = 0; row < table.rows; row++) {
-      let cell = null;
-      for (let at = table.ptr[row], before = 0; at < table.ptr[row + 1]; before = table.cum[at++]) {
-        const [lower, upper] = edges[table.bin[at]];
-        if (cell?.lower !== lower) {
-          out.push((cell = { ...timesOf(table, row), lower, upper, c: 0, open: Number(lower === last), over: 0 }));
-        }
-        cell.c += (table.cum[at] - before) / unit;
-      }
-    }
-    return out;
-  }
-  // [lower, upper, count] ranges spread over equal rows of [low, high), in proportion to their overlap.
-  function resampled(ranges, low, high, rows) {
-    const out = new Float64Array(rows), wide = (high - low) / rows;
-    for (const [lower, upper, count] of ranges) {
-      for (let row = Math.max(0, Math.floor((lower - low) / wide)); row < rows && low + row * wide < upper; row++) {
-        const shared = Math.min(upper, low + (row + 1) * wide) - Math.max(lower, low + row * wide);
-        if (shared > 0) out[row] += (count * shared) / (upper - lower);
-      }
-    }
-    return out;
-  }
-  // A limit a little above the maximum that stays while the maximum wanders.
-  function autoscaled(most) {
-    const above = (unit) => (Math.floor(most / unit) + 1) * unit;
-    let unit = 10 ** (Math.floor(Math.log10(most)) + 1);
-    for (let turn = 0; above(unit) >= 1.25 * most; turn++) unit /= turn % 2 ? 2 : 5;
-    return above(unit);
-  }
-  // The lowest upper edge with at most a share of all samples above it.
-  function limitOf(cells, share) {
-    let left = share * cells.reduce((sum, cell) => sum + cell.c, 0);
-    return [...cells].sort((one, other) => other.upper - one.upper).find((cell) => (left -= cell.c) < 0)?.upper ?? 0;
-  }
-  function dropped(cells, limit) {
-    const above = new Map();
-    for (const cell of cells.filter(({ upper }) => upper > limit)) {
-      const sum = above.get(cell.t) ?? { ...cell, lower: limit, c: 0, over: 1 };
-      const upper = Math.max(sum.upper, cell.upper), open = Math.max(sum.open, cell.open);
-      above.set(cell.t, { ...sum, c: sum.c + cell.c, upper, open });
-    }
-    return [...cells.filter(({ upper }) => upper <= limit), ...above.values()];
-  }
-  // Cells with what their shade and their text need: samples of their window and up to them, share of cells at most as full.
-  function shaded(cells) {
-    const sums = new Map();
-    for (const cell of cells.sort((one, other) => one.t - other.t || one.lower - other.lower)) {
-      cell.cum = (sums.get(cell.t) ?? 0) + cell.c;
-      sums.set(cell.t, cell.cum);
-    }
-    for (const cell of cells) cell.n = sums.get(cell.t);
-    return compared(cells);
-  }
-  function compared(cells) {
-    const counts = Float64Array.from(cells, ({ c }) => c).sort(), ranks = new Map(), most = Math.max(1, counts.at(-1));
-    counts.forEach((c, at) => ranks.set(c, (at + 1) / counts.length));
-    for (const cell of cells) Object.assign(cell, { rank: ranks.get(cell.c), part: cell.c / most });
-    return cells;
-  }
-  // The most rows an octave of which neither the filled cells nor the rows are more than can be drawn and seen.
-  function fitting(table, most = MOST.cells) {
-    const [layout] = table.layouts;
-    let half = Math.min(layout.half, 32), octaves = 0, cells = Infinity;
-    for (; half > 1; half /= 2) {
-      const rows = layout.values.map((_, bin) => rowOf(layout, bin, half)[0]);
-      let low = Infinity, high = 0;
-      cells = 0;
-      for (let row = 0; row < table.rows; row++) {
-        for (let at = table.ptr[row], last = -1; at < table.ptr[row + 1]; at++) {
-          const lower = rows[table.bin[at]];
-          if (lower === last) continue;
-          cells++;
-          last = lower;
-          if (lower < low) low = lower;
-          if (lower > high) high = lower;
-        }
-      }
-      octaves = Math.log2(high / Math.max(1, low) || 1);
-      if (cells <= most && octaves * half <= MOST.high) break;
-    }
-    return half;
-  }
-  function heatMap(table, axis, drop) {
-    if (!table.rows) return [];
-    const cells = heatOf(table, axis === "log" ? fitting(table) : 64);
-    const limit = drop ? limitOf(cells, drop / 100) : Infinity;
-    if (axis === "log") return shaded(dropped(cells, limit));
-    const high = autoscaled(cells.reduce((most, { upper }) => Math.max(most, Math.min(upper, limit)), 1));
-    const fine = dropped(cells, high), columns = new Map(), wide = high / MOST.linear;
-    for (const cell of fine) if (!cell.over) columns.set(cell.t, columns.get(cell.t)?.concat(cell) ?? [cell]);
-    return shaded([...columns.values()].flatMap((column) => {
-      const counts = resampled(column.map((cell) => [cell.lower, cell.upper, cell.c]), 0, high, MOST.linear);
-      const spread = [...counts].map((c, row) => ({ ...column[0], lower: row * wide, upper: (row + 1) * wide, c, open: 0 }));
-      return spread.filter(({ c }) => c > 1e-9);
-    }).concat(fine.filter((cell) => cell.over)));
-  }
-
-  // A map of each table with the same rows; shades compare the cells of all of them.
-  function heatMaps(tables) {
-    const filled = tables.filter(({ rows }) => rows);
-    const half = Math.min(...filled.map((table) => fitting(table, MOST.cells / filled.length)));
-    const maps = tables.map((table) => (table.rows ? shaded(heatOf(table, half)) : []));
-    compared(maps.flat());
-    return maps;
-  }
-
   // The distribution of each row as steps: v up to x = 1 / (1 - q), the last at x = N; steps too near to be seen are left out.
   function curveOf(table, names, most = MOST.curve) {
     const out = [];
@@ -385,7 +269,7 @@ const tailboard = (() => {
 
   return {
     MOST, MULTIPLES, unpack, percentileOf, rankOf, isCarried, carriedShare, merged, layoutOf, valueOf, pointsOf, thinOf, ratesOf, gapsOf,
-    heatOf, heatMap, heatMaps, shaded, resampled, autoscaled, dropped, limitOf, curveOf, sharesOf, worstOf, widestFirst,
+    curveOf, sharesOf, worstOf, widestFirst,
   };
 })();
 if (typeof module !== "undefined") module.exports = tailboard;

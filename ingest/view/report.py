@@ -39,7 +39,7 @@ PERCENTILE = "99"
 SPECS = ("percentiles", "tails", "heatmap", "rate", "surface", "distribution")
 RUN_SPECS = ("runs", "maps", "load")
 GROUPINGS = ("op", "host", "thread")
-SCRIPTS = ("report.js", "omission.js", "page.js")
+SCRIPTS = ("report.js", "heat.js", "heat_panel.js", "omission.js", "page.js")
 
 
 def report(
@@ -114,6 +114,9 @@ def first_state(runs: Sequence[Overview], by: Sequence[str], sla_ns: int) -> dic
         "shading": "rank",
         "palette": "single",
         "drop": "0",
+        "least": "",
+        "most": "",
+        "highlight": "",
         "sla": f"{sla_ns / vega.MS:g}" if sla_ns else "",
     }
 

@@ -14,7 +14,7 @@ from ingest.query.table import Table
 SECOND = 1e9
 MS = 1_000_000
 UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
-PLAIN = ("count", "rate", "exact", "cumulative", "percentile", "x")
+PLAIN = ("count", "rate", "exact", "cumulative", "percentile", "x", "highlighted", "over")
 
 Stamp = Callable[[int], str]
 

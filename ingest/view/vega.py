@@ -12,9 +12,13 @@ epoch ms, latencies ns; rows are ordered by time, group, then latency.
              gap: t, t2, label, v, service, response, n,    response minus service at a percentile, of an operation
              and open
     cells    heatmap: t, t2, lower, upper, c, open, over    the samples of a window in [lower, upper); over: dropped from the map
-             and n, cum, rank, part                         of its window, up to here; share of cells at most as full; c / most
+             and n, cum, rank, part, lit                    of its window, up to here; share of cells at most as full; c / most
+             lit                                               how many of c are highlighted, where something is
              maps: as heatmap, and run, name                t, t2 in ms since the run's start; rank and part among all runs
-    gaps     t, t2 (tails: row)                             no completions
+             offsets: t, t2, lower, upper, c, n             events of a period by offset in it [lower, upper); n of the period
+             and rank, part, lit                            as heatmap; periods follow one another, starts are whole periods
+    gaps     t, t2 (tails: row)                             no completions; offsets: stretches in which nothing was recorded
+    late     offsets: t, t2, n                              periods of which n events were reported late
     whole    percentiles: label, v                          the percentile of all windows together
     rows     surface, tails: row                            in the order in which they are drawn
     thin     percentiles, tails: t, t2, label, row, v, n    too few samples for the percentile: v is their maximum
@@ -27,7 +31,6 @@ above the percentile's rank.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,9 +38,9 @@ import orjson
 from numpy.typing import NDArray
 
 from ingest.fields import assets
-from ingest.grid import WEIGHT_BITS
-from ingest.intervals import Intervals
-from ingest.layout import LogLinear, common_layout
+from ingest.query.cells import Cells
+from ingest.query.cells import cells as of_latency
+from ingest.query.latency_rows import Rows
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer
 from ingest.ranks import Percentile, parse_percentiles
@@ -46,7 +49,7 @@ from ingest.series import Group
 Columns = dict[str, list[Any]]
 Arrays = dict[str, NDArray[Any]]
 
-ROWS_AN_OCTAVE = 8
+EIGHTHS = Rows(octave=8)
 HIGHEST = parse_percentiles("100")[0]
 MS = 1_000_000
 
@@ -152,51 +155,31 @@ def curve(answer: Answer) -> Columns:
     return columns
 
 
-def cells(answer: Answer) -> Columns:
-    """Return one row per window, group and occupied heat-map row [lower, upper); counts add up to the answer's samples.
+def cells(answer: Answer, rows: Rows = EIGHTHS, lit: Answer | None = None, columns: int = 0) -> Columns:
+    """Return one row per cell of a heat map, eight rows an octave unless told otherwise; what its shade and its text need.
 
-    All groups have the same rows: unlike layouts are moved to their common one first.
+    All groups have the same rows. What lies outside of a range of `rows` is in no cell, but in n and cum.
     """
-    common = common_layout(part.layout for part in answer.parts)
-    layout = row_layout(common)
-    moved = [part.in_layout(common).in_layout(layout) for part in answer.parts]
-    edges = layout.edges
-    flat = [
-        _entries(part, answer) | {"lower": edges[part.bins], "upper": edges[part.bins + 1], "over": np.zeros(len(part.bins), int)}
-        for part in moved
-    ]
-    return _shaded(_ordered(flat, answer, ("lower", "upper", "over")))
+    return cell_columns(of_latency(answer, rows, lit, columns), answer)
 
 
-def _shaded(columns: Columns) -> Columns:
-    """Return cells with n, cum, rank and part: what their shade and their text need."""
-    counts = np.array(columns["c"], np.float64)
-    groups = list(zip(columns["t"], columns["group"], strict=True))
-    first = np.array([at == 0 or groups[at - 1] != group for at, group in enumerate(groups)], np.bool_)
-    starts = np.flatnonzero(first)
-    total = np.cumsum(counts)
-    number = np.cumsum(first) - 1
-    before = np.concatenate([[0.0], total])[starts]
-    ends = np.append(starts[1:], len(counts)) - 1
+def cell_columns(found: Cells, answer: Answer) -> Columns:
+    """Return cells as the columns of the spec."""
+    names = group_names(answer)
+    counts = found.count.astype(np.float64)
     ranks = np.searchsorted(np.sort(counts), counts, side="right") / max(len(counts), 1)
+    lit = {} if found.lit is None else {"lit": found.lit.tolist()}
     return {
-        **columns,
-        "n": (total[ends] - before)[number].tolist(),
-        "cum": (total - before[number]).tolist(),
+        "t": _milliseconds(found.start_ns).tolist(),
+        "t2": _milliseconds(found.end_ns).tolist(),
+        "group": [names[found.groups[number]] for number in found.group.tolist()],
+        **{name: getattr(found, name).tolist() for name in ("lower", "upper", "over")},
+        "c": found.count.tolist(),
+        **{name: getattr(found, name).tolist() for name in ("open", "n", "cum")},
+        **lit,
         "rank": ranks.tolist(),
         "part": (counts / max(1.0, float(counts.max(initial=0)))).tolist(),
     }
-
-
-def row_layout(layout: LogLinear, an_octave: int = ROWS_AN_OCTAVE) -> LogLinear:
-    """Return the layout of heat-map rows: 8 an octave where their edges are edges of the bins, else the bins themselves."""
-    unit = layout.unit_ns << layout.coarseness
-    top = -(-int(layout.edges[-1]) // unit)
-    octaves = max(1, (top - 1).bit_length() - an_octave.bit_length() + 2)
-    reaching = LogLinear(an_octave, an_octave * octaves, unit, open_ended=layout.open_ended)
-    last = int(reaching.index(layout.edges[-2:-1])[0])
-    coarser = replace(reaching, fine=last + 1)
-    return coarser if layout.nests_in(coarser) else layout
 
 
 def group_names(answer: Answer) -> dict[Group, str]:
@@ -216,29 +199,5 @@ def printable(text: str) -> str:
     return str(text).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _entries(part: Intervals, answer: Answer) -> Arrays:
-    """Return what all tables have of each bin entry; `group` as the number of its name."""
-    numbers = {key: number for number, key in enumerate(group_names(answer))}
-    codes = np.array([numbers.get(key, -1) if isinstance(key, tuple) else -1 for key in part.table], np.int64)
-    row = part.row
-    return {
-        "t": _milliseconds(part.start_ns)[row],
-        "t2": _milliseconds(part.end_ns)[row],
-        "group": codes[part.series][row],
-        "c": part.counts if part.completions is None else part.counts / (1 << WEIGHT_BITS),
-        "open": (part.bins == part.layout.bins - 1).astype(np.int64) * part.layout.open_ended,
-    }
-
-
 def _milliseconds(stamps_ns: NDArray[np.int64]) -> NDArray[Any]:
     return stamps_ns // MS if not (stamps_ns % MS).any() else stamps_ns / MS
-
-
-def _ordered(parts: Sequence[Arrays], answer: Answer, values: Sequence[str]) -> Columns:
-    """Return the parts after one another, ordered by window, group and the first of `values`, groups named."""
-    joined = {name: np.concatenate([part[name] for part in parts]) for name in ("t", "t2", "group", *values, "c", "open")}
-    order = np.lexsort((joined[values[0]], joined["group"], joined["t"]))
-    columns = {name: column[order].tolist() for name, column in joined.items()}
-    names = list(group_names(answer).values())
-    columns["group"] = [names[number] for number in columns["group"]]
-    return columns

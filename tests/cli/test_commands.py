@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from oracles.per_io import histogram_files
+
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "cbt-archive"
 FIO = ROOT / "tests" / "data" / "fio"
@@ -179,7 +181,7 @@ def test_export_holds_every_sample(tmp_path: Path) -> None:
 
 def test_runs_list_show_delete_and_mark(tmp_path: Path) -> None:
     store = f"sqlite:{tmp_path / 's.db'}"
-    tailboard("load", FIO / "randrw", "--run", "nightly-1", "--store", store, "--label", "kernel=6.9")
+    tailboard("load", *histogram_files(FIO / "randrw"), "--run", "nightly-1", "--store", store, "--label", "kernel=6.9")
     (listed,) = [
         json.loads(line) for line in tailboard("runs", "list", "--store", store, "--format", "ndjson").stdout.splitlines()
     ]

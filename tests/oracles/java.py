@@ -37,7 +37,9 @@ def _classes() -> str:
         pytest.skip(MISSING)
     folder = mkdtemp(prefix="tailboard-java-")
     sources = [str(path) for path in SOURCES.glob("*.java")]
-    subprocess.run(["javac", "-nowarn", "-proc:none", "-cp", str(library), "-d", folder, *sources], check=True, capture_output=True)
+    subprocess.run(
+        ["javac", "-nowarn", "-proc:none", "-cp", str(library), "-d", folder, *sources], check=True, capture_output=True
+    )
     return f"{library}:{folder}"
 
 

@@ -92,3 +92,8 @@ def chains(log: Path, document: dict | None = None, job: int = 0, unix_width_ms:
         if +left:
             rows.append((start, max(end, start), dict(+left)))
     return {op: rows for op, rows in found.items() if rows}
+
+
+def histogram_files(folder: Path) -> list[Path]:
+    """Return the histogram logs of a recording and its JSON, without the raw logs beside them."""
+    return [path for path in sorted(folder.rglob("*")) if "_clat_hist" in path.name or path.suffix == ".json"]

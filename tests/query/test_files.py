@@ -81,10 +81,11 @@ def recorded(fio: Path) -> dict[str, tuple[list[Path], list[Labelled], int]]:
     found = {}
     for name in ("randrw", *(f"coarse-{c}" for c in range(1, 7)), "trim", "stall", "stall-burst", "bssplit", "lat-percentiles"):
         path = fio / name / "a_clat_hist.1.log"
-        found[name] = ([fio / name], labelled(per_io.chains(path, per_io.json_of(fio / name / "a.json")), job="1"), bins_of(path))
+        streams = labelled(per_io.chains(path, per_io.json_of(fio / name / "a.json")), job="1")
+        found[name] = (per_io.histogram_files(fio / name), streams, bins_of(path))
     path = fio / "unix-epoch" / "a_clat_hist.1.log"
     streams = labelled(per_io.chains(path, per_io.json_of(path.with_name("a.json")), unix_width_ms=500), job="1")
-    found["unix-epoch"] = ([path.parent], streams, bins_of(path))
+    found["unix-epoch"] = (per_io.histogram_files(path.parent), streams, bins_of(path))
     sections = fio / "two-sections"
     document = per_io.json_of(sections / "a.json")
     several = sorted(sections.glob("*_clat_hist.*.log"), key=lambda path: int(path.name.split(".")[1]))
@@ -331,7 +332,7 @@ def test_sources_of_unlike_layouts_are_added_up_in_the_coarser(fio: Path, log: A
 
 
 def test_a_step_finer_than_the_rows_must_be_forced(fio: Path) -> None:
-    files = Files([fio / "randrw"], jobs=1)
+    files = Files(per_io.histogram_files(fio / "randrw"), jobs=1)
     with pytest.raises(UsageError, match=r"a step of 500ms is finer than the rows \(1s\).*--force"):
         files.answer(Question(step=500 * MS))
     assert any("spread evenly" in text for text in files.answer(Question(step=500 * MS, force=True)).warnings)
@@ -348,12 +349,12 @@ def test_a_step_finer_than_the_rows_must_be_forced(fio: Path) -> None:
 )
 def test_nothing_selected_is_said(fio: Path, words: dict, reason: str) -> None:
     with pytest.raises(InputError, match=reason):
-        Files([fio / "randrw"], jobs=1).answer(Question(**words))
+        Files(per_io.histogram_files(fio / "randrw"), jobs=1).answer(Question(**words))
 
 
 def test_unknown_labels_are_a_usage_error(fio: Path) -> None:
     with pytest.raises(UsageError, match="no label 'hots' here: there are"):
-        Files([fio / "randrw"], jobs=1).answer(Question(by=("hots",)))
+        Files(per_io.histogram_files(fio / "randrw"), jobs=1).answer(Question(by=("hots",)))
 
 
 @pytest.mark.parametrize(
@@ -361,12 +362,12 @@ def test_unknown_labels_are_a_usage_error(fio: Path) -> None:
 )
 def test_in_flight_can_be_asked_for_a_part_of_the_run(fio: Path, words: dict) -> None:
     asked = {**words, **{name: parse_instant(words[name]) for name in ("begin", "end") if name in words}}
-    answer = Files([fio / "randrw"], jobs=1).answer(Question(attribution="in-flight", **asked))
+    answer = Files(per_io.histogram_files(fio / "randrw"), jobs=1).answer(Question(attribution="in-flight", **asked))
     assert 0 < answer.samples < 1350
 
 
 def test_in_flight_over_all_spans_the_run(fio: Path) -> None:
-    files = Files([fio / "randrw"], jobs=1)
+    files = Files(per_io.histogram_files(fio / "randrw"), jobs=1)
     [part] = files.answer(Question(attribution="in-flight", step="all")).parts
     [plain] = files.answer(Question(step="all")).parts
     assert plain.start_ns[0] - SECOND <= part.start_ns[0] and part.end_ns[0] <= plain.end_ns[0] + SECOND

@@ -29,10 +29,14 @@ Step = tuple[str, int, int, bytes]
 
 steps = st.lists(
     st.tuples(
-        st.sampled_from(["flip", "delete", "insert", "truncate", "swap", "duplicate", "nul", "comma", "crlf", "payload", "header"]),
+        st.sampled_from(
+            ["flip", "delete", "insert", "truncate", "swap", "duplicate", "nul", "comma", "crlf", "payload", "header"]
+        ),
         st.integers(0, 2**16),
         st.integers(0, 200),
-        st.one_of(st.sampled_from([b"-1", b"1e9", b"nan", b"Tag=x,", b"HIST", b"=", b"#", b'"', b"99999999999"]), st.binary(max_size=6)),
+        st.one_of(
+            st.sampled_from([b"-1", b"1e9", b"nan", b"Tag=x,", b"HIST", b"=", b"#", b'"', b"99999999999"]), st.binary(max_size=6)
+        ),
     ),
     max_size=5,
 )
@@ -121,7 +125,9 @@ def test_nothing_but_a_sentence_comes_out_and_every_line_is_counted(tmp_path_fac
     if not changes:
         assert account.accepted == account.rows > 0
     try:
-        answer = Files([path], ReadOptions(input_format="hdr-log", recorded_unit_ns=1), jobs=1).answer(Question(step="all", by=("op", "tag")))
+        answer = Files([path], ReadOptions(input_format="hdr-log", recorded_unit_ns=1), jobs=1).answer(
+            Question(step="all", by=("op", "tag"))
+        )
         assert answer.samples <= samples
     except TailboardError:
         pass

@@ -20,6 +20,7 @@ from ingest.query.question import Question
 from ingest.read import ReadOptions
 from ingest.view import hgrm, hlog
 from oracles import java
+from oracles.per_io import histogram_files
 
 HDR = Path(__file__).parent.parent / "data" / "hdr"
 FIO = Path(__file__).parent.parent / "data" / "fio"
@@ -41,7 +42,10 @@ def test_our_v2_is_read_by_java_with_equal_bins(tmp_path: Path, digits: int, low
     layout = hdr_layout(digits, magnitude, 1)
     rows: list[dict[int, int]] = [{0: 1}, {layout.bins - layout.half - 1: 1}, {0: 2**40, 1: 1, 2: 127, 3: 128, 44: 16_383}]
     top = min(layout.bins - layout.half, 60_000)
-    rows += [{noise.randrange(top): noise.choice((1, 63, 64, 8191, 8192, 10**9)) for _ in range(noise.randrange(1, 300))} for _ in range(20)]
+    rows += [
+        {noise.randrange(top): noise.choice((1, 63, 64, 8191, 8192, 10**9)) for _ in range(noise.randrange(1, 300))}
+        for _ in range(20)
+    ]
     bins = [np.array(sorted(row), np.int64) for row in rows]
     counts = [np.array([row[index] for index in sorted(row)], np.int64) for row in rows]
     starts = START + np.arange(len(rows)) * SECOND
@@ -90,10 +94,10 @@ def test_java_adds_up_what_union_adds_up(tmp_path: Path) -> None:
 
 def test_fio_bins_become_hdr_bins_that_hold_their_highest_values(tmp_path: Path) -> None:
     path = tmp_path / "fio.hlog"
-    path.write_text(tailboard("export", FIO / "randrw", "--format", "hlog", "--step", "all"))
+    path.write_text(tailboard("export", *histogram_files(FIO / "randrw"), "--format", "hlog", "--step", "all"))
     found = java.bins(path)
     assert {words[0] for words in found} == {"read::completion", "write::completion"}
-    answer = Files([FIO / "randrw"], jobs=1).answer(Question(step="all", by=("op",)))
+    answer = Files(histogram_files(FIO / "randrw"), jobs=1).answer(Question(step="all", by=("op",)))
     for part in answer.parts:
         for row in range(len(part)):
             [words] = [one for one in found if one[0].startswith(part.table[part.series[row]][0])]

@@ -105,9 +105,7 @@ def test_all_encodings_and_word_sizes_were_met() -> None:
 @pytest.mark.parametrize("name", WHOLE)
 def test_the_reader_yields_javas_intervals_in_ns(taken: Any, name: str) -> None:
     read_ = taken(HDR / f"{name}.hlog", options=NS)
-    expected = [
-        (int(words[1]) * MS, int(words[1]) * MS + int(words[2]) * MS, edges_of(words[5:])) for words in java(name)
-    ]
+    expected = [(int(words[1]) * MS, int(words[1]) * MS + int(words[2]) * MS, edges_of(words[5:])) for words in java(name)]
     found = []
     for row in read_.rows:
         edges = row.layout.edges
@@ -199,7 +197,9 @@ def test_layouts_are_the_definition(taken: Any) -> None:
         layout = hdr_layout(digits, magnitude, 1)
         picked = [*range(min(3000, layout.bins)), layout.bins - 1]
         assert [int(layout.edges[index]) for index in picked] == [hdr.lower_edge(index, digits, magnitude) for index in picked]
-        assert all(int(layout.values[i]) == hdr.lower_edge(i + 1, digits, magnitude) - 1 for i in picked[:: max(1, len(picked) // 50)])
+        assert all(
+            int(layout.values[i]) == hdr.lower_edge(i + 1, digits, magnitude) - 1 for i in picked[:: max(1, len(picked) // 50)]
+        )
         assert int(layout.edges[-1]) <= 2**63 - 1
 
 
@@ -265,7 +265,11 @@ def test_a_hostile_line_cannot_allocate_much(tmp_path: Path) -> None:
     lines = [hdr.line("0.000", "1.000", {3: 2})]
     for size in (1 << 20, 700 << 20):
         squeezer = zlib.compressobj(9)
-        data = squeezer.compress(header) + b"".join(squeezer.compress(b"\x01" * (1 << 20)) for _ in range(size >> 20)) + squeezer.flush()
+        data = (
+            squeezer.compress(header)
+            + b"".join(squeezer.compress(b"\x01" * (1 << 20)) for _ in range(size >> 20))
+            + squeezer.flush()
+        )
         text = base64.b64encode(struct.pack(">II", 0x1C849314, len(data)) + data).decode()
         lines.append(f"1.000,1.000,0.000,{text}\n")
     path = tmp_path / "x.hlog"
@@ -402,7 +406,9 @@ def test_a_growing_files_last_line_is_cut_off_and_later_whole(taken: Any, log: A
         if cut == 1:
             assert len(read_.rows) == 4  # only the newline is missing
             continue
-        assert len(read_.rows) == 3 and [reason for _, reason in read_.findings("rejected")][0].startswith("the last line is cut off")
+        assert len(read_.rows) == 3 and [reason for _, reason in read_.findings("rejected")][0].startswith(
+            "the last line is cut off"
+        )
     assert len(taken(log(text, "x.hlog")).rows) == 4
 
 
@@ -423,7 +429,14 @@ def test_gz_is_read_and_a_broken_one_up_to_its_end(taken: Any, tmp_path: Path) -
 
 
 def test_overlaps_by_rounding_are_taken_off_and_true_overlaps_get_segments(taken: Any, log: Any) -> None:
-    lines = [("0.000", "1.001"), ("1.000", "1.000"), ("2.000", "1.000"), ("2.000", "1.000"), ("2.500", "0.100"), ("3.000", "1.000")]
+    lines = [
+        ("0.000", "1.001"),
+        ("1.000", "1.000"),
+        ("2.000", "1.000"),
+        ("2.000", "1.000"),
+        ("2.500", "0.100"),
+        ("3.000", "1.000"),
+    ]
     read_ = taken(log(hdr.log([hdr.line(*line, ONE) for line in lines]), "x.hlog"))
     found = [((row.start_ns - START) // MS, (row.end_ns - START) // MS, row.series.segment) for row in read_.rows]
     assert found == [(0, 1001, 0), (1001, 2000, 0), (2000, 3000, 0), (2000, 3000, 1), (2500, 2600, 2), (3000, 4000, 0)]
@@ -487,7 +500,9 @@ def test_an_unknown_unit_is_asked_for(taken: Any, log: Any) -> None:
 def test_the_users_unit_wins_and_is_noted(taken: Any, log: Any) -> None:
     read_ = taken(log(hdr.log([hdr.line("0.000", "1.000", ONE)]), "x.hlog"), options=ReadOptions(recorded_unit_ns=1000))
     assert read_.rows[0].layout.unit_ns == 1000
-    assert [note.partition(": ")[2] for note in read_.account.notes] == ["jHiccup records in another unit than --recorded-unit says: taken as told"]
+    assert [note.partition(": ")[2] for note in read_.account.notes] == [
+        "jHiccup records in another unit than --recorded-unit says: taken as told"
+    ]
 
 
 def test_double_histograms_go_to_whole_ns(taken: Any) -> None:

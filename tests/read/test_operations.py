@@ -94,13 +94,18 @@ def test_minimum_maximum_and_sum_are_exact(tmp_path: Path, taken: Any) -> None:
     rate=st.fractions(min_value=Fraction(1, 100), max_value=10**9, max_denominator=10**9),
 )
 def test_the_schedule_is_exact(start: int, count: int, rate: Fraction) -> None:
-    assert due_at(start, count, rate).tolist() == [start + int(n * SECOND / rate) for n in range(count)] or start + count * SECOND / rate > 2**63
+    assert (
+        due_at(start, count, rate).tolist() == [start + int(n * SECOND / rate) for n in range(count)]
+        or start + count * SECOND / rate > 2**63
+    )
 
 
 def test_facts_of_a_run() -> None:
     assert facts(990, SECOND, Fraction(1000), 5 * MS) == ["schedule: target 1,000/s, achieved 990/s (99.0 %), largest lag 5ms"]
     told = facts(989, SECOND, Fraction(1000), None)
-    assert told[0] == "schedule: target 1,000/s, achieved 989/s (98.9 %)" and told[1].startswith("coordinated omission: only 98.9 %")
+    assert told[0] == "schedule: target 1,000/s, achieved 989/s (98.9 %)" and told[1].startswith(
+        "coordinated omission: only 98.9 %"
+    )
     assert facts(10, SECOND, None, 0) == ["schedule: achieved 10/s, largest lag 0ns"] and facts(0, 0, Fraction(1), None) == []
 
 
@@ -153,7 +158,9 @@ def test_uncorrected_and_corrected_histograms_are_as_predicted(stall: Path) -> N
 
 
 def test_falling_behind_the_schedule_is_said_with_every_answer(stall: Path) -> None:
-    answer = Files([stall / "throughput.csv"], ReadOptions(rate="1000"), jobs=1).answer(Question(step="all", where={"kind": "service"}))
+    answer = Files([stall / "throughput.csv"], ReadOptions(rate="1000"), jobs=1).answer(
+        Question(step="all", where={"kind": "service"})
+    )
     assert any("coordinated omission: only 83.3 % of the requests" in text for text in answer.warnings)
     answer = Files([stall / "fixed.csv"], ReadOptions(rate="1000"), jobs=1).answer(Question(step="all"))
     assert answer.kind == "response" and not any("coordinated omission" in text for text in answer.warnings)
@@ -217,10 +224,14 @@ def test_bad_lines_are_counted_with_their_reason(log: Any, taken: Any) -> None:
 @settings(max_examples=60)
 @given(st.data())
 def test_mutated_logs_give_a_sentence_and_every_line_is_counted(tmp_path_factory: Any, data: Any) -> None:
-    text = bytearray(b"start_us,end_us,op\n" + b"".join(b"%d,%d,read\n" % (1700000000000000 + n, 1700000000000900 + n) for n in range(12)))
+    text = bytearray(
+        b"start_us,end_us,op\n" + b"".join(b"%d,%d,read\n" % (1700000000000000 + n, 1700000000000900 + n) for n in range(12))
+    )
     for _ in range(data.draw(st.integers(0, 4))):
         at = data.draw(st.integers(0, len(text)))
-        text[at : at + data.draw(st.integers(0, 5))] = data.draw(st.one_of(st.binary(max_size=4), st.sampled_from([b"-", b".5", b",", b'"', b"\n", b"9" * 30])))
+        text[at : at + data.draw(st.integers(0, 5))] = data.draw(
+            st.one_of(st.binary(max_size=4), st.sampled_from([b"-", b".5", b",", b'"', b"\n", b"9" * 30]))
+        )
     path = tmp_path_factory.mktemp("ops") / "x.csv"
     path.write_bytes(bytes(text))
     try:

@@ -40,7 +40,7 @@ def test_each_row_holds_the_ios_since_the_row_before(fio: Path, taken: Any, name
     document, raw, zero = stamps_of(fio, name)
     bins = brute.bins_in(per_io.text_of(hist))
     coarseness = brute.geometry(bins)[2]
-    read = taken(fio / name)
+    read = taken(*per_io.histogram_files(fio / name))
     assert sorted({row.series.op for row in read.rows}) == sorted(raw)
     for op, samples in raw.items():
         *rows, last = read.of(op)
@@ -60,7 +60,7 @@ def test_each_row_holds_the_ios_since_the_row_before(fio: Path, taken: Any, name
 def test_rows_of_equal_stamps_hold_the_ios_in_their_order(fio: Path, taken: Any) -> None:
     """stall-burst: six rows at 4495 ms. By stamps they cannot be told apart, by the order of the per-I/O log they can."""
     samples = per_io.samples(logs_of(fio / "stall-burst")[1])["read"]
-    read = taken(fio / "stall-burst")
+    read = taken(*per_io.histogram_files(fio / "stall-burst"))
     rows = read.of("read")
     zero = per_io.zero_ms(per_io.json_of(fio / "stall-burst" / "a.json"))
     assert [row.end_ns // MS - zero for row in rows[:8]] == [505, 1005, 4495, 4495, 4495, 4495, 4495, 4495]
@@ -79,7 +79,9 @@ def test_percentiles_of_the_run_are_within_half_a_bin(fio: Path, name: str) -> N
     hist, _ = logs_of(fio / name)
     _, raw, _ = stamps_of(fio, name)
     coarseness = brute.geometry(brute.bins_in(per_io.text_of(hist)))[2]
-    table = percentiles(Files([fio / name], jobs=1).answer(Question(step="all", by=("op",))), wanted()).columns
+    table = percentiles(
+        Files(per_io.histogram_files(fio / name), jobs=1).answer(Question(step="all", by=("op",))), wanted()
+    ).columns
     assert table["op"].tolist() == sorted(raw)
     for row, op in enumerate(table["op"]):
         values = [value for _, value in raw[op]]
@@ -99,7 +101,7 @@ def test_windows_that_end_with_rows_are_within_half_a_bin(fio: Path, name: str) 
         for start, end, _ in rows:
             begin, until = (Instant(stamp + zero * MS) for stamp in (start, end))
             question = Question(step="all", where={"op": op}, begin=begin, end=until)
-            table = percentiles(Files([hist.parent], jobs=1).answer(question), wanted()).columns
+            table = percentiles(Files(per_io.histogram_files(hist.parent), jobs=1).answer(question), wanted()).columns
             values = per_io.within(raw[op], start // MS if start else -1, end // MS)
             assert table["count"].tolist() == [len(values)]
             compare(table, 0, values, coarseness)
@@ -129,7 +131,9 @@ def test_ranks_are_off_by_no_more_than_the_rows_that_straddle(fio: Path, name: s
     bins = brute.bins_in(per_io.text_of(hist))
     edges = brute.edges(bins)
     document = per_io.json_of(fio / name / "a.json")
-    table = percentiles(Files([fio / name], jobs=1).answer(Question(step=step, by=("op",), force=True)), wanted()).columns
+    table = percentiles(
+        Files(per_io.histogram_files(fio / name), jobs=1).answer(Question(step=step, by=("op",), force=True)), wanted()
+    ).columns
     chains = per_io.chains(hist, document)
     checked = 0
     for row, (start, end, op) in enumerate(zip(table["start_ns"], table["end_ns"], table["op"], strict=True)):
@@ -154,7 +158,7 @@ def test_ranks_are_off_by_no_more_than_the_rows_that_straddle(fio: Path, name: s
 @pytest.mark.parametrize("step", [SECOND, 700 * MS, 10 * SECOND])
 def test_windows_add_up_to_fio_s_own_total(fio: Path, name: str, step: int) -> None:
     document = per_io.json_of(fio / name / "a.json")
-    answer = Files([fio / name], jobs=1).answer(Question(step=step, by=("op",), force=True))
+    answer = Files(per_io.histogram_files(fio / name), jobs=1).answer(Question(step=step, by=("op",), force=True))
     bins = brute.bins_in(per_io.text_of(logs_of(fio / name)[0]))
     for op in sorted(key[0] for key in answer.parts[0].table):
         found: Counter[int] = Counter()
@@ -205,7 +209,7 @@ def test_the_archive_adds_up_to_fio_s_totals(archive: Path, taken: Any) -> None:
 
 def test_a_reset_of_latency_target_is_undone_exactly(fio: Path, taken: Any) -> None:
     """Rows before the reset, the wrapped row, and every row after it: each against the single I/Os, in their order."""
-    read = taken(fio / "latency-target")
+    read = taken(*per_io.histogram_files(fio / "latency-target"))
     raw = per_io.samples(logs_of(fio / "latency-target")[1])
     hist = per_io.text_of(logs_of(fio / "latency-target")[0]).splitlines()
     for op, code, whole_until, lost in (("read", "0", 4010, 0), ("write", "1", 3510, 49)):

@@ -27,6 +27,7 @@ from ingest.read import ReadOptions
 FIO = Path(__file__).parents[1] / "data" / "fio"
 LABELS = ("run", "host", "volume", "job", "op", "kind", "tag", "process")
 CODINGS = {1: "<HB", 2: "<HH", 3: "<HI", 4: "<Iq"}
+OFFSETS = "loglinear:512:1000:1000000ns:c0:midpoint:closed"
 SERVERS = {"8": "8.19.21", "9": "9.5.3"}
 
 
@@ -41,7 +42,7 @@ class SqliteGround:
         db = sqlite3.connect(self.path)
         rows = db.execute(
             f"SELECT {','.join(LABELS)}, segment, layout, r.step_ns, i.id, i.coding, i.bins, i.count, i.sum, i.min, i.max "
-            "FROM intervals i JOIN series s ON s.id = i.id >> 36 JOIN runs r USING (run)"
+            "FROM intervals i JOIN series s ON s.id = i.id >> 36 JOIN runs r USING (run) WHERE kind <> 'offset'"
         ).fetchall()
         found = []
         for *labels, segment, layout, step, number, coding, blob, count, total, low, high in rows:
@@ -49,6 +50,22 @@ class SqliteGround:
             bins = values_by_bin(layout, dict(struct.iter_unpack(CODINGS[coding], blob)))
             found.append(document(dict(zip(LABELS, labels)), segment, layout, step, start, bins, count, (total, low, high)))
         return sorted(found, key=repr)
+
+    def offsets(self) -> dict[tuple[Any, ...], dict[int, int]]:
+        """Return the events by ms of each second, by labels, segment and start of the second."""
+        db = sqlite3.connect(self.path)
+        rows = db.execute(
+            f"SELECT {','.join(LABELS)}, segment, layout, i.id, i.coding, i.bins, i.count "
+            "FROM intervals i JOIN series s ON s.id = i.id >> 36 WHERE kind = 'offset'"
+        ).fetchall()
+        found = {}
+        for *labels, segment, layout, number, coding, blob, count in rows:
+            assert layout == OFFSETS
+            start = ((number & ((1 << 36) - 1)) - (1 << 35)) * 1_000_000_000
+            bins = dict(struct.iter_unpack(CODINGS[coding], blob))
+            assert sum(bins.values()) == count
+            found[*labels, segment, start] = bins
+        return found
 
     def rollups(self) -> list[tuple[Any, ...]]:
         db = sqlite3.connect(self.path)
@@ -88,6 +105,8 @@ class ElasticGround:
         found = []
         for hit in self.hits("intervals-*"):
             one = hit["_source"]
+            if one["kind"] == "offset":
+                continue
             histogram = one.get("in_flight", one["latency"])["histogram"]
             bins = dict(zip(histogram["values"], histogram["counts"], strict=True))
             latency = one["latency"]
@@ -111,6 +130,21 @@ class ElasticGround:
             bins = tuple(zip(histogram["values"], histogram["counts"], strict=True))
             found.append((*head, one["interval"]["end_ns"], latency["layout"], latency["count"], *numbers, bins))
         return sorted(found, key=repr)
+
+    def offsets(self) -> dict[tuple[Any, ...], dict[int, int]]:
+        """Return the events by ms of each second, by labels, segment and start of the second."""
+        found = {}
+        for hit in self.hits("intervals-*"):
+            one = hit["_source"]
+            if one["kind"] != "offset":
+                continue
+            assert "latency" not in one and one["interval"]["step_ms"] == 1000 and one["offset"]["layout"] == OFFSETS
+            values, counts = one["offset"]["histogram"]["values"], one["offset"]["histogram"]["counts"]
+            assert one["kind_preference"] == -2
+            assert sum(counts) == one["offset"]["count"] and all(value % 1_000_000 == 0 for value in values)
+            key = (*labels_in(one).values(), one["segment"], one["@timestamp"] * 1_000_000)
+            found[key] = {value // 1_000_000: count for value, count in zip(values, counts, strict=True)}
+        return found
 
     def drop(self) -> None:
         path, told = f"/_resolve/index/{self.prefix}-*", {"accept": "application/json"}
@@ -152,11 +186,14 @@ def document(labels, segment, layout, step, start, bins, count, exact) -> dict[s
 
 
 def values_by_bin(layout: str, bins: dict[int, int]) -> dict[int, int]:
-    """What each bin reports, by fio's own formula (open-ended midpoints)."""
-    from tests.oracles import brute
+    """What each bin reports, by fio's own formula (midpoints; of the last bin of an open-ended layout its lower edge)."""
+    from tests.oracles import brute, events
 
     name, half, fine, unit, coarseness, reports, top = layout.split(":")
-    assert (name, half, reports, top) == ("loglinear", "64", "midpoint", "open")
+    assert (name, half, reports) == ("loglinear", "64", "midpoint")
+    if top == "closed":
+        assert (unit, coarseness) == ("1ns", "c0")
+        return {events.midpoint(slot): number for slot, number in bins.items()}
     count = -(-int(fine) // (1 << int(coarseness[1:])))
     return {brute.value_of(count, slot): number for slot, number in bins.items()}
 

@@ -15,6 +15,7 @@ from ingest.read import ReadOptions
 from ingest.store import answers
 from ingest.store.elastic import holdings
 from ingest.view.text import csv_lines
+from oracles.per_io import histogram_files
 from tests.oracles import documents as brute
 from tests.store.grounds import grounds, loaded
 
@@ -239,7 +240,7 @@ def test_export_gives_every_window_back(example, files: Files) -> None:
 
 
 def test_facts_and_warnings_are_those_of_the_account(ground) -> None:
-    loaded(ground.url, [FIO / "latency-target"], reading=ZERO)
+    loaded(ground.url, histogram_files(FIO / "latency-target"), reading=ZERO)
     with open_store(ground.url) as store:
         answer = store.answer(Question(step="all"))
         facts = dict(store.facts(answer))

@@ -23,6 +23,7 @@ from ingest.query.percentiles import Wanted, percentiles
 from ingest.read import ReadOptions
 from ingest.store import sqlite_holdings
 from ingest.view.text import csv_lines
+from oracles.per_io import histogram_files
 from tests.store.grounds import loads_at_once, logs_by_host, many_logs
 from tests.store.test_contract import QUESTIONS
 
@@ -331,7 +332,11 @@ def test_eight_loads_of_one_run_at_once(tmp_path: Path) -> None:
 
 
 def test_json_account_adds_up(tmp_path: Path) -> None:
-    command = load_command(FIO / "latency-target", tmp_path / "s.db", "--json")
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    for path in histogram_files(FIO / "latency-target"):
+        shutil.copy(path, folder)
+    command = load_command(folder, tmp_path / "s.db", "--json")
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     account = json.loads(done.stdout)
     assert account["rows"] == account["accepted"] + sum(account["repaired"].values()) + sum(account["rejected"].values())

@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 
 from ingest.errors import UsageError
+from ingest.query.cells import cells
 from ingest.query.files import Files
 from ingest.query.question import Question
 from ingest.ranks import parse_percentiles
@@ -59,23 +60,23 @@ def test_every_cell_is_drawn(files):
     answer = files.answer(Question(step=2 * SECOND))
     spec = pictures.heatmap_picture(answer)
     svg = svg_of(spec)
-    cells = vega.cells(answer)
+    drawn = vega.cells(answer)
     rects = re.search(r'<g class="mark-rect role-mark heat"[^>]*>(.*?)</g>', svg, re.DOTALL)[1]
-    assert len(re.findall(r"<path ", rects)) == len(cells["c"])
+    assert len(re.findall(r"<path ", rects)) == len(drawn["c"])
     fills = re.findall(r'fill="([^"]+)"', rects)
-    most = int(np.argmax(cells["rank"]))
+    most = int(np.argmax(drawn["rank"]))
     assert fills[most] == "rgb(8, 48, 107)"
 
 
 def test_shades_of_the_table_are_ranks_and_shares():
     answer = Made([(series(), at, {700: 1, 800: 1, 900: 2, 1000: 8 * at + 8}) for at in range(2)]).answer(Question(step=SECOND))
-    cells = vega.cells(answer)
-    counts = sorted(cells["c"])
-    for c, rank, part in zip(cells["c"], cells["rank"], cells["part"], strict=True):
+    drawn = vega.cells(answer)
+    counts = sorted(drawn["c"])
+    for c, rank, part in zip(drawn["c"], drawn["rank"], drawn["part"], strict=True):
         assert rank == sum(one <= c for one in counts) / len(counts)
         assert part == c / counts[-1]
-    assert cells["n"] == [12] * 4 + [20] * 4
-    assert cells["cum"] == [1, 2, 4, 12, 1, 2, 4, 20]
+    assert drawn["n"] == [12] * 4 + [20] * 4
+    assert drawn["cum"] == [1, 2, 4, 12, 1, 2, 4, 20]
 
 
 def test_thin_windows_are_drawn_at_their_maximum():
@@ -134,10 +135,9 @@ def test_the_map_on_a_terminal_is_coloured(files):
 
 def test_the_grid_on_a_terminal_holds_every_sample():
     rows = random_rows(6, windows=50, hosts=2)
-    answer = Made(rows).answer(Question(by=("host",), step=SECOND))
     for host in ("h0", "h1"):
-        grid = preview.grid_of(answer, (host,))
-        assert len(grid.counts) <= preview.ROWS
+        grid = preview.grid_of(cells(Made([row for row in rows if row[0].host == host]).answer(Question(step=SECOND)), preview.EIGHTHS))
+        assert len(grid.counts) <= preview.EIGHTHS.most
         assert grid.counts.sum() == sum(sum(bins.values()) for one, _, bins in rows if one.host == host)
         for one, at, bins in rows:
             if one.host != host:

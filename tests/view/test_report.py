@@ -21,6 +21,7 @@ from ingest.errors import InputError, UsageError
 from ingest.intervals import merged
 from ingest.layout import LogLinear, common_layout, fio_layout
 from ingest.query.files import Files
+from ingest.query.latency_rows import row_layout
 from ingest.query.overview import MOST_HOSTS, literal, overviews
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, Question
@@ -297,7 +298,7 @@ def test_cells_are_the_bins_between_their_edges(example):
 @given(layouts, st.integers(1, 1855))
 def test_rows_nest_in_the_bins(layout, bins):
     for bounded in (layout, replace(layout, fine=min(bins, layout.fine))):
-        rows = vega.row_layout(bounded)
+        rows = row_layout(bounded, 8)
         assert bounded.nests_in(rows)
         assert rows.open_ended == bounded.open_ended
         assert rows.index(bounded.edges[-2:-1])[0] == rows.bins - 1
@@ -305,7 +306,7 @@ def test_rows_nest_in_the_bins(layout, bins):
 
 def test_rows_are_8_an_octave():
     for layout in (NS, fio_layout(19, 1000), LogLinear(1024, 1024 * 25, 1000, reports="highest")):
-        edges = vega.row_layout(layout).edges
+        edges = row_layout(layout, 8).edges
         upper = edges[edges >= 1 << 20]
         assert (upper[8:] == 2 * upper[:-8]).all()
 
@@ -325,7 +326,7 @@ def test_unlike_layouts_share_the_rows():
     cells = vega.cells(answer)
     assert sum(cells["c"]) == 7
     assert cells["group"] == ["read", "write"]
-    rows = vega.row_layout(common_layout(part.layout for part in answer.parts))
+    rows = row_layout(common_layout(part.layout for part in answer.parts), 8)
     assert {*cells["lower"], *cells["upper"]} <= set(rows.edges.tolist())
 
 
@@ -373,7 +374,7 @@ def test_specs_hold_no_data(name):
     spec = vega.spec(name)
     holes = [entry["name"] for entry in spec["data"] if entry.keys() == {"name"}]
     assert holes
-    assert set(holes) <= {"points", "cells", "gaps", "whole", "rows", "thin", "marks"}
+    assert set(holes) <= {"points", "cells", "gaps", "whole", "rows", "thin", "late", "marks"}
     assert all(not entry.keys() & {"values", "url"} for entry in spec["data"])
     for entry in spec["data"]:
         assert entry["name"] in holes or "source" in entry or entry["transform"][0]["type"] == "sequence"
@@ -394,7 +395,7 @@ def test_page_holds_the_facts(runs):
     assert content["marks"] == [{"run": "r", "t": ZERO / 1e6, "text": "osd.3 down"}]
     assert content["state"]["sla"] == "5"
     assert content["state"]["by"] == "op"
-    assert set(content["specs"]) == set(SPECS) - {"runs", "maps", "load", "omission", "gap"}
+    assert set(content["specs"]) == set(SPECS) - {"runs", "maps", "load", "omission", "gap", "offsets", "trend"}
     assert f"<dd>{runs[0].cluster.samples:,}</dd>" in page
     assert "<dt>Hosts</dt><dd>ceph-a, ceph-b</dd>" in page
     assert "<dt>Checked</dt><dd>one</dd><dd>two</dd>" in page
@@ -488,7 +489,7 @@ def test_several_runs_have_a_load_curve():
     pytest.importorskip("vl_convert")
     rows = [(series(run=run), at, {900: 100}) for run in ("a", "b") for at in range(5)]
     page = report.report(Made(rows).overviews())
-    assert set(unpacked(page)["specs"]) == set(SPECS) - {"omission", "gap"}
+    assert set(unpacked(page)["specs"]) == set(SPECS) - {"omission", "gap", "offsets", "trend"}
     assert 'id="load"' in page
     assert [run["seconds"] for run in unpacked(page)["runs"]] == [5, 5]
     assert 'id="load"' not in report.report(Made(rows[:5]).overviews())
@@ -510,5 +511,5 @@ def test_without_the_runtime_it_says_what_to_install(runs, monkeypatch):
 
 
 def test_scripts_stay_small():
-    for name, most in (("report.js", 400), ("omission.js", 150), ("page.js", 480)):
+    for name, most in (("report.js", 300), ("heat.js", 250), ("heat_panel.js", 150), ("omission.js", 150), ("page.js", 480)):
         assert len((Path(report.__file__).parent / name).read_text().splitlines()) <= most

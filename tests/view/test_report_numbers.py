@@ -1,4 +1,4 @@
-"""report.js in Node: unpacking, merging, ranks, heat maps, held against the query layer, brute force and published vectors.
+"""report.js and heat.js in Node: unpacking, merging, ranks, heat maps, held against the query layer, brute force and published vectors.
 
 The vectors of resampling and scaling are those of the tests of the Cloud Analytics heat-map engine, as facts: the input
 ranges there are inclusive integers, so [0, 19] is [0, 20) here.
@@ -19,6 +19,7 @@ import pytest
 
 from ingest.layout import LogLinear, fio_layout
 from ingest.query.files import Files
+from ingest.query.overlap import autoscaled, overlaps
 from ingest.query.overview import overviews
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
@@ -32,13 +33,14 @@ NODE = shutil.which("node")
 
 
 def js(code: str, given=None):
-    """Return what the code returns in Node; `t` is the script, `given` the value that is handed over."""
+    """Return what the code returns in Node; `t` is report.js, `h` is heat.js, `given` the value that is handed over."""
     if NODE is None:
         if os.environ.get("CI"):
             pytest.fail("node is not here, and CI is to test report.js")
         pytest.skip("node is not here")
     program = f"""
-        const t = require({json.dumps(str(SCRIPT))});
+        const t = (globalThis.tailboard = require({json.dumps(str(SCRIPT))}));
+        const h = require({json.dumps(str(SCRIPT.with_name("heat.js")))});
         let text = ""; process.stdin.on("data", (part) => text += part).on("end", async () => {{
           const given = JSON.parse(text);
           const told = await (async () => {{ {code} }})();
@@ -157,40 +159,72 @@ def test_ranks_are_exact():
             assert carried == (share <= Fraction(1, 2) or share == 1 or n * (1 - share) >= 1), (n, text)
 
 
+SPREAD = """
+    const spread = ({ ranges, low, high, rows }) => {
+      const edges = Array.from({ length: rows + 1 }, (_, row) => low + ((high - low) * row) / rows), out = Array(rows).fill(0);
+      for (const [lower, upper, count] of ranges) for (const [row, share] of h.overlaps(lower, upper, edges)) out[row] += count * share;
+      return out;
+    };"""
+
+
+def spread(*cases):
+    """Return each (ranges, low, high, rows) resampled by the page and by the query layer, and the scaled 100 and 99."""
+    given = [{"ranges": ranges, "low": low, "high": high, "rows": rows} for ranges, low, high, rows in cases]
+    page = js(f"{SPREAD} return given.map(spread);", given)
+    query = []
+    for ranges, low, high, rows in cases:
+        lower, upper, counts = (np.array(column) for column in zip(*ranges, strict=True))
+        which, row, share = overlaps(lower, upper, np.linspace(low, high, rows + 1))
+        query.append(np.bincount(row, counts[which] * share, rows).tolist())
+    return page, query
+
+
+PUBLISHED = [
+    (([[0, 20, 10], [20, 30, 20], [30, 100, 60]], 0, 120, 10), [6, 12, 17.142857, *[10.285714] * 5, 3.428571, 0]),
+    (([[0, 10, 10], [10, 20, 20], [20, 30, 60]], 0, 35, 7), [5, 5, 10, 10, 30, 30, 0]),
+    (([[0, 10, 10], [10, 20, 20], [20, 30, 60]], 15, 25, 2), [10, 30]),
+    (([[0, 1, 1], [1, 2, 1], [2, 3, 1]], 0, 3, 3), [1, 1, 1]),
+]
+
+
 def test_resampling_equals_the_published_vectors():
-    told = js(
-        """return [
-          [...t.resampled([[0, 20, 10], [20, 30, 20], [30, 100, 60]], 0, t.autoscaled(100), 10)],
-          [...t.resampled([[0, 10, 10], [10, 20, 20], [20, 30, 60]], 0, 35, 7)],
-          [...t.resampled([[0, 10, 10], [10, 20, 20], [20, 30, 60]], 15, 25, 2)],
-          [...t.resampled([[0, 1, 1], [1, 2, 1], [2, 3, 1]], 0, 3, 3)],
-          t.autoscaled(100),
-        ];"""
-    )
-    assert told[0] == pytest.approx([6, 12, 17.142857, *[10.285714] * 5, 3.428571, 0], abs=1e-6)
-    assert told[1:] == [[5, 5, 10, 10, 30, 30, 0], [10, 30], [1, 1, 1], 120]
+    for found in spread(*(case for case, _ in PUBLISHED)):
+        for told, (_, wanted) in zip(found, PUBLISHED, strict=True):
+            assert told == pytest.approx(wanted, abs=1e-6)
+
+
+def test_scaling_equals_the_published_vector_and_is_a_round_number():
+    mosts = [100, 99, 1, 7, 12, 1234, 99_999, 123_456_789]
+    page = js("return given.map(h.autoscaled);", mosts)
+    query = [autoscaled(most) for most in mosts]
+    assert page[:2] == query[:2] == [120, 100]
+    for most, one, other in zip(mosts, page, query, strict=True):
+        assert other == -(-one // 1)
+        assert most < one < 1.25 * most
 
 
 def test_resampling_spreads_by_overlap():
     random = np.random.default_rng(4)
     edges = np.sort(random.choice(5000, 60, replace=False)).tolist()
     ranges = [[lower, upper, int(random.integers(1, 1000))] for lower, upper in zip(edges[:-1], edges[1:], strict=True)]
-    for low, high, rows in ((0, 5000, 40), (700, 2100, 7), (0, 9000, 1)):
-        expected_rows = [Fraction(0)] * rows
+    cases = [(ranges, low, high, rows) for low, high, rows in ((0, 5000, 40), (700, 2100, 7), (0, 9000, 1))]
+    found = spread(*cases)
+    for number, (_, low, high, rows) in enumerate(cases):
+        wanted = [Fraction(0)] * rows
         wide = Fraction(high - low, rows)
         for lower, upper, count in ranges:
             for row in range(rows):
                 shared = min(Fraction(upper), low + (row + 1) * wide) - max(Fraction(lower), low + row * wide)
                 if shared > 0:
-                    expected_rows[row] += count * shared / (upper - lower)
-        told = js("return [...t.resampled(given.ranges, given.low, given.high, given.rows)];", {"ranges": ranges, "low": low, "high": high, "rows": rows})
-        assert told == pytest.approx([float(count) for count in expected_rows])
+                    wanted[row] += count * shared / (upper - lower)
+        for told in found:
+            assert told[number] == pytest.approx([float(count) for count in wanted])
 
 
 HEAT = """
     const content = await t.unpack(given.text), level = content.runs[0].levels.cluster;
     const table = t.merged(level, content.layouts, level.keys.map(() => 0), 0, level.windows, given.k);
-    return given.halves.map((half) => t.heatOf(table, half).map((one) => [one.t, one.lower, one.upper, one.c]));"""
+    return given.halves.map((half) => h.heatOf(table, half).map((one) => [one.t, one.lower, one.upper, one.c]));"""
 
 
 def brute_grid(rows, k: int, half: int) -> Counter:
@@ -231,7 +265,7 @@ def test_marks_are_limited_and_no_sample_is_lost():
     code = """
         const content = await t.unpack(given), level = content.runs[0].levels.cluster;
         const table = t.merged(level, content.layouts, level.keys.map(() => 0), 0, level.windows, 1);
-        const maps = [["log", 0], ["log", 1], ["linear", 0], ["linear", 0.1], ["linear", 30]].map(([axis, drop]) => t.heatMap(table, axis, drop));
+        const maps = [["log", 0], ["log", 1], ["linear", 0], ["linear", 0.1], ["linear", 30]].map(([axis, drop]) => h.heatMap(table, axis, drop).cells);
         return { most: t.MOST.cells, maps: maps.map((cells) => ({ marks: cells.length, all: cells.reduce((sum, one) => sum + one.c, 0),
           over: cells.reduce((sum, one) => sum + one.over * one.c, 0), rows: new Set(cells.filter((one) => !one.over).map((one) => one.lower)).size })) };"""
     told = js(code, embed.packed({}, Made(rows).overviews())[0])
@@ -246,12 +280,19 @@ def test_marks_are_limited_and_no_sample_is_lost():
 
 
 def test_dropping_keeps_the_share_that_was_asked():
-    cells = [{"t": at, "t2": at + 1, "lower": 2**level, "upper": 2 ** (level + 1), "c": count, "open": 0, "over": 0} for at in (0, 1) for level, count in ((3, 900), (5, 90), (8, 9), (12, 1))]
-    told = js("return given.shares.map((share) => [t.limitOf(given.cells, share), t.dropped(given.cells, t.limitOf(given.cells, share))]);", {"cells": cells, "shares": [0.0005, 0.001, 0.01, 0.1]})
-    assert [limit for limit, _ in told] == [2**13, 2**9, 2**6, 2**4]
-    assert [sum(one["c"] for one in kept if one["over"]) for _, kept in told] == [0, 2, 20, 200]
-    assert all(sum(one["c"] for one in kept) == 2000 for _, kept in told)
-    assert all(one["upper"] == 2**13 for _, kept in told for one in kept if one["over"])
+    rows = [(series(), at, {64 * (octave + 1): count for octave, count in ((3, 900), (5, 90), (8, 9), (12, 1))}) for at in (0, 1)]
+    code = """
+        const content = await t.unpack(given), level = content.runs[0].levels.cluster;
+        const table = t.merged(level, content.layouts, level.keys.map(() => 0), 0, level.windows, 1);
+        return [0.05, 0.1, 1, 10].map((drop) => h.heatMap(table, "log", drop).cells.map((one) => [one.c, one.over, one.lower, one.upper, one.cum, one.n]));"""
+    told = js(code, embed.packed({}, Made(rows).overviews())[0])
+    assert [sum(c for c, over, *_ in cells if over) for cells in told] == [0, 2, 20, 200]
+    tops = [max(upper for _, over, _, upper, *_ in cells if not over) for cells in told]
+    for cells, top in zip(told, tops, strict=True):
+        assert sum(c for c, *_ in cells) == 2000
+        assert {(lower, cum, n) for _, over, lower, _, cum, n in cells if over} <= {(top, 1000, 1000)}
+        assert {upper for _, over, _, upper, *_ in cells if over} <= {tops[0]}
+    assert tops == sorted(set(tops), reverse=True)
 
 
 def test_gaps_are_told_together_and_each():

@@ -46,7 +46,7 @@ def approximated(
         raise UsageError("--approx counts completions; leave it out to ask for in-flight weights")
     catalogue = holdings.catalogue(chosen_records(records, question.runs))
     key = question.key(labels)
-    members = [one for one in catalogue.series if key(one.series) is not None and not one.weighted]
+    members = [one for record in catalogue.records for one in catalogue.of(record.run, key) if not one.weighted]
     if not members:
         raise InputError("nothing matches the question")
     kinds: dict[str, set[str]] = {}

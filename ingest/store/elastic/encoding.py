@@ -18,11 +18,13 @@ import numpy as np
 import orjson
 
 from ingest.errors import StoreError
+from ingest.grid import SECOND
 from ingest.intervals import Exact, Int, Intervals
 from ingest.layout import LogLinear, parse_layout
+from ingest.offsets import is_offsets
 from ingest.series import Group, Series, kind_preference
 from ingest.store.elastic.names import Names, series_digest, window_ids
-from ingest.store.records import RunRecord, SourceRecord
+from ingest.store.records import RunRecord, SourceRecord, step_of
 
 MS = 1_000_000
 
@@ -69,15 +71,17 @@ def labels_document(series: Series) -> dict[str, Any]:
 def interval_chunks(windows: Intervals, run: RunRecord, source: SourceRecord, names: Names) -> list[Chunk]:
     """Return the documents of whole windows, ready to be sent, in pieces of bounded size."""
     table = [key for key in windows.table if isinstance(key, Series)]
-    ids = window_ids([series_digest(series, run.step_ns) for series in table], windows.series, windows.start_ns, run.step_ns)
-    common = {"source": {"id": source.source}, "generation": source.generation, "interval": {"step_ms": run.step_ns // MS}}
+    step = step_of(table, run.step_ns)
+    ids = window_ids([series_digest(series, step) for series in table], windows.series, windows.start_ns, step)
+    common = {"source": {"id": source.source}, "generation": source.generation, "interval": {"step_ms": step // MS}}
     heads = [
         _inner({**labels_document(series), "kind_preference": kind_preference(series.kind), "segment": series.segment, **common})
         for series in table
     ]
     values, counts = histogram_texts(windows)
     field = _histogram_field(windows)
-    opening = b'"latency":' + orjson.dumps({"layout": str(windows.layout), "error": float(windows.layout.error)})[:-1]
+    told = {"layout": str(windows.layout)} if is_offsets(windows) else _geometry(windows.layout)
+    opening = b'"%b":' % (b"offset" if is_offsets(windows) else b"latency") + orjson.dumps(told)[:-1]
     samples = (windows.samples if windows.completions is None else windows.completions).tolist()
     lines = (
         b'{"index":{"_index":"%b","_id":"%b"}}\n{"@timestamp":%d,%b,%b,"count":%d%b%b{"values":%b,"counts":%b}%b}\n'
@@ -95,6 +99,26 @@ def interval_chunks(windows: Intervals, run: RunRecord, source: SourceRecord, na
         )
     )
     return list(chunked(lines))
+
+
+def _geometry(layout: LogLinear) -> dict[str, Any]:
+    return {"layout": str(layout), "error": float(layout.error)}
+
+
+def offsets_in(sources: Sequence[Mapping[str, Any]]) -> Iterator[Intervals]:
+    """Yield the windows of offsets in documents (their `_source`) under their series."""
+    table: dict[Series, int] = {}
+    codes = []
+    for one in sources:
+        labels = {label: label_in(one, label) for label in FIELDS}
+        codes.append(table.setdefault(series_of(labels).replaced(segment=int(one.get("segment", 0))), len(table)))
+    moved = [{**one, "latency": one["offset"]} for one in sources]
+    if moved:
+        layout = parse_layout(moved[0]["latency"]["layout"])
+        found = _windows(
+            moved, layout, np.array(codes, np.int64), tuple(table), lambda one: one["@timestamp"] * MS + SECOND, weighted=False
+        )
+        yield found
 
 
 def chunked(lines: Iterable[bytes]) -> Iterator[Chunk]:

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from ingest.intervals import Int
+from ingest.series import OFFSET
 from ingest.store.elastic.encoding import MS
 
 MOST_RANGES = 64
 HOLDS_SAMPLES = {"exists": {"field": "latency.layout"}}
+LATENCIES = {"bool": {"must_not": [{"term": {"kind": OFFSET}}]}}
 
 Filters = Sequence[Mapping[str, Any]]
 

@@ -10,12 +10,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ingest.grid import SECOND
 from ingest.intervals import Intervals
 from ingest.layout import parse_layout
+from ingest.offsets import within
 from ingest.query.question import Key
+from ingest.series import OFFSET
 from ingest.store.answers import Catalogue, Plan
 from ingest.store.elastic.connection import Connection
-from ingest.store.elastic.encoding import FIELDS, MS, PATHS, READ, series_of, windows_in
+from ingest.store.elastic.encoding import FIELDS, MS, PATHS, READ, offsets_in, series_of, windows_in
 from ingest.store.elastic.filters import HOLDS_SAMPLES, one_of, rollups_of, time_filters
 from ingest.store.elastic.names import Names
 from ingest.store.elastic.reading import pages
@@ -89,6 +92,14 @@ class ElasticHoldings:
                 return
         for page in pages(self.connection, index, {"bool": {"filter": filters}}, list(READ)):
             yield from windows_in([hit["_source"] for hit in page], lambda one: int(one["@timestamp"]) * MS + step, key)
+
+    def offset_windows(self, run: str, begin_ns: int | None, end_ns: int | None) -> Iterator[Intervals]:
+        """Yield the offsets of a run's events in [begin, end) under their series."""
+        filters = [{"term": {"run.id": run}}, {"term": {"kind": OFFSET}}, *time_filters(begin_ns, end_ns, SECOND)]
+        includes = ["@timestamp", "offset", "segment", *PATHS.values()]
+        for page in pages(self.connection, self.names.all("intervals"), {"bool": {"filter": filters}}, includes):
+            for windows in offsets_in([hit["_source"] for hit in page]):
+                yield from within(windows, begin_ns, end_ns)
 
 
 def _selected(plan: Plan, labels: Sequence[str]) -> list[dict[str, Any]]:

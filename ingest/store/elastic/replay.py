@@ -18,6 +18,7 @@ import numpy as np
 import orjson
 
 from ingest.errors import InputError, StoreError
+from ingest.series import OFFSET
 from ingest.store.elastic.bulk import Delivery, Sender, owner_of
 from ingest.store.elastic.encoding import MS, chunked, label_in
 from ingest.store.elastic.rollups import RollupWriter
@@ -102,7 +103,8 @@ def _complete(store: ElasticStore, sender: Sender, run: str, letters: Mapping[So
         for letter in some:
             document = letter.document
             cell = (label_in(document, "host"), label_in(document, "op"), label_in(document, "kind"))
-            touched.add({cell: np.array([document["@timestamp"] * MS], np.int64)})
+            if cell[2] != OFFSET:  # there are no rollups of offsets
+                touched.add({cell: np.array([document["@timestamp"] * MS], np.int64)})
     stored, _ = store.records.series([run])
     RollupWriter(store.connection, store.names, sender, store.records, record, touched, lowered=False).write(stored)
     refused = Counter({source: sender.delivery.refused[owner_of(*source)] for source in letters})

@@ -25,7 +25,7 @@ from ingest.series import Group, Series, kind_preference
 from ingest.store.elastic.bulk import Sender
 from ingest.store.elastic.connection import Connection
 from ingest.store.elastic.encoding import MS, READ, chunked, deletion, histogram_texts, labels_document, windows_in
-from ingest.store.elastic.filters import HOLDS_SAMPLES, one_of, rollups_of, slab_filter
+from ingest.store.elastic.filters import HOLDS_SAMPLES, LATENCIES, one_of, rollups_of, slab_filter
 from ingest.store.elastic.names import Names, digest, window_ids
 from ingest.store.elastic.reading import pages, search
 from ingest.store.elastic.records import Records, searchable
@@ -87,7 +87,12 @@ class RollupWriter:
 
     def _write_hosts(self, slabs: Int, layouts: Layouts, generation: int) -> None:
         index = self.names.all("intervals")
-        query = [{"term": {"run.id": self.run.run}}, one_of("host.name", self.touched.hosts), slab_filter(slabs, self.slab_ns)]
+        query: list[Mapping[str, Any]] = [
+            {"term": {"run.id": self.run.run}},
+            LATENCIES,
+            one_of("host.name", self.touched.hosts),
+            slab_filter(slabs, self.slab_ns),
+        ]
         gone = Gone({(HOST, *cell): self.touched.starts(cell) for cell in self.touched.windows}, self._steps)
         for parts in self._slabs(index, query, self.run.step_ns):
             self._write_steps(merged_in(parts, host_group, _known(layouts, parts, host_group)), gone, generation)

@@ -204,6 +204,10 @@ class ElasticStore:
         """Yield the selected windows at the stored step under the question's groups, in bounded batches."""
         yield from windows_from(self._holdings, self.runs(), question)
 
+    def offset_windows(self, run: str, begin_ns: int | None, end_ns: int | None) -> Iterator[Intervals]:
+        """Yield the offsets of a run's events in [begin, end) under their series: 1 ms bins in windows of 1 s."""
+        yield from self._holdings.offset_windows(run, begin_ns, end_ns)
+
     def facts(self, answer: Answer) -> list[tuple[str, str]]:
         """Return (name, value) pairs about the runs of an answer."""
         chosen = [record for record in self.runs() if record.run in answer.runs]

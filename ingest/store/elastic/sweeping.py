@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ingest.intervals import Int
+from ingest.series import OFFSET
 from ingest.store.elastic.bulk import Sender
 from ingest.store.elastic.connection import Connection
 from ingest.store.elastic.encoding import MS, chunked, deletion, label_in
@@ -40,7 +41,9 @@ class Sweeper:
         cells: dict[Cell, list[int]] = {}
         lines = []
         for hit in self._hits("intervals", query):
-            cells.setdefault(_cell(hit["_source"]), []).append(hit["_source"]["@timestamp"] * MS)
+            cell = _cell(hit["_source"])
+            if cell[2] != OFFSET:  # there are no rollups of offsets
+                cells.setdefault(cell, []).append(hit["_source"]["@timestamp"] * MS)
             lines.append(deletion(hit["_index"], hit["_id"]))
         for chunk in chunked(lines):
             self.sender.send(source.source, chunk)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ingest.intervals import Int, Intervals
-from ingest.series import Series
+from ingest.series import OFFSET, Series
 
 Cell = tuple[str, str, str]
 
@@ -23,12 +23,14 @@ class Touch:
 
 
 def touch_of(windows: Intervals) -> Touch:
-    """Return what the windows touch."""
+    """Return what the windows touch; of offsets no rollups are made, so they touch no windows."""
     table = [key for key in windows.table if isinstance(key, Series)]
     cells: dict[Cell, list[Int]] = {}
     present = np.flatnonzero(np.bincount(windows.series, minlength=len(table))).tolist()
     for code in present:
         series = table[code]
+        if series.kind == OFFSET:
+            continue
         cells.setdefault((series.host, series.op, series.kind), []).append(windows.start_ns[windows.series == code])
     starts = {cell: np.unique(np.concatenate(parts)) for cell, parts in cells.items()}
     return Touch(starts, tuple(table[code] for code in present), str(windows.layout), windows.exact is not None)

@@ -9,7 +9,8 @@
       - {id: percentiles, title: Percentiles over time, at: [0, 10, 48, 16], vega: percentiles, level: overview}
       - {id: rate, title: I/Os a second, at: [0, 26, 24, 10], lens: lines, ...}     words of lens panels: lens_panels.py
 
-`at` is x, y, width, height on Kibana's grid of 48 columns. Unknown words are errors.
+`view: intervals` has the controls list what intervals hold (processes, offsets) instead of rollups. `at` is x, y, width, height
+on Kibana's grid of 48 columns. Unknown words are errors.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import Any
 from ingest.errors import InputError
 from ingest.fields import assets
 
-CONTROLS = {"run": "run.id", "host": "host.name", "op": "operation", "kind": "kind"}
+CONTROLS = {"run": "run.id", "host": "host.name", "op": "operation", "kind": "kind", "process": "process.name"}
 LEVELS: dict[str, dict[str, Any]] = {
     "overview": {"rollup.overview": True},
     "stored": {"rollup.stored": True},
@@ -63,6 +64,7 @@ class Dashboard:
     order: int
     controls: tuple[str, ...]
     panels: tuple[Panel, ...]
+    view: str = "rollups"
 
 
 def dashboards(folder: Path | None = None) -> tuple[Dashboard, ...]:
@@ -76,14 +78,15 @@ def dashboards(folder: Path | None = None) -> tuple[Dashboard, ...]:
 
 def dashboard(content: Any, path: Path) -> Dashboard:
     """Return the dashboard that a file's content says; InputError for an unknown or missing word."""
-    words = _words(content, path, {"id", "title", "description", "order", "controls", "panels"}, set())
+    words = _words(content, path, {"id", "title", "description", "order", "controls", "panels"}, {"view"})
     if path.stem != words["id"]:
         raise InputError(f"the id is {words['id']!r}: a dashboard's file bears its id", path)
     unknown = [name for name in words["controls"] if name not in CONTROLS]
     if unknown:
         raise InputError(f"there is no control {unknown[0]!r}: {', '.join(CONTROLS)}", path)
     panels = tuple(panel(one, path) for one in words["panels"])
-    return Dashboard(words["id"], words["title"], words["description"], words["order"], tuple(words["controls"]), panels)
+    head = (words["id"], words["title"], words["description"], words["order"], tuple(words["controls"]))
+    return Dashboard(*head, panels, words.get("view", "rollups"))
 
 
 def panel(content: Any, path: Path) -> Panel:

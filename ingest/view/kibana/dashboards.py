@@ -12,7 +12,6 @@ REFRESH_MS = 10_000
 TIME_FROM, TIME_TO = "now-15m", "now"
 LINKS_HEIGHT = 3
 NO_SEARCH = {"query": {"query": "", "language": "kuery"}, "filter": []}
-CONTROL_VIEW = "rollups"
 
 
 def dashboard_object(
@@ -22,8 +21,7 @@ def dashboard_object(
     panels = [_links(one, everyone, prefix), *(_panel(panel, objects[panel.id]) for panel in one.panels)]
     references = [Reference(objects[panel.id].type, objects[panel.id].id, f"{panel.id}:panel_{panel.id}") for panel in one.panels]
     references += [
-        Reference("index-pattern", f"{prefix}-{CONTROL_VIEW}", f"controlGroup_{name}:optionsListDataView")
-        for name in one.controls
+        Reference("index-pattern", f"{prefix}-{one.view}", f"controlGroup_{name}:optionsListDataView") for name in one.controls
     ]
     attributes = {
         "title": f"[{prefix}] {one.title}",

@@ -27,6 +27,7 @@ MOST_WIDENED = 7
 HDR_WINDOWS = 500 // MOST_WIDENED
 FIRST_OCTAVE, LAST_OCTAVE = 10, 36
 HOSTS, THREADS, OPERATIONS = 64, 64, 4
+SECOND_NS, OFFSET_ROWS = 1_000_000_000, 50
 NUMBERS = ("p50", "p90", "p99", "p99_9")
 
 
@@ -104,15 +105,36 @@ def distribution() -> Json:
     return {"operations": {"terms": operations, "aggs": {"n": samples(), "latency": latency_rows(64)}}}
 
 
-def body(where: Mapping[str, Any], inner: Mapping[str, Any], runs: int = 1, kinds: int = 1, only: Sequence[str] = ()) -> Json:
+def offset_rows() -> Json:
+    """Return the aggregation that counts events by their offset within the second."""
+    tall = SECOND_NS // OFFSET_ROWS
+    ranges = [{"from": low, "to": low + tall} for low in range(0, SECOND_NS, tall)]
+    return {"range": {"field": "offset.histogram", "ranges": ranges}}
+
+
+def offsets(target: int = 120) -> Json:
+    """Return what a map of offsets needs: columns of whole seconds, those of events that were reported late beside them."""
+    events = {"sum": {"field": "offset.count"}}
+    late = {"filter": {"term": {"segment": 1}}, "aggs": {"n": events}}
+    return {"over_time": windows(target, {"n": events, "late": late, "offsets": offset_rows()})}
+
+
+def body(
+    where: Mapping[str, Any],
+    inner: Mapping[str, Any],
+    runs: int = 1,
+    kinds: int = 1,
+    only: Sequence[str] = (),
+    measured: str = "latency",
+) -> Json:
     """Return the request: what is read, `runs` runs, the preferred `kinds` kinds of each, and what is asked of them."""
     terms: list[Json] = [{"term": {field: value}} for field, value in where.items()]
-    terms.append({"range": {"latency.count": {"gt": 0}}})  # a reload may leave rollups of windows that lost all samples
+    terms.append({"range": {f"{measured}.count": {"gt": 0}}})  # a reload may leave rollups of windows that lost all samples
     if only:
         terms.append({"terms": {"kind": list(only)}})
     kind = {"field": "kind", "size": kinds, "order": {"preference": "desc"}, "collect_mode": "breadth_first"}
     run = {"field": "run.id", "size": runs, "shard_size": runs + 4, "order": {"began": "desc"}, "collect_mode": "breadth_first"}
-    told = {"step": highest(step_field(where)), "layouts": {"terms": {"field": "latency.layout", "size": 2}}}
+    told = {"step": highest(step_field(where)), "layouts": {"terms": {"field": f"{measured}.layout", "size": 2}}}
     inside = {"kinds": {"terms": kind, "aggs": {"preference": highest("kind_preference"), **told, **inner}}}
     of_runs = {"terms": run, "aggs": {"began": {"min": {"field": "@timestamp"}}, **inside}}
     picked = {"filter": {"bool": {"filter": terms}}, "aggs": {"runs": of_runs, "names": {"cardinality": {"field": "run.id"}}}}

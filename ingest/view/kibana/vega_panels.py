@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ingest.errors import UsageError
-from ingest.view.kibana import comparisons, omissions, pictures
+from ingest.view.kibana import comparisons, offset_maps, omissions, pictures
 from ingest.view.kibana.config import LEVELS, Panel
 from ingest.view.kibana.filling import Spec
 from ingest.view.kibana.saved_objects import SavedObject
@@ -29,6 +29,7 @@ PICTURES: dict[str, Callable[[str, Mapping[str, Any]], Spec]] = {
     "kinds": omissions.kinds,
     "gap": omissions.gap,
     "kind-curves": omissions.kind_curves,
+    "offsets": offset_maps.offsets,
 }
 
 

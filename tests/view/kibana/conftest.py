@@ -74,7 +74,7 @@ def server():
         assert not double.refusals, double.refusals
 
 
-def loaded(server: str, folder: Path, prefix: str, loads: dict[str, tuple[str, ...]]) -> Served:
+def loaded(server: str, folder: Path, prefix: str, loads: dict[str, tuple[str, ...]], index: str = "rollups") -> Served:
     """Return both stores after the loads (run: words of the command)."""
     from elasticsearch import Elasticsearch
 
@@ -84,8 +84,9 @@ def loaded(server: str, folder: Path, prefix: str, loads: dict[str, tuple[str, .
         for store in (url, sqlite):
             assert command(["load", *words, "--run", run, "--store", store]) == 0
     client = Elasticsearch(server)
+    client.indices.refresh(index=f"{prefix}-*")
     ends = {"first": {"min": {"field": "@timestamp"}}, "last": {"max": {"field": "@timestamp"}}}
-    found = client.search(index=f"{prefix}-rollups-*", size=0, aggs=ends)["aggregations"]
+    found = client.search(index=f"{prefix}-{index}-*", size=0, aggs=ends)["aggregations"]
     shown = Shown(int(found["first"]["value"]) - MINUTE, int(found["last"]["value"]) + MINUTE)
     return Served(client, prefix, url, sqlite, shown)
 

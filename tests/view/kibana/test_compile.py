@@ -62,13 +62,14 @@ def test_another_prefix_is_another_set_of_objects_on_other_indices() -> None:
 
 
 def test_dashboards_refresh_restore_their_time_and_link_to_one_another() -> None:
-    assert [one.id for one in dashboards()] == ["cluster-latency", "hosts-and-threads", "heat-maps", "compare-runs", "coordinated-omission"]
+    assert [one.id for one in dashboards()] == ["cluster-latency", "hosts-and-threads", "heat-maps", "compare-runs", "coordinated-omission", "subsecond-offsets"]
     for saved in DASHBOARDS:
         told = saved.attributes
         assert told["timeRestore"]
         assert told["refreshInterval"] == {"pause": False, "value": 10_000}
         controls = told["controlGroupInput"]["panelsJSON"]
-        assert [one["explicitInput"]["fieldName"] for one in controls.values()] == list(CONTROLS.values())
+        wanted = ["run", "host", "op", "process"] if "offsets" in saved.id else ["run", "host", "op", "kind"]
+        assert [one["explicitInput"]["fieldName"] for one in controls.values()] == [CONTROLS[name] for name in wanted]
         [links] = [panel for panel in told["panelsJSON"] if panel["panelIndex"] == "links"]
         text = links["embeddableConfig"]["savedVis"]["params"]["markdown"]
         assert all(f"(#/view/{other.id})" in text for other in DASHBOARDS if other.id != saved.id)
@@ -99,11 +100,11 @@ def test_kibana_makes_at_most_seven_times_the_windows_asked_for() -> None:
 
 def test_edges_are_edges_of_fios_bins_and_of_heat_map_rows() -> None:
     from ingest.layout import fio_layout
-    from ingest.view.vega import row_layout
+    from ingest.query.latency_rows import row_layout
 
     fine = fio_layout(29, 1)
     assert set(edges(64)[:-1]) - set(fine.edges.tolist()) == {edge for edge in edges(64)[:-1] if edge > fine.edges[-1]}
-    rows = row_layout(fine).edges.tolist()
+    rows = row_layout(fine, 8).edges.tolist()
     assert [edge for edge in edges(8) if edge <= fine.edges[-2]] == [edge for edge in rows[:-1] if edge >= 1024]
     assert len(PERCENTS) == 25
 
@@ -113,7 +114,7 @@ def test_edges_are_edges_of_fios_bins_and_of_heat_map_rows() -> None:
     [
         ({"id": "x", "title": "X"}, "'controls' is missing in x"),
         ({"id": "y", "title": "X", "description": "", "order": 1, "controls": [], "panels": []}, "the id is 'y': a dashboard's file bears its id"),
-        ({"id": "x", "title": "X", "description": "", "order": 1, "controls": ["disk"], "panels": []}, "there is no control 'disk': run, host, op, kind"),
+        ({"id": "x", "title": "X", "description": "", "order": 1, "controls": ["disk"], "panels": []}, "there is no control 'disk': run, host, op, kind, process"),
         ({"id": "x", "title": "X", "description": "", "order": 1, "controls": [], "panels": [], "colour": 1}, "there is no word 'colour' in x"),
         ({"id": "x", "title": "X", "description": "", "order": 1, "controls": [], "panels": [{"id": "a"}]}, "a panel is either vega or lens: {'id': 'a'}"),
     ],

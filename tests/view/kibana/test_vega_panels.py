@@ -219,6 +219,7 @@ def test_every_compiled_panel_is_answered_and_drawn(page, served) -> None:
     for saved in compiled(served.prefix):
         if saved.type == "visualization":
             page.draw(served.answered(json.loads(json.dumps(saved.attributes["visState"]["params"]["spec"]))))
-            empty = "coordinated-omission" in saved.id  # fio times no service or response
+            # Fio times no service or response; its raw logs lie beside histogram logs and are not taken.
+            empty = "coordinated-omission" in saved.id or "subsecond-offsets" in saved.id
             assert page.signal("heading").startswith("no completions" if empty else "run nightly/"), saved.id
-            assert len(page.table("points" if saved.id.rsplit("-", 1)[-1] != "maps" else "cells")) > 0 or empty, saved.id
+            assert len(page.table("cells" if saved.id.rsplit("-", 1)[-1] in ("maps", "offsets") else "points")) > 0 or empty, saved.id

@@ -1,0 +1,228 @@
+"""compare: two runs side by side, and who moved."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ingest.cli import options
+from ingest.cli.origins import READING
+from ingest.cli.queries import PICTURES, asked, write_picture
+from ingest.errors import InputError, StoreError, UsageError, listed
+
+if TYPE_CHECKING:
+    from ingest.query.compare import Pair
+    from ingest.query.question import Answer, Question
+    from ingest.query.table import Table
+
+    Ask = Callable[[Question], Answer]
+
+REGRESSED = 1
+
+bounded_options = options.stacked(
+    click.option("--by", metavar="LABELS", default="", help="Group by host,op,job,kind,volume,... or a setting."),
+    click.option("--where", metavar="K=GLOB", multiple=True, help="Only series whose label K matches."),
+    click.option("--from", "begin", metavar="T", help="From: ISO 8601, epoch s or ms, +90s (from each run's start), now-15m."),
+    click.option("--to", "end", metavar="T", help="Up to, likewise."),
+)
+format_option = click.option(
+    "--format", type=click.Choice(["table", "csv", "ndjson", *PICTURES]), default="table", show_default=True
+)
+
+
+@contextmanager
+def opened_runs(sources: tuple[str, ...], words: Mapping[str, Any]) -> Iterator[Mapping[str, Ask]]:
+    """Give what answers questions about each run of a store or of files; several paths are a run each, named after the path."""
+    stores, paths = options.split_sources(sources)
+    if words["attribution"] != "completion":
+        raise UsageError("bounds count whole I/Os, in-flight weights are shares of them: leave out --attribution")
+    if stores:
+        from ingest.store import open_store
+
+        with open_store(stores[0]) as store:
+            found: Mapping[str, Ask] = {record.run: store.answer for record in store.runs()}
+            if not found:
+                raise StoreError("the store holds no run yet: tailboard load PATH --run NAME")
+            yield found
+        return
+    from ingest.cli.progress import Progress
+    from ingest.query.files import Files
+
+    reading = options.read_options(**{name: words[name] for name in READING})
+    with Progress("reading") as bar:
+        known: dict[str, Ask] = {}
+        for path, name in _named(paths):
+            files = Files([path], replace(reading, run=name), options.cores(words["jobs"]), bar)
+            for run in files.run_names:
+                if run in known:
+                    raise UsageError(f"two sources hold a run {run}: load them with --run into a store to tell them apart")
+                known[run] = files.answer
+        yield known
+
+
+def _named(paths: Sequence[Path]) -> list[tuple[Path, str]]:
+    """Return each path with what its run is to be called: nothing for a path alone, whose files tell."""
+    if len(paths) == 1:
+        return [(paths[0], "")]
+    short = [path.resolve().name if path.is_dir() else path.name.split(".", maxsplit=1)[0] for path in paths]
+    times = Counter(short)
+    return [(path, name if times[name] == 1 else str(path)) for path, name in zip(paths, short, strict=True)]
+
+
+def chosen(names: Sequence[str], glob: str, option: str, *, merge: bool) -> list[str]:
+    """Return the one run that a glob names, all of them with `merge`; an error that lists the runs for none or several."""
+    from ingest.series import run_matches
+
+    found = [name for name in names if name == glob] or [name for name in names if run_matches(name, (glob,))]
+    if not found:
+        raise InputError(f"{option} {glob} matches no run; there are {listed(sorted(names))}")
+    if len(found) > 1 and not merge:
+        raise UsageError(f"{option} {glob} matches {len(found)} runs ({listed(sorted(found))}): name one, or say --merge-runs")
+    return sorted(found)
+
+
+def answered(ask: Ask, run: str, question: Question) -> Answer:
+    """Return the answer about one run."""
+    from ingest.query.overview import literal
+
+    exact = literal(run)
+    return ask(replace(question, runs=(exact,), where={**question.where, "run": exact}))
+
+
+def question_of(words: dict[str, Any], columns: Sequence[str]) -> tuple[Question, tuple[str, ...]]:
+    """Return the question about each run, and the labels that were asked for: kinds chosen by a glob are told apart as well.
+
+    UsageError for labels that cannot be.
+    """
+    question = asked({**words, "runs": (), "merge_runs": False}, "all")
+    for name in question.by:
+        if name in columns:
+            raise UsageError(f"--by {name}: {name} is a column of the answer already")
+    if "run" in question.where:
+        raise UsageError("runs are chosen with --run, not with --where run=...")
+    several = "kind" in question.where and "kind" not in question.by
+    return replace(question, by=("kind", *question.by)) if several else question, question.by
+
+
+def ratio_limit(text: str | None) -> float:
+    """Return the ratio of --fail-above, infinite without one; UsageError if it is no number above 0."""
+    if text is None:
+        return math.inf
+    try:
+        limit = float(text)
+    except ValueError:
+        limit = math.nan
+    if not 0 < limit < math.inf:
+        raise UsageError(f"--fail-above takes a ratio such as 1.2, not {text!r}")
+    return limit
+
+
+@click.command()
+@click.argument("sources", nargs=-1, metavar="[SOURCE]...")
+@click.option("--baseline", required=True, metavar="GLOB", help="The run to compare with: one, unless --merge-runs.")
+@click.option("--run", "run", required=True, metavar="GLOB", help="The run to judge, likewise.")
+@click.option("-p", "wanted", default="50,95,99,99.9", show_default=True, metavar="LIST", help="Percentiles, 0 to 100.")
+@click.option("--shifts", is_flag=True, help="Percentiles at every halving of 1-q instead: how the distributions differ.")
+@bounded_options
+@click.option("--merge-runs", is_flag=True, help="Add up the runs of a side where its glob matches several.")
+@click.option("--unlike-kinds", is_flag=True, help="Compare also where the runs hold unlike kinds of latency.")
+@click.option("--fail-above", metavar="RATIO", help="Exit with 1 where a ratio is certain (95 %) to be above this, as in 1.2.")
+@options.reading_options
+@options.unit_option
+@format_option
+def compare(sources: tuple[str, ...], **words: Any) -> int:
+    """Two runs side by side: percentiles, their ratio with bounds, and who moved most.
+
+    \b
+    Examples:
+      tailboard compare --baseline nightly-41 --run nightly-42 --by host,op
+      tailboard compare ./good ./bad --baseline good --run bad -p 99,99.9 --fail-above 1.2
+      tailboard compare --baseline nightly-41 --run nightly-42 --format svg > nightly-42.svg
+
+    Several paths are a run each, named after the path. csv and ndjson have the --by labels, then percentile,baseline,run,ratio,
+    lo,hi,count_baseline,count_run, largest effect first: baseline and run in --unit (ns), lo and hi the 95 % bounds of the
+    ratio by order statistics. A cell is empty where there are too few samples to carry it.
+    """
+    from ingest.query.compare import COLUMNS, halvings, paired, together
+    from ingest.query.compare import compare as rows_of
+    from ingest.ranks import parse_percentiles
+
+    limit, percentiles = ratio_limit(words["fail_above"]), parse_percentiles(words["wanted"])
+    question, by = question_of(words, COLUMNS)
+    with opened_runs(sources, words) as asks:
+        sides = [chosen(list(asks), words[option], f"--{option}", merge=words["merge_runs"]) for option in ("baseline", "run")]
+        if set(sides[0]) & set(sides[1]):
+            raise UsageError(f"--baseline and --run both take {listed(sorted(set(sides[0]) & set(sides[1])))}")
+        baseline, run = (together([answered(asks[name], name, question) for name in names]) for names in sides)
+        pair = paired(baseline, run, by, unlike=words["unlike_kinds"])
+        windows = _windows(asks, sides, question, pair) if words["format"] in PICTURES else None
+    table = rows_of(pair, halvings(pair) if words["shifts"] else percentiles)
+    _write(pair, table, windows, words)
+    return _judged(table, limit)
+
+
+def _windows(asks: Mapping[str, Ask], sides: Sequence[Sequence[str]], question: Question, pair: Pair) -> Pair | None:
+    """Return both runs over time in windows of one width; None for several runs or kinds a side, which have no one heat map."""
+    from ingest.query.compare import Pair, kinds_of
+    from ingest.query.question import AUTO, widened
+
+    if any(len(names) > 1 for names in sides) or any(len(kinds_of(side)) > 1 for side in (pair.baseline, pair.run)):
+        return None
+    over_time = replace(question, step=AUTO, by=())
+    found = [answered(asks[name], name, over_time) for (name,) in sides]
+    step = math.lcm(*(answer.step_ns for answer in found))
+    first, second = (replace(answer, parts=tuple(widened(answer.parts, step)), step_ns=step) for answer in found)
+    return Pair(first, second)
+
+
+def _write(pair: Pair, table: Table, windows: Pair | None, words: dict[str, Any]) -> None:
+    from ingest.view import comparison
+
+    form = words["format"]
+    if form == "table":
+        comparison.print_comparison(pair, table)
+        return
+    if form in PICTURES:
+        told = replace(pair.run, warnings=tuple(comparison.notes(pair, table)))
+        write_picture(comparison.comparison_picture(pair, windows), told, words)
+        return
+    for line in comparison.notes(pair, table):
+        print(f"tailboard: {line}", file=sys.stderr)
+    write_rows(table, form, words["unit"], ("baseline", "run"))
+
+
+def write_rows(table: Table, form: str, unit: str, latencies: Sequence[str], stamp: Callable[[int], str] = str) -> None:
+    """Print a table as csv or ndjson, the named columns in a unit and all others as they are."""
+    from ingest.view import text
+
+    scale = text.UNITS[unit]
+    columns = {name: column / scale if name in latencies and scale > 1 else column for name, column in table.columns.items()}
+    lines = {"csv": text.csv_lines, "ndjson": text.ndjson_lines}[form]
+    sys.stdout.writelines(line + "\n" for line in lines(replace(table, columns=columns), stamp))
+
+
+def _judged(table: Table, limit: float) -> int:
+    """Return the exit status: 1 where the lower bound of a ratio is above the limit; each is named, up to five."""
+    if limit == math.inf:
+        return 0
+    from ingest.view.comparison import row_name
+
+    low = table.columns["lo"]
+    above = [row for row in range(len(table)) if low[row] > limit]
+    if not above and not (low == low).any():  # noqa: PLR0124  # NaN is unlike itself
+        print("tailboard: cannot tell: no ratio here has a lower bound, so nothing was judged", file=sys.stderr)
+    told = [
+        f"{row_name(table, row)} is {table.columns['ratio'][row]:.3g} times the baseline, at least {low[row]:.3g}"
+        for row in above
+    ]
+    if told:
+        print(f"tailboard: above {limit:g}: {listed(told)}", file=sys.stderr)
+    return REGRESSED if told else 0

@@ -1,0 +1,271 @@
+"""events: the decoded timeline of a Snabb process."""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ingest.cli import options
+from ingest.errors import UsageError
+
+if TYPE_CHECKING:
+    from ingest.intervals import Int
+    from ingest.read.snabb import Timeline
+    from ingest.read.snabb_lags import Lags
+    from ingest.read.snabb_messages import Message
+
+AT_ONCE, TABLE_ROWS = 10_000, 500
+EXACT = 2**53
+WIDE, NARROW = 1000, 110
+DEEPEST = 9
+UNKNOWN = "unknown"
+Row = dict[str, Any]
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
+@click.option("--level", metavar="N|A-B", help="Only events of this level, or of these: 0 is outermost, as in 0-3.")
+@click.option("--name", "names", metavar="GLOB", multiple=True, help="Only events whose name or name with app matches.")
+@click.option("--from", "begin", metavar="T", help="From: ISO 8601, epoch s or ms, +90s (from the start).")
+@click.option("--to", "end", metavar="T", help="Up to, likewise.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most so many, the oldest first.")
+@click.option("--tsc-hz", metavar="N", help="Frequency of the counter, if the timeline's own clock does not tell: 2.6e9.")
+@click.option("--t0", metavar="T|mtime", help="Time of the first event, if the timeline's clock is not the time of day.")
+@options.time_option
+@click.option("--format", "form", type=click.Choice(["table", "ndjson"]), default="table", show_default=True)
+def events(file: Path, **words: Any) -> None:
+    """The events of a Snabb timeline, oldest first, with the lag of each.
+
+    \b
+    Examples:
+      tailboard events /var/run/snabb/1234/events.timeline --limit 50
+      tailboard events slow.timeline.xz --name 'app.*' --from +1.5s --to +1.6s
+      tailboard events slow.timeline --level 0-2 --format ndjson | jq .lag_ns
+
+    ndjson has time (or elapsed seconds), tsc, core, node, level, rate, event, app, lag_ns, lag_cycles, after, fault, args. The
+    lag counts since `after`, the event before of the same level or further out; `fault` says why it is no latency. Events are
+    a sample: one of rate 9 is always stored, each rate below a fifth as often.
+    """
+    from ingest.read import ReadOptions, discover
+    from ingest.read.snabb import timeline
+    from ingest.read.sources import SNABB
+    from ingest.timing import parse_instant
+
+    t0 = words["t0"]
+    reading = ReadOptions(
+        input_format=SNABB,
+        t0=t0 if t0 in (None, "mtime") else parse_instant(str(t0)).ns,
+        tsc_hz=options.frequency(words["tsc_hz"]) if words["tsc_hz"] else 0,
+    )
+    if file.is_dir():
+        raise UsageError(f"{file} is a folder: name one timeline, such as {file}/events.timeline")
+    [source] = discover([file], reading).sources
+    found = timeline(file, reading.tsc_hz)
+    zero = source.context.zero.epoch_ns
+    start = int(found.stamp_ns[0]) if found.real else zero or 0
+    shown = _Shown(found, found.lags(), 0 if found.real else start, _stamp(words["time_base"], start, known=zero is not None))
+    rows = _selected(found, shown.shift_ns, start, words)
+    _warn(found, len(rows))
+    if words["form"] == "ndjson":
+        _print_ndjson(shown.rows(rows, AT_ONCE))
+    else:
+        _print_table(shown, rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stamp:
+    """How times are told: under which name, and as what."""
+
+    name: str
+    of: Any
+
+
+def _stamp(base: str | None, start_ns: int, *, known: bool) -> _Stamp:
+    """Return how times are told; UsageError where a time of day is asked that nothing tells."""
+    from datetime import datetime
+
+    import numpy as np
+
+    if base in ("utc", "local") and not known:
+        raise UsageError("the clock of this timeline is not the time of day, so times are elapsed; give --t0 to have a clock")
+    if base == "elapsed" or not known:
+        return _Stamp("elapsed", lambda stamp: (stamp - start_ns) / 1e9)
+    if base == "local":
+        return _Stamp(
+            "time", lambda stamp: datetime.fromtimestamp(stamp // 1000 / 1e6).astimezone().isoformat(timespec="microseconds")
+        )
+    return _Stamp("time", lambda stamp: f"{np.datetime64(stamp, 'ns')}Z")
+
+
+def _selected(found: Timeline, shift_ns: int, start_ns: int, words: dict[str, Any]) -> Int:
+    """Return the indices of the events that are asked for."""
+    import numpy as np
+
+    from ingest.timing import parse_instant
+
+    low, high = _levels(words["level"])
+    wanted = np.array([_wanted(message, low, high, words["names"]) for message in found.messages], np.bool_)[found.codes]
+    stamps = found.stamp_ns + shift_ns
+    if words["begin"]:
+        wanted &= stamps >= parse_instant(words["begin"]).epoch_ns(start_ns)
+    if words["end"]:
+        wanted &= stamps <= parse_instant(words["end"]).epoch_ns(start_ns)
+    rows = np.flatnonzero(wanted)
+    return rows[: words["limit"]] if words["limit"] else rows
+
+
+def _levels(text: str | None) -> tuple[int, int]:
+    """Return the lowest and highest level that are asked for; -1 for unknown events where all are."""
+    if text is None:
+        return -1, DEEPEST
+    found = re.fullmatch(r"(\d)(?:-(\d))?", text)
+    low, high = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
+    if low > high:
+        raise UsageError(f"--level takes a level from 0 to 9, or a range such as 0-3, not {text!r}")
+    return low, high
+
+
+def _wanted(message: Message, low: int, high: int, globs: Sequence[str]) -> bool:
+    if not low <= message.level <= high:
+        return False
+    text = message.text if message.known else UNKNOWN
+    names = (text.lower(), text.split(" ")[0].lower(), text.split(" ")[0].lower().rpartition(".")[2])
+    return not globs or any(fnmatchcase(name, glob.lower()) for glob in globs for name in names)
+
+
+def _warn(found: Timeline, rows: int) -> None:
+    """Print what a reader of the events must know to stderr."""
+    for reason, places in found.ring.rejected.items():
+        print(f"tailboard: {len(places):,} left out: {reason}", file=sys.stderr)
+    for note in (*found.ring.notes, *found.clock.notes):
+        print(f"tailboard: {note}", file=sys.stderr)
+    if not rows:
+        print(f"tailboard: none of {len(found):,} events is selected", file=sys.stderr)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """Events as plain values; `shift_ns` is added to their stamps."""
+
+    found: Timeline
+    lags: Lags
+    shift_ns: int
+    stamp: _Stamp
+
+    def rows(self, chosen: Int, at_once: int) -> Iterator[list[Row]]:
+        """Yield the rows of the chosen events in lists of so many."""
+        for first in range(0, len(chosen), at_once):
+            yield self._some(chosen[first : first + at_once])
+
+    def _some(self, rows: Int) -> list[Row]:
+        from ingest.read.snabb_clock import nanoseconds
+        from ingest.read.snabb_lags import REASONS
+
+        found, lags = self.found, self.lags
+        anchor, cycles = lags.anchor[rows], lags.cycles[rows]
+        columns = (
+            found.codes[rows],
+            found.stamp_ns[rows] + self.shift_ns,
+            found.tsc[rows],
+            found.core[rows],
+            cycles,
+            nanoseconds(cycles, found.clock.hz),
+            anchor,
+            found.codes[anchor],
+            lags.fault[rows],
+        )
+        listed = zip(*(column.tolist() for column in columns), found.arguments(rows).tolist(), strict=True)
+        return [
+            {
+                self.stamp.name: self.stamp.of(stamp),
+                "tsc": tsc,
+                "core": core & 0xFFF,
+                "node": core >> 12,
+                **_words(found.messages[code]),
+                "lag_ns": None if before < 0 else lag,
+                "lag_cycles": None if before < 0 else lag_cycles,
+                "after": None if before < 0 else found.messages[after].text,
+                "fault": REASONS[fault] or None,
+                "args": dict(zip(found.messages[code].arguments, map(_number, values), strict=False)),
+            }
+            for code, stamp, tsc, core, lag_cycles, lag, before, after, fault, values in listed
+        ]
+
+
+def _words(message: Message) -> Row:
+    """Return what the text of an event tells."""
+    if not message.known:
+        return {"level": None, "rate": None, "event": None, "app": None}
+    return {"level": message.level, "rate": message.rate, "event": message.name, "app": message.app or None}
+
+
+def _number(value: float) -> float | int | None:
+    """Return a number as JSON has it: whole ones without a point as far as doubles tell them apart, None for what is none."""
+    if isinstance(value, int):
+        return value
+    if not math.isfinite(value):
+        return None
+    return int(value) if value == int(value) and abs(value) < EXACT else value
+
+
+def _print_ndjson(chunks: Iterator[list[Row]]) -> None:
+    import orjson
+
+    for chunk in chunks:
+        sys.stdout.write(b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in chunk).decode())
+
+
+def _print_table(shown: _Shown, chosen: Int) -> None:
+    """Print the events as tables of as many rows as are held at once, all with the same columns; one line a row in a file."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = Console()
+    console = console if console.is_terminal else Console(width=WIDE)
+    known = [message for message in shown.found.messages if message.known]
+    widths = {
+        "event": max([len(UNKNOWN), *(len(message.name) for message in known)]),
+        "app": max([3, *(len(message.app) for message in known)]),
+        "after": max([5, *(len(message.text) for message in known)]),
+        "lag": len("(999.99ms)"),
+    }
+    names = [shown.stamp.name, "core", "L,R", "event", "app", "lag", "after", "args"]
+    names = names if console.width > NARROW else [name for name in names if name != "after"]
+    for number, chunk in enumerate(shown.rows(chosen, TABLE_ROWS)):
+        table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_header=not number, show_edge=False)
+        for name in names:
+            right = name in ("core", "lag", "elapsed")
+            table.add_column(
+                name, justify="right" if right else "left", no_wrap=name != "args", min_width=widths.get(name), overflow="fold"
+            )
+        for row in chunk:
+            cells = _cells(row, shown.stamp.name)
+            table.add_row(*(escape(cells[name]) for name in names))
+        console.print(table)
+
+
+def _cells(row: Row, stamp: str) -> dict[str, str]:
+    """Return a row as people read it; a lag that is no latency stands in brackets."""
+    from ingest.view.terminal import latency
+
+    lag = "" if row["lag_ns"] is None else latency(row["lag_ns"])
+    return {
+        stamp: f"{row[stamp]:.9f}" if stamp == "elapsed" else row[stamp],
+        "core": str(row["core"]) if not row["node"] else f"{row['node']}:{row['core']}",
+        "L,R": "" if row["level"] is None else f"{row['level']},{row['rate']}",
+        "event": row["event"] or UNKNOWN,
+        "app": row["app"] or "",
+        "lag": f"({lag})" if lag and row["fault"] else lag,
+        "after": row["after"] or "",
+        "args": " ".join(f"{name}={value}" for name, value in row["args"].items()),
+    }

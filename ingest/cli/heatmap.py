@@ -1,0 +1,179 @@
+"""heatmap: samples by window and latency, as bins, as rows of a map, and drawn."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ingest.cli import options
+from ingest.cli.queries import PICTURES, answered, asked, clock_of, parse_step, stamp_of, write, write_picture
+from ingest.errors import UsageError
+
+if TYPE_CHECKING:
+    from ingest.query.latency_rows import Rows
+    from ingest.query.question import Answer
+    from ingest.view.preview import Asked
+
+SHARE = re.compile(r"^\d{1,3}(\.\d{1,9})?%?$")
+MOST_ROWS, MOST_COLUMNS = 100_000, 1_000_000
+TALLEST = 200
+FINE_WINDOWS = 8
+
+rows_options = options.stacked(
+    click.option(
+        "--latency", metavar="A..B", help="Only this range of latency, in rows as fine as the bins: 1ms..20ms, ..5ms, 1s.."
+    ),
+    click.option("--rows", "most_rows", type=click.IntRange(1, MOST_ROWS), help="Rows at most; on a linear axis so many."),
+    click.option(
+        "--axis",
+        type=click.Choice(["log", "linear"]),
+        default="log",
+        show_default=True,
+        help="Rows that nest in the bins, or of equal height with counts spread by overlap.",
+    ),
+    click.option("--drop", metavar="0.1%", help="Leave out the highest share of samples: they go to one row above the map."),
+    click.option(
+        "--columns", type=click.IntRange(1, MOST_COLUMNS), help="So many columns of equal width, counts spread by overlap."
+    ),
+    click.option("--highlight", metavar="K=GLOB", multiple=True, help="Count series whose label K matches a second time."),
+    click.option(
+        "--shading",
+        type=click.Choice(["rank", "linear", "exponent"]),
+        default="rank",
+        show_default=True,
+        help="How dark a cell is drawn: rank among all cells, in proportion, or square root.",
+    ),
+)
+
+
+@click.command()
+@click.argument("sources", nargs=-1, metavar="[SOURCE]...")
+@options.step_options
+@options.selecting_options
+@rows_options
+@options.reading_options
+@options.time_option
+@options.unit_option
+@click.option(
+    "--format",
+    type=click.Choice(["table", "csv", "ndjson", "png", "svg"]),
+    default="table",
+    show_default=True,
+    help="table draws on the terminal; png and svg are pictures.",
+)
+def heatmap(sources: tuple[str, ...], **words: Any) -> None:
+    """Counts by window and latency: what a latency heat map is drawn from.
+
+    \b
+    Examples:
+      tailboard heatmap ./cbt-archive --step 1s --where op=read --format csv
+      tailboard heatmap --run nightly-42 --by host --format ndjson
+      tailboard heatmap ./cbt-archive --drop 0.1% --axis linear
+      tailboard heatmap ./cbt-archive --latency 1ms..20ms --rows 60
+      tailboard heatmap ./cbt-archive --highlight host=ceph-b --format png > ceph-b.png
+
+    One row per window, group and occupied bin: start,end, the --by labels, lower,upper (in --unit), count. With --rows,
+    --latency, --axis linear, --columns, --drop or --highlight one row per cell of such a map, with highlighted (of count) and
+    over (1: what --drop left out). As a table a map in colours, as wide as the terminal; letters where there is no colour.
+    """
+    rows = _rows(words)
+    answer, lit = _answers(sources, words)
+    form = words["format"]
+    if form == "table" or form in PICTURES:
+        _draw(answer, _asked(rows, lit, words), words)
+        return
+    from ingest.query.cells import cells
+    from ingest.query.heatmap import heatmap as bins_of
+    from ingest.view.preview import told
+
+    if rows is None and lit is None and not words["columns"]:
+        write(bins_of(answer), answer, words, "heat map")
+        return
+    found = cells(answer, rows, lit, words["columns"] or 0)
+    write(found.table(dropped=bool(words["drop"])), answer, words, "heat map")
+    for line in told(found):
+        print(f"tailboard: {line}", file=sys.stderr)
+
+
+def _draw(answer: Answer, map_of: Asked, words: dict[str, Any]) -> None:
+    if words["format"] in PICTURES:
+        from ingest.view.pictures import heatmap_picture
+
+        write_picture(heatmap_picture(answer, clock_of(answer, words), map_of), answer, words)
+        return
+    from ingest.view.preview import print_heatmap
+    from ingest.view.terminal import heading
+
+    print_heatmap(answer, heading(answer, "heat map"), stamp_of(answer, words), map_of)
+
+
+def _answers(sources: tuple[str, ...], words: dict[str, Any]) -> tuple[Answer, Answer | None]:
+    """Return the answer, and the part of it that is highlighted."""
+    from ingest.query.highlight import split, with_labels
+
+    question = asked(words, parse_step(words["step"]))
+    if words["columns"]:
+        if question.step == "all":
+            raise UsageError("--columns: with --step all there is one window, of the whole range")
+        question = replace(question, windows=max(question.windows, FINE_WINDOWS * words["columns"]))
+    chosen = options.pairs(words["highlight"], "--highlight")
+    if not chosen:
+        return answered(sources, words, question), None
+    return split(answered(sources, words, with_labels(question, chosen)), question, chosen)
+
+
+def _rows(words: dict[str, Any]) -> Rows | None:
+    """Return the rows that are asked for; None where nothing is said of them."""
+    from ingest.query.latency_rows import Rows
+
+    low, high = _range(words["latency"])
+    drop = _share(words["drop"])
+    if drop and high:
+        raise UsageError("--drop and the end of --latency both say where the map ends: give one of them")
+    rows = Rows(words["axis"], low, high, words["most_rows"] or 0, drop=drop)
+    return None if rows == Rows() else rows
+
+
+def _asked(rows: Rows | None, lit: Answer | None, words: dict[str, Any]) -> Asked:
+    """Return what is to be drawn: eight rows an octave where nothing else is said."""
+    from ingest.query.latency_rows import Rows
+    from ingest.view.preview import EIGHTHS, Asked
+
+    rows, room = rows or Rows(), EIGHTHS.most if words["format"] == "table" else TALLEST
+    if rows.axis == "linear":
+        drawn = replace(rows, most=rows.most or (room if words["format"] == "table" else 0))
+    elif rows.most or rows.low_ns or rows.high_ns:
+        drawn = replace(rows, most=rows.most or room)
+    else:
+        drawn = replace(rows, octave=EIGHTHS.octave, most=room)
+    return Asked(drawn, words["columns"] or 0, words["shading"], lit, ", ".join(words["highlight"]))
+
+
+def _range(text: str | None) -> tuple[int, int]:
+    """Return the range in ns, 0 where an end is open; UsageError unless it is A..B."""
+    from ingest.timing import parse_duration
+
+    if not text:
+        return 0, 0
+    first, dots, last = text.partition("..")
+    if not dots or not (first or last):
+        raise UsageError(f"--latency takes a range such as 1ms..20ms, ..5ms or 1s.., not {text!r}")
+    low, high = (parse_duration(part) if part.strip("0") else 0 for part in (first, last))
+    if high and low >= high:
+        raise UsageError(f"--latency {text}: it ends before it begins")
+    return low, high
+
+
+def _share(text: str | None) -> Fraction:
+    """Return the share that is dropped; UsageError unless it is above 0 and below 100 %."""
+    if not text:
+        return Fraction(0)
+    share = Fraction(text.removesuffix("%")) / (100 if text.endswith("%") else 1) if SHARE.match(text) else Fraction(0)
+    if not 0 < share < 1:
+        raise UsageError(f"--drop takes a share such as 0.1%, not {text!r}")
+    return share

@@ -1,0 +1,125 @@
+"""offsets: when within each second, minute, hour or day things happened."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from ingest.cli import options
+from ingest.errors import UsageError
+
+if TYPE_CHECKING:
+    from ingest.query.offset_counts import Wanted
+    from ingest.query.offset_map import OffsetMap
+
+PICTURES = ("png", "svg")
+
+
+@click.command()
+@click.argument("sources", nargs=-1, metavar="[SOURCE]...")
+@click.option("--period", default="1s", show_default=True, metavar="P", help="Whole period of a column: 100ms, 1s, 1m, 1h, 1d.")
+@click.option("--rows", type=click.IntRange(1, 1000), default=50, show_default=True, help="Rows that a period is cut into.")
+@click.option(
+    "--scale",
+    type=click.Choice(["rank", "linear"]),
+    default="rank",
+    show_default=True,
+    help="Shade cells by their rank among all cells, or in proportion to their count.",
+)
+@options.selecting_options
+@click.option("--highlight", metavar="K=GLOB", multiple=True, help="Show events whose label K matches in a hue of their own.")
+@options.reading_options
+@options.time_option
+@click.option(
+    "--format",
+    type=click.Choice(["table", "csv", "ndjson", "png", "svg"]),
+    default="table",
+    show_default=True,
+    help="table draws on the terminal; png and svg are pictures.",
+)
+def offsets(sources: tuple[str, ...], **words: Any) -> None:
+    """When within each second things happened: events by whole period and by offset within it.
+
+    \b
+    Examples:
+      tailboard offsets ./fio-logs
+      tailboard offsets out.perf --where process=java --where process=riak* --format png > map.png
+      tailboard offsets out.perf --highlight process=backup --format svg > map.svg
+      tailboard offsets --run nightly-42 --where 'host!=ceph-b' --period 1m --rows 60 --format csv
+
+    One row per period, group and occupied row: start, the --by labels, offset_lower,offset_upper (ns), count; with --highlight
+    also highlighted (of count). Of several --where (or --highlight) of one label one must match; with != none may. From a
+    store 1 ms is the finest; files are exact.
+    """
+    from ingest.cli.queries import stamp_of, warn
+
+    answer = _answered(sources, words, _wanted(words))
+    told = cast("Any", answer)  # it has what times and warnings need, as every answer
+    if words["format"] == "table":
+        from ingest.view.offset_terminal import heading, print_offsets
+
+        print_offsets(answer, heading(answer), stamp_of(told, words), words["scale"])
+        return
+    if words["format"] in PICTURES:
+        from ingest.cli.queries import clock_of, write_picture
+        from ingest.view.offset_tables import picture
+
+        write_picture(picture(answer, words["scale"], clock_of(told, words), ", ".join(words["highlight"])), told, words)
+        return
+    from ingest.query.offset_map import offsets as rows_of
+    from ingest.view import text
+
+    warn(told)
+    lines = text.csv_lines if words["format"] == "csv" else text.ndjson_lines
+    sys.stdout.writelines(line + "\n" for line in lines(rows_of(answer), stamp_of(told, words)))
+
+
+def _wanted(words: dict[str, Any]) -> Wanted:
+    """Return what the words of a call ask for; UsageError for what cannot be."""
+    from ingest.cli.queries import asked
+    from ingest.offsets import Periods
+    from ingest.query.offset_counts import Wanted
+    from ingest.timing import parse_duration
+
+    if words["attribution"] != "completion":
+        raise UsageError("offsets are of moments: leave out --attribution")
+    isolate, exclude = _globs(words["where"], "--where")
+    lit, none = _globs(words["highlight"], "--highlight")
+    if none:
+        raise UsageError("--highlight takes NAME=GLOB: leave out with --where NAME!=GLOB")
+    periods = Periods(parse_duration(words["period"]), words["rows"])
+    return Wanted(asked({**words, "where": ()}, "all"), periods, isolate, exclude, lit)
+
+
+def _globs(texts: tuple[str, ...], option: str) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """Return the globs of NAME=GLOB and those of NAME!=GLOB by name; UsageError for another text."""
+    found: tuple[dict[str, list[str]], dict[str, list[str]]] = ({}, {})
+    for text in texts:
+        name, mark, glob = text.partition("=")
+        if not mark or not name.rstrip("!"):
+            raise UsageError(f"{option} takes NAME=GLOB or NAME!=GLOB, not {text!r}")
+        found[name.endswith("!")].setdefault(name.rstrip("!"), []).append(glob)
+    return found
+
+
+def _answered(sources: tuple[str, ...], words: dict[str, Any], wanted: Wanted) -> OffsetMap:
+    """Return what files or a store answer. Of a histogram log and a raw log of the same I/Os the raw one is read.
+
+    Where something is highlighted it is asked a second time.
+    """
+    from dataclasses import replace
+
+    from ingest.cli.origins import opened
+    from ingest.query.files import Files
+    from ingest.query.offset_map import highlighted
+    from ingest.query.offsets import from_files, from_store
+
+    with opened(sources, {**words, "prefer": "raw"}) as origin:
+
+        def ask(one: Wanted) -> OffsetMap:
+            return from_files(origin, one) if isinstance(origin, Files) else from_store(cast("Any", origin), one)
+
+        answer = ask(replace(wanted, lit={}))
+        return highlighted(answer, ask(wanted)) if wanted.lit else answer

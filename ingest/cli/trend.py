@@ -1,0 +1,135 @@
+"""trend: a percentile over many runs."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ingest.cli import options
+from ingest.cli.compare import (
+    REGRESSED,
+    answered,
+    bounded_options,
+    format_option,
+    opened_runs,
+    question_of,
+    ratio_limit,
+    write_rows,
+)
+from ingest.cli.queries import PICTURES, write_picture
+from ingest.errors import InputError, UsageError, listed
+
+if TYPE_CHECKING:
+    from ingest.query.question import Answer
+    from ingest.query.table import Table
+    from ingest.query.trend import Night
+
+
+@click.command()
+@click.argument("sources", nargs=-1, metavar="[SOURCE]...")
+@click.option("--run", "runs", metavar="GLOB", multiple=True, help="Runs to take, by id or name of the load [default: all].")
+@click.option("-p", "wanted", default="99", show_default=True, metavar="LIST", help="Percentiles, 0 to 100.")
+@bounded_options
+@click.option("--least-change", default="10%", show_default=True, metavar="SHARE", help="A smaller change of level is none.")
+@click.option(
+    "--last", type=click.IntRange(1, 10_000), default=7, show_default=True, help="Runs that --fail-above takes the median of."
+)
+@click.option("--fail-above", metavar="RATIO", help="Exit with 1 where the newest run is certain (95 %) to be above this.")
+@options.reading_options
+@options.unit_option
+@format_option
+def trend(sources: tuple[str, ...], **words: Any) -> int:
+    """A percentile by run, in the order in which the runs began: bounds, change points, a verdict on the newest.
+
+    \b
+    Examples:
+      tailboard trend --run 'nightly-*' -p 99 --by op
+      tailboard trend --run 'nightly-*' -p 99 --where op=read --last 7 --fail-above 1.2
+      tailboard trend ./nights/* -p 50,99 --format svg > nights.svg
+
+    Several paths are a run each, named after the path. csv and ndjson have the --by labels, then run,start,percentile,value,lo,
+    hi,count,level,change: value in --unit (ns) with its 95 % bounds, level the median since the last change, change the ratio
+    of levels where a new one begins. --fail-above holds the newest run's lower bound against the median of the runs before it.
+    """
+    from ingest.query.trend import COLUMNS, alike, in_order
+    from ingest.query.trend import trend as rows_of
+    from ingest.ranks import parse_percentiles
+    from ingest.series import run_matches
+
+    limit, percentiles, least = (
+        ratio_limit(words["fail_above"]),
+        parse_percentiles(words["wanted"]),
+        _least(words["least_change"]),
+    )
+    question, by = question_of(words, (*COLUMNS, "start"))
+    with opened_runs(sources, words) as asks:
+        names = [name for name in asks if run_matches(name, words["runs"])]
+        if not names:
+            raise InputError(f"no run matches {' '.join(words['runs'])}; there are {listed(sorted(asks))}")
+        nights, notes = in_order(alike([answered(asks[name], name, question) for name in names], by))
+    table = rows_of(nights, percentiles, least)
+    _write(nights, table, [*notes, *_warnings([night.answer for night in nights])], words)
+    return _judged(table, nights[-1].run, words["last"], limit)
+
+
+def _write(nights: Sequence[Night], table: Table, notes: Sequence[str], words: dict[str, Any]) -> None:
+    from ingest.view import trend as view
+    from ingest.view.text import utc
+
+    form = words["format"]
+    told = [*notes, *view.notes(nights, table)]
+    if form == "table":
+        view.print_trend(nights, table, told)
+        return
+    for line in told:
+        print(f"tailboard: {line}", file=sys.stderr)
+    if form in PICTURES:
+        from dataclasses import replace
+
+        write_picture(view.trend_picture(nights, table), replace(nights[-1].answer, warnings=()), words)
+        return
+    write_rows(table, form, words["unit"], ("value", "lo", "hi", "level"), lambda stamp_ns: utc(stamp_ns) if stamp_ns else "")
+
+
+def _warnings(answers: Sequence[Answer]) -> list[str]:
+    """Return what a reader must know of each run."""
+    return [f"{answer.runs[0]}: {text}" for answer in answers for text in answer.warnings]
+
+
+def _least(text: str) -> float:
+    """Return the ratio of --least-change; UsageError if it is no share such as 10%."""
+    try:
+        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        share = math.nan
+    if not 0 <= share <= 100:
+        raise UsageError(f"--least-change takes a share such as 10%, not {text!r}")
+    return 1 + share
+
+
+def _judged(table: Table, run: str, last: int, limit: float) -> int:
+    """Return the exit status: 1 where the newest run's lower bound is above the limit; each series is named, up to five."""
+    if limit == math.inf:
+        return 0
+    from ingest.query.trend import judged
+
+    found = judged(table, run, last)
+    if not found:
+        print(f"tailboard: cannot tell: nothing of {run} has a run before it, so nothing was judged", file=sys.stderr)
+    above, unknown = [], []
+    for one in found:
+        name = " ".join([*(label or "-" for label in one.labels), f"p{one.percentile:.15g}"])
+        if math.isnan(one.least):
+            unknown.append(f"{name} of {one.run}")
+        elif one.least > limit:
+            usual = f"the median of the {one.earlier} runs before" if one.earlier > 1 else "the run before"
+            above.append(f"{one.run}: {name} is {one.ratio:.3g} times {usual}, at least {one.least:.3g}")
+    if unknown:
+        print(f"tailboard: cannot tell: too few samples for a lower bound of {listed(unknown)}", file=sys.stderr)
+    if above:
+        print(f"tailboard: above {limit:g}: {listed(above)}", file=sys.stderr)
+    return REGRESSED if above else 0

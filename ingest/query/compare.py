@@ -1,0 +1,297 @@
+"""How two runs differ: percentiles side by side, their ratio with bounds from order statistics, the largest effect first.
+
+The population's percentile lies, with 95 % confidence, between two samples of the sorted run whose ranks follow from the
+binomial distribution alone (exact ranks; no shape of the latencies is assumed). The two intervals make one of the ratio on
+the log scale: distances from the estimate are combined as roots of squares (MOVER, Zou and Donner 2008), then the widths
+of the bins are added in full, because they are no chance. So a difference within the bins is never a difference.
+
+The bounds take samples for independent draws of one distribution. Two nights of the same thing differ by more than that:
+what a night is worth tells `trend`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.errors import UsageError
+from ingest.intervals import Intervals, merged
+from ingest.layout import LogLinear, common_layout
+from ingest.query.files import spanned
+from ingest.query.question import Answer, regrouped
+from ingest.query.table import Table, concatenated
+from ingest.ranks import Percentile, Ranked, parse_percentiles, percentile_values
+from ingest.series import Group
+
+Int = NDArray[np.int64]
+Float = NDArray[np.float64]
+
+TAIL = 0.025
+DEVIATIONS = 1.959963984540054
+EXACT_VARIANCE = 1e6  # of the rank; above it the normal distribution gives nearly the same
+COLUMNS = ("percentile", "baseline", "run", "ratio", "lo", "hi", "count_baseline", "count_run")
+METHOD = "order statistics (exact binomial ranks, combined on the log scale), bins included"
+MOST_HALVINGS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """A percentile of each row in ns (NaN: not carried), and the samples that bound it with 95 % confidence.
+
+    `low` and `high` are what the bins of those samples report, `low_edge` and `high_edge` the outer edges of these bins: 0
+    and infinite where there is no such sample. `open` says that the value itself is a lower bound.
+    """
+
+    count: Int
+    value: Float
+    low: Float
+    high: Float
+    low_edge: Float
+    high_edge: Float
+    open: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two answers to one question over the whole range, with the same labels and like kinds; `notes` are for people."""
+
+    baseline: Answer
+    run: Answer
+    notes: tuple[str, ...] = ()
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """Return the labels of the rows."""
+        return self.run.by
+
+
+@lru_cache(maxsize=4096)
+def rank_bounds(count: int, percentile: Percentile) -> tuple[int, int]:
+    """Return the ranks of the samples between which the percentile lies with at least 95 % confidence.
+
+    0 and `count` + 1 stand for none: so few samples leave that side open. From the binomial distribution of how many of
+    `count` samples lie below the percentile, 2.5 % on either side.
+    """
+    share = percentile.top / (100 * percentile.bottom)
+    if share in (0, 1):
+        return 0, count + 1
+    mean = count * share
+    deviation = math.sqrt(mean * (1 - share))
+    if deviation * deviation > EXACT_VARIANCE:
+        return math.floor(mean - DEVIATIONS * deviation), math.ceil(mean + DEVIATIONS * deviation) + 1
+    first, last = max(0, math.floor(mean - 10 * deviation - 30)), min(count, math.ceil(mean + 10 * deviation + 30))
+    ranks = np.arange(first, last)
+    logs = np.concatenate([[0.0], np.cumsum(np.log((count - ranks) / (ranks + 1)) + math.log(share / (1 - share)))])
+    chance = np.exp(logs - logs.max())
+    below = np.cumsum(chance / chance.sum())
+    low = first + int(np.searchsorted(below, TAIL, side="right"))
+    return low, first + int(np.searchsorted(below, 1 - TAIL, side="left")) + 1
+
+
+def bounded(rows: Intervals, percentile: Percentile) -> Bounded:
+    """Return the percentile of each row with its order-statistic bounds; UsageError for in-flight weights."""
+    if rows.completions is not None:
+        raise UsageError("bounds count whole I/Os, in-flight weights are shares of them: leave out --attribution in-flight")
+    ranked = Ranked(rows)
+    count, value = ranked.samples, percentile_values(rows, percentile, ranked=ranked)
+    ranks = np.array([rank_bounds(one, percentile) for one in count.tolist()], np.int64).reshape(-1, 2)
+    values, edges = rows.layout.values.astype(np.float64), rows.layout.edges.astype(np.float64)
+    if rows.layout.open_ended:
+        edges[-1] = math.inf
+    low, low_edge = np.zeros(len(rows)), np.zeros(len(rows))
+    high, high_edge = np.full(len(rows), math.inf), np.full(len(rows), math.inf)
+    carried = ~np.isnan(value)
+    below = np.flatnonzero(carried & (ranks[:, 0] >= 1))
+    above = np.flatnonzero(carried & (ranks[:, 1] <= count))
+    bins = ranked.bins(below, ranks[below, 0])
+    low[below], low_edge[below] = values[bins], edges[bins]
+    bins = ranked.bins(above, ranks[above, 1])
+    high[above], high_edge[above] = values[bins], edges[bins + 1]
+    opened = np.zeros(len(rows), np.bool_)
+    told = np.flatnonzero(carried)
+    last = ranked.bins(told, percentile.ranks(count[told])) == rows.layout.bins - 1
+    opened[told] = last & rows.layout.open_ended
+    return Bounded(count, value, low, high, low_edge, high_edge, opened)
+
+
+def ratio_bounds(baseline: Bounded, run: Bounded) -> tuple[Float, Float, Float]:
+    """Return run / baseline and its 95 % bounds, each NaN where it cannot be told."""
+    with np.errstate(all="ignore"):
+        ratio = np.where(baseline.open | (baseline.value == 0), math.nan, run.value / baseline.value)
+        down = np.hypot(np.log(run.value / run.low), np.log(baseline.high / baseline.value))
+        down += np.log(run.low / run.low_edge) + np.log(baseline.high_edge / baseline.high)
+        up = np.hypot(np.log(run.high / run.value), np.log(baseline.value / baseline.low))
+        up += np.log(run.high_edge / run.high) + np.log(baseline.low / baseline.low_edge)
+        low, high = ratio * np.exp(-down), ratio * np.exp(up)
+    known = np.isfinite(ratio) & (ratio > 0)
+    return (
+        np.where(np.isfinite(ratio), ratio, math.nan),
+        np.where(known & np.isfinite(low) & (low > 0), low, math.nan),
+        np.where(known & np.isfinite(high), high, math.nan),
+    )
+
+
+def together(answers: Sequence[Answer]) -> Answer:
+    """Return the sum of answers about different runs to one question over the whole range; their labels must be the same."""
+    if len(answers) == 1:
+        return answers[0]
+    if len({answer.by for answer in answers}) > 1 or len({answer.kind for answer in answers}) > 1:
+        told = "; ".join(sorted({f"{', '.join(answer.runs)}: {answer.kind}" for answer in answers}))
+        raise UsageError(f"runs of unlike kinds are not added up ({told}): choose one with --where kind=KIND")
+    joined = replace(
+        answers[0],
+        parts=tuple(spanned([part for answer in answers for part in answer.parts])),
+        runs=tuple(sorted({run for answer in answers for run in answer.runs})),
+        run_start_ns={run: start for answer in answers for run, start in answer.run_start_ns.items()},
+        series=sum(answer.series for answer in answers),
+        warnings=tuple(dict.fromkeys(text for answer in answers for text in answer.warnings)),
+    )
+    return regrouped(joined, joined.by)
+
+
+def kinds_of(answer: Answer) -> set[str]:
+    """Return the kinds in an answer."""
+    if "kind" not in answer.by:
+        return set(answer.kind.split(", "))
+    place = answer.by.index("kind")
+    return {key[place] for part in answer.parts for key in part.table if isinstance(key, tuple)}
+
+
+def paired(baseline: Answer, run: Answer, by: Sequence[str], *, unlike: bool = False) -> Pair:
+    """Return two answers as a pair grouped by `by`, and by kind where one holds several.
+
+    UsageError for unlike kinds (corrected and measured data among them), unless `unlike`.
+    """
+    sides = [baseline, run]
+    kinds = [kinds_of(side) for side in sides]
+    if "kind" not in by and all(len(found) == 1 for found in kinds):
+        if kinds[0] != kinds[1] and not unlike:
+            raise UsageError(
+                f"{', '.join(baseline.runs)} holds {min(kinds[0]) or 'unnamed'} latency, {', '.join(run.runs)} "
+                f"{min(kinds[1]) or 'unnamed'}: unlike kinds are not compared; choose one with --where kind=KIND, or say "
+                "--unlike-kinds"
+            )
+        sides = [regrouped(side, by) for side in sides]
+    elif sides[0].by != sides[1].by:
+        raise UsageError(f"several kinds here ({', '.join(sorted(kinds[0] | kinds[1]))}): choose one with --where kind=KIND")
+    layouts = {part.layout for side in sides for part in side.parts}
+    notes: tuple[str, ...] = ()
+    if len(layouts) > 1:
+        bound = float(common_layout(layouts).error)
+        notes = (f"unlike bins are compared in their common ones, at worst +-{100 * bound:.2g} %",)
+    return Pair(sides[0], sides[1], notes)
+
+
+def compare(pair: Pair, percentiles: Sequence[Percentile]) -> Table:
+    """Return one row per group and percentile: labels, then COLUMNS, the largest effect first.
+
+    `baseline` and `run` in ns, `lo` and `hi` the 95 % bounds of `ratio`; counts are exact. NaN where the samples cannot carry
+    a number, and throughout the run that does not have a group. Effect: the least change that the bounds leave, then the
+    ratio itself, on the log scale; then labels and percentiles in order. Error bound: that of the common layout of the two
+    rows, within lo and hi.
+    """
+    tables = [
+        _rows(groups, first, second, percentile, pair.by)
+        for groups, first, second in _aligned(pair)
+        for percentile in sorted(percentiles, key=lambda one: float(one.text))
+    ]
+    table = concatenated(tables, order=()) if pair.by else concatenated(tables, order=("percentile",))
+    ratio, low, high = (np.asarray(table.columns[name], np.float64) for name in ("ratio", "lo", "hi"))
+    with np.errstate(all="ignore"):
+        least = np.fmax(np.fmax(np.log(low), -np.log(high)), 0)
+        size = np.nan_to_num(np.abs(np.log(ratio)), nan=-1.0, posinf=math.inf)
+    return table.take(np.lexsort((-size, -np.nan_to_num(least, nan=-1.0))))
+
+
+def halvings(pair: Pair) -> tuple[Percentile, ...]:
+    """Return the percentiles at which 1 / (1 - q) doubles, from p50 on, as far as any group of both runs can carry them."""
+    most = max(
+        (min(int(first.samples.max()), int(second.samples.max())) for _, first, second in _aligned(pair) if first and second),
+        default=0,
+    )
+    texts = []
+    for halving in range(1, MOST_HALVINGS):
+        text = f"{100 - Decimal(100) / 2**halving:f}"
+        if 2**halving > max(most, 2) or len(text) > len("99.") + 12:
+            break
+        texts.append(text)
+    return parse_percentiles(",".join(texts))
+
+
+def alone(table: Table) -> tuple[list[Group], list[Group]]:
+    """Return the groups that only the baseline and that only the run has."""
+    found: tuple[dict[Group, None], dict[Group, None]] = ({}, {})
+    names = [table.columns[name] for name in table.labels]
+    for row in range(len(table)):
+        key = tuple(str(column[row]) for column in names)
+        if not table.columns["count_run"][row]:
+            found[0][key] = None
+        elif not table.columns["count_baseline"][row]:
+            found[1][key] = None
+    return sorted(found[0]), sorted(found[1])
+
+
+def _aligned(pair: Pair) -> Iterator[tuple[list[Group], Intervals | None, Intervals | None]]:
+    """Yield groups with their rows of the baseline and of the run, in one order and one layout; None where one has none."""
+    first, second = (_by_layout(side) for side in (pair.baseline, pair.run))
+    homes = [{key: part for part in parts for key in _keys(part)} for parts in (first, second)]
+    for one in first:
+        for other in second:
+            shared = [key for key in _keys(one) if homes[1].get(key) is other]
+            if shared:
+                layout = common_layout((one.layout, other.layout))
+                yield shared, _rows_of(one, shared).in_layout(layout), _rows_of(other, shared).in_layout(layout)
+    for place, parts in enumerate((first, second)):
+        for part in parts:
+            single = [key for key in _keys(part) if key not in homes[1 - place]]
+            if single:
+                rows = _rows_of(part, single)
+                yield single, *((rows, None) if place == 0 else (None, rows))
+
+
+def _by_layout(answer: Answer) -> list[Intervals]:
+    """Return the rows of an answer, one part a layout."""
+    parts: dict[LogLinear, list[Intervals]] = {}
+    for part in spanned(answer.parts):
+        parts.setdefault(part.layout, []).append(part)
+    return [merged(found) for _, found in sorted(parts.items())]
+
+
+def _keys(part: Intervals) -> list[Group]:
+    return [key for key in (part.table[code] for code in part.series.tolist()) if isinstance(key, tuple)]
+
+
+def _rows_of(part: Intervals, keys: Sequence[Group]) -> Intervals:
+    place = {key: row for row, key in enumerate(_keys(part))}
+    return part.take(np.array([place[key] for key in keys], np.int64))
+
+
+def _rows(
+    groups: Sequence[Group], first: Intervals | None, second: Intervals | None, percentile: Percentile, by: Sequence[str]
+) -> Table:
+    """Return the rows of some groups at one percentile."""
+    sides = [_nothing(len(groups)) if side is None else bounded(side, percentile) for side in (first, second)]
+    ratio, low, high = ratio_bounds(*sides)
+    columns: dict[str, object] = {name: np.array([key[place] for key in groups], object) for place, name in enumerate(by)}
+    told = (
+        np.full(len(groups), float(percentile.text)),
+        *(side.value for side in sides),
+        ratio,
+        low,
+        high,
+        *(side.count for side in sides),
+    )
+    columns |= dict(zip(COLUMNS, told, strict=True))
+    columns |= {f"{name}_censored": side.open for name, side in zip(("baseline", "run"), sides, strict=True)}
+    return Table(columns, tuple(by))
+
+
+def _nothing(groups: int) -> Bounded:
+    none = np.full(groups, math.nan)
+    return Bounded(np.zeros(groups, np.int64), none, none, none, none, none, np.zeros(groups, np.bool_))

@@ -1,0 +1,240 @@
+"""Delimited files and NDJSON of any tool, read as a description says (see `description`).
+
+    done_ms,took,type            {"done_ms": 1700000000123, "took": 845, "type": "get", "node": "h1"}
+    1700000000123,845,get        {"done_ms": 1700000000124, "took": 102, "type": "put", "node": "h1"}
+
+Numbers may have decimals; ns are exact, what lies below is rounded down. Lines may come in any order. A line that lacks a
+column, or whose times are none, is counted with its reason, the others are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ingest.errors import InputError
+from ingest.intervals import Int
+from ingest.read.arrow_lines import Form, Lines, arrow, reject, tables
+from ingest.read.arrow_numbers import DECIMAL, FLOAT, nanoseconds, types
+from ingest.read.context import Context
+from ingest.read.description import Description
+from ingest.read.event_labels import TOO_MANY, SeriesTable
+from ingest.read.events import DAY_NS, Events
+from ingest.read.text import head
+from ingest.series import Series
+from ingest.timing import UNITS_NS
+
+NO_NUMBER = "a time, latency or weight is no number, or is missing"
+BACKWARDS = "it ended before it began"
+TOO_LONG = "a latency of more than a day: damage, or another unit than was said"
+TOO_HEAVY = "a weight of 0 or less, or so large that weight times latency passes 2^60 ns"
+MOST_WEIGHED = 1 << 60
+YEAR_NS = 365 * DAY_NS
+ISO_ZONED = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[-+]\d\d:?\d\d)"
+ISO_PLAIN = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,9})?"
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns of one file: all names in order (none for NDJSON), and by role the column and its unit in ns (0: ISO 8601)."""
+
+    names: tuple[str, ...]
+    skipped: int
+    roles: Mapping[str, str]
+    units: Mapping[str, int]
+    labels: Mapping[str, str]
+    sample: Mapping[str, str]
+
+    @property
+    def is_json(self) -> bool:
+        """Return whether lines are JSON objects."""
+        return not self.names
+
+
+def columns_of(path: Path, context: Context, told: Description) -> Columns:
+    """Return where everything stands in a file; InputError where a column or its unit is missing."""
+    first, second = (*head(path).lstrip(b"\xef\xbb\xbf").split(b"\n"), b"")[:2]
+    if not first.strip():
+        raise InputError("holds no line in its beginning", path)
+    roles = dict(told.columns)
+    if first.lstrip()[:1] == b"{":
+        _check_once([*roles.values(), *told.labels.values()], path)
+        return Columns((), 0, roles, _units(roles, context, told, path), dict(told.labels), {})
+    cells = _cells(first, told)
+    names = tuple(cells) if told.header else tuple(str(number + 1) for number in range(len(cells)))
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"two columns are called {twice!r}: name columns by number, and header: false", path, 1)
+
+    def place(role: str, name: str) -> str:
+        if name in names:
+            return name
+        if name.isdigit() and 1 <= int(name) <= len(names):
+            return names[int(name) - 1]
+        raise InputError(f"no column {name!r} for {role}: there are {', '.join(names[:12])} ({told.path} names them)", path, 1)
+
+    roles = {role: place(role, name) for role, name in roles.items()}
+    labels = {label: place(label, name) for label, name in told.labels.items()}
+    _check_once([*roles.values(), *labels.values()], path)
+    data = _cells(second if told.header else first, told)
+    sample = dict(zip(names, data, strict=False))
+    return Columns(names, int(told.header), roles, _units(roles, context, told, path), labels, sample)
+
+
+def _check_once(names: Sequence[str], path: Path) -> None:
+    """Raise InputError where one column is to be two things."""
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"column {name!r} is wanted twice: each can be one time, the weight or one label", path, 1)
+
+
+def _cells(line: bytes, told: Description) -> list[str]:
+    import csv
+
+    text = line.decode("utf-8", "replace").replace("\0", "").rstrip("\r")
+    return [cell.strip() for cell in next(csv.reader([text], delimiter=told.delimiter), [])]
+
+
+def _units(roles: Mapping[str, str], context: Context, told: Description, path: Path) -> dict[str, int]:
+    units = {}
+    for role, name in roles.items():
+        ending = UNITS_NS.get(name.rpartition("_")[2]) if "_" in name else None
+        unit = told.units.get(role, ending if ending is not None else context.recorded_unit_ns)
+        if unit is None and role != "weight":
+            raise InputError(
+                f"the unit of column {name!r} is neither said in {told.path} (unit:) nor by its name's ending (_us): "
+                "say it there, or --recorded-unit",
+                path,
+                1,
+            )
+        units[role] = 1 if role == "weight" else unit or 0
+    return units
+
+
+def read(path: Path, context: Context, told: Description) -> Iterator[Events]:
+    """Yield the operations of a file, in ns; lines that cannot be taken are counted with their reason.
+
+    Stamps from a year after 1970 on are epoch times, others relative. Raises InputError where a column is missing.
+    """
+    pa = arrow(path)
+    columns = columns_of(path, context, told)
+    series = SeriesTable(lambda labels: _series(context.series, {**told.fixed, **labels}, told.kind))
+    if columns.is_json:
+        from ingest.read.ndjson import tables_of_json
+
+        chunks = tables_of_json(path, columns, context.account)
+    else:
+        chunks = tables(path, Lines(_form(columns, told), context.account, skipped=columns.skipped))
+    for table, lines in chunks:
+        yield _events(pa, table, lines, columns, context, series)
+
+
+def _series(base: Series, labels: Mapping[str, str], kind: str) -> Series:
+    told = {name: text.lower() if name == "op" else text for name, text in labels.items() if text}
+    return base.replaced(**told, kind=kind)
+
+
+def _form(columns: Columns, told: Description) -> Form:
+    """Return the form of a line: quick types after the first line of data, then decimals, then floats."""
+    pa = arrow()
+    numbers = {name: columns.units[role] for role, name in columns.roles.items()}
+    words = {name: pa.dictionary(pa.int32(), pa.binary()) for name in columns.labels.values()}
+    tiers = [
+        (_pattern(columns, told, numbers, level), {**words, **{name: _types(unit)[level] for name, unit in numbers.items()}})
+        for level in range(2)
+    ]
+    quick = {name: _quick(columns.sample.get(name, ""), unit) for name, unit in numbers.items()}
+    return Form(columns.names, {**words, **quick}, tiers, NO_NUMBER, told.delimiter, quoted=True, hexadecimal=True)
+
+
+def _types(unit_ns: int) -> list[Any]:
+    """Return the two types that numbers of a unit (or ISO 8601 text) are sifted as."""
+    pa = arrow()
+    return [pa.timestamp("ns", "UTC"), pa.timestamp("ns")] if not unit_ns else types(pa, unit_ns)[2:]
+
+
+def _quick(sample: str, unit_ns: int) -> Any:
+    """Return the type that suits the first value of a column."""
+    pa = arrow()
+    if not unit_ns:
+        return _types(0)[0 if sample[-1:] == "Z" or "+" in sample or sample.count("-") > 2 else 1]
+    return types(pa, unit_ns)[0 if sample.lstrip("-").isdigit() else 1]
+
+
+def _pattern(columns: Columns, told: Description, numbers: Mapping[str, int], level: int) -> str:
+    """Return the pattern of whole lines whose numbers are decimals (or times with a zone), or any floats (or without)."""
+    space = "" if told.delimiter in " \t" else "[ \\t]*"
+    plain = (DECIMAL, FLOAT)[level]
+    stamp = (ISO_ZONED, ISO_PLAIN)[level]
+    other = rf'(?:"(?:[^"\n]|"")*"|[^"\n{_escaped(told.delimiter)}]*)'
+    cells = [
+        rf'{space}"?{plain if numbers[name] else stamp}"?{space}' if name in numbers else f"{space}{other}"
+        for name in columns.names
+    ]
+    return "^" + _escaped(told.delimiter).join(cells) + "\n$"
+
+
+def _escaped(mark: str) -> str:
+    return f"\\x{ord(mark):02x}"
+
+
+def _events(pa: Any, table: Any, lines: Int, columns: Columns, context: Context, series: SeriesTable) -> Events:
+    """Return the events of a chunk of lines; what cannot be taken is rejected with its lines."""
+    rows = len(table)
+    sure = np.ones(rows, np.bool_)
+    found: dict[str, Int] = {}
+    for role, name in columns.roles.items():
+        found[role], known = _ns(pa, table.column(name), columns.units[role], role)
+        sure &= known
+    end, latency = _times(found)
+    weight = found.get("weight")
+    codes = series.codes({label: table.column(name) for label, name in columns.labels.items()}, rows)
+    left = np.ones(rows, np.bool_)
+    checks: Sequence[tuple[str, Any]] = (
+        (NO_NUMBER, ~sure),
+        (BACKWARDS, latency < 0),
+        (TOO_LONG, latency > DAY_NS),
+        (TOO_HEAVY, np.zeros(rows, np.bool_) if weight is None else _too_heavy(weight, latency)),
+        (TOO_MANY, codes == -2),
+    )
+    for reason, bad in checks:
+        reject(context.account, reason, lines[left & bad])
+        left &= ~bad
+    good = np.flatnonzero(left)
+    context.account.accept(len(good))
+    zero = context.zero.epoch_ns or 0
+    base = np.where(end - latency < YEAR_NS, zero, 0) + context.offset_ns if zero else context.offset_ns
+    return Events(series.table, codes, end + base, latency, weight).take(good)
+
+
+def _ns(pa: Any, column: Any, unit_ns: int, role: str) -> tuple[Int, Any]:
+    if role == "weight":
+        return nanoseconds(pa, column, 1)
+    if unit_ns:
+        return nanoseconds(pa, column, unit_ns)
+    values = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    return nanoseconds(pa, pa.chunked_array([values.cast(pa.int64())]), 1)
+
+
+def _times(found: Mapping[str, Int]) -> tuple[Int, Int]:
+    """Return completion and latency of each, from the two that are there."""
+    if "latency" in found:
+        end = found["end"] if "end" in found else found["start"] + found["latency"]
+        return end, found["latency"]
+    return found["end"], found["end"] - found["start"]
+
+
+def _too_heavy(weight: Int, latency: Int) -> Any:
+    return (weight < 1) | (weight > MOST_WEIGHED // np.maximum(latency, 1))
+
+
+def first_end_ns(path: Path, context: Context, told: Description) -> int:
+    """Return the completion of the first operation that can be read, in ns of the file's clock; InputError if there is none."""
+    for events in read(path, context, told):
+        if len(events):
+            return int(events.end_ns[0])
+    raise InputError("holds no operation that can be read", path)

@@ -1,0 +1,286 @@
+"""Events -> intervals: histograms by window, with exact minimum, maximum and sum, bounded in memory.
+
+An event belongs to the window (start, start + step] that it completed in. While in flight it counts in each window by the
+share of its latency, as a weight of 2^-16; here that is exact, since start and end of each are known.
+
+Windows are held until they are whole. A log need not be in order of time: where so much was held that windows had to be let
+go, an event that comes too late for its window goes to a further segment of its series, and merging adds both up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ingest.grid import INT64_MAX, SECOND, WEIGHT_BITS
+from ingest.intervals import Bool, Exact, Histogram, Int, Intervals, merged
+from ingest.layout import LogLinear
+from ingest.read.account import Account
+from ingest.read.events import Events, bin_of
+
+MOST_HELD = 2_000_000  # bins
+DENSE_CELLS = 1 << 22
+PIECES_AT_ONCE = 1 << 20
+WHOLE = 1 << WEIGHT_BITS
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """How events are cut: at windows of `step_ns` (0: not at all), only those that completed in (begin, end].
+
+    With `in_flight` each counts by share in every window it was under way in; begin and end are then the caller's business.
+    Without `whole` a window may come in several rows, which the caller adds up: nothing has to be held for that.
+    """
+
+    step_ns: int = SECOND
+    begin_ns: int | None = None
+    end_ns: int | None = None
+    in_flight: bool = False
+    whole: bool = True
+
+
+def intervals(
+    chunks: Iterable[Events], windows: Windows, layout: LogLinear, account: Account, *, totals: bool = False
+) -> Iterator[Intervals]:
+    """Yield the events as rows, one a series and window. Counts are exact, the error is the layout's.
+
+    Rows bear the bounds of their windows, narrowed to when the first of the source began and the last completed. Samples are
+    counted in the account, and with `totals` what there was in all by op.
+    """
+    held, sums = _Held(windows), _Totals(layout, account)
+    for chunk in chunks:
+        events = chunk
+        if not len(events):
+            continue
+        account.samples += events.samples
+        bins = bin_of(events.latency_ns, layout.half)
+        if totals:
+            sums.add(events, bins)
+        if windows.in_flight:
+            for part in _in_flight(events, bins, windows.step_ns, layout):
+                held.add(part)
+            continue
+        if windows.begin_ns is not None or windows.end_ns is not None:
+            inside = np.flatnonzero(_completed_in(events.end_ns, windows))
+            events, bins = events.take(inside), bins[inside]
+        if len(events):
+            held.reach(int(events.start_ns.min()), int(events.end_ns.max()))
+            held.add(_completed(events, bins, windows.step_ns, layout))
+            yield from held.whole()
+    yield from held.rest()
+    sums.keep()
+
+
+def _completed_in(end_ns: Int, windows: Windows) -> Bool:
+    low = -INT64_MAX if windows.begin_ns is None else windows.begin_ns
+    high = INT64_MAX if windows.end_ns is None else windows.end_ns
+    inside: Bool = (end_ns > low) & (end_ns <= high)
+    return inside
+
+
+def _completed(events: Events, bins: Int, step_ns: int, layout: LogLinear) -> Intervals:
+    """Return a row for each series and window that events completed in."""
+    window = (events.end_ns - 1) // step_ns if step_ns else np.zeros(len(events), np.int64)
+    first, codes, cell = _cells(events, window)
+    rows, cell, indptr, row_bins, counts = _summed(cell, codes, bins, events.weight)
+    latency = events.latency_ns
+    low, high, total = np.full(rows, INT64_MAX), np.zeros(rows, np.int64), np.zeros(rows, np.int64)
+    np.minimum.at(low, cell, latency)
+    np.maximum.at(high, cell, latency)
+    np.add.at(total, cell, latency if events.weight is None else latency * events.weight)
+    return _rows(events, first, indptr, row_bins, counts, step_ns, layout, Exact(low, high, total, np.ones(rows, np.bool_)))
+
+
+def _cells(events: Events, window: Int) -> tuple[Int, int, Int]:
+    """Return the (series, window) pairs there are, ordered by window; how many; and the pair of each event.
+
+    By window, because rows of one window that are added up later then lie beside each other.
+    """
+    lowest = int(window.min())
+    span, width = int(window.max()) - lowest + 1, len(events.table)
+    if width * span <= DENSE_CELLS >> 4:
+        cell = window - lowest
+        if width > 1:
+            cell *= width
+            cell += events.series
+        there = np.zeros(width * span, np.bool_)
+        there[cell] = True
+        found = np.flatnonzero(there)
+        if len(found) < len(there):
+            place = np.cumsum(there) - 1
+            cell = place[cell]
+        return np.stack([found % width, found // width + lowest]), len(found), cell
+    pairs, cell = np.unique(np.stack([window, events.series.astype(np.int64)]), axis=1, return_inverse=True)
+    return pairs[::-1], pairs.shape[1], cell.reshape(-1)
+
+
+def _summed(cell: Int, cells: int, bins: Int, weight: Int | None) -> tuple[int, Int, Int, Int, Int]:
+    """Return (rows, cell of each event, row pointers, bins, counts) of events added up by cell and bin."""
+    low = int(bins.min())
+    width = int(bins.max()) - low + 1
+    key = cell * width
+    key += bins
+    key -= low
+    if cells * width > max(DENSE_CELLS, 8 * len(bins)):
+        filled, place = np.unique(key, return_inverse=True)
+        counts = np.bincount(place) if weight is None else _added(place, weight, len(filled))
+    else:
+        dense = np.bincount(key, minlength=cells * width) if weight is None else _added(key, weight, cells * width)
+        filled = np.flatnonzero(dense != 0)
+        counts = dense[filled]
+    edges = np.arange(cells + 1) * width
+    indptr = np.searchsorted(filled, edges)
+    row_bins = filled - np.repeat(edges[:-1] - low, np.diff(indptr))
+    return cells, cell, indptr, row_bins, counts
+
+
+def _added(place: Int, weight: Int, size: int) -> Int:
+    total = np.zeros(size, np.int64)
+    np.add.at(total, place, weight)
+    return total
+
+
+def _rows(
+    events: Events, pairs: Int, indptr: Int, bins: Int, counts: Int, step_ns: int, layout: LogLinear, exact: Exact | None
+) -> Intervals:
+    start = pairs[1] * step_ns
+    return Intervals(layout, events.table, pairs[0], start, start + step_ns, indptr, bins, counts, exact)
+
+
+def _in_flight(events: Events, bins: Int, step_ns: int, layout: LogLinear) -> Iterator[Intervals]:
+    """Yield rows in which each event counts by the share of its latency that it was in flight in the window.
+
+    The cumulative share of an event is rounded at each edge that it crosses (halves to even), so that its weights add up to
+    2^16 exactly; the window that it completed in has at least one of them. An event that took no time counts there alone.
+    """
+    last = (events.end_ns - 1) // step_ns
+    first = np.minimum(events.start_ns // step_ns, last)
+    pieces = last - first + 1
+    ends = np.cumsum(pieces)
+    begin = 0
+    while begin < len(events):
+        before = int(ends[begin - 1]) if begin else 0
+        end = max(begin + 1, int(np.searchsorted(ends, before + PIECES_AT_ONCE, side="right")))
+        event = np.repeat(np.arange(begin, end), pieces[begin:end])
+        window = first[event] + np.arange(len(event)) - np.repeat(ends[begin:end] - pieces[begin:end] - before, pieces[begin:end])
+        weight, completed = _weights(events, event, window, last, step_ns)
+        part = events.take(event)
+        pairs, cells, cell = _cells(part, window)
+        _, _, indptr, row_bins, counts = _summed(cell, cells, bins[event], weight)
+        rows = _rows(part, pairs, indptr, row_bins, counts, step_ns, layout, None)
+        yield replace(rows, completions=_added(cell, completed, cells))
+        begin = end
+
+
+def _weights(events: Events, event: Int, window: Int, last: Int, step_ns: int) -> tuple[Int, Int]:
+    """Return the weight of each piece of an event in units of 2^-16, and how many completed in it."""
+    start, latency = events.start_ns[event], events.latency_ns[event]
+    final = window == last[event]
+    part = np.minimum(np.maximum((window + 1) * step_ns - start, 0), latency)
+    whole = np.maximum(latency, 1)
+    share, rest = np.divmod(2 * WHOLE * part + whole, 2 * whole)
+    share -= (rest == 0) & (share & 1 == 1)
+    share = np.where(final, np.int64(WHOLE), np.minimum(share, WHOLE - 1))
+    new = np.append(True, event[1:] != event[:-1])
+    before: Int = np.concatenate(([0], share[:-1]))
+    weight: Int = np.where(new, share, share - before)
+    times = 1 if events.weight is None else events.weight[event]
+    return weight * times, np.where(final, times, 0)
+
+
+@dataclass(slots=True)
+class _Held:
+    """Windows that are not whole yet, and when the first event began and the last one ended."""
+
+    windows: Windows
+    parts: list[Intervals] = field(default_factory=list)
+    late: list[Intervals] = field(default_factory=list)
+    entries: int = 0
+    gone_ns: int = -INT64_MAX
+    low: int = INT64_MAX
+    high: int = -INT64_MAX
+
+    def reach(self, start_ns: int, end_ns: int) -> None:
+        """Note when events of a chunk began and ended."""
+        self.low, self.high = min(self.low, start_ns), max(self.high, end_ns)
+
+    def add(self, part: Intervals) -> None:
+        """Hold the rows of a chunk; those of windows that are gone already are kept for the end."""
+        if self.gone_ns > -INT64_MAX:
+            gone = part.start_ns < self.gone_ns
+            if gone.any():
+                self.late.append(part.take(np.flatnonzero(gone)))
+                part = part.take(np.flatnonzero(~gone))
+        self.parts.append(part)
+        self.entries += len(part.bins)
+
+    def whole(self) -> Iterator[Intervals]:
+        """Yield all windows but the newest where too much is held, or all where they need not be whole."""
+        if not self.windows.whole:
+            yield from map(self._bounded, self.parts)
+            self.parts = []
+            return
+        if self.entries < MOST_HELD or not self.windows.step_ns:
+            return
+        rows = merged(self.parts)
+        newest = int(rows.start_ns.max())
+        done = np.flatnonzero(rows.start_ns < newest)
+        kept = rows.take(np.flatnonzero(rows.start_ns >= newest))
+        self.parts, self.entries, self.gone_ns = [kept], len(kept.bins), newest
+        if len(done):
+            yield self._bounded(rows.take(done))
+
+    def rest(self) -> Iterator[Intervals]:
+        """Yield what is still held, and what came late as a segment of its own."""
+        for segment, parts in enumerate((self.parts, self.late)):
+            filled = [part for part in parts if len(part)]
+            if not filled:
+                continue
+            rows = self._bounded(merged(filled))
+            if segment:
+                rows = rows.relabelled(lambda series: series.replaced(segment=1))
+            yield rows
+        self.parts, self.late = [], []
+
+    def _bounded(self, rows: Intervals) -> Intervals:
+        """Return rows with their bounds narrowed to the reach of their source; in-flight windows stay as they are.
+
+        Series without a row are taken out of the table.
+        """
+        used, series = np.unique(rows.series, return_inverse=True)
+        rows = replace(rows, table=tuple(rows.table[code] for code in used.tolist()), series=series.reshape(-1))
+        if self.windows.in_flight:
+            return rows
+        if not self.windows.step_ns:
+            return replace(rows, start_ns=np.full(len(rows), self.low), end_ns=np.full(len(rows), self.high))
+        return replace(rows, start_ns=np.maximum(rows.start_ns, self.low), end_ns=np.minimum(rows.end_ns, self.high))
+
+
+class _Totals:
+    """What a source held in all, by op: kept in its account to be held against the tool's own summary."""
+
+    def __init__(self, layout: LogLinear, account: Account) -> None:
+        self.layout = layout
+        self.account = account
+        self.sums: dict[str, Int] = {}
+
+    def add(self, events: Events, bins: Int) -> None:
+        """Add events of any series."""
+        ops = [series.op for series in events.table]
+        for op in dict.fromkeys(ops):
+            codes = np.array([other == op for other in ops])
+            mine = codes[events.series] if not codes.all() else slice(None)
+            weight = None if events.weight is None else events.weight[mine]
+            found = np.bincount(bins[mine]) if weight is None else _added(bins[mine], weight, int(bins.max()) + 1)
+            known = self.sums.setdefault(op, np.zeros(0, np.int64))
+            longer, shorter = (found, known) if len(found) > len(known) else (known, found)
+            longer[: len(shorter)] += shorter
+            self.sums[op] = longer
+
+    def keep(self) -> None:
+        """Put the sums into the account."""
+        for op, dense in self.sums.items():
+            filled = np.flatnonzero(dense)
+            self.account.totals[op] = Histogram(self.layout, filled, dense[filled])

@@ -1,0 +1,39 @@
+"""The picture of subsecond offsets: whole seconds on x, the offset within the second on y."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ingest.view.kibana import requests, tables
+from ingest.view.kibana.bins import formula
+from ingest.view.kibana.filling import Spec, filled, shades
+from ingest.view.kibana.pictures import answer
+from ingest.view.kibana.tables import entry, flatten, keep, only
+
+CELL = ("t", "t2", "lower", "upper", "c", "n")
+
+
+def offsets(prefix: str, _: Mapping[str, Any]) -> Spec:
+    """Return the map of offsets of one run; columns of several seconds are these seconds added up."""
+    asked = requests.body({"kind": "offset"}, requests.offsets(), measured="offset")
+    cells = [
+        flatten("window.offsets.buckets", "row"),
+        formula("c", "datum.row.doc_count"),
+        keep("datum.c > 0"),
+        formula("lower", "datum.row.from"),
+        formula("upper", "datum.row.to"),
+        only(*CELL),
+    ]
+    late = [formula("n", "datum.window.late.n.value"), keep("datum.n > 0"), only("t", "t2", "n")]
+    data = [
+        answer(prefix, asked, "intervals"),
+        *tables.chosen_runs(),
+        tables.windows(),
+        entry("cells", "windows", cells, tables.shares()),
+        tables.gaps(),
+        entry("late", "windows", late),
+        *tables.noted(prefix),
+    ]
+    click = {"name": "clicked", "on": [{"events": "@heat:click", "update": "kibanaSetTimeFilter(datum.t, datum.t2)"}]}
+    return filled("offsets", data, [*shades(), click], "'counts by offset within the second, rows of 20 ms'")

@@ -1,0 +1,321 @@
+"""Offsets in every store: the same map as from the files, stored whatever the step, and never seen by another question."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from event_files import description, event_file, reading
+from ingest import Files, Question, open_store, parse_instant, parse_percentiles
+from ingest.cli import run as command
+from ingest.errors import InputError, StoreError, UsageError
+from ingest.load import LoadAccount, load
+from ingest.load_plan import LoadOptions
+from ingest.offsets import Periods
+from ingest.query.offset_counts import Wanted
+from ingest.query.offset_map import OffsetMap, offsets
+from ingest.query.offsets import from_files, from_store
+from ingest.query.percentiles import Wanted as Columns
+from ingest.query.percentiles import percentiles
+from ingest.view.text import csv_lines
+from oracles import offsets as oracle
+from tests.store.grounds import grounds, loaded
+
+MS, SECOND = oracle.MS, oracle.SECOND
+ZERO = 1_789_999_200 * SECOND
+KINDS = ["sqlite", "double", *(["server"] if os.environ.get("ELASTICSEARCH_URL") else [])]
+FIO = Path(__file__).parents[1] / "data" / "fio"
+QUESTIONS = {
+    "seconds": Wanted(),
+    "hosts": Wanted(Question(by=("host",))),
+    "ops of processes": Wanted(Question(by=("op", "process")), Periods(rows=100)),
+    "one process": Wanted(Question(by=("host",)), isolate={"process": ("p3",)}),
+    "two hosts but a process": Wanted(isolate={"host": ("a", "b")}, exclude={"process": ("p[0-4]",)}),
+    "minutes": Wanted(Question(by=("op",)), Periods(60 * SECOND, 60)),
+    "hours": Wanted(periods=Periods(3600 * SECOND)),
+    "5 s": Wanted(Question(by=("host",)), Periods(5 * SECOND)),
+    "100 ms": Wanted(periods=Periods(100 * MS)),
+    "a stretch": Wanted(Question(begin=parse_instant(f"{ZERO // MS + 2500}"), end=parse_instant(f"{ZERO // MS + 9123}"))),
+}
+
+
+def made(seed: int = 5, seconds: int = 40, late: bool = True) -> list[tuple]:
+    dice = random.Random(seed)
+    rows = []
+    for _ in range(4_000):
+        second = dice.choice([at for at in range(seconds) if at % 11 != 6])
+        end = ZERO + second * SECOND + dice.randrange(SECOND)
+        place = (f"{dice.choice('abc')}", f"p{dice.randrange(8)}", dice.choice(["read", "write"]), dice.randrange(1, 4))
+        rows.append((end, dice.randrange(1, 200 * MS), *place))
+    rows.sort()
+    return rows[100:] + rows[:100] if late else rows
+
+
+def store_of(url: str, folder: Path, rows, run: str = "r", **words) -> LoadAccount:
+    path = event_file(folder, rows)
+    with open_store(url, write=True) as store:
+        return load([path], store, LoadOptions(read=replace(reading(folder), run=run), jobs=1, **words))
+
+
+def asked(url: str, wanted: Wanted) -> OffsetMap:
+    with open_store(url) as store:
+        return from_store(store, wanted)
+
+
+def told(answer: OffsetMap) -> tuple:
+    marks = (answer.late_ns.tolist(), answer.late.tolist(), answer.missing_ns.tolist(), answer.first_ns, answer.end_ns)
+    return list(csv_lines(offsets(answer))), marks, answer.by, answer.runs, answer.samples, answer.warnings
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def example(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("offsets")
+    with grounds(request.param, folder) as found:
+        store_of(found.url, folder / "logs", made(), step_ns=10 * SECOND)
+        yield found, folder / "logs"
+
+
+@pytest.fixture(params=KINDS)
+def ground(request, tmp_path: Path):
+    with grounds(request.param, tmp_path) as found:
+        yield found
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_stores_and_files_give_the_same_map(example, name: str) -> None:
+    ground, folder = example
+    files = from_files(Files([folder / "events.csv"], reading(folder), jobs=1), QUESTIONS[name])
+    assert files.samples > 100 and len(files.cells) > 0
+    assert told(asked(ground.url, QUESTIONS[name])) == told(files)
+
+
+def test_the_map_marks_what_came_late_and_what_is_missing(example) -> None:
+    answer = asked(example[0].url, Wanted())
+    assert answer.late_ns.tolist() == [ZERO] and answer.late.sum() == sum(row[5] for row in made()[-100:])
+    assert ((answer.missing_ns - ZERO) // SECOND).T.tolist() == [[6, 7], [17, 18], [28, 29]]
+
+
+def test_documents_are_bins_of_1_ms_in_seconds_whatever_the_step(example) -> None:
+    expected: dict[tuple, Counter] = {}
+    flags = oracle.late([("/".join(row[2:5]), row[0] - row[1], row[0]) for row in made()])
+    for (end, _, host, process, op, many), behind in zip(made(), flags):
+        key = ("r", host, "", "", op, "offset", "", process, int(behind), end // SECOND * SECOND)
+        expected.setdefault(key, Counter())[end % SECOND // MS] += many
+    assert example[0].offsets() == expected
+
+
+def test_rows_of_no_whole_milliseconds_are_resampled_and_said(example) -> None:
+    rows = [(f"{host}", end, many) for end, _, host, _, _, many in made()]
+    answer = asked(example[0].url, Wanted(Question(by=("host",)), Periods(rows=49)))
+    table = offsets(answer).columns
+    places = {low: row for row, (low, _) in enumerate(oracle.edges(SECOND, 49))}
+    keys = zip(table["host"], table["start_ns"].tolist(), (places[low] for low in table["offset_lower"].tolist()))
+    assert dict(zip(keys, table["count"].tolist())) == oracle.resampled(rows, SECOND, 49)
+    assert "49 rows are no whole milliseconds" in answer.warnings[0]
+    with pytest.raises(UsageError, match="finer than the 1 ms that a store keeps"):
+        asked(example[0].url, Wanted(periods=Periods(100 * MS, 101)))
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        Question(step=10 * SECOND, by=("host", "op")),
+        Question(step="all", by=("kind",)),
+        Question(step=20 * SECOND, by=("process",), where={"process": "p[0-3]"}),
+        Question(by=("kind", "process"), where={"kind": "*"}),
+        Question(step="auto"),
+    ],
+)
+def test_no_other_question_sees_offsets(example, tmp_path: Path, question: Question) -> None:
+    """Everything is as in a store that was loaded without them."""
+    ground, folder = example
+    with grounds("sqlite", tmp_path) as plain:
+        store_of(plain.url, folder, made(), step_ns=10 * SECOND, offsets=False)
+        assert not plain.offsets()
+        assert seen(ground.url, question) == seen(plain.url, question)
+        assert ground.rollups() == plain.rollups() and ground.documents() == plain.documents()
+    with pytest.raises(InputError, match="nothing matches"), open_store(ground.url) as store:
+        store.answer(Question(where={"kind": "offset"}))
+
+
+def seen(url: str, question: Question) -> tuple:
+    with open_store(url) as store:
+        answer = store.answer(question)
+        exported = sum(int(part.counts.sum()) for part in store.windows(question))
+        table = percentiles(answer, Columns(parse_percentiles("50,99,100")))
+        return list(csv_lines(table)), answer.kind, answer.series, answer.warnings, exported, store.facts(answer)[:-1]
+
+
+@pytest.mark.parametrize("example", KINDS[1:], indirect=True, scope="module")
+def test_estimates_do_not_see_them_either(example) -> None:
+    with open_store(example[0].url) as store:
+        table, answer = store.approximate(Question(step="all"), parse_percentiles("50"))
+    assert table.columns["count"].sum() == sum(row[5] for row in made()) and answer.kind == "service"
+
+
+def test_a_source_that_grew_leaves_nothing_of_its_older_offsets(ground, tmp_path: Path) -> None:
+    rows = made(late=False)
+    store_of(ground.url, tmp_path / "logs", rows[:3_000])
+    store_of(ground.url, tmp_path / "logs", rows)
+    account = store_of(ground.url, tmp_path / "logs", rows)
+    assert account.offset_documents == 0 and account.duplicate == {"already loaded": 1}
+    with grounds("sqlite", tmp_path) as clean:
+        store_of(clean.url, tmp_path / "logs", rows)
+        assert ground.offsets() == clean.offsets()
+        assert {row[:7] for row in ground.rollups()} == {row[:7] for row in clean.rollups()}
+
+
+def test_a_correction_that_takes_events_away_replaces(ground, tmp_path: Path) -> None:
+    rows = made(late=False)
+    store_of(ground.url, tmp_path / "logs", rows)
+    store_of(ground.url, tmp_path / "logs", rows[:2_000], replace=True)
+    expected = oracle.cells([("", row[0], row[5]) for row in rows[:2_000]], SECOND, 50)
+    table = offsets(asked(ground.url, Wanted())).columns
+    places = {low: row for row, (low, _) in enumerate(oracle.edges(SECOND, 50))}
+    found = zip(table["start_ns"].tolist(), table["offset_lower"].tolist(), table["count"].tolist())
+    assert {("", start, places[low]): count for start, low, count in found} == expected
+    assert {row[2] for row in ground.rollups()} == {"service"}
+
+
+def test_a_load_can_leave_them_out_and_must_then_go_on_so(ground, tmp_path: Path) -> None:
+    account = store_of(ground.url, tmp_path / "logs", made(), offsets=False)
+    assert account.documents > 0 and account.offset_documents == 0 and not ground.offsets()
+    with pytest.raises(InputError, match="r: no offsets were stored; only single events have them"):
+        asked(ground.url, Wanted())
+    with pytest.raises(StoreError, match="loaded with another reading options"):
+        store_of(ground.url, tmp_path / "logs", made())
+    store_of(ground.url, tmp_path / "logs", made(), replace=True)
+    assert ground.offsets()
+
+
+def test_offsets_are_the_same_where_latencies_are_stored_in_flight(ground, tmp_path: Path) -> None:
+    store_of(ground.url, tmp_path / "logs", made(), attribution="in-flight")
+    with grounds("sqlite", tmp_path) as plain:
+        store_of(plain.url, tmp_path / "logs", made())
+        assert ground.offsets() == plain.offsets()
+    assert {row[2] for row in ground.rollups()} == {"service.in-flight"}
+
+
+def test_runs_are_named_or_merged_and_those_without_offsets_are_said(ground, tmp_path: Path) -> None:
+    rows = made()
+    store_of(ground.url, tmp_path / "one", rows, run="one")
+    store_of(ground.url, tmp_path / "two", rows[:1_000], run="two")
+    log = tmp_path / "a_clat_hist.1.log"
+    log.write_bytes((FIO / "randrw" / "a_clat_hist.1.log").read_bytes())
+    loaded(ground.url, [log], run="three", reading={"t0": ZERO // SECOND * SECOND})
+    named, added = asked(ground.url, Wanted()), asked(ground.url, Wanted(Question(merge_runs=True)))
+    assert named.by == ("run",) and named.runs == ("one", "two") and added.by == ()
+    assert named.warnings[0] == "no offsets are stored of three, or none in this time: not in the map"
+    expected = oracle.cells(
+        [(run, row[0], row[5]) for run, some in (("one", rows), ("two", rows[:1_000])) for row in some], SECOND, 50
+    )
+    columns = offsets(named).columns
+    cells = zip(columns["run"], columns["start_ns"].tolist(), (columns["offset_lower"] // (20 * MS)).tolist())
+    assert dict(zip(cells, columns["count"].tolist())) == expected
+    assert added.samples == named.samples == sum(expected.values())
+    with pytest.raises(InputError, match="no event matches --from/--to"):
+        asked(ground.url, Wanted(Question(begin=parse_instant("2030-01-01"))))
+    assert asked(ground.url, Wanted(Question(runs=("t*",)))).runs == ("two",)
+
+
+def test_rejected_rows_are_said_as_for_the_files(ground, tmp_path: Path) -> None:
+    rows = [*made(), ("x",), (ZERO, -5)]
+    store_of(ground.url, tmp_path, rows)
+    files = from_files(Files([tmp_path / "events.csv"], reading(tmp_path), jobs=1), Wanted())
+    rejected = [text for text in files.warnings if "rows rejected" in text]
+    assert len(rejected) == 2
+    assert [text for text in asked(ground.url, Wanted()).warnings if "rows rejected" in text] == rejected
+
+
+def test_histogram_logs_have_no_offsets(ground, tmp_path: Path) -> None:
+    log = tmp_path / "a_clat_hist.1.log"
+    log.write_bytes((FIO / "randrw" / "a_clat_hist.1.log").read_bytes())
+    assert loaded(ground.url, [log], reading={"t0": ZERO}).offset_documents == 0
+    with pytest.raises(InputError, match="no offsets were stored"):
+        asked(ground.url, Wanted())
+
+
+def test_a_deleted_run_leaves_no_offsets(ground, tmp_path: Path) -> None:
+    store_of(ground.url, tmp_path / "logs", made())
+    with open_store(ground.url, write=True) as store:
+        store.delete_run("r")
+    assert not ground.offsets() and not ground.documents()
+
+
+@pytest.mark.parametrize("ground", KINDS[1:], indirect=True)
+def test_refused_offsets_are_replayed_and_make_no_rollups(ground, tmp_path: Path, monkeypatch) -> None:
+    from ingest.store.elastic import encoding
+
+    real = encoding.labels_document
+    spoil = {"kind": "offset", "host": "b"}
+
+    def spoiled(series):
+        wrong = all(getattr(series, name) == value for name, value in spoil.items())
+        return {**real(series), **({"spoiled": 1} if wrong else {})}
+
+    monkeypatch.chdir(tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr(encoding, "labels_document", spoiled)
+        store_of(ground.url, tmp_path / "logs", made())
+    letters = tmp_path / "tailboard-dead-letters.ndjson"
+    lines = [json.loads(line) for line in letters.read_text().splitlines()]
+    assert len(lines) > 100 and {one["document"].pop("spoiled") for one in lines} == {1}
+    assert any("was cut off" in warning for warning in asked(ground.url, Wanted()).warnings)
+    letters.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert command(["replay", str(letters), "--store", ground.url]) == 0
+    with grounds("sqlite", tmp_path) as clean:
+        store_of(clean.url, tmp_path / "logs", made())
+        assert ground.offsets() == clean.offsets() and ground.rollups() == clean.rollups()
+        assert told(asked(ground.url, Wanted())) == told(asked(clean.url, Wanted()))
+    assert {hit["_source"]["kind"] for hit in ground.hits("rollups-*")} == {"service"}
+
+
+def test_the_commands_load_and_ask(ground, tmp_path: Path, capsys) -> None:
+    path, columns = str(event_file(tmp_path, made())), str(description(tmp_path))
+    load_words = ["load", path, "--input-format", columns, "--run", "r", "--store", ground.url, "--jobs", "1"]
+    assert command([*load_words, "--no-offsets", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["offset_documents"] == 0
+    assert command(["offsets", ground.url]) == 3
+    assert "no offsets were stored" in capsys.readouterr().err
+    assert command([*load_words, "--replace", "--json"]) == 0
+    done = capsys.readouterr()
+    assert json.loads(done.out)["offset_documents"] == len(ground.offsets()) > 1_000
+    assert f"{len(ground.offsets())} documents of offsets beside them" in done.err
+    shown = [
+        "--highlight",
+        "process=p[23]",
+        "--by",
+        "host",
+        "--where",
+        "process!=p1",
+        "--where",
+        "op=read",
+        "--format",
+        "ndjson",
+        "--rows",
+        "20",
+    ]
+    assert command(["offsets", ground.url, *shown]) == 0
+    stored_rows = capsys.readouterr().out
+    assert command(["offsets", path, "--input-format", columns, "--jobs", "1", *shown]) == 0
+    assert stored_rows == capsys.readouterr().out
+    first = json.loads(stored_rows.splitlines()[0])
+    assert list(first) == ["start", "host", "offset_lower", "offset_upper", "count", "highlighted"]
+    total = sum(json.loads(line)["count"] for line in stored_rows.splitlines())
+    assert total == sum(row[5] for row in made() if row[3] != "p1" and row[4] == "read")
+
+
+def test_more_than_is_held_at_once_is_stored_alike(tmp_path: Path, monkeypatch) -> None:
+    from ingest import offsets as core
+
+    with grounds("sqlite", tmp_path) as whole, grounds("sqlite", tmp_path) as little:
+        store_of(whole.url, tmp_path / "logs", made(late=False))
+        monkeypatch.setattr(core.Stored.__init__, "__defaults__", (100,))
+        store_of(little.url, tmp_path / "logs", made(late=False))
+        assert whole.offsets() == little.offsets()

@@ -1,0 +1,240 @@
+"""The offset map as people see it: under both Vega versions, as a picture without a browser, on a terminal. Held by counts."""
+
+from __future__ import annotations
+
+import io
+import random
+import re
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from event_files import event_file, reading
+from ingest import Files, Question
+from ingest.errors import UsageError
+from ingest.offsets import Periods
+from ingest.query.offset_counts import Wanted
+from ingest.query.offset_map import OffsetMap, highlighted, joined
+from ingest.query.offsets import from_files
+from ingest.view import offset_tables, offset_terminal, pictures, text, vega
+from oracles import offsets as oracle
+from tests.vega.drawn import DARK, LIGHT, MAJORS, drawing, installed
+from tests.view.conftest import missing
+
+MS, SECOND = oracle.MS, oracle.SECOND
+ZERO = 1_789_999_200 * SECOND
+HOSTILE = "</script><script>alert(1)</script>"
+
+
+def rows_of(seconds: int = 20) -> list[tuple]:
+    """Random events, one line at 250 ms, nothing at all in seconds 9 to 11, second 4 reported at the end."""
+    dice = random.Random(3)
+    rows = [(ZERO + dice.randrange(seconds * SECOND), 0, "h", "p0") for _ in range(900)]
+    rows += [(ZERO + second * SECOND + 250 * MS, 0, "h", "p1", "read", 9) for second in range(seconds)]
+    rows = sorted(row for row in rows if not 9 <= (row[0] - ZERO) // SECOND < 12)
+    late = [row for row in rows if (row[0] - ZERO) // SECOND == 4]
+    return [row for row in rows if row not in late] + late
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("offsets")
+    event_file(path, rows_of())
+    return path
+
+
+def mapped(folder: Path, **words) -> OffsetMap:
+    question = Question(by=words.pop("by", ()))
+    return from_files(Files([folder / "events.csv"], reading(folder), jobs=1), Wanted(question, **words))
+
+
+@pytest.fixture(scope="module")
+def answer(folder: Path) -> OffsetMap:
+    return mapped(folder)
+
+
+def expected(period: int = SECOND, rows: int = 50) -> Counter:
+    return oracle.cells([("", row[0], row[5] if len(row) > 5 else 1) for row in rows_of()], period, rows)
+
+
+def test_tables_hold_every_cell_with_its_shares(answer: OffsetMap) -> None:
+    cells = offset_tables.cells(answer)
+    assert {("", round(t * MS), low * 50 // SECOND): c for t, low, c in zip(cells["t"], cells["lower"], cells["c"])} == expected()
+    of_period = Counter()
+    for (_, start, _), count in expected().items():
+        of_period[start // MS] += count
+    counts = sorted(cells["c"])
+    for t, t2, lower, upper, c, n, rank, part in zip(
+        *(cells[name] for name in ("t", "t2", "lower", "upper", "c", "n", "rank", "part"))
+    ):
+        assert (t2 - t, upper - lower, n) == (1000, 20 * MS, of_period[t])
+        assert rank == sum(one <= c for one in counts) / len(counts) and part == c / counts[-1]
+    assert offset_tables.gaps(answer) == {"t": [(ZERO + 9 * SECOND) / MS], "t2": [(ZERO + 12 * SECOND) / MS]}
+    late = sum(row[5] if len(row) > 5 else 1 for row in rows_of() if (row[0] - ZERO) // SECOND == 4)
+    assert offset_tables.late(answer) == {"t": [(ZERO + 4 * SECOND) / MS], "t2": [(ZERO + 5 * SECOND) / MS], "n": [late]}
+
+
+@pytest.fixture
+def page(browser, request):
+    if not installed():
+        missing("the Vega of npm (npm ci --prefix tests/vega)")
+    major, colors = request.param
+    with drawing(browser, major, colors) as found:
+        yield found
+
+
+@pytest.mark.parametrize("page", [(major, colors) for major in MAJORS for colors in (LIGHT, DARK)], indirect=True)
+def test_every_cell_is_drawn_where_it_belongs(page, answer: OffsetMap) -> None:
+    page.draw(offset_tables.picture(answer))
+    boxes = page.marks("heat")
+    cells = offset_tables.cells(answer)
+    assert len(boxes) == len(cells["c"]) == len(expected())
+    low, high = min(box["x1"] for box in boxes), max(box["x2"] for box in boxes)
+    top, bottom = min(box["y1"] for box in boxes), max(box["y2"] for box in boxes)
+    for box, t, lower in zip(boxes, cells["t"], cells["lower"]):
+        assert abs(box["x1"] - (low + (t * MS - ZERO) / (20 * SECOND) * (high - low))) <= 1.5
+        assert abs(box["y2"] - (bottom - lower / SECOND * (bottom - top))) <= 1.5
+    assert boxes[int(np.argmax(cells["c"]))]["fill"] == "rgb(8, 48, 107)"
+    [gap], [late] = page.marks("missing"), page.marks("late_columns")
+    assert abs(gap["x1"] - (low + 9 / 20 * (high - low))) <= 1.5 and abs(gap["x2"] - (low + 12 / 20 * (high - low))) <= 1.5
+    assert abs(late["x1"] - (low + 4 / 20 * (high - low))) <= 1.5 and late["y2"] <= top
+    assert not any(gap["x1"] < (box["x1"] + box["x2"]) / 2 < gap["x2"] for box in boxes)
+
+
+@pytest.mark.parametrize("page", [(major, LIGHT) for major in MAJORS], indirect=True)
+def test_rank_or_linear_and_what_is_clicked(page, answer: OffsetMap) -> None:
+    page.draw(offset_tables.picture(answer))
+    cells = offset_tables.cells(answer)
+    ranked = [box["fill"] for box in page.marks("heat")]
+    page.choose(shading="linear")
+    linear = [box["fill"] for box in page.marks("heat")]
+    ones = [place for place, count in enumerate(cells["c"]) if count == 1]
+    assert (
+        len({ranked[place] for place in ones}) == len({linear[place] for place in ones}) == 1
+        and ranked[ones[0]] != linear[ones[0]]
+    )
+    box = page.marks("heat")[ones[7]]
+    place = page.page.locator("#place canvas").bounding_box()
+    page.page.mouse.click(place["x"] + (box["x1"] + box["x2"]) / 2, place["y"] + (box["y1"] + box["y2"]) / 2)
+    picked = page.page.evaluate("() => [view.signal('picked').t, view.signal('picked').lower, view.signal('picked').c]")
+    assert picked == [cells["t"][ones[7]], cells["lower"][ones[7]], 1]
+
+
+@pytest.mark.parametrize("page", [(major, LIGHT) for major in MAJORS], indirect=True)
+def test_odd_tables_draw_without_a_warning(page) -> None:
+    row = {"t": ZERO / MS, "t2": ZERO / MS + 1000, "lower": 0, "upper": 20 * MS, "c": 1, "n": 1, "rank": 1, "part": 1}
+    for cells, period in (([], SECOND), ([row], SECOND), ([row], 60 * SECOND), ([row], 3600 * SECOND), ([row], 86_400 * SECOND)):
+        tables = {
+            "cells": cells,
+            "gaps": [],
+            "late": [{"t": row["t"], "t2": row["t2"], "n": 3}],
+            "marks": [{"t": row["t"], "text": HOSTILE}],
+        }
+        spec = vega.spec("offsets")
+        spec["data"] = [
+            {**entry, "values": tables[entry["name"]]} if entry.keys() == {"name"} else entry for entry in spec["data"]
+        ]
+        spec["signals"] = [{**one, "value": period} if one["name"] == "period" else one for one in spec["signals"]]
+        page.draw(spec)
+        assert len(page.marks("heat")) == len(cells)
+
+
+def test_a_picture_without_a_browser(answer: OffsetMap) -> None:
+    pytest.importorskip("vl_convert")
+    svg = pictures.drawn(offset_tables.picture(answer, "linear"), "svg").decode()
+    drawn = re.search(r'<g class="mark-rect role-mark heat"[^>]*>(.*?)</g>', svg, re.DOTALL)[1]
+    assert len(re.findall(r"<path ", drawn)) == len(expected())
+    assert f"offset within each 1s, 50 rows, {sum(expected().values()):,} events" in svg and "shaded in proportion" in svg
+
+
+def test_a_picture_shows_one_group(folder: Path) -> None:
+    with pytest.raises(UsageError, match="shows one group, here are p0, p1: choose with --where"):
+        offset_tables.picture(mapped(folder, by=("process",)))
+
+
+@pytest.fixture(scope="module")
+def lit(folder: Path, answer: OffsetMap) -> OffsetMap:
+    return highlighted(answer, mapped(folder, lit={"process": ("p1",)}))
+
+
+@pytest.mark.parametrize("page", [(major, LIGHT) for major in MAJORS], indirect=True)
+def test_what_is_highlighted_has_a_hue_of_its_own(page, lit: OffsetMap) -> None:
+    spec = offset_tables.picture(lit, highlight="process=p1")
+    assert spec["title"]["subtitle"][1] == f"process=p1 in red: 153 of {lit.samples:,} events"
+    page.draw(spec)
+    cells = offset_tables.cells(lit)
+    boxes = page.marks("heat")
+    reds = []
+    for box, t, lower, many in zip(boxes, cells["t"], cells["lower"], cells["lit"]):
+        red, _, blue = (int(number) for number in re.findall(r"\d+", box["fill"])[:3])
+        reds.append(red > blue)
+        assert (many > 0) == (lower == 240 * MS) and many in (0, 9)
+        assert many == 0 or lower == 240 * MS and round(t * MS) % SECOND == 0
+    assert sum(cells["lit"]) == 9 * 17
+    whole = [many == count for many, count in zip(cells["lit"], cells["c"])]
+    assert all(red for red, full in zip(reds, whole) if full) and not any(
+        red for red, many in zip(reds, cells["lit"]) if not many
+    )
+
+
+def test_the_terminal_tells_what_is_highlighted(lit: OffsetMap) -> None:
+    lines = shown(lit, 60)
+    line = next(one for one in lines if one.lstrip().startswith("240ms "))
+    others = [one for one in lines if re.match(r" +[0-9.]+[mn]s ", one) and one != line]
+    assert len(others) == 24 and not any(letter.isalpha() for one in others for letter in one[8:])
+    assert all(letter.isupper() or letter == "?" for letter in line[8:28])
+    assert f"highlighted (letters, capital where they are half of a cell or more): 153 of {lit.samples:,}" in lines[-1]
+    wide, _ = joined(lit, 7)
+    assert wide.lit is not None and int(wide.lit.counts.sum()) == 153
+
+
+def test_more_periods_than_there_is_room_for_are_added_up_offset_by_offset(answer: OffsetMap) -> None:
+    wide, width = joined(answer, 7)
+    found = Counter()
+    for (_, start, row), count in expected().items():
+        found[(start - ZERO) // (3 * SECOND), row] += count
+    part = wide.cells
+    rows = zip((part.start_ns[part.row] - ZERO) // (3 * SECOND), part.bins, part.counts)
+    assert width == 3 * SECOND and {(int(column), int(row)): int(count) for column, row, count in rows} == found
+    assert joined(answer, 20) == (answer, SECOND)
+
+
+def shown(answer: OffsetMap, width: int, shading: str = "rank") -> list[str]:
+    out = io.StringIO()
+    lines = offset_terminal.heading(answer)
+    offset_terminal.print_offsets(answer, lines, text.utc, shading, console=Console(file=out, width=width))
+    return out.getvalue().splitlines()
+
+
+@pytest.mark.parametrize("shading", ["rank", "linear"])
+def test_the_terminal_shows_every_cell_and_what_is_marked(answer: OffsetMap, shading: str) -> None:
+    lines = shown(answer, 60, shading)
+    assert lines[0].startswith("offsets of r: ") and "(files) by offset within each 1s, 50 rows of 20.0ms" in lines[0]
+    marks = next(number for number, line in enumerate(lines) if line.strip() == "!")
+    assert lines[marks].index("!") == 8 + 4
+    counts = Counter()
+    for (_, start, row), count in expected().items():
+        counts[row // 2, (start - ZERO) // SECOND] += count
+    drawn = {}
+    for row, line in enumerate(reversed(lines[marks + 1 : marks + 26])):
+        for column, letter in enumerate(line[8:28].ljust(20)):
+            drawn[row, column] = letter
+    for cell, letter in drawn.items():
+        assert (letter == "?") == (9 <= cell[1] < 12)
+        assert (letter in " ?") == (cell not in counts), cell
+    assert drawn[max(counts, key=counts.get)] == "@"
+    assert "?: nothing recorded; !: reported late" in lines[-1] and f"shaded by {shading}" in lines[-1]
+
+
+def test_the_terminal_has_each_group_and_colours(folder: Path) -> None:
+    out = io.StringIO()
+    answer = mapped(folder, by=("process",), periods=Periods(rows=10))
+    offset_terminal.print_offsets(
+        answer, (), text.utc, console=Console(file=out, width=60, force_terminal=True, color_system="truecolor")
+    )
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue()).splitlines()
+    assert [line for line in plain if line in ("p0", "p1")] == ["p0", "p1"]
+    assert "\x1b[48;2;253;231;37m" in out.getvalue()
