@@ -64,7 +64,7 @@ def columns_of(path: Path, context: Context, told: Description) -> Columns:
     if first.lstrip()[:1] == b"{":
         _check_once([*roles.values(), *told.labels.values()], path)
         return Columns((), 0, roles, _units(roles, context, told, path), dict(told.labels), {})
-    cells = _cells(first, told)
+    cells = _cells(first, told, path)
     names = tuple(cells) if told.header else tuple(str(number + 1) for number in range(len(cells)))
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -80,7 +80,7 @@ def columns_of(path: Path, context: Context, told: Description) -> Columns:
     roles = {role: place(role, name) for role, name in roles.items()}
     labels = {label: place(label, name) for label, name in told.labels.items()}
     _check_once([*roles.values(), *labels.values()], path)
-    data = _cells(second if told.header else first, told)
+    data = _cells(second if told.header else first, told, path)
     sample = dict(zip(names, data, strict=False))
     return Columns(names, int(told.header), roles, _units(roles, context, told, path), labels, sample)
 
@@ -92,11 +92,14 @@ def _check_once(names: Sequence[str], path: Path) -> None:
             raise InputError(f"column {name!r} is wanted twice: each can be one time, the weight or one label", path, 1)
 
 
-def _cells(line: bytes, told: Description) -> list[str]:
+def _cells(line: bytes, told: Description, path: Path) -> list[str]:
     import csv
 
-    text = line.decode("utf-8", "replace").replace("\0", "").rstrip("\r")
-    return [cell.strip() for cell in next(csv.reader([text], delimiter=told.delimiter), [])]
+    text = line.decode("utf-8", "replace").replace("\0", "").replace("\r", " ")
+    try:
+        return [cell.strip() for cell in next(csv.reader([text], delimiter=told.delimiter), [])]
+    except csv.Error as error:
+        raise InputError(f"its first lines cannot be cut into columns: {error}", path) from None
 
 
 def _units(roles: Mapping[str, str], context: Context, told: Description, path: Path) -> dict[str, int]:

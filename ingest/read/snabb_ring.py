@@ -98,7 +98,7 @@ def _settled(mapped: mmap.mmap, path: Path) -> Ring:
         doubtful = [ring.order[-1:], *(places for reason, places in ring.rejected.items() if reason not in EXPECTED)]
         starts = (HEADER_BYTES + ENTRY_BYTES * np.concatenate(doubtful)).tolist()
         if all(copied[start : start + ENTRY_BYTES] == mapped[start : start + ENTRY_BYTES] for start in starts):
-            return ring
+            return _without_overwritten(ring, copied, mapped)
     raise InputError("is written to faster than it can be read: copy it, or stop the process that writes it", path)
 
 
@@ -155,6 +155,20 @@ def size_of(head: bytes, path: Path) -> int:
     if strings > MOST_STRINGS:
         raise InputError(f"has a damaged header: {strings:,} bytes of texts, where numbers reach {MOST_STRINGS:,}", path)
     return HEADER_BYTES + int(entries) + int(strings)
+
+
+def _without_overwritten(ring: Ring, copied: bytes, mapped: mmap.mmap) -> Ring:
+    """Return the ring without its oldest entries that were written over meanwhile: perhaps while they were copied, in part."""
+    gone = 0
+    for place in ring.order:
+        start = HEADER_BYTES + ENTRY_BYTES * int(place)
+        if copied[start : start + ENTRY_BYTES] == mapped[start : start + ENTRY_BYTES]:
+            break
+        gone += 1
+    if not gone:
+        return ring
+    seam = np.concatenate([ring.rejected.get(SEAM, ring.order[:0]), ring.order[:gone]])
+    return replace(ring, order=ring.order[gone:], rejected={**ring.rejected, SEAM: seam})
 
 
 def _ring_of(data: bytes, path: Path) -> Ring:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ingest.errors import InputError, TailboardError, UsageError
@@ -440,6 +440,7 @@ changes = st.lists(
 )
 
 
+@example(case="csv", steps=[("insert", 0, 0, b"\r")])
 @settings(max_examples=500, deadline=timedelta(seconds=5))
 @given(st.sampled_from(sorted(CASES)), changes)
 def test_mutated_files_never_crash_and_every_line_is_accounted_for(
