@@ -2,21 +2,21 @@
 
 Where a file holds single operations its reader yields `Events`, and the intervals are made of them here.
 
-A reader knows nothing of stores or views. To add one: its file here, its line in READERS or EVENT_READERS, its recognition in
-discover.py,
-its section in docs/formats.md.
+A reader knows nothing of stores or views. To add one: its file here, its module in READERS or EVENT_READERS, its recognition in
+discover.py, its section in docs/formats.md.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ingest.errors import InputError
 from ingest.intervals import Intervals
-from ingest.read import fio_hist
 from ingest.read.context import EXPECTED, Context
 from ingest.read.discover import discover
 from ingest.read.event_rows import Windows
@@ -39,94 +39,22 @@ from ingest.read.sources import (
     Source,
 )
 
-
-def _fio_json(path: Path, context: Context) -> Iterator[Intervals]:
-    """Return what `fio_json.read` does; its imports are made when there is such a file."""
-    from ingest.read import fio_json
-
-    return fio_json.read(path, context)
-
-
-def _hdr_log(path: Path, context: Context) -> Iterator[Intervals]:
-    """Return what `hdr_log.read` does; its imports are made when there is such a file."""
-    from ingest.read import hdr_log
-
-    return hdr_log.read(path, context)
-
-
-def _operations(path: Path, context: Context) -> Iterator[Intervals]:
-    """Return what `operations.read` does; its imports are made when there is such a file."""
-    from ingest.read import operations
-
-    return operations.read(path, context)
-
-
-def _fio_raw(path: Path, context: Context) -> Iterator[Events]:
-    """Return what `fio_raw.read` does; its imports are made when there is such a file."""
-    from ingest.read import fio_raw
-
-    return fio_raw.read(path, context)
-
-
-def _smallfile(path: Path, context: Context) -> Iterator[Events]:
-    """Return what `smallfile.read` does."""
-    from ingest.read import smallfile
-
-    return smallfile.read(path, context)
-
-
-def _ycsb_raw(path: Path, context: Context) -> Iterator[Events]:
-    """Return what `ycsb_raw.read` does."""
-    from ingest.read import ycsb_raw
-
-    return ycsb_raw.read(path, context)
-
-
-def _perf_script(path: Path, context: Context) -> Iterator[Events]:
-    """Return what `perf_script.read` does."""
-    from ingest.read import perf_script
-
-    return perf_script.read(path, context)
-
-
-def _chrome_trace(path: Path, context: Context) -> Iterator[Events]:
-    """Return what `chrome_trace.read` does."""
-    from ingest.read import chrome_trace
-
-    return chrome_trace.read(path, context)
-
-
-def _described(path: Path, context: Context) -> Iterator[Events]:
-    """Return what `described.read` does."""
-    from ingest.read import described
-
-    if context.description is None:
-        raise InputError("no description of its columns: --input-format takes the path of one, such as events.yml", path)
-    return described.read(path, context, context.description)
-
-
-def _snabb(path: Path, context: Context) -> Iterator[Events]:
-    """Return what `snabb.read` does."""
-    from ingest.read import snabb
-
-    return snabb.read(path, context)
-
-
-READERS: dict[str, Callable[[Path, Context], Iterator[Intervals]]] = {
-    HIST: fio_hist.read,
-    JSON: _fio_json,
-    HDR: _hdr_log,
-    OPERATIONS: _operations,
+READERS = {HIST: "fio_hist", JSON: "fio_json", HDR: "hdr_log", OPERATIONS: "operations"}
+EVENT_READERS = {
+    RAW: "fio_raw",
+    SMALLFILE: "smallfile",
+    YCSB: "ycsb_raw",
+    PERF: "perf_script",
+    CHROME: "chrome_trace",
+    DESCRIBED: "described",
+    SNABB: "snabb",
 }
-EVENT_READERS: dict[str, Callable[[Path, Context], Iterator[Events]]] = {
-    RAW: _fio_raw,
-    SMALLFILE: _smallfile,
-    YCSB: _ycsb_raw,
-    PERF: _perf_script,
-    CHROME: _chrome_trace,
-    DESCRIBED: _described,
-    SNABB: _snabb,
-}
+
+
+def _reader(name: str) -> Callable[[Path, Context], Iterator[Any]]:
+    """Return the `read` of a module; its imports are made when there is such a file."""
+    found: Callable[[Path, Context], Iterator[Any]] = import_module(f"ingest.read.{name}").read
+    return found
 
 
 def read(source: Source, windows: Windows | None = None, seen: Callable[[Events], None] | None = None) -> Iterator[Intervals]:
@@ -146,7 +74,7 @@ def read(source: Source, windows: Windows | None = None, seen: Callable[[Events]
             latencies(chunks, context.account), windows or Windows(), layout, context.account, totals=known
         )
     else:
-        rows = READERS[source.format](source.path, context)
+        rows = _reader(READERS[source.format])(source.path, context)
     expected = context.options.get(EXPECTED)
     if not expected:
         return rows
@@ -166,7 +94,7 @@ def events(source: Source) -> Iterator[Events]:
     if source.format not in EVENT_READERS:
         raise InputError(f"{source.format}: holds histograms, not single operations", source.path)
     account, shadowed = source.context.account, source.context.shadowed
-    for chunk in EVENT_READERS[source.format](source.path, source.context):
+    for chunk in _reader(EVENT_READERS[source.format])(source.path, source.context):
         ours = np.array([series.op not in shadowed for series in chunk.table], np.bool_)
         if ours.all():
             yield chunk

@@ -7,7 +7,7 @@ itself, and a file of nothing but bad lines no more than a few passes over it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.errors import InputError
-from ingest.intervals import Int
+from ingest.intervals import Bool, Int
 from ingest.read.account import FINDINGS_KEPT, Account
-from ingest.read.text import LONGEST_LINE, blocks
+from ingest.read.text import LONGEST_LINE, whole_blocks
 
 NEWLINE = 10
 HEXADECIMAL_MARK = ord("x")
@@ -206,6 +206,15 @@ def reject(account: Account, reason: str, lines: Int) -> None:
         account.reject(reason, lines[:FINDINGS_KEPT].tolist(), more=len(lines) - FINDINGS_KEPT)
 
 
+def sound_rows(account: Account, lines: Int, faults: Iterable[tuple[str, Bool]]) -> Int:
+    """Return the rows without any of the faults; each other row is rejected for the first that it has."""
+    left = np.ones(len(lines), np.bool_)
+    for reason, bad in faults:
+        reject(account, reason, lines[left & bad])
+        left &= ~bad
+    return np.flatnonzero(left)
+
+
 def _holds(block: memoryview, byte: bytes) -> bool:
     """Return whether a byte occurs in a block; searched where it lies, at the speed of memory."""
     whole = block.obj
@@ -230,24 +239,6 @@ def flags(values: Any) -> NDArray[np.bool_]:
     bits = np.frombuffer(values.buffers()[1], np.uint8)
     found = np.unpackbits(bits, bitorder="little", count=values.offset + len(values))
     return found[values.offset :].view(np.bool_)
-
-
-def whole_blocks(path: Path, account: Account) -> Iterator[memoryview]:
-    """Yield the blocks of a file; damage at its end is noted, what came before is kept."""
-    seen = False
-    stream = blocks(path)
-    while True:
-        try:
-            block = next(stream)
-        except StopIteration:
-            return
-        except InputError as error:
-            if not seen:
-                raise
-            account.note(error.reason)
-            return
-        seen = True
-        yield block
 
 
 def tables(path: Path, lines: Lines) -> Iterator[tuple[Any, Int]]:

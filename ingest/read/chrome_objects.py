@@ -26,7 +26,8 @@ import orjson
 from ingest.errors import InputError
 from ingest.intervals import Int
 from ingest.read.account import Account
-from ingest.read.arrow_lines import reject, whole_blocks
+from ingest.read.arrow_lines import reject
+from ingest.read.text import whole_blocks
 
 BETWEEN = re.compile(rb"\}\s*,\s*\{")
 NEXT = re.compile(r"\}\s*,\s*(?=\{)|\n\s*(?=\{\")")

@@ -29,12 +29,12 @@ import orjson
 from ingest.errors import InputError
 from ingest.intervals import Int
 from ingest.read.account import Account
-from ingest.read.arrow_lines import arrow, reject, whole_blocks
+from ingest.read.arrow_lines import arrow, reject
 from ingest.read.chrome_objects import BEGINNING, NO_ARRAY, NO_JSON, Objects, objects
 from ingest.read.context import Context
 from ingest.read.event_labels import TOO_MANY, SeriesTable
 from ingest.read.events import DAY_NS, Events
-from ingest.read.text import head
+from ingest.read.text import head, whole_blocks
 from ingest.series import Series
 
 US = 1000

@@ -10,7 +10,7 @@ column, or whose times are none, is counted with its reason, the others are kept
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from ingest.errors import InputError
 from ingest.intervals import Int
-from ingest.read.arrow_lines import Form, Lines, arrow, reject, tables
+from ingest.read.arrow_lines import Form, Lines, arrow, sound_rows, tables
 from ingest.read.arrow_numbers import DECIMAL, FLOAT, nanoseconds, types
 from ingest.read.context import Context
 from ingest.read.description import Description
@@ -118,11 +118,15 @@ def _units(roles: Mapping[str, str], context: Context, told: Description, path: 
     return units
 
 
-def read(path: Path, context: Context, told: Description) -> Iterator[Events]:
+def read(path: Path, context: Context) -> Iterator[Events]:
     """Yield the operations of a file, in ns; lines that cannot be taken are counted with their reason.
 
-    Stamps from a year after 1970 on are epoch times, others relative. Raises InputError where a column is missing.
+    Stamps from a year after 1970 on are epoch times, others relative. Raises InputError where a column is missing, or where
+    nothing describes the file.
     """
+    told = context.description
+    if told is None:
+        raise InputError("no description of its columns: --input-format takes the path of one, such as events.yml", path)
     pa = arrow(path)
     columns = columns_of(path, context, told)
     series = SeriesTable(lambda labels: _series(context.series, {**told.fixed, **labels}, told.kind))
@@ -196,18 +200,14 @@ def _events(pa: Any, table: Any, lines: Int, columns: Columns, context: Context,
     end, latency = _times(found)
     weight = found.get("weight")
     codes = series.codes({label: table.column(name) for label, name in columns.labels.items()}, rows)
-    left = np.ones(rows, np.bool_)
-    checks: Sequence[tuple[str, Any]] = (
+    faults: Sequence[tuple[str, Any]] = (
         (NO_NUMBER, ~sure),
         (BACKWARDS, latency < 0),
         (TOO_LONG, latency > DAY_NS),
         (TOO_HEAVY, np.zeros(rows, np.bool_) if weight is None else _too_heavy(weight, latency)),
         (TOO_MANY, codes == -2),
     )
-    for reason, bad in checks:
-        reject(context.account, reason, lines[left & bad])
-        left &= ~bad
-    good = np.flatnonzero(left)
+    good = sound_rows(context.account, lines, faults)
     context.account.accept(len(good))
     zero = context.zero.epoch_ns or 0
     base = np.where(end - latency < YEAR_NS, zero, 0) + context.offset_ns if zero else context.offset_ns
@@ -237,7 +237,7 @@ def _too_heavy(weight: Int, latency: Int) -> Any:
 
 def first_end_ns(path: Path, context: Context, told: Description) -> int:
     """Return the completion of the first operation that can be read, in ns of the file's clock; InputError if there is none."""
-    for events in read(path, context, told):
+    for events in read(path, replace(context, description=told)):
         if len(events):
             return int(events.end_ns[0])
     raise InputError("holds no operation that can be read", path)

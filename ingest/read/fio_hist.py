@@ -40,7 +40,7 @@ from ingest.read.account import Account
 from ingest.read.context import Context
 from ingest.read.fio_chains import DEFAULT_WIDTH_MS, LAST_STAMP_MS, UNIX_MS, Chains, typical_width_ms
 from ingest.read.fio_repairs import epoch_stamps
-from ingest.read.text import blocks, head
+from ingest.read.text import blocks, head, whole_blocks
 from ingest.series import OPS
 
 Bytes = NDArray[np.uint8]
@@ -188,7 +188,7 @@ def read(path: Path, context: Context) -> Iterator[Intervals]:
     chains: Chains | None = None
     pending: list[tuple[integer_rows.Rows, NDArray[np.int64]]] = []
     scanner: _Scanner | None = None
-    for data in _plain_blocks(path, context):
+    for data in whole_blocks(path, context.account):
         if scanner is None or chains is None:
             columns, leading, layout = layout_of_text(bytes(data[:HEAD]), context, path)
             scanner = _Scanner(columns, leading, context)
@@ -220,24 +220,6 @@ def _sums_of(context: Context) -> dict[str, Histogram]:
             bins = np.flatnonzero(dense)
             sums[op] = Histogram(found.layout, bins, dense[bins])
     return sums
-
-
-def _plain_blocks(path: Path, context: Context) -> Iterator[memoryview]:
-    """Yield the blocks of a file; damage at its end is counted, what came before is kept."""
-    seen = False
-    stream = blocks(path)
-    while True:
-        try:
-            block = next(stream)
-        except StopIteration:
-            return
-        except InputError as error:
-            if not seen:
-                raise
-            context.account.note(error.reason)
-            return
-        seen = True
-        yield block
 
 
 class _Scanner:

@@ -16,9 +16,9 @@ import orjson
 
 from ingest.intervals import Int
 from ingest.read.account import Account
-from ingest.read.arrow_lines import CUT_OFF, NEWLINE, NULS, TOO_LONG, arrow, reject, whole_blocks
+from ingest.read.arrow_lines import CUT_OFF, NEWLINE, NULS, TOO_LONG, arrow, reject
 from ingest.read.arrow_numbers import MORE_PLACES, MOST_NS, PRECISION, places, types
-from ingest.read.text import LONGEST_LINE
+from ingest.read.text import LONGEST_LINE, whole_blocks
 
 if TYPE_CHECKING:
     from ingest.read.described import Columns

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from ingest.intervals import Int
 from ingest.read.account import Account
-from ingest.read.arrow_lines import CRLF, NEWLINE, WholeLines, arrow, binary_lines, flags, reject, whole_blocks
-from ingest.read.text import LONGEST_LINE
+from ingest.read.arrow_lines import CRLF, NEWLINE, WholeLines, arrow, binary_lines, flags, reject
+from ingest.read.text import LONGEST_LINE, whole_blocks
 
 SECOND, NS_DIGITS = 1_000_000_000, 9
 LATEST_S = 4_000_000_000
@@ -33,7 +33,7 @@ OWN_RECORD = " PERF_RECORD_"
 NOT_A_LINE = "not a line of perf script"
 NO_TIME = "a time stamp past the year 2096"
 OWN = "perf's own records of processes and mappings, not samples"
-TAB, RETURN, COMMENT, SPACE = 9, 13, 35, 32
+TAB, COMMENT, SPACE = 9, 35, 32
 MOST_KEPT = 4 * LONGEST_LINE
 
 
@@ -79,7 +79,7 @@ def _last_sample(text: bytes) -> int:
     end = len(text)
     while end > 0:
         begin = text.rfind(b"\n", 0, end - 1) + 1
-        if text[begin] not in (TAB, NEWLINE, RETURN, COMMENT):
+        if text[begin] not in (TAB, NEWLINE, COMMENT):
             return begin
         end = begin
     return 0
@@ -116,7 +116,7 @@ def _samples(pa: Any, text: bytes, line: int, account: Account) -> Samples:
 def _may_be_samples(data: NDArray[np.uint8]) -> NDArray[np.bool_]:
     """Return which lines can be samples by their first byte: neither frames nor comments nor empty."""
     first = _first_bytes(data)
-    return ~np.isin(first, (TAB, NEWLINE, COMMENT, RETURN))
+    return ~np.isin(first, (TAB, NEWLINE, COMMENT))
 
 
 def _first_bytes(data: NDArray[np.uint8]) -> NDArray[np.uint8]:

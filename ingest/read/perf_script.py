@@ -24,11 +24,12 @@ import numpy as np
 from ingest.intervals import Bool, Int
 from ingest.read import perf_moments
 from ingest.read.account import Account
-from ingest.read.arrow_lines import arrow, flags, reject, whole_blocks
+from ingest.read.arrow_lines import arrow, flags, reject
 from ingest.read.context import KEEP_IDLE, Context
 from ingest.read.event_labels import TOO_MANY, SeriesTable
 from ingest.read.events import DAY_NS, Events
 from ingest.read.perf_lines import Samples, samples
+from ingest.read.text import whole_blocks
 from ingest.series import Series
 
 BLOCK = r"^ *(?P<device>\d+,\d+) (?P<flags>[A-Z]+) (?:\d+ )?\([^)]*\) (?P<sector>\d{1,15}|18446744073709551615) \+ \d+"

@@ -15,9 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-import numpy as np
-
-from ingest.read.arrow_lines import Form, Lines, arrow, reject, tables
+from ingest.read.arrow_lines import Form, Lines, arrow, sound_rows, tables
 from ingest.read.arrow_numbers import nanoseconds
 from ingest.read.context import Context
 from ingest.read.event_labels import TOO_MANY, SeriesTable
@@ -72,14 +70,11 @@ def read(path: Path, context: Context) -> Iterator[Events]:
         codes = series.codes({"op": table.column("op")}, len(table))
         start, sure = nanoseconds(pa, table.column("start"), SECOND)
         latency, known = nanoseconds(pa, table.column("duration"), SECOND)
-        left = np.ones(len(table), np.bool_)
-        for reason, bad in (
+        faults = (
             (NOT_A_ROW, ~(sure & known) | (latency < 0) | (start < 0) | (codes == -1)),
             (TOO_LONG, latency > DAY_NS),
             (TOO_MANY, codes == -2),
-        ):
-            reject(context.account, reason, lines[left & bad])
-            left &= ~bad
-        rows = np.flatnonzero(left)
+        )
+        rows = sound_rows(context.account, lines, faults)
         context.account.accept(len(rows))
         yield Events(series.table, codes, start + latency + base, latency).take(rows)

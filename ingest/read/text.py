@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Self, cast
 
 from ingest.errors import InputError
+from ingest.read.account import Account
 
 BLOCK = 1 << 20
 LONGEST_LINE = 1 << 20
@@ -135,3 +136,21 @@ def head(path: Path, size: int = 1 << 16) -> bytes:
 def plain_name(path: Path) -> str:
     """Return the file name without a compression ending."""
     return path.stem if path.suffix in COMPRESSED else path.name
+
+
+def whole_blocks(path: Path, account: Account) -> Iterator[memoryview]:
+    """Yield the blocks of a file; damage at its end is noted, what came before is kept."""
+    seen = False
+    stream = blocks(path)
+    while True:
+        try:
+            block = next(stream)
+        except StopIteration:
+            return
+        except InputError as error:
+            if not seen:
+                raise
+            account.note(error.reason)
+            return
+        seen = True
+        yield block

@@ -14,9 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import numpy as np
-
-from ingest.read.arrow_lines import Form, Lines, arrow, reject, tables
+from ingest.read.arrow_lines import Form, Lines, arrow, sound_rows, tables
 from ingest.read.arrow_numbers import nanoseconds
 from ingest.read.context import Context
 from ingest.read.event_labels import TOO_MANY, SeriesTable
@@ -56,14 +54,11 @@ def read(path: Path, context: Context) -> Iterator[Events]:
         codes = series.codes({"op": table.column("op")}, len(table))
         end, sure = nanoseconds(pa, table.column("time"), MS)
         latency, known = nanoseconds(pa, table.column("latency"), US)
-        left = np.ones(len(table), np.bool_)
-        for reason, bad in (
+        faults = (
             (NOT_A_ROW, ~(sure & known) | (end < 0)),
             (TOO_LONG, (latency > DAY_NS) | (latency < 0)),
             (TOO_MANY, codes == -2),
-        ):
-            reject(context.account, reason, lines[left & bad])
-            left &= ~bad
-        rows = np.flatnonzero(left)
+        )
+        rows = sound_rows(context.account, lines, faults)
         context.account.accept(len(rows))
         yield Events(series.table, codes, end + context.offset_ns, latency).take(rows)

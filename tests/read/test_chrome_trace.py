@@ -22,6 +22,7 @@ from ingest.read import ReadOptions, Source, discover, events
 from ingest.read import chrome_objects as chrome
 from oracles.events import nearest_rank
 from oracles.traces import Operation, chrome_operations
+from tests.mutations import mutated, mutations
 
 TRACES = Path(__file__).parent.parent / "data" / "traces"
 Found = list[Operation]
@@ -313,36 +314,14 @@ CONTENTS = {
 @settings(max_examples=600, deadline=timedelta(seconds=5))
 @given(
     st.sampled_from(sorted(CONTENTS)),
-    st.lists(
-        st.tuples(
-            st.sampled_from("flip delete insert truncate nul".split()),
-            st.integers(0, 3000),
-            st.integers(0, 150),
-            st.one_of(
-                st.binary(max_size=6), st.sampled_from([b"]", b"},{", b'"', b"[[[[" * 500, b"1e999", b"9" * 5000, b"\\u12"])
-            ),
-        ),
-        max_size=5,
-    ),
+    mutations("flip delete insert truncate nul".split(), 3000, 150, st.binary(max_size=6)),
 )
 def test_mutated_traces_never_crash_and_every_event_is_accounted_for(
     tmp_path_factory: pytest.TempPathFactory, layout: str, steps: list[tuple[str, int, int, bytes]]
 ) -> None:
     if not hasattr(taken, "folder"):
         taken.folder = tmp_path_factory.mktemp("chrome")
-    content = CONTENTS[layout].encode()
-    for kind, place, size, new in steps:
-        at = place % (len(content) + 1)
-        if kind == "flip" and at < len(content):
-            content = content[:at] + bytes([content[at] ^ 1 << size % 8]) + content[at + 1 :]
-        elif kind == "delete":
-            content = content[:at] + content[at + size :]
-        elif kind == "insert":
-            content = content[:at] + new + content[at:]
-        elif kind == "truncate":
-            content = content[:at]
-        else:
-            content = content[:at] + bytes(size) + content[at + size :]
+    content = mutated(CONTENTS[layout].encode(), steps)
     path = taken.folder / "t.json"
     path.write_bytes(content)
     try:

@@ -27,6 +27,7 @@ from ingest.ranks import parse_percentiles
 from ingest.read import ReadOptions, Windows, discover, events, read
 from ingest.read.description import parse_description
 from oracles import events as oracle
+from tests.mutations import mutated, mutations
 
 RAW = Path(__file__).parent.parent / "data" / "raw"
 SECOND = 1_000_000_000
@@ -429,15 +430,7 @@ YCSB = b"READ latency raw data: op, timestamp(ms), latency(us)\n" + b"".join(
     b"READ,%d,%d\n" % (17 * 10**11 + n, n) for n in range(30)
 )
 CASES = {"csv": CSV, "ndjson": JSON, "smallfile": SMALL, "ycsb": YCSB}
-changes = st.lists(
-    st.tuples(
-        st.sampled_from(["flip", "delete", "insert", "truncate", "nul"]),
-        st.integers(0, 4000),
-        st.integers(0, 60),
-        st.binary(max_size=6),
-    ),
-    max_size=5,
-)
+changes = mutations(["flip", "delete", "insert", "truncate", "nul"], 4000, 60, st.binary(max_size=6))
 
 
 @example(case="csv", steps=[("insert", 0, 0, b"\r")])
@@ -448,19 +441,7 @@ def test_mutated_files_never_crash_and_every_line_is_accounted_for(
 ) -> None:
     if not hasattr(described, "folder"):
         described.folder = tmp_path_factory.mktemp("mutated")
-    content = CASES[case]
-    for kind, place, size, new in steps:
-        at = place % (len(content) + 1)
-        if kind == "flip" and at < len(content):
-            content = content[:at] + bytes([content[at] ^ 1 << size % 8]) + content[at + 1 :]
-        elif kind == "delete":
-            content = content[:at] + content[at + size :]
-        elif kind == "insert":
-            content = content[:at] + new + content[at:]
-        elif kind == "truncate":
-            content = content[:at]
-        elif kind == "nul":
-            content = content[:at] + bytes(size) + content[at + size :]
+    content = mutated(CASES[case], steps)
     told: dict[str, Any] = {"input_format": {"smallfile": "smallfile", "ycsb": "ycsb-raw"}.get(case, "")}
     path = described.folder / "log.txt"
     if case in ("csv", "ndjson"):

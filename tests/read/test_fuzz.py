@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from ingest.errors import TailboardError
 from ingest.query.files import Files
 from ingest.query.question import Question
+from tests.mutations import Mutation, mutated
+from tests.mutations import mutations as drawn
 
 DATA = Path(__file__).parent.parent / "data" / "fio"
 LOGS = ("coarse-6", "coarse-4", "client-server", "stall-burst", "latency-target", "per-job-logs-0", "unix-epoch")
@@ -25,49 +27,8 @@ def content_of(name: str) -> bytes:
 
 CONTENTS = {name: content_of(name) for name in LOGS}
 HUGE = [b"18446744073709551615", b"18446744073709551616", b"9223372036854775807", b"8796093022208", b"-1", b"1e9", b"", b"000"]
-Mutation = tuple[str, int, int, bytes]
-
-mutations = st.lists(
-    st.tuples(
-        st.sampled_from(["flip", "delete", "insert", "truncate", "swap", "duplicate", "nul", "number", "crlf", "drop"]),
-        st.integers(0, 2**16),
-        st.integers(0, 200),
-        st.one_of(st.sampled_from(HUGE), st.binary(max_size=6)),
-    ),
-    max_size=5,
-)
-
-
-def mutated(content: bytes, steps: list[Mutation]) -> bytes:
-    """Return the content after each mutation."""
-    for kind, place, size, new in steps:
-        at = place % (len(content) + 1)
-        lines = content.split(b"\n")
-        one, other = place % len(lines), size % len(lines)
-        if kind == "flip" and at < len(content):
-            content = content[:at] + bytes([content[at] ^ 1 << size % 8]) + content[at + 1 :]
-        elif kind == "delete":
-            content = content[:at] + content[at + size :]
-        elif kind == "insert":
-            content = content[:at] + new + content[at:]
-        elif kind == "truncate":
-            content = content[:at]
-        elif kind == "swap":
-            lines[one], lines[other] = lines[other], lines[one]
-            content = b"\n".join(lines)
-        elif kind == "duplicate":
-            content = content[:at] + content[at : at + size * 10] + content[at:]
-        elif kind == "nul":
-            content = content[:at] + bytes(size) + content[at + size :]
-        elif kind == "number":
-            cells = lines[one].split(b", ")
-            cells[size % len(cells)] = new
-            content = b"\n".join([*lines[:one], b", ".join(cells), *lines[one + 1 :]])
-        elif kind == "crlf":
-            content = content.replace(b"\n", b"\r\n", 1 + size)
-        elif kind == "drop":
-            content = b"\n".join(lines[:one] + lines[one + 1 :])
-    return content
+KINDS = ["flip", "delete", "insert", "truncate", "swap", "duplicate", "nul", "number", "crlf", "drop"]
+mutations = drawn(KINDS, 2**16, 200, st.one_of(st.sampled_from(HUGE), st.binary(max_size=6)))
 
 
 def filled_lines(content: bytes) -> int:

@@ -20,26 +20,15 @@ from ingest.query.question import Question
 from ingest.read import ReadOptions, discover, read
 from ingest.read.hdr_codec import PayloadError, payload_of, payload_of_bytes
 from ingest.read.hdr_counts import counts_of
+from tests.mutations import Change, Mutation, mutated, mutations
 
 DATA = Path(__file__).parent.parent / "data" / "hdr"
 LOGS = ("tagged", "resized", "double", "1.2.1-2-digits", "2.0.3-3-digits", "2.1.12-2-digits-lowest-20000")
 CONTENTS = {name: b"".join((DATA / f"{name}.hlog").read_bytes().splitlines(keepends=True)[:14]) for name in LOGS}
 EXAMPLES = 500 if os.environ.get("TAILBOARD_SOAK") else 90
-Step = tuple[str, int, int, bytes]
-
-steps = st.lists(
-    st.tuples(
-        st.sampled_from(
-            ["flip", "delete", "insert", "truncate", "swap", "duplicate", "nul", "comma", "crlf", "payload", "header"]
-        ),
-        st.integers(0, 2**16),
-        st.integers(0, 200),
-        st.one_of(
-            st.sampled_from([b"-1", b"1e9", b"nan", b"Tag=x,", b"HIST", b"=", b"#", b'"', b"99999999999"]), st.binary(max_size=6)
-        ),
-    ),
-    max_size=5,
-)
+KINDS = ["flip", "delete", "insert", "truncate", "swap", "duplicate", "nul", "comma", "crlf", "payload", "header"]
+TEXTS = [b"-1", b"1e9", b"nan", b"Tag=x,", b"HIST", b"=", b"#", b'"', b"99999999999"]
+steps = mutations(KINDS, 2**16, 200, st.one_of(st.sampled_from(TEXTS), st.binary(max_size=6)))
 
 
 def inside(line: bytes, place: int, new: bytes, *, header: bool) -> bytes:
@@ -57,38 +46,36 @@ def inside(line: bytes, place: int, new: bytes, *, header: bool) -> bytes:
     return front + b"," + base64.b64encode(outer + inner[:4] + struct.pack(">I", len(packed)) + packed)
 
 
-def mutated(content: bytes, changes: list[Step]) -> bytes:
-    """Return the content after each change."""
-    for kind, place, size, new in changes:
-        at = place % (len(content) + 1)
+def of_line(change: Change) -> Change:
+    """Return the change of the one line that a place names."""
+
+    def changed(content: bytes, place: int, size: int, new: bytes) -> bytes:
         lines = content.split(b"\n")
-        one, other = place % len(lines), size % len(lines)
-        if kind == "flip" and at < len(content):
-            content = content[:at] + bytes([content[at] ^ 1 << size % 8]) + content[at + 1 :]
-        elif kind == "delete":
-            content = content[:at] + content[at + size :]
-        elif kind == "insert":
-            content = content[:at] + new + content[at:]
-        elif kind == "truncate":
-            content = content[:at]
-        elif kind == "swap":
-            lines[one], lines[other] = lines[other], lines[one]
-            content = b"\n".join(lines)
-        elif kind == "duplicate":
-            content = content[:at] + content[at : at + size * 10] + content[at:]
-        elif kind == "nul":
-            content = content[:at] + b"\0" * size + content[at:]
-        elif kind == "comma":
-            cells = lines[one].split(b",")
-            cells[other % len(cells)] = new
-            lines[one] = b",".join(cells)
-            content = b"\n".join(lines)
-        elif kind == "crlf":
-            content = content.replace(b"\n", b"\r\n")
-        elif kind in ("payload", "header"):
-            lines[one] = inside(lines[one], size, new or b"\xff", header=kind == "header")
-            content = b"\n".join(lines)
-    return content
+        one = place % len(lines)
+        lines[one] = change(lines[one], size, size % len(lines), new)
+        return b"\n".join(lines)
+
+    return changed
+
+
+def comma(line: bytes, _: int, other: int, new: bytes) -> bytes:
+    cells = line.split(b",")
+    cells[other % len(cells)] = new
+    return b",".join(cells)
+
+
+def hole(content: bytes, place: int, size: int, new: bytes) -> bytes:
+    at = place % (len(content) + 1)
+    return content[:at] + b"\0" * size + content[at:]
+
+
+OWN = {
+    "nul": hole,
+    "crlf": lambda content, *_: content.replace(b"\n", b"\r\n"),
+    "comma": of_line(comma),
+    "payload": of_line(lambda line, size, _, new: inside(line, size, new or b"\xff", header=False)),
+    "header": of_line(lambda line, size, _, new: inside(line, size, new or b"\xff", header=True)),
+}
 
 
 def intervals_in(content: bytes) -> int:
@@ -100,8 +87,8 @@ def intervals_in(content: bytes) -> int:
 @settings(max_examples=EXAMPLES, deadline=timedelta(seconds=20))
 @given(changes=steps)
 @example(changes=[])
-def test_nothing_but_a_sentence_comes_out_and_every_line_is_counted(tmp_path_factory, name: str, changes: list[Step]) -> None:
-    content = mutated(CONTENTS[name], changes)
+def test_nothing_but_a_sentence_comes_out_and_every_line_is_counted(tmp_path_factory, name: str, changes: list[Mutation]) -> None:
+    content = mutated(CONTENTS[name], changes, OWN)
     path = tmp_path_factory.mktemp("fuzz") / "x.hlog"
     path.write_bytes(content)
     try:

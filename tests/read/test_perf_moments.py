@@ -20,6 +20,7 @@ from ingest.query.question import Question
 from ingest.read import ReadOptions, Source, discover, events
 from ingest.read.perf_moments import op_of
 from oracles.traces import Sample, is_idle, perf_samples
+from tests.mutations import mutated, mutations
 
 TRACES = Path(__file__).parent.parent / "data" / "traces"
 RECORDED = ("boot", "cpu", "ns", "flat", "few", "records")
@@ -286,38 +287,15 @@ CONTENT = "\n".join(text_of("cpu").split("\n")[20:140]).encode() + b"\n"
 
 
 @example(steps=[("flip", 1474, 2, b"")])
+@example(steps=[("crlf", 0, 21, b""), ("flip", 1079, 0, b"")])
 @settings(max_examples=500, deadline=timedelta(seconds=5))
-@given(
-    st.lists(
-        st.tuples(
-            st.sampled_from("flip delete insert truncate nul crlf".split()),
-            st.integers(0, len(CONTENT)),
-            st.integers(0, 150),
-            st.binary(max_size=6),
-        ),
-        max_size=5,
-    )
-)
+@given(mutations("flip delete insert truncate nul crlf".split(), len(CONTENT), 150, st.binary(max_size=6)))
 def test_mutated_samples_never_crash_and_every_line_is_accounted_for(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int, int, bytes]]
 ) -> None:
     if not hasattr(moments, "folder"):
         moments.folder = tmp_path_factory.mktemp("perf")
-    content = CONTENT
-    for kind, place, size, new in steps:
-        at = place % (len(content) + 1)
-        if kind == "flip" and at < len(content):
-            content = content[:at] + bytes([content[at] ^ 1 << size % 8]) + content[at + 1 :]
-        elif kind == "delete":
-            content = content[:at] + content[at + size :]
-        elif kind == "insert":
-            content = content[:at] + new + content[at:]
-        elif kind == "truncate":
-            content = content[:at]
-        elif kind == "nul":
-            content = content[:at] + bytes(size) + content[at + size :]
-        else:
-            content = content.replace(b"\n", b"\r\n", 1 + size)
+    content = mutated(CONTENT, steps)
     path = moments.folder / "trace.txt"
     path.write_bytes(content)
     try:
@@ -331,6 +309,6 @@ def test_mutated_samples_never_crash_and_every_line_is_accounted_for(
     own = [
         line
         for line in content.split(b"\n")
-        if line.strip(b" \t\r") and not line.startswith((b"\t", b"#")) and not re.match(rb"[ \r]+[0-9a-f]{4,16}| {2}[^ ]+:\d+", line)
+        if line.strip(b" \t\r") and not line.startswith((b"\t", b"#")) and not re.match(rb" +[0-9a-f]{4,16}| {2}[^ ]+:\d+", line)
     ]
     assert account.rows >= len(own)

@@ -21,6 +21,7 @@ from ingest.query.question import Question
 from ingest.ranks import parse_percentiles
 from ingest.read import ReadOptions, discover, events
 from oracles import events as oracle
+from tests.mutations import mutated, mutations
 
 PERF = Path(__file__).parent.parent / "data" / "raw" / "perf"
 LINE = re.compile(r"^ *(.+?) +(\d+)(?:/(\d+))? +\[\d+\] +(\d+)\.(\d+): +(\S+): (.*)$")
@@ -182,35 +183,13 @@ CONTENT = "".join(line + "\n" for line in text_of("us").splitlines()[-60:]).enco
 
 
 @settings(max_examples=500, deadline=timedelta(seconds=5))
-@given(
-    st.lists(
-        st.tuples(
-            st.sampled_from("flip delete insert truncate nul".split()),
-            st.integers(0, 8000),
-            st.integers(0, 150),
-            st.binary(max_size=6),
-        ),
-        max_size=5,
-    )
-)
+@given(mutations("flip delete insert truncate nul".split(), 8000, 150, st.binary(max_size=6)))
 def test_mutated_traces_never_crash_and_every_line_is_accounted_for(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int, int, bytes]]
 ) -> None:
     if not hasattr(paired, "folder"):
         paired.folder = tmp_path_factory.mktemp("perf")
-    content = CONTENT
-    for kind, place, size, new in steps:
-        at = place % (len(content) + 1)
-        if kind == "flip" and at < len(content):
-            content = content[:at] + bytes([content[at] ^ 1 << size % 8]) + content[at + 1 :]
-        elif kind == "delete":
-            content = content[:at] + content[at + size :]
-        elif kind == "insert":
-            content = content[:at] + new + content[at:]
-        elif kind == "truncate":
-            content = content[:at]
-        else:
-            content = content[:at] + bytes(size) + content[at + size :]
+    content = mutated(CONTENT, steps)
     path = paired.folder / "trace.txt"
     path.write_bytes(content)
     try:

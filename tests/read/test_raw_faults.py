@@ -21,6 +21,8 @@ from ingest.query.question import Question
 from ingest.read import ReadOptions, discover, read
 from ingest.series import OPS
 from oracles import events as oracle
+from tests.mutations import Mutation, mutated
+from tests.mutations import mutations as drawn
 
 DATA = Path(__file__).parent.parent / "data" / "raw"
 PRIORITY = ReadOptions(fio_version=(3, 33))
@@ -180,45 +182,8 @@ CONTENTS = {
     "offset": b"".join((DATA / "offset-priority" / "a_clat.1.log").read_bytes().splitlines(keepends=True)[:60]),
     "plain": GOOD.encode(),
 }
-Mutation = tuple[str, int, int, bytes]
-mutations = st.lists(
-    st.tuples(
-        st.sampled_from(["flip", "delete", "insert", "truncate", "swap", "duplicate", "nul", "number", "crlf"]),
-        st.integers(0, 2**16),
-        st.integers(0, 200),
-        st.one_of(st.sampled_from(NUMBERS), st.binary(max_size=6)),
-    ),
-    max_size=5,
-)
-
-
-def mutated(content: bytes, steps: list[Mutation]) -> bytes:
-    for kind, place, size, new in steps:
-        at = place % (len(content) + 1)
-        lines = content.split(b"\n")
-        one, other = place % len(lines), size % len(lines)
-        if kind == "flip" and at < len(content):
-            content = content[:at] + bytes([content[at] ^ 1 << size % 8]) + content[at + 1 :]
-        elif kind == "delete":
-            content = content[:at] + content[at + size :]
-        elif kind == "insert":
-            content = content[:at] + new + content[at:]
-        elif kind == "truncate":
-            content = content[:at]
-        elif kind == "swap":
-            lines[one], lines[other] = lines[other], lines[one]
-            content = b"\n".join(lines)
-        elif kind == "duplicate":
-            content = content[:at] + content[at : at + size * 10] + content[at:]
-        elif kind == "nul":
-            content = content[:at] + bytes(size) + content[at + size :]
-        elif kind == "number":
-            cells = lines[one].split(b", ")
-            cells[size % len(cells)] = new
-            content = b"\n".join([*lines[:one], b", ".join(cells), *lines[one + 1 :]])
-        elif kind == "crlf":
-            content = content.replace(b"\n", b"\r\n", 1 + size)
-    return content
+KINDS = ["flip", "delete", "insert", "truncate", "swap", "duplicate", "nul", "number", "crlf"]
+mutations = drawn(KINDS, 2**16, 200, st.one_of(st.sampled_from(NUMBERS), st.binary(max_size=6)))
 
 
 def plain_rows(content: bytes, columns: int) -> int:

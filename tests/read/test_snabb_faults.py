@@ -28,6 +28,8 @@ from ingest.read.snabb_breaths import breaths
 from ingest.read.snabb_order import HOLE, IMPOSSIBLE
 from ingest.read.snabb_ring import MOST_STRINGS, _settled
 from oracles import snabb as oracle
+from tests.mutations import Mutation, mutated
+from tests.mutations import mutations as drawn
 
 HZ = 2_000_000_000
 EXAMPLES = 500 if os.environ.get("TAILBOARD_SOAK") else 150
@@ -261,48 +263,23 @@ CONTENTS = {
 NUMBERS = [
     struct.pack("<d", value) for value in (0.0, -1.0, float("nan"), float("inf"), 1e300, 2.0**62, 2.0**61, 5e-324, 1e12, 1.8e18)
 ] + [bytes(8), b"\xff" * 8, struct.pack("<Q", 2**63), struct.pack("<I", 64), struct.pack("<H", 0xFFFF), b"9,9|", b"\0" * 64]
-Mutation = tuple[str, int, int, bytes]
-mutations = st.lists(
-    st.tuples(
-        st.sampled_from(
-            ["flip", "delete", "insert", "truncate", "swap", "duplicate", "nul", "number", "field", "header", "text"]
-        ),
-        st.integers(0, 2**16),
-        st.integers(0, 200),
-        st.one_of(st.sampled_from(NUMBERS), st.binary(max_size=8)),
-    ),
-    max_size=6,
-)
+KINDS = ["flip", "delete", "insert", "truncate", "swap", "duplicate", "nul", "number", "field", "header", "text"]
+mutations = drawn(KINDS, 2**16, 200, st.one_of(st.sampled_from(NUMBERS), st.binary(max_size=8)), most=6)
 
 
-def mutated(content: bytes, steps: list[Mutation]) -> bytes:
-    for kind, place, size, new in steps:
-        at = place % (len(content) + 1)
-        if kind == "flip" and at < len(content):
-            content = content[:at] + bytes([content[at] ^ 1 << size % 8]) + content[at + 1 :]
-        elif kind == "delete":
-            content = content[:at] + content[at + size :]
-        elif kind == "insert":
-            content = content[:at] + new + content[at:]
-        elif kind == "truncate":
-            content = content[:at]
-        elif kind == "swap":
-            one, other = 64 + 64 * (place % 60), 64 + 64 * (size % 60)
-            first, second = content[one : one + 64], content[other : other + 64]
-            content = with_(one, second, with_(other, first, content))
-        elif kind == "duplicate":
-            content = content[:at] + content[at : at + size * 10] + content[at:]
-        elif kind == "nul":
-            content = content[:at] + bytes(size) + content[at + size :]
-        elif kind == "number":
-            content = with_(64 + 8 * (place % 480), new, content)
-        elif kind == "field":
-            content = with_(64 + 64 * (place % 60) + (0, 8, 10, 16)[size % 4], new, content)
-        elif kind == "header":
-            content = with_((0, 8, 10, 12, 16)[place % 5], new, content)
-        elif kind == "text":
-            content = with_(max(0, len(content) - 1024 + place % 200), new, content)
-    return content
+def swap(content: bytes, place: int, size: int, new: bytes) -> bytes:
+    one, other = 64 + 64 * (place % 60), 64 + 64 * (size % 60)
+    first, second = content[one : one + 64], content[other : other + 64]
+    return with_(one, second, with_(other, first, content))
+
+
+OWN = {
+    "swap": swap,
+    "number": lambda content, place, size, new: with_(64 + 8 * (place % 480), new, content),
+    "field": lambda content, place, size, new: with_(64 + 64 * (place % 60) + (0, 8, 10, 16)[size % 4], new, content),
+    "header": lambda content, place, size, new: with_((0, 8, 10, 12, 16)[place % 5], new, content),
+    "text": lambda content, place, size, new: with_(max(0, len(content) - 1024 + place % 200), new, content),
+}
 
 
 def folder(factory: pytest.TempPathFactory) -> Path:
@@ -319,7 +296,7 @@ def folder(factory: pytest.TempPathFactory) -> Path:
 def test_nothing_but_a_sentence_comes_out_and_every_entry_is_accounted_for(
     tmp_path_factory: pytest.TempPathFactory, name: str, steps: list[Mutation], hz: int
 ) -> None:
-    data = mutated(CONTENTS[name], steps)
+    data = mutated(CONTENTS[name], steps, OWN)
     path = written(folder(tmp_path_factory), data)
     try:
         files = Files([path], ReadOptions(input_format="snabb", tsc_hz=hz), jobs=1)
@@ -352,7 +329,7 @@ def test_nothing_but_a_sentence_comes_out_and_every_entry_is_accounted_for(
 @settings(max_examples=40, deadline=timedelta(seconds=20))
 @given(st.sampled_from(sorted(CONTENTS)), mutations)
 def test_memory_is_bounded_by_the_file(tmp_path_factory: pytest.TempPathFactory, name: str, steps: list[Mutation]) -> None:
-    path = written(folder(tmp_path_factory), mutated(CONTENTS[name], steps))
+    path = written(folder(tmp_path_factory), mutated(CONTENTS[name], steps, OWN))
     tracemalloc.start()
     try:
         timeline(path, HZ).lags()

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
+from ingest.environment import netrc_login, seconds
 from ingest.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
@@ -92,8 +93,8 @@ class Connection:
     """Requests to one server. `retried` counts what had to be sent again."""
 
     address: Address
-    patience: float = field(default_factory=lambda: float(os.environ.get("TAILBOARD_ES_PATIENCE", PATIENCE_SECONDS)))
-    request_seconds: float = field(default_factory=lambda: float(os.environ.get("TAILBOARD_ES_TIMEOUT", REQUEST_SECONDS)))
+    patience: float = field(default_factory=lambda: seconds("TAILBOARD_ES_PATIENCE", PATIENCE_SECONDS))
+    request_seconds: float = field(default_factory=lambda: seconds("TAILBOARD_ES_TIMEOUT", REQUEST_SECONDS))
     connections: int = 4
     retried: int = 0
     version: str = ""
@@ -198,7 +199,7 @@ def _client(connection: Connection) -> Elasticsearch:
         wanted["api_key"] = key
     elif user:
         wanted["basic_auth"] = (user, os.environ.get("TAILBOARD_ES_PASSWORD", ""))
-    elif found := _netrc(urlsplit(connection.address.url).hostname or ""):
+    elif found := netrc_login(urlsplit(connection.address.url).hostname or ""):
         wanted["basic_auth"] = found
     if authority := os.environ.get("TAILBOARD_ES_CA_FILE"):
         if not Path(authority).is_file():
@@ -217,18 +218,6 @@ def _client(connection: Connection) -> Elasticsearch:
         connections_per_node=connection.connections,
         **wanted,
     )
-
-
-def _netrc(host: str) -> tuple[str, str] | None:
-    import netrc
-
-    try:
-        found = netrc.netrc().authenticators(host)
-    except netrc.NetrcParseError as error:
-        raise StoreError(f"the netrc file is not used: {error}") from None
-    except OSError:
-        return None
-    return (found[0], found[2] or "") if found else None
 
 
 def _unreachable(text: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ingest.view.kibana import requests, tables
 from ingest.view.kibana.bins import formula
-from ingest.view.kibana.filling import Signal, Spec, filled, shades, slider, threshold
+from ingest.view.kibana.filling import Signal, Spec, filled, named, shades, slider, threshold
 from ingest.view.kibana.pictures import HDR, answer
 from ingest.view.kibana.tables import Entry, entry
 
@@ -26,8 +26,7 @@ def runs(prefix: str, fields: Mapping[str, Any]) -> Spec:
         tables.percentile_rows("ranked", "elapsed", "window.p.values", "datum.p == percentile", ("run", "name")),
         tables.carried("ranked", kept=("run", "name")),
     ]
-    what = {"name": "what", "update": "'p' + percentile"}
-    return filled("runs", data, [*slider(), *threshold(), what, tall("cell")], f"'p' + percentile + ' {HDR}'", of="elapsed")
+    return filled("runs", data, [*slider(), *threshold(), named(), tall("cell")], f"'p' + percentile + ' {HDR}'", of="elapsed")
 
 
 def maps(prefix: str, fields: Mapping[str, Any]) -> Spec:

@@ -13,8 +13,9 @@ from urllib.parse import urlencode, urlsplit
 
 import orjson
 
+from ingest.environment import seconds
 from ingest.errors import StoreError
-from ingest.view.kibana.credentials import DEFAULT_SPACE, SECRETS, login_header, seconds, trust_words
+from ingest.view.kibana.credentials import DEFAULT_SPACE, SECRETS, login_header, trust_words
 
 if TYPE_CHECKING:
     from elastic_transport import Urllib3HttpNode

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from ingest.environment import netrc_login
 from ingest.errors import StoreError, UsageError
 
 DEFAULT_SPACE = "default"
@@ -53,7 +54,7 @@ def login_header(host: str) -> dict[str, str]:
     (key_from, key), (user_from, user) = _variable("API_KEY"), _variable("USER")
     if "KIBANA" in user_from and "KIBANA" not in key_from:
         key = ""  # a login for Kibana goes before a key for Elasticsearch
-    login = (user, _variable("PASSWORD")[1]) if user else _netrc(host)
+    login = (user, _variable("PASSWORD")[1]) if user else netrc_login(host)
     if key:
         if not key.isascii() or not key.isprintable() or " " in key:
             raise StoreError(f"{key_from} holds what no API key does: copy its field `encoded` again, without line breaks")
@@ -70,31 +71,7 @@ def trust_words() -> dict[str, Any]:
     return {name: value for name, value in found.items() if value}
 
 
-def seconds(name: str, default: float) -> float:
-    """Return the seconds that a variable of the environment says; UsageError if it holds something else."""
-    text = os.environ.get(name) or str(default)
-    try:
-        found = float(text)
-    except ValueError:
-        found = -1.0
-    if not 0 < found < 1e6:
-        raise UsageError(f"{name} is a number of seconds, not {text!r}")
-    return found
-
-
 def _variable(name: str) -> tuple[str, str]:
     """Return the name and the text of the variable that is set: Kibana's own, else that of Elasticsearch."""
     own, other = f"TAILBOARD_KIBANA_{name}", f"TAILBOARD_ES_{name}"
     return (own, os.environ[own]) if os.environ.get(own) else (other, os.environ.get(other, ""))
-
-
-def _netrc(host: str) -> tuple[str, str] | None:
-    import netrc
-
-    try:
-        found = netrc.netrc().authenticators(host)
-    except netrc.NetrcParseError as error:
-        raise StoreError(f"the netrc file is not used: {error}") from None
-    except OSError:
-        return None
-    return (found[0], found[2] or "") if found else None

@@ -121,6 +121,16 @@ def choice(name: str, value: Any, options: Sequence[Any], label: str) -> Signal:
     return {"name": name, "value": value, "bind": {"input": "select", "options": list(options), "name": f"{label} "}}
 
 
+def named() -> Signal:
+    """Return the signal with the name of the slider's percentile."""
+    return {"name": "what", "update": "'p' + percentile"}
+
+
+def clicked() -> Signal:
+    """Return the signal that sets the time range to the window of a cell that is clicked."""
+    return {"name": "clicked", "on": [{"events": "@heat:click", "update": "kibanaSetTimeFilter(datum.t, datum.t2)"}]}
+
+
 def shades() -> list[Signal]:
     """Return the signals of a heat map's shading."""
     return [

@@ -7,7 +7,7 @@ from typing import Any
 
 from ingest.view.kibana import requests, tables
 from ingest.view.kibana.bins import formula
-from ingest.view.kibana.filling import Spec, filled, shades
+from ingest.view.kibana.filling import Spec, clicked, filled, shades
 from ingest.view.kibana.pictures import answer
 from ingest.view.kibana.tables import entry, flatten, keep, only
 
@@ -35,5 +35,4 @@ def offsets(prefix: str, _: Mapping[str, Any]) -> Spec:
         entry("late", "windows", late),
         *tables.noted(prefix),
     ]
-    click = {"name": "clicked", "on": [{"events": "@heat:click", "update": "kibanaSetTimeFilter(datum.t, datum.t2)"}]}
-    return filled("offsets", data, [*shades(), click], "'counts by offset within the second, rows of 20 ms'")
+    return filled("offsets", data, [*shades(), clicked()], "'counts by offset within the second, rows of 20 ms'")

@@ -7,7 +7,7 @@ from typing import Any
 
 from ingest.view.kibana import requests, tables
 from ingest.view.kibana.bins import formula, snapped
-from ingest.view.kibana.filling import Spec, filled, slider, threshold
+from ingest.view.kibana.filling import Spec, filled, named, slider, threshold
 from ingest.view.kibana.pictures import HDR, TOPMOST, answer
 from ingest.view.kibana.tables import entry, keep
 from ingest.view.omission import KINDS
@@ -40,7 +40,7 @@ def kinds(prefix: str, fields: Mapping[str, Any]) -> Spec:
         tables.gaps(by="kind", name="gaps"),
         *tables.noted(prefix),
     ]
-    return filled("omission", data, [*slider(), *threshold(), _what()], f"'median, p' + percentile + ' and maximum {HDR}'")
+    return filled("omission", data, [*slider(), *threshold(), named()], f"'median, p' + percentile + ' and maximum {HDR}'")
 
 
 def gap(prefix: str, fields: Mapping[str, Any]) -> Spec:
@@ -75,7 +75,7 @@ def gap(prefix: str, fields: Mapping[str, Any]) -> Spec:
         tables.gaps(),
         *tables.noted(prefix),
     ]
-    return filled("gap", data, [*slider(), _what()], f"'p' + percentile + ' of response minus that of service, {HDR}'")
+    return filled("gap", data, [*slider(), named()], f"'p' + percentile + ' of response minus that of service, {HDR}'")
 
 
 def kind_curves(prefix: str, fields: Mapping[str, Any]) -> Spec:
@@ -87,7 +87,3 @@ def kind_curves(prefix: str, fields: Mapping[str, Any]) -> Spec:
         *tables.curve([formula("part", "datum.of"), formula("label", "datum.kind")]),
     ]
     return filled("distribution", data, [*threshold()], "'counts added up in rows of 1/64 octave'", of="curve", width=False)
-
-
-def _what() -> dict[str, Any]:
-    return {"name": "what", "update": "'p' + percentile"}

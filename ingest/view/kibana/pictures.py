@@ -7,7 +7,7 @@ from typing import Any
 
 from ingest.view.kibana import requests, tables
 from ingest.view.kibana.bins import formula
-from ingest.view.kibana.filling import Spec, choice, filled, shades, slider, threshold
+from ingest.view.kibana.filling import Spec, choice, clicked, filled, shades, slider, threshold
 from ingest.view.kibana.tables import Entry, entry, keep
 
 SURFACE = (50, 75, 90, 95, 98, 99, 99.5, 99.9, 99.95, 99.99)
@@ -83,14 +83,13 @@ def heatmap(prefix: str, fields: Fields) -> Spec:
         *tables.noted(prefix),
     ]
     drop = {"input": "select", "options": [0, 0.01, 0.1, 1, 5], "name": "leave out the highest, % "}
-    click = {"name": "clicked", "on": [{"events": "@heat:click", "update": "kibanaSetTimeFilter(datum.t, datum.t2)"}]}
     inputs = [
         *slider(),
         *threshold(),
         *shades(),
         {"name": "drop", "value": 0, "bind": drop},
         choice("axis", "log", ["log", "linear"], "axis"),
-        click,
+        clicked(),
     ]
     return filled("heatmap", data, inputs, f"'line: p' + percentile + ' {HDR}'")
 
