@@ -33,7 +33,7 @@ from ingest.store.sqlite_rollups import rollup_rows
 
 BUSY_SECONDS = 60
 WAL_TRIES, WAL_PAUSE_SECONDS = 50, 0.1
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 OVERWRITE = "".join(f"{name} = excluded.{name}, " for name in ("start_ns", "step_ns", "attribution", "zero", "parameters"))
 SERIES_COLUMNS = (*LABELS, "segment")
 SERIES_KEY = " AND ".join(f"{column} = ?" for column in SERIES_COLUMNS)
