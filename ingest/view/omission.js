@@ -54,8 +54,12 @@ const omission = (() => {
   const highestOf = (points) => points.reduce((top, one) => (one.v !== null && !(one.v <= top?.v) ? one : top), null);
   const sentences = (...all) => all.filter(Boolean).join(" ");
 
-  // What page.js draws. `now()` tells the run, what is chosen, and what Python told of the run (see omission.py).
-  function panels({ now, table, groupsOf, multipleOf, find, what, latency, atLeast, when }) {
+  // What page.js draws; what Python told of each run is in `content.sections.omission` (see omission.py).
+  function panels({ now: chosen, table, groupsOf, multipleOf, find, what, latency, atLeast, when }) {
+    const now = () => {
+      const { run, state, content } = chosen();
+      return { ...content.sections.omission[content.runs.indexOf(run)], run, p: state.p };
+    };
     const hidden = (name, visible) => (find(name).closest("section").hidden = !visible);
     const percent = (share) => `${Number((100 * share).toPrecision(3))} %`;
     // A table of each kind that has rows under the filters, all in the same windows; `most` 0: one of the whole range.
@@ -129,6 +133,8 @@ const omission = (() => {
       },
     };
   }
+  const feeds = { p: ["omission", "gap", "kinds"], sla: ["omission", "kinds"] };
+  tailboard.sections.push((offered) => ({ panels: panels(offered), feeds }));
   return { bandsOf, silenceOf, gapOf, aboveZero, zeroShare, panels };
 })();
 if (typeof module !== "undefined") module.exports = omission;

@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from ingest.view.section import AFTER_PERCENTILES, Section
 from ingest.view.vega import printable, spec
 
 KINDS = ("response", "service", "wait", "service.corrected")
@@ -33,6 +34,11 @@ def told(kinds: Collection[str], warnings: Sequence[str]) -> dict[str, Any]:
     more = len(said) - MOST_SAID
     rest = [f"{more} more sentences like these"] if more > 0 else []
     return {"kinds": compared if len(compared) > 1 or warned else [], "said": said[:MOST_SAID] + rest, "warned": warned}
+
+
+def section(told_of: Sequence[dict[str, Any]]) -> Section:
+    """Return the panels for the report; `told_of` is what is told of each of its runs, in their order."""
+    return Section("omission", "report_omission.html", ("omission.js",), specs(), told_of, AFTER_PERCENTILES)
 
 
 def specs() -> dict[str, dict[str, Any]]:

@@ -6,6 +6,7 @@
   // Large pictures are drawn anew in pieces: so many rows a frame, of the table that has the most.
   // The first piece is small, as the old rows go with it.
   const FIRST = 250, PIECE = 500, PIECEMEAL = { heatmap: "cells", hosts: "points", threads: "points", surface: "points", maps: "cells" };
+  const TOP = { heatmap: 64, load: 40 }; // room above a chart, for its legend
   const WHOLE = { from: "", to: "", least: "", most: "" };
   const drawn = {}, dirty = new Set(), cache = new Map(), root = document.documentElement;
   const find = (id) => document.getElementById(id);
@@ -211,38 +212,34 @@
     },
   };
 
-  const now = () => ({ ...content.omission[content.runs.indexOf(run)], run, p: state.p });
-  Object.assign(panels, omission.panels({ now, table, groupsOf, multipleOf, find, what, latency, atLeast, when }));
-
-  const map = heatPanel({
-    now: () => ({ run, state, content, page }), table, groupsOf, windowsOf, multipleOf, memo, held, find, what, latency, when, number, told,
-  });
+  const offered = {
+    now: () => ({ run, state, content, page }), set: (change) => set(change),
+    table, groupsOf, windowsOf, multipleOf, memo, held, find, what, latency, atLeast, when, number, told,
+  };
+  const map = heatPanel(offered);
   panels.heatmap = map.heatmap;
+  // What the scripts of sections add (see section.py): panels, feeds (which of them a control feeds), and where they want it
+  // piecemeal and top as above, opened(name, view) once a chart is there, shown() when controls are set anew.
+  const sections = tailboard.sections.map((section) => section(offered));
+  for (const { panels: more, piecemeal, top } of sections) {
+    Object.assign(panels, more);
+    Object.assign(PIECEMEAL, piecemeal);
+    Object.assign(TOP, top);
+  }
 
   // ---- Drawing.
-  function theme() {
-    const value = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();
-    const list = (name) => value(name).split(",").map((color) => color.trim());
-    const [ink, soft, line] = ["ink", "soft", "line"].map(value);
-    const text = { labelColor: soft, titleColor: soft, labelFontSize: 12, titleFontSize: 12, titleFontWeight: 400 };
-    const axis = { ...text, domainColor: line, tickColor: line, gridColor: line, labelPadding: 6, titlePadding: 8 };
-    const legend = { ...text, labelColor: ink, gradientStrokeWidth: 0 };
-    const range = { category: list("series") }, font = "system-ui, sans-serif";
-    const config = { background: "transparent", font, axis, legend, title: { color: ink }, range };
-    return { config, colors: { ramp: list("ramp"), other: list("other"), hot: list("hot"), line: value("mark") } };
-  }
   // Draws a panel and returns the rows that are still to come, in frames of their own.
   async function draw(name, { found, data, signals, says, height, span = found?.span }) {
     const element = find(name);
     find(`${name}-says`).textContent = says;
-    const spec = content.specs[name] ?? content.specs.tails, { config, colors } = memo("theme", theme);
+    const spec = content.specs[name] ?? content.specs.tails, { config, colors } = memo("theme", () => themeOf(root));
     const known = new Set(spec.signals.map((signal) => signal.name)), sla = Math.max(0, Number(state.sla) || 0) * 1e6;
     const common = { clock: state.clock, zone: zone(), origin: zero(), range: span, sla, ...colors, ...signals };
     const ours = (mark) => mark.run === run.name || content.runs.length === 1;
     const marks = memo(["marks", run.name], () => content.marks.filter(ours));
     const tables = { marks, ...(found && { gaps: memo(["gaps", found.id], () => gapsOf(found, found.names)) }), ...data };
     // Fixed room for axes: a layout that fits itself would draw all twice, and time axes would not be in line.
-    const wide = element.clientWidth || 600, left = wide < 640 ? 70 : 132, top = { heatmap: 64, load: 40 }[name] ?? 10;
+    const wide = element.clientWidth || 600, left = wide < 640 ? 70 : 132, top = TOP[name] ?? 10;
     const small = name === "runs" || name === "maps";
     const fixed = small ? {} : { autosize: "none", padding: { left, right: 8, top, bottom: 46 } };
     const size = small ? [wide, spec.height] : [wide - left - 8, height ?? spec.height];
@@ -270,6 +267,7 @@
       page.views[name] = view;
       if (known.has("drag")) view.addSignalListener("drag", (_, range) => (dragged = range && [view, range]));
       if (known.has("picked")) view.addSignalListener("picked", (_, cell) => cell && map.tell(cell));
+      for (const { opened } of sections) opened?.(name, view);
       if (known.has("rise")) view.addSignalListener("rise", (_, range) => (risen = range && [view, range]));
     }
     Object.assign(drawn[name], { last: tables, size: String(size) });
@@ -338,11 +336,14 @@
 
   // ---- State: every control bears the name of what it sets; what is not as it was at first stands in the address.
   const FEEDS = {
-    p: ["percentiles", "omission", "gap", "kinds", "heatmap", "runs", "load", "worst"], also: ["percentiles"], by: ["percentiles", "rate", "distribution"],
+    p: ["percentiles", "heatmap", "runs", "load", "worst"], also: ["percentiles"], by: ["percentiles", "rate", "distribution"],
     tail: ["hosts", "threads", "percentiles", "worst"],
-    sla: ["percentiles", "omission", "kinds", "heatmap", "distribution", "runs", "maps", "load"], shading: ["heatmap", "maps"], palette: ["heatmap", "maps"],
+    sla: ["percentiles", "heatmap", "distribution", "runs", "maps", "load"], shading: ["heatmap", "maps"], palette: ["heatmap", "maps"],
     axis: ["heatmap"], drop: ["heatmap"], least: ["heatmap"], most: ["heatmap"], highlight: ["heatmap"],
   };
+  for (const { feeds } of sections) {
+    for (const [key, names] of Object.entries(feeds ?? {})) FEEDS[key] = [...(FEEDS[key] ?? []), ...names];
+  }
   function set(change) {
     if (change.axis === "linear" && state.drop === "0") change.drop = "0.1"; // one outlier would press all else to the ground
     if ("run" in change) Object.assign(change, { from: "", to: "" });
@@ -372,6 +373,7 @@
       select.replaceChildren(new Option("nothing", ""), ...known);
       select.closest("label").hidden = !known.length;
     });
+    for (const { shown } of sections) shown?.();
     every("[name]", valid);
     every("[name]", (control) => {
       if (control.type === "radio") control.checked = control.value === state[control.name];

@@ -267,8 +267,9 @@ const tailboard = (() => {
     return sorted.slice(0, most).map((window) => ({ ...window, lower: edge(window.row), highest: highest(window.row) }));
   }
 
+  const sections = []; // what their scripts add to the page: see section.py
   return {
-    MOST, MULTIPLES, unpack, percentileOf, rankOf, isCarried, carriedShare, merged, layoutOf, valueOf, pointsOf, thinOf, ratesOf, gapsOf,
+    MOST, MULTIPLES, sections, unpack, percentileOf, rankOf, isCarried, carriedShare, merged, layoutOf, valueOf, pointsOf, thinOf, ratesOf, gapsOf,
     curveOf, sharesOf, worstOf, widestFirst,
   };
 })();

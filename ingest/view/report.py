@@ -2,24 +2,18 @@
 
 The page is report.html; its `{{names}}` are filled in one pass, so that nothing which was put in is looked at again. Text
 from labels is escaped, the data are packed (see embed.py), and the page's policy runs no script but the two whose digests
-it names: the Vega runtime, and the page's own (SCRIPTS).
+it names: the Vega runtime, and the page's own (SCRIPTS and those of its sections).
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from functools import lru_cache
-from importlib import resources
 from typing import Any
 
 import numpy as np
 
 from ingest import __version__
-from ingest.errors import UsageError
 from ingest.layout import LogLinear
 from ingest.query.overview import THREAD, Overview
 from ingest.query.question import Answer
@@ -27,19 +21,20 @@ from ingest.series import default_kind
 from ingest.timing import format_duration
 from ingest.view import omission, vega
 from ingest.view.embed import packed
+from ingest.view.page_parts import fact_list, filled, note_list, page_file, policy, runtime
 from ingest.view.report_tables import few, spaced, summary, text, worst
+from ingest.view.section import PLACES, Section
 from ingest.view.terminal import count
 
 RUNS_NAMED = 4
 MOST_LINES = 8
-LONG_FACT = 60
 LONG_SECONDS = 120
 SECOND = 1_000_000_000
 PERCENTILE = "99"
 SPECS = ("percentiles", "tails", "heatmap", "rate", "surface", "distribution")
 RUN_SPECS = ("runs", "maps", "load")
 GROUPINGS = ("op", "host", "thread")
-SCRIPTS = ("report.js", "heat.js", "heat_panel.js", "omission.js", "page.js")
+SCRIPTS = ("theme.js", "report.js", "heat.js", "heat_panel.js")  # then those of sections, then page.js
 
 
 def report(
@@ -48,48 +43,51 @@ def report(
     marks: Sequence[Mapping[str, Any]] = (),
     by: Sequence[str] = (),
     sla_ns: int = 0,
+    sections: Sequence[Section] = (),
 ) -> str:
     """Return the page of some runs: the facts that they tell, followed by `facts`, the panels, and all data that these need.
 
     `marks` (run, at_ns, text) are drawn as notes on the time axis, `by` is what lines are told apart by at first (by host where
-    there are a few), `sla_ns` is drawn as a line. What had to be coarsened for the size of the page is said on it. UsageError
-    where vl-convert-python is not installed.
+    there are a few), `sla_ns` is drawn as a line, `sections` are shown beside those that the runs have by themselves. What had
+    to be coarsened for the size of the page is said on it. UsageError where vl-convert-python is not installed.
     """
-    runtime, script = _runtime(), "\n".join(_part(name) for name in SCRIPTS)
     schedules = [omission.told(_kinds(run.cluster), run.cluster.warnings) for run in runs]
-    compared = any(told["kinds"] for told in schedules)
+    shown = [*([omission.section(schedules)] if any(told["kinds"] for told in schedules) else []), *sections]
+    scripts = dict.fromkeys((*SCRIPTS, *(name for one in shown for name in one.scripts), "page.js"))
+    script = "\n".join(page_file(name) for name in scripts)
     content = {
-        "specs": _specs(several=len(runs) > 1, compared=compared),
-        "omission": schedules,
+        "specs": _specs(shown, several=len(runs) > 1),
+        "sections": {one.name: one.content for one in shown},
         "marks": [
             {"run": vega.printable(mark.get("run", "")), "t": mark["at_ns"] / vega.MS, "text": vega.printable(mark["text"])}
             for mark in marks
         ],
-        "state": first_state(runs, by, sla_ns),
+        "state": {**first_state(runs, by, sla_ns), **{name: value for one in shown for name, value in one.state.items()}},
     }
     data, coarsened = packed(content, runs)
     labels = by or ("op",)
     warnings = dict.fromkeys(warning for run in runs for warning in (*run.notes, *run.cluster.warnings))
-    notes = [*warnings, *coarsened, *few(runs, labels)]
+    notes = [*warnings, *coarsened, *few(runs, labels), *(note for one in shown for note in one.notes)]
     filling = {
-        "policy": _policy(runtime, script),
+        "policy": policy(runtime(), script),
         "version": __version__,
         "runs": text(_names(runs)),
         "lead": text(_lead(runs)),
-        "facts": _facts([*facts_of(runs), *facts]),
-        "notes": _notes(notes),
+        "facts": fact_list([*facts_of(runs), *facts]),
+        "notes": note_list(notes),
         "summary": summary(runs, labels),
         "worst": worst(runs, PERCENTILE),
-        "omission": _part("report_omission.html") if compared else "",
-        "several": _part("report_runs.html") if len(runs) > 1 else "",
+        **{place: "\n".join(filled(one.html, one.html_filling) for one in shown if one.place == place) for place in PLACES},
+        "several": page_file("report_runs.html") if len(runs) > 1 else "",
         "grouping": _grouping(runs),
-        "clock": "" if all(run.cluster.relative for run in runs) else _part("report_clock.html"),
+        "clock": "" if all(run.cluster.relative for run in runs) else page_file("report_clock.html"),
         "percentile": PERCENTILE,
         "data": data,
-        "runtime": runtime,
+        "style": page_file("page.css"),
+        "runtime": runtime(),
         "script": script,
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda name: filling[name[1]], _part("report.html"))
+    return filled("report.html", filling)
 
 
 def first_state(runs: Sequence[Overview], by: Sequence[str], sla_ns: int) -> dict[str, str]:
@@ -126,10 +124,10 @@ def _kinds(answer: Answer) -> set[str]:
     return {key[place] for part in answer.parts for key in part.table if isinstance(key, tuple)}
 
 
-def _specs(*, several: bool, compared: bool) -> dict[str, dict[str, Any]]:
+def _specs(sections: Sequence[Section], *, several: bool) -> dict[str, dict[str, Any]]:
     """Return the specs of the panels, without the version that vega-embed would warn of."""
-    specs = {name: vega.spec(name) for name in (*SPECS, *(RUN_SPECS if several else ()))}
-    specs |= omission.specs() if compared else {}
+    specs: dict[str, Mapping[str, Any]] = {name: vega.spec(name) for name in (*SPECS, *(RUN_SPECS if several else ()))}
+    specs |= {name: spec for one in sections for name, spec in one.specs.items()}
     return {name: {key: value for key, value in spec.items() if key != "$schema"} for name, spec in specs.items()}
 
 
@@ -221,25 +219,6 @@ def _duration(span_ns: int) -> str:
     return f"{seconds:.6g} s" if seconds < LONG_SECONDS else str(timedelta(seconds=round(seconds)))
 
 
-def _facts(pairs: Sequence[tuple[str, str]]) -> str:
-    """Return the entries of the list of facts: values of one name together, names with long values last."""
-    values: dict[str, list[str]] = {}
-    for name, value in pairs:
-        values.setdefault(name, []).append(value)
-    short: list[str] = []
-    long: list[str] = []
-    for name, found in values.items():
-        wide = len(found) > 1 or len(found[0]) > LONG_FACT
-        entry = f"<dt>{text(name)}</dt>" + "".join(f"<dd>{text(value)}</dd>" for value in found)
-        (long if wide else short).append(f'<div class="wide">{entry}</div>' if wide else f"<div>{entry}</div>")
-    return "\n".join([*short, *long])
-
-
-def _notes(warnings: Sequence[str]) -> str:
-    items = "".join(f"<li>{text(warning)}</li>" for warning in warnings)
-    return f'<div class="notes" role="note"><strong>Note</strong><ul>{items}</ul></div>' if warnings else ""
-
-
 def _grouping(runs: Sequence[Overview]) -> str:
     """Return the choices of what lines are told apart by."""
     choices = [("", "nothing"), *((name, name) for name in GROUPINGS)]
@@ -248,26 +227,3 @@ def _grouping(runs: Sequence[Overview]) -> str:
     if len(runs) > 1:
         choices.append(("run", "run (distribution only)"))
     return "".join(f'<option value="{name}">{text(shown)}</option>' for name, shown in choices)
-
-
-def _part(name: str) -> str:
-    return resources.files("ingest.view").joinpath(name).read_text(encoding="utf-8")
-
-
-def _policy(*scripts: str) -> str:
-    """Return the content security policy: these scripts, styles of the page, and nothing from anywhere."""
-    digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
-    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
-    rest = "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
-    return f"default-src 'none'; script-src {allowed}; {rest}"
-
-
-@lru_cache(maxsize=1)
-def _runtime() -> str:
-    """Return the script that sets `vegaEmbed`: Vega with its expression interpreter, and tooltips."""
-    try:
-        import vl_convert
-    except ImportError:
-        raise UsageError("the report needs vl-convert-python: pip install 'tailboard[report]'") from None
-    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    return re.sub(r"<(?=/script|!--)", r"<\\", bundle, flags=re.IGNORECASE)

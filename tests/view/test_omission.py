@@ -192,5 +192,5 @@ def test_the_panels_cost_their_specs_alone():
     """The bins of all kinds are in the page anyway: beside them stand two specs and what is said of a run."""
     runs = stalled(8).overviews()
     without, _ = embed.packed({}, runs)
-    held, _ = embed.packed({"specs": omission.specs(), "omission": [omission.told({"service", "response"}, (SLOW,))]}, runs)
+    held, _ = embed.packed({"specs": omission.specs(), "sections": [omission.told({"service", "response"}, (SLOW,))]}, runs)
     assert len(held) - len(without) < 9_000

@@ -1,0 +1,14 @@
+"use strict";
+// The colours of a page as Vega takes them, from its style sheet: first in the script of every page.
+function themeOf(root) {
+  const value = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();
+  const list = (name) => value(name).split(",").map((color) => color.trim());
+  const [ink, soft, line] = ["ink", "soft", "line"].map(value);
+  const text = { labelColor: soft, titleColor: soft, labelFontSize: 12, titleFontSize: 12, titleFontWeight: 400 };
+  const axis = { ...text, domainColor: line, tickColor: line, gridColor: line, labelPadding: 6, titlePadding: 8 };
+  const legend = { ...text, labelColor: ink, gradientStrokeWidth: 0 };
+  const range = { category: list("series") }, font = "system-ui, sans-serif";
+  const config = { background: "transparent", font, axis, legend, title: { color: ink }, range };
+  const verdicts = { slower: value("slower"), faster: value("faster"), unsure: value("unsure"), ink };
+  return { config, colors: { ramp: list("ramp"), other: list("other"), hot: list("hot"), line: value("mark"), ...verdicts } };
+}
