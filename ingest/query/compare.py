@@ -15,7 +15,6 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,15 +25,12 @@ from ingest.layout import LogLinear, common_layout
 from ingest.query.files import spanned
 from ingest.query.question import Answer, regrouped
 from ingest.query.table import Table, concatenated
-from ingest.ranks import Percentile, Ranked, parse_percentiles, percentile_values
+from ingest.ranks import Percentile, Ranked, parse_percentiles, percentile_values, rank_bounds
 from ingest.series import Group
 
 Int = NDArray[np.int64]
 Float = NDArray[np.float64]
 
-TAIL = 0.025
-DEVIATIONS = 1.959963984540054
-EXACT_VARIANCE = 1e6  # of the rank; above it the normal distribution gives nearly the same
 COLUMNS = ("percentile", "baseline", "run", "ratio", "lo", "hi", "count_baseline", "count_run")
 METHOD = "order statistics (exact binomial ranks, combined on the log scale), bins included"
 MOST_HALVINGS = 40
@@ -69,29 +65,6 @@ class Pair:
     def by(self) -> tuple[str, ...]:
         """Return the labels of the rows."""
         return self.run.by
-
-
-@lru_cache(maxsize=4096)
-def rank_bounds(count: int, percentile: Percentile) -> tuple[int, int]:
-    """Return the ranks of the samples between which the percentile lies with at least 95 % confidence.
-
-    0 and `count` + 1 stand for none: so few samples leave that side open. From the binomial distribution of how many of
-    `count` samples lie below the percentile, 2.5 % on either side.
-    """
-    share = percentile.top / (100 * percentile.bottom)
-    if share in (0, 1):
-        return 0, count + 1
-    mean = count * share
-    deviation = math.sqrt(mean * (1 - share))
-    if deviation * deviation > EXACT_VARIANCE:
-        return math.floor(mean - DEVIATIONS * deviation), math.ceil(mean + DEVIATIONS * deviation) + 1
-    first, last = max(0, math.floor(mean - 10 * deviation - 30)), min(count, math.ceil(mean + 10 * deviation + 30))
-    ranks = np.arange(first, last)
-    logs = np.concatenate([[0.0], np.cumsum(np.log((count - ranks) / (ranks + 1)) + math.log(share / (1 - share)))])
-    chance = np.exp(logs - logs.max())
-    below = np.cumsum(chance / chance.sum())
-    low = first + int(np.searchsorted(below, TAIL, side="right"))
-    return low, first + int(np.searchsorted(below, 1 - TAIL, side="left")) + 1
 
 
 def bounded(rows: Intervals, percentile: Percentile) -> Bounded:
