@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from itertools import pairwise
 
 
 def nested_row(value: int, half: int, unit: int = 1) -> tuple[int, int]:
@@ -18,11 +19,12 @@ def nested_row(value: int, half: int, unit: int = 1) -> tuple[int, int]:
 def spread(ranges: Iterable[tuple[int, int, int]], edges: Sequence[Fraction]) -> list[Fraction]:
     """Counts of [lower, upper) over rows between edges, each evenly filled."""
     out = [Fraction(0)] * (len(edges) - 1)
+    whole = [int(edge) if edge.denominator == 1 else edge for edge in edges]  # the same numbers, quicker
     for lower, upper, count in ranges:
-        for row in range(len(out)):
-            shared = min(Fraction(upper), edges[row + 1]) - max(Fraction(lower), edges[row])
-            if shared > 0:
-                out[row] += count * shared / (upper - lower)
+        for row, (low, high) in enumerate(pairwise(whole)):
+            if lower < high and upper > low:
+                shared = min(upper, high) - max(lower, low)
+                out[row] += count if shared == upper - lower else count * Fraction(shared) / (upper - lower)
     return out
 
 
