@@ -3,14 +3,15 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+SPREAD := -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: demo test test-client8 check soak bench build clean
+.PHONY: demo test test-client8 check soak bench build audit clean
 
 demo: $(READY)
 	$(BIN)/tailboard demo -o report.html
 
 test: check tests/vega/node_modules
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(SPREAD)
 
 # The Vega versions of Kibana. Without npm the tests that draw panels are skipped, and say so.
 tests/vega/node_modules: tests/vega/package-lock.json
@@ -18,7 +19,7 @@ tests/vega/node_modules: tests/vega/package-lock.json
 
 # The store with the other major of the client: all of the contract, and what a user sees of failures.
 test-client8: .venv8/.ready
-	.venv8/bin/python -m pytest tests/store/test_contract.py tests/store/test_queries_doc.py tests/store/test_elastic.py tests/doubles -k "not killed and not at_once and not survived and not third and not correction"
+	.venv8/bin/python -m pytest $(SPREAD) tests/store/test_contract.py tests/store/test_queries_doc.py tests/store/test_elastic.py tests/store/test_coarsening.py tests/store/test_export.py tests/doubles -k "not killed and not at_once and not survived and not third and not correction"
 
 check: $(READY)
 	$(BIN)/ruff check .
@@ -35,15 +36,24 @@ bench: $(READY)
 build: $(READY)
 	$(BIN)/tailboard build
 
+# Known vulnerabilities, and a bill of materials in build/. AUDIT=--strict: what could not be looked up is an error, too.
+audit: $(READY) .venv-audit/.ready
+	.venv-audit/bin/python .ci/audit.py $(VENV) build/sbom.cdx.json $(AUDIT)
+
+.venv-audit/.ready: .ci/audit-requirements.txt
+	$(PYTHON) -m venv .venv-audit
+	.venv-audit/bin/python -m pip install --quiet --disable-pip-version-check --requirement .ci/audit-requirements.txt
+	touch $@
+
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[raw,report,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[raw,report,serve,dev]'
 	touch $(READY)
 
 .venv8/.ready: pyproject.toml
 	$(PYTHON) -m venv .venv8
-	.venv8/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[raw,report,dev]' 'elasticsearch>=8.15,<9'
+	.venv8/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[raw,report,serve,dev]' 'elasticsearch>=8.15,<9'
 	touch .venv8/.ready
 
 clean:
-	rm -rf $(VENV) .venv8 tests/vega/node_modules report.html tailboard.db* build *.egg-info
+	rm -rf $(VENV) .venv8 .venv-audit tests/vega/node_modules report.html tailboard.db* build *.egg-info

@@ -21,6 +21,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 from measure import MB, Bench, peak
@@ -71,9 +72,17 @@ def generated(words: argparse.Namespace) -> Callable[[Path, Context], Iterator[E
     return read
 
 
+def stand_in(words: argparse.Namespace) -> None:
+    """Have described files read by a module that makes samples."""
+    module = ModuleType("ingest.read.generated_samples")
+    module.read = generated(words)  # type: ignore[attr-defined]
+    sys.modules[module.__name__] = module
+    readers.EVENT_READERS[DESCRIBED] = "generated_samples"
+
+
 def mapped(folder: Path, words: argparse.Namespace, **asked: object) -> OffsetMap:
     """Return a map of all files in the folder."""
-    readers.EVENT_READERS[DESCRIBED] = generated(words)
+    stand_in(words)
     options = ReadOptions(run="cloud", description=parse_description(folder / "columns.yml"))
     files = Files(sorted(folder.glob("h*.csv")), options, jobs=words.jobs)
     return from_files(files, Wanted(**asked))  # type: ignore[arg-type]

@@ -52,3 +52,13 @@ class StoreError(TailboardError):
     """A store is unavailable or refuses."""
 
     exit_status = 4
+
+
+class DeliveryError(TailboardError):
+    """What was to be told to somebody could not be delivered."""
+
+    exit_status = 4
+
+
+class RefusedError(DeliveryError):
+    """Whom it was to be told understood it and does not want it: telling again does not help."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ingest.breaths import Kept
 from ingest.documents import Whole
 from ingest.errors import InputError
 from ingest.grid import in_flight, window_parts
@@ -17,10 +18,11 @@ from ingest.intervals import Intervals
 from ingest.load_plan import LoadOptions, Plan, plans
 from ingest.offsets import Stored, is_offsets
 from ingest.parallel import fork_map
-from ingest.read import Source, Windows, discover, read
+from ingest.read import Found, Source, Windows, discover, read
 from ingest.read.account import Account
 from ingest.read.event_once import offset_sources, once
 from ingest.read.events import Events
+from ingest.read.snabb_work import kept_of
 from ingest.series import IN_FLIGHT, Series
 from ingest.store import Store
 from ingest.store.records import COMPLETE, RunRecord, SourceRecord, Spans
@@ -37,6 +39,7 @@ class LoadAccount:
     windows: int = 0
     documents: int = 0
     offset_documents: int = 0
+    breath_documents: int = 0
     loaded: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
     refused: dict[str, str] = field(default_factory=dict)
@@ -61,6 +64,7 @@ class LoadAccount:
             "windows": self.windows,
             "documents": self.documents,
             "offset_documents": self.offset_documents,
+            "breath_documents": self.breath_documents,
             "repaired": rows["repaired"],
             "rejected": rows["rejected"],
             "skipped": dict(sorted(self.skipped.items())),
@@ -85,7 +89,11 @@ def load(paths: Sequence[Path], store: Store, options: LoadOptions, progress: Pr
     Nothing is written before every source was checked. Raises InputError for what cannot be read or is refused, StoreError
     where a run was loaded with other parameters, UsageError for a step that cannot be.
     """
-    found = discover(paths, options.read)
+    return load_found(discover(paths, options.read), store, options, progress)
+
+
+def load_found(found: Found, store: Store, options: LoadOptions, progress: Progress | None = None) -> LoadAccount:
+    """Return the account of loading what was found into `store`; raises as `load` does."""
     account = LoadAccount(files=len(found.sources) + len(found.skipped))
     for entry in found.skipped:
         if entry.action == "refused":
@@ -129,13 +137,17 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
                 for first in range(0, len(windows), DOCUMENTS_A_CHUNK):
                     rows = np.arange(first, min(first + DOCUMENTS_A_CHUNK, len(windows)))
                     yield store.packed(plan.record, record, windows.take(rows)), is_offsets(windows), None, {}
+            if (kept := kept_of(source)) is not None:
+                yield kept, False, None, {}
         except InputError as error:
             source.context.account.note(f"not read: {error.reason}")
         yield None, False, source.context.account, spans
 
     for number, (packed, by_offset, rows, spans) in fork_map(work, plan.work, options.jobs):
         source, record = plan.work[number]
-        if packed is not None:
+        if isinstance(packed, Kept):
+            account.breath_documents += store.write_breaths(record, packed)
+        elif packed is not None:
             written = store.write(plan.record, record, packed)
             account.documents += 0 if by_offset else written
             account.offset_documents += written if by_offset else 0

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from ingest.query.question import check_step
 from ingest.read import Found, ReadOptions, Source
 from ingest.read.sources import PREFER_HIST
 from ingest.store import Store
+from ingest.store.coarsening import COARSENED, COARSENING, check_addable, grid_of
 from ingest.store.records import COMPLETE, UNKNOWN_ZERO, RunRecord, SourceRecord
 from ingest.timing import format_duration
 
@@ -72,16 +73,18 @@ def plans(
     known = {record.run: record for record in store.runs()}
     found_plans = []
     for run, sources in sorted(by_run.items()):
-        record = _record(run, sources, {**found.labels.get(run, {}), **options.labels}, known.get(run), options)
+        record = record_of(run, sources, {**found.labels.get(run, {}), **options.labels}, known.get(run), options)
         known_ios = Counter[str]() if shadowed is None else shadowed
         work = _to_do(run, sources, digests, store, options, (duplicates, known_ios))
+        if known.get(run) and not options.replace:
+            check_addable(known[run], len(work))
         if options.replace and known.get(run):
             _check_all_replaced(known[run], record, work, store)
         found_plans.append(Plan(record, work))
     return found_plans
 
 
-def _record(
+def record_of(
     run: str, sources: Sequence[Source], labels: Mapping[str, str], known: RunRecord | None, options: LoadOptions
 ) -> RunRecord:
     """Return the record of a run: the known one if this load fits it, else a new one."""
@@ -106,6 +109,9 @@ def _record(
         labels={**(known.labels if known else {}), **labels},
     )
     if known and not options.replace:
+        # What a run was coarsened from is no option of reading.
+        kept = {name: value for name, value in known.parameters.items() if name in (COARSENED, COARSENING)}
+        new = replace(new, parameters={**new.parameters, **kept})
         _check_same(known, new)
     return new
 
@@ -131,12 +137,17 @@ def _check_same(known: RunRecord, new: RunRecord) -> None:
         ("step", format_duration(known.step_ns), format_duration(new.step_ns)),
         ("attribution", known.attribution, new.attribution),
         ("time zero", known.zero == UNKNOWN_ZERO, new.zero == UNKNOWN_ZERO),
-        ("reading options", dict(known.parameters), dict(new.parameters)),
+        ("reading options", _of_reading(known), _of_reading(new)),
+        ("grid", grid_of(known), grid_of(new)),
     ):
         if before != now:
             differ.append(f"{name} {before} then, {now} now")
     if differ:
         raise StoreError(f"{known.run} was loaded with another {'; another '.join(differ)}: use --replace to load it anew")
+
+
+def _of_reading(record: RunRecord) -> dict[str, Any]:
+    return {name: value for name, value in record.parameters.items() if name not in (COARSENED, COARSENING)}
 
 
 def _check_all_replaced(known: RunRecord, new: RunRecord, work: Sequence[tuple[Source, SourceRecord]], store: Store) -> None:
@@ -170,7 +181,7 @@ def _to_do(
             if digests[claimed[identity].path] == digest:
                 duplicates["same content under another name"] += 1
                 continue
-            raise InputError(_two_of_one(source, str(claimed[identity].path)), source.path)
+            raise InputError(two_of_one(source, str(claimed[identity].path)), source.path)
         claimed[identity] = source
         old = stored.get(identity)
         if old is None and any(twin in stored for twin in source.twins):
@@ -188,12 +199,15 @@ def _to_do(
             context=_context_digest(source),
             generation=old.generation + 1 if old else 1,
         )
+        if old is not None and not options.replace and (old.digest, old.context) == (digest, record.context):
+            # The same content gives the same documents: two loads of it at once write, and sweep, in one generation.
+            record = replace(record, generation=old.generation)
         if old is not None and not options.replace:
             if old.digest == digest and old.context == record.context and old.state == COMPLETE:
                 duplicates["already loaded"] += 1
                 continue
-            if old.digest != digest and old.state == COMPLETE and not _grown(source.path, old):
-                raise InputError(_two_of_one(source, old.path), source.path)
+            if old.digest != digest and old.state == COMPLETE and not grown(source.path, old):
+                raise InputError(two_of_one(source, old.path), source.path)
         work.append((source, record))
     return tuple(work)
 
@@ -203,7 +217,8 @@ def _measured(identity: str) -> str:
     return identity.rpartition("|")[0]
 
 
-def _two_of_one(source: Source, other: str) -> str:
+def two_of_one(source: Source, other: str) -> str:
+    """Return the sentence about two sources of one identity that hold different data."""
     series = source.context.series
     what = f"two hosts called {series.host}" if series.host else "two hosts without a name"
     return (
@@ -236,13 +251,13 @@ def _context_digest(source: Source) -> str:
 
 def _digests(sources: Sequence[Source], jobs: int) -> dict[Path, str]:
     def work(path: Path) -> Iterator[str]:
-        yield _digest(path, None)
+        yield digest_of(path, None)
 
     paths = [source.path for source in sources]
     return {paths[number]: digest for number, digest in fork_map(work, paths, jobs)}
 
 
-def _digest(path: Path, size: int | None) -> str:
+def digest_of(path: Path, size: int | None) -> str:
     """Return the SHA-256 of a file, or of its first `size` bytes."""
     digest = hashlib.sha256()
     left = size if size is not None else 2**62
@@ -257,6 +272,6 @@ def _digest(path: Path, size: int | None) -> str:
     return digest.hexdigest()
 
 
-def _grown(path: Path, old: SourceRecord) -> bool:
+def grown(path: Path, old: SourceRecord) -> bool:
     """Return whether a file is what was loaded before with something appended."""
-    return path.stat().st_size > old.size and _digest(path, old.size) == old.digest
+    return path.stat().st_size > old.size and digest_of(path, old.size) == old.digest

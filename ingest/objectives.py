@@ -6,8 +6,9 @@
 
 `name`, `percentile`, `threshold` and `window` are compulsory. A window violates an objective when its percentile lies above the
 threshold. Without `for` one violated window is an episode, without `hold` one window without a violation does not end it, without
-`no_data` a window without completions goes on as the one before it (`hold`). Whatever is not understood is an error that names
-file, line and remedy: an objective that is half read would promise something else.
+`no_data` a window without completions goes on as the one before it (`hold`). `budget: 1%` is the error budget: the share of a
+run's windows that may be violated before the objective is. Whatever is not understood is an error that names file, line and
+remedy: an objective that is half read would promise something else.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +32,10 @@ from ingest.timing import parse_duration
 VIOLATE, HOLD, OK = "violate", "hold", "ok"
 NO_DATA = (VIOLATE, HOLD, OK)
 COMPULSORY = {"name": "read p99", "percentile": "99", "threshold": "5ms", "window": "10s"}
-WORDS = (*COMPULSORY, "for", "hold", "no_data", "where", "by")
+WORDS = (*COMPULSORY, "for", "hold", "no_data", "budget", "where", "by")
 LONGEST_NAME = 200
 NULL = "tag:yaml.org,2002:null"
+SHARE = re.compile(r"(\d{1,2}(?:\.\d{1,9})?)\s*%")
 NOTHING = re.compile(r"0+(\.0+)?\s*(ns|us|µs|ms|s|min|m|h|d)?")
 
 
@@ -40,7 +43,8 @@ NOTHING = re.compile(r"0+(\.0+)?\s*(ns|us|µs|ms|s|min|m|h|d)?")
 class Objective:
     """One promise: a percentile of each window, at most `threshold_ns`, of the series whose labels match the globs in `where`.
 
-    An episode lasts at least `for_ns`; violated windows at most `hold_ns` apart are one episode. `line` is where it is written.
+    An episode lasts at least `for_ns`; violated windows at most `hold_ns` apart are one episode. `budget` is the share of windows
+    that may be violated, None where there is no such promise. `line` is where it is written.
     """
 
     name: str
@@ -53,6 +57,7 @@ class Objective:
     where: Mapping[str, str] = field(default_factory=dict)
     by: tuple[str, ...] = ()
     line: int = 0
+    budget: Fraction | None = None
 
 
 def read_objectives(path: Path, run_labels: Collection[str] | None = ()) -> tuple[Objective, ...]:
@@ -116,6 +121,7 @@ class _Reader:
             "name": self.name,
             "percentile": self.percentile,
             "no_data": self.no_data,
+            "budget": self.budget,
             "where": self.where,
             "by": self.by,
         }
@@ -131,6 +137,7 @@ class _Reader:
             where=read.get("where", {}),
             by=read.get("by", ()),
             line=node.start_mark.line + 1,
+            budget=read.get("budget"),
         )
 
     def name(self, node: Node, word: str) -> str:
@@ -163,6 +170,13 @@ class _Reader:
         if text not in NO_DATA:
             raise self.wrong(node, f"no_data is {', '.join(NO_DATA[:-1])} or {NO_DATA[-1]}, not {text!r}")
         return text
+
+    def budget(self, node: Node, word: str) -> Fraction:
+        text = self.text(node, word)
+        found = SHARE.fullmatch(text.strip())
+        if not found:
+            raise self.wrong(node, f"{text!r} is no budget: give a percentage of windows from 0% to below 100%, as in 1%")
+        return Fraction(found[1]) / 100
 
     def where(self, node: Node, word: str) -> dict[str, str]:
         words = self.mapping(node, "where")

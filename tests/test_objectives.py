@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import re
+import shutil
+import tempfile
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ingest.errors import InputError
 from ingest.objectives import WORDS, Objective, read_objectives
 from ingest.ranks import parse_percentiles
+from tests.mutations import mutated, mutations
 
+EXAMPLE = Path(__file__).parents[1] / "examples" / "SLA.yml"
 DESIGN = Path(__file__).parents[1] / "docs" / "design.md"
 SECOND = 1_000_000_000
 LINE = "{name: a, percentile: 99, threshold: 5ms, window: 10s"
@@ -30,7 +37,7 @@ def read(tmp_path: Path):
 def test_the_example_of_the_design_is_read_whole(read) -> None:
     (example,) = re.findall(r"^      (objectives:\n +- \{.*\})$", DESIGN.read_text(), re.MULTILINE)
     (one,) = read(example)
-    assert set(re.findall(r"(\w+): ", example.split("{", 1)[1])) - {"op"} == set(WORDS)
+    assert set(re.findall(r"(\w+): ", example.split("{", 1)[1])) - {"op"} | {"budget"} == set(WORDS)
     assert one == Objective(
         name="read p99",
         percentile=parse_percentiles("99")[0],
@@ -70,6 +77,17 @@ def test_percentiles_are_the_decimals_that_were_written(read, text: str) -> None
     (one,) = read(f"objectives:\n  - {{name: a, percentile: {text}, threshold: 5ms, window: 10s}}\n")
     assert Decimal(one.percentile.top) / one.percentile.bottom == Decimal(text)
     assert one.percentile.text == text
+
+
+@pytest.mark.parametrize(
+    ("text", "share"),
+    [("1%", "1/100"), ("0.1 %", "1/1000"), ("0%", "0"), ("'12.5%'", "1/8"), ("99.999999999%", "99999999999/100000000000")],
+)
+def test_a_budget_is_an_exact_share(read, text: str, share: str) -> None:
+    (one,) = read(f"objectives:\n  - {LINE}, budget: {text}}}\n")
+    assert one.budget == Fraction(share)
+    (without,) = read(f"objectives:\n  - {LINE}}}\n")
+    assert without.budget is None
 
 
 def test_several_objectives_keep_their_order_and_lines(read) -> None:
@@ -126,6 +144,12 @@ def changed(**words: str) -> str:
         (one(", by: [host, host]"), 3, "by names 'host' twice"),
         (one(", by: [[host]]"), 3, "by takes one text, not a list and no words"),
         (one(", window: 20s"), 3, "'window' stands twice in an objective"),
+        (one(", budget: 1"), 3, "'1' is no budget: give a percentage of windows from 0% to below 100%, as in 1%"),
+        (one(", budget: 100%"), 3, "'100%' is no budget"),
+        (one(", budget: -1%"), 3, "'-1%' is no budget"),
+        (one(", budget: 1e-3%"), 3, "'1e-3%' is no budget"),
+        (one(", budget: "), 3, "budget is empty"),
+        (one(", budget: [1%]"), 3, "budget takes one text"),
         (one(", no_data: maybe"), 3, "no_data is violate, hold or ok, not 'maybe'"),
         (one(", for: -5s"), 3, "for: '-5s' is not a duration"),
         (one(", hold: 5 parsecs"), 3, "hold: '5 parsecs' is not a duration: give a number with ns, us, ms, s, m, h or d, as in 10s"),
@@ -196,3 +220,31 @@ def test_files_that_are_no_text_are_refused(tmp_path: Path, content: bytes | Non
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
         read_objectives(tmp_path)
+
+
+def refusal(path: Path) -> str | None:
+    """Return why a file is refused, None where it is read."""
+    try:
+        read_objectives(path, None)
+    except InputError as error:
+        return str(error)
+    return None
+
+
+@given(
+    mutations(
+        ("flip", "delete", "insert", "truncate", "duplicate", "swap", "drop", "number", "crlf"),
+        600,
+        40,
+        st.sampled_from([b"", b"\n", b"  - {", b"'", b"\xff", b": ", b"[", b"99%"]),
+    )
+)
+@settings(max_examples=200)
+def test_a_damaged_file_is_read_or_refused_with_a_sentence(steps) -> None:
+    path = Path(tempfile.mkdtemp()) / "SLA.yml"
+    try:
+        path.write_bytes(mutated(EXAMPLE.read_bytes(), steps))
+        told = refusal(path)
+        assert told is None or (told.startswith(str(path)) and "\n" not in told)
+    finally:
+        shutil.rmtree(path.parent)

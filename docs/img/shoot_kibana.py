@@ -3,7 +3,8 @@
     npm ci --prefix tests/vega && python docs/img/shoot_kibana.py [FOLDER]
 
 No Kibana draws them: its frame, controls and Lens panels are not in the pictures. The run is the example; the panels of two runs
-have two of its hosts, each loaded as a run of its own; those of coordinated omission the simulated stall.
+have two of its hosts, each loaded as a run of its own; those of coordinated omission the simulated stall; those of Snabb
+timelines rings that the tests write.
 """
 
 from __future__ import annotations
@@ -17,20 +18,28 @@ from pathlib import Path
 from playwright.sync_api import Browser, sync_playwright
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from elasticsearch import Elasticsearch  # noqa: E402  # the checkout first
 
 from ingest.cli import run  # noqa: E402
 from ingest.view.kibana.asked import Shown, vega_requests  # noqa: E402
 from ingest.view.kibana.compile import compiled  # noqa: E402
+from tests.breath_rings import PICTURED, rings  # noqa: E402
 from tests.doubles.elasticsearch import ElasticsearchDouble  # noqa: E402
 from tests.vega.drawn import DARK, LIGHT, drawing  # noqa: E402
 
 EXAMPLE = ROOT / "examples" / "cbt-archive"
 LOGS = next((EXAMPLE / "results").rglob("benchmark_config.yaml")).parent
 STALL = ROOT / "examples" / "coordinated-omission" / "simulate.py"
-SIZES = {"runs": (1000, 260), "maps": (1000, 320), "threads": (1000, 420), "hosts": (1000, 300)}
+SIZES = {
+    "density": (1000, 420),
+    "breaths": (1000, 420),
+    "runs": (1000, 260),
+    "maps": (1000, 320),
+    "threads": (1000, 420),
+    "hosts": (1000, 300),
+}
 ABOVE = ".vega-bindings { display: flex; gap: 14px; order: -1; margin: 0 0 6px } #place { display: flex; flex-direction: column }"
 
 
@@ -47,6 +56,7 @@ def main() -> None:
         later = ["--host-offset", "ceph-b=100000"]
         shot(browser, {"nightly": [str(EXAMPLE)]}, ("cluster-latency", "hosts-and-threads", "heat-maps"), target)
         shot(browser, {"good": hosts["ceph-a"], "bad": [*hosts["ceph-b"], *later]}, ("compare-runs",), target)
+        shot(browser, {"snabb": [str(rings(Path(folder) / "rings", **PICTURED))]}, ("snabb-timeline",), target)
         shot(browser, {"stall": [f"{folder}/fixed.csv", "--rate", "1000"]}, ("coordinated-omission",), target)
         browser.close()
 

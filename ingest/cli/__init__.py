@@ -17,7 +17,8 @@ gc.set_threshold(100_000, 50, 50)
 import click
 
 from ingest import __version__
-from ingest.errors import TailboardError
+from ingest.cli.output import unwritable
+from ingest.errors import InputError, TailboardError
 from ingest.parallel import keep_freed_memory
 
 COMMANDS = {
@@ -28,9 +29,12 @@ COMMANDS = {
     "distribution": "ingest.cli.queries",
     "compare": "ingest.cli.compare",
     "trend": "ingest.cli.trend",
+    "check": "ingest.cli.check",
     "report": "ingest.cli.report",
+    "serve": "ingest.cli.serve",
     "load": "ingest.cli.load",
-    "runs": "ingest.cli.stores",
+    "watch": "ingest.cli.watch",
+    "runs": "ingest.cli.runs",
     "mark": "ingest.cli.stores",
     "events": "ingest.cli.events",
     "export": "ingest.cli.stores",
@@ -116,15 +120,30 @@ def run(arguments: list[str] | None = None) -> int:
         print(f"tailboard: {error}", file=sys.stderr)
         return error.exit_status
     except (ReaderGoneError, BrokenPipeError):
-        # That is no error, but Python must not flush again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()  # that is no error
         return 0
     except MemoryError:
         print("tailboard: out of memory; ask for fewer groups (--by) or a larger --step", file=sys.stderr)
         return INTERNAL
-    except Exception as error:  # the contract: no traceback reaches a user
-        if os.environ.get("TAILBOARD_DEBUG"):
-            raise
-        print(f"tailboard: internal error ({type(error).__name__}: {error}); TAILBOARD_DEBUG=1 shows where", file=sys.stderr)
-        return INTERNAL
+    except OSError as error:
+        if (sentence := unwritable(error)) and not os.environ.get("TAILBOARD_DEBUG"):
+            print(f"tailboard: {sentence}", file=sys.stderr)
+            _drop_output()
+            return InputError.exit_status
+        return _internal(error)
+    except Exception as error:  # noqa: BLE001  # the contract: no traceback reaches a user
+        return _internal(error)
     return status if isinstance(status, int) else 0
+
+
+def _drop_output() -> None:
+    """See to it that Python does not flush again what could not be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _internal(error: Exception) -> int:
+    """Return the status of an internal error, told in a sentence; raises it where somebody looks for the cause."""
+    if os.environ.get("TAILBOARD_DEBUG"):
+        raise error
+    print(f"tailboard: internal error ({type(error).__name__}: {error}); TAILBOARD_DEBUG=1 shows where", file=sys.stderr)
+    return INTERNAL

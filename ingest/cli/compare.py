@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ import click
 
 from ingest.cli import options
 from ingest.cli.origins import READING
+from ingest.cli.pages import beside_page, compared, over_time, page_option, written
 from ingest.cli.queries import PICTURES, asked, write_picture
 from ingest.errors import InputError, StoreError, UsageError, listed
 
@@ -34,7 +36,7 @@ bounded_options = options.stacked(
     click.option("--to", "end", metavar="T", help="Up to, likewise."),
 )
 format_option = click.option(
-    "--format", type=click.Choice(["table", "csv", "ndjson", *PICTURES]), default="table", show_default=True
+    "--format", type=click.Choice(["table", "csv", "ndjson", *PICTURES]), show_default="table; with -o nothing"
 )
 
 
@@ -138,6 +140,7 @@ def ratio_limit(text: str | None) -> float:
 @options.reading_options
 @options.unit_option
 @format_option
+@page_option
 def compare(sources: tuple[str, ...], **words: Any) -> int:
     """Two runs side by side: percentiles, their ratio with bounds, and who moved most.
 
@@ -145,42 +148,45 @@ def compare(sources: tuple[str, ...], **words: Any) -> int:
     Examples:
       tailboard compare --baseline nightly-41 --run nightly-42 --by host,op
       tailboard compare ./good ./bad --baseline good --run bad -p 99,99.9 --fail-above 1.2
-      tailboard compare --baseline nightly-41 --run nightly-42 --format svg > nightly-42.svg
+      tailboard compare --baseline nightly-41 --run nightly-42 --by job -o compare.html
 
     Several paths are a run each, named after the path. csv and ndjson have the --by labels, then percentile,baseline,run,ratio,
     lo,hi,count_baseline,count_run, largest effect first: baseline and run in --unit (ns), lo and hi the 95 % bounds of the
     ratio by order statistics. A cell is empty where there are too few samples to carry it.
     """
-    from ingest.query.compare import COLUMNS, halvings, paired, together
+    from ingest.query.compare import COLUMNS, halvings, together
     from ingest.query.compare import compare as rows_of
+    from ingest.query.groupings import grouped, is_lag, labels_of
     from ingest.ranks import parse_percentiles
 
     limit, percentiles = ratio_limit(words["fail_above"]), parse_percentiles(words["wanted"])
+    output, form = words["output"], beside_page(words["format"], words["output"])
     question, by = question_of(words, COLUMNS)
+    wanted = replace(question, by=labels_of(question.by)) if output else question
     with opened_runs(sources, words) as asks:
         sides = [chosen(list(asks), words[option], f"--{option}", merge=words["merge_runs"]) for option in ("baseline", "run")]
         if set(sides[0]) & set(sides[1]):
             raise UsageError(f"--baseline and --run both take {listed(sorted(set(sides[0]) & set(sides[1])))}")
-        baseline, run = (together([answered(asks[name], name, question) for name in names]) for names in sides)
-        pair = paired(baseline, run, by, unlike=words["unlike_kinds"])
-        windows = _windows(asks, sides, question, pair) if words["format"] in PICTURES else None
+        baseline, run = (together([answered(asks[name], name, wanted) for name in names]) for names in sides)
+        pair = grouped(baseline, run, by, unlike=words["unlike_kinds"])
+        each = [partial(answered, asks[name], name) for names in sides for name in names]
+        windows = over_time(each, question, pair) if output or form in PICTURES else None
     table = rows_of(pair, halvings(pair) if words["shifts"] else percentiles)
-    _write(pair, table, windows, words)
-    return _judged(table, limit)
+    status, told = _judged(table, limit)
+    if output:
+        from ingest.cli.breath_pages import breath_panels
+        from ingest.view.compare_page import compare_page
 
-
-def _windows(asks: Mapping[str, Ask], sides: Sequence[Sequence[str]], question: Question, pair: Pair) -> Pair | None:
-    """Return both runs over time in windows of one width; None for several runs or kinds a side, which have no one heat map."""
-    from ingest.query.compare import Pair, kinds_of
-    from ingest.query.question import AUTO, widened
-
-    if any(len(names) > 1 for names in sides) or any(len(kinds_of(side)) > 1 for side in (pair.baseline, pair.run)):
-        return None
-    over_time = replace(question, step=AUTO, by=())
-    found = [answered(asks[name], name, over_time) for (name,) in sides]
-    step = math.lcm(*(answer.step_ns for answer in found))
-    first, second = (replace(answer, parts=tuple(widened(answer.parts, step)), step_ns=step) for answer in found)
-    return Pair(first, second)
+        paths = _named(options.split_sources(sources)[1])
+        more = breath_panels(sources, paths, words, sides, question) if is_lag(baseline, run) else []
+        content = compared(baseline, run, by, percentiles, windows, unlike=words["unlike_kinds"])
+        calm = [f"No ratio is certain to be above {limit:g} times the baseline."] if limit < math.inf else []
+        written(compare_page(content, pair, told or calm, bad=bool(status), more=more), output)
+    if form:
+        _write(pair, table, windows, {**words, "format": form})
+    for line in told:
+        print(f"tailboard: {line}", file=sys.stderr)
+    return status
 
 
 def _write(pair: Pair, table: Table, windows: Pair | None, words: dict[str, Any]) -> None:
@@ -209,20 +215,18 @@ def write_rows(table: Table, form: str, unit: str, latencies: Sequence[str], sta
     sys.stdout.writelines(line + "\n" for line in lines(replace(table, columns=columns), stamp))
 
 
-def _judged(table: Table, limit: float) -> int:
-    """Return the exit status: 1 where the lower bound of a ratio is above the limit; each is named, up to five."""
+def _judged(table: Table, limit: float) -> tuple[int, list[str]]:
+    """Return the exit status, 1 where the lower bound of a ratio is above the limit, and what to say; up to five are named."""
     if limit == math.inf:
-        return 0
+        return 0, []
     from ingest.view.comparison import row_name
 
     low = table.columns["lo"]
     above = [row for row in range(len(table)) if low[row] > limit]
     if not above and not (low == low).any():  # noqa: PLR0124  # NaN is unlike itself
-        print("tailboard: cannot tell: no ratio here has a lower bound, so nothing was judged", file=sys.stderr)
+        return 0, ["cannot tell: no ratio here has a lower bound, so nothing was judged"]
     told = [
         f"{row_name(table, row)} is {table.columns['ratio'][row]:.3g} times the baseline, at least {low[row]:.3g}"
         for row in above
     ]
-    if told:
-        print(f"tailboard: above {limit:g}: {listed(told)}", file=sys.stderr)
-    return REGRESSED if told else 0
+    return (REGRESSED, [f"above {limit:g}: {listed(told)}"]) if told else (0, [])

@@ -17,7 +17,7 @@ from ingest.cli import options
 from ingest.errors import UsageError
 
 if TYPE_CHECKING:
-    from ingest.intervals import Int
+    from ingest.intervals import Bool, Int
     from ingest.read.snabb import Timeline
     from ingest.read.snabb_lags import Lags
     from ingest.read.snabb_messages import Message
@@ -39,8 +39,10 @@ Row = dict[str, Any]
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most so many, the oldest first.")
 @click.option("--tsc-hz", metavar="N", help="Frequency of the counter, if the timeline's own clock does not tell: 2.6e9.")
 @click.option("--t0", metavar="T|mtime", help="Time of the first event, if the timeline's clock is not the time of day.")
+@click.option("--breaths", is_flag=True, help="A row a breath: cycles, packets, bytes, bits.")
+@click.option("--callbacks", is_flag=True, help="A row a callback of an app, where its events tell what it moved.")
 @options.time_option
-@click.option("--format", "form", type=click.Choice(["table", "ndjson"]), default="table", show_default=True)
+@click.option("--format", "form", type=click.Choice(["table", "csv", "ndjson"]), default="table", show_default=True)
 def events(file: Path, **words: Any) -> None:
     """The events of a Snabb timeline, oldest first, with the lag of each.
 
@@ -49,16 +51,21 @@ def events(file: Path, **words: Any) -> None:
       tailboard events /var/run/snabb/1234/events.timeline --limit 50
       tailboard events slow.timeline.xz --name 'app.*' --from +1.5s --to +1.6s
       tailboard events slow.timeline --level 0-2 --format ndjson | jq .lag_ns
+      tailboard events slow.timeline --breaths --format csv > breaths.csv
 
     ndjson has time (or elapsed seconds), tsc, core, node, level, rate, event, app, lag_ns, lag_cycles, after, fault, args. The
     lag counts since `after`, the event before of the same level or further out; `fault` says why it is no latency. Events are
     a sample: one of rate 9 is always stored, each rate below a fifth as often.
+
+    With --breaths and --callbacks: when it began (of a callback: ended), cycles, ns, what it moved, and the rate of its events.
     """
+    from ingest.cli import breaths as tables
     from ingest.read import ReadOptions, discover
     from ingest.read.snabb import timeline
     from ingest.read.sources import SNABB
     from ingest.timing import parse_instant
 
+    tables.check(words)
     t0 = words["t0"]
     reading = ReadOptions(
         input_format=SNABB,
@@ -72,6 +79,12 @@ def events(file: Path, **words: Any) -> None:
     zero = source.context.zero.epoch_ns
     start = int(found.stamp_ns[0]) if found.real else zero or 0
     shown = _Shown(found, found.lags(), 0 if found.real else start, _stamp(words["time_base"], start, known=zero is not None))
+    if words["breaths"] or words["callbacks"]:
+        of = tables.breath_rows if words["breaths"] else tables.callback_rows
+        told = of(found, (shown.stamp.name, shown.stamp.of), shown.shift_ns, lambda stamps: _inside(stamps, start, words))
+        _warn(found, len(told), "breaths" if words["breaths"] else "callbacks")
+        tables.print_rows(told[: words["limit"]], words["form"], shown.stamp.name)
+        return
     rows = _selected(found, shown.shift_ns, start, words)
     _warn(found, len(rows))
     if words["form"] == "ndjson":
@@ -109,17 +122,24 @@ def _selected(found: Timeline, shift_ns: int, start_ns: int, words: dict[str, An
     """Return the indices of the events that are asked for."""
     import numpy as np
 
-    from ingest.timing import parse_instant
-
     low, high = _levels(words["level"])
     wanted = np.array([_wanted(message, low, high, words["names"]) for message in found.messages], np.bool_)[found.codes]
-    stamps = found.stamp_ns + shift_ns
+    rows = np.flatnonzero(wanted & _inside(found.stamp_ns + shift_ns, start_ns, words))
+    return rows[: words["limit"]] if words["limit"] else rows
+
+
+def _inside(stamps: Int, start_ns: int, words: dict[str, Any]) -> Bool:
+    """Return which moments lie in the range that is asked for."""
+    import numpy as np
+
+    from ingest.timing import parse_instant
+
+    wanted = np.ones(len(stamps), np.bool_)
     if words["begin"]:
         wanted &= stamps >= parse_instant(words["begin"]).epoch_ns(start_ns)
     if words["end"]:
         wanted &= stamps <= parse_instant(words["end"]).epoch_ns(start_ns)
-    rows = np.flatnonzero(wanted)
-    return rows[: words["limit"]] if words["limit"] else rows
+    return wanted
 
 
 def _levels(text: str | None) -> tuple[int, int]:
@@ -141,14 +161,15 @@ def _wanted(message: Message, low: int, high: int, globs: Sequence[str]) -> bool
     return not globs or any(fnmatchcase(name, glob.lower()) for glob in globs for name in names)
 
 
-def _warn(found: Timeline, rows: int) -> None:
+def _warn(found: Timeline, rows: int, what: str = "events") -> None:
     """Print what a reader of the events must know to stderr."""
     for reason, places in found.ring.rejected.items():
         print(f"tailboard: {len(places):,} left out: {reason}", file=sys.stderr)
     for note in (*found.ring.notes, *found.clock.notes):
         print(f"tailboard: {note}", file=sys.stderr)
     if not rows:
-        print(f"tailboard: none of {len(found):,} events is selected", file=sys.stderr)
+        none = f"none of {len(found):,} events" if what == "events" else f"none of its {what}"
+        print(f"tailboard: {none} is selected", file=sys.stderr)
 
 
 @dataclass(frozen=True, slots=True)

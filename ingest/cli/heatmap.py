@@ -40,14 +40,12 @@ rows_options = options.stacked(
     click.option(
         "--columns", type=click.IntRange(1, MOST_COLUMNS), help="So many columns of equal width, counts spread by overlap."
     ),
-    click.option("--highlight", metavar="K=GLOB", multiple=True, help="Count series whose label K matches a second time."),
-    click.option(
-        "--shading",
-        type=click.Choice(["rank", "linear", "exponent"]),
-        default="rank",
-        show_default=True,
-        help="How dark a cell is drawn: rank among all cells, in proportion, or square root.",
-    ),
+)
+drawing_options = options.map_options(
+    "--shading",
+    "Count series whose label K matches a second time.",
+    shades=("rank", "linear", "exponent"),
+    hues="How dark a cell is drawn: rank among all cells, in proportion, or square root.",
 )
 
 
@@ -56,16 +54,9 @@ rows_options = options.stacked(
 @options.step_options
 @options.selecting_options
 @rows_options
+@drawing_options
 @options.reading_options
-@options.time_option
 @options.unit_option
-@click.option(
-    "--format",
-    type=click.Choice(["table", "csv", "ndjson", "png", "svg"]),
-    default="table",
-    show_default=True,
-    help="table draws on the terminal; png and svg are pictures.",
-)
 def heatmap(sources: tuple[str, ...], **words: Any) -> None:
     """Counts by window and latency: what a latency heat map is drawn from.
 

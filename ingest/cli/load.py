@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +15,11 @@ from ingest.cli import options
 from ingest.cli.origins import READING
 from ingest.cli.progress import Progress
 from ingest.cli.queries import parse_step
-from ingest.errors import InputError, StoreError, UsageError
+from ingest.errors import InputError, StoreError, TailboardError, UsageError, listed
 
 if TYPE_CHECKING:
     from ingest.load import LoadAccount
+    from ingest.load_plan import LoadOptions
     from ingest.store import Store
 
 SHOWN_FINDINGS = 20
@@ -25,6 +28,7 @@ SHOWN_FINDINGS = 20
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--run", "run", required=True, metavar="ID", help="Name of the load; in an archive each permutation adds its path.")
+@click.option("--each", is_flag=True, help="Each PATH is a load of its own, named RUN/FOLDER: several archives at once.")
 @click.option("--store", metavar="URL", help="Where to [default: $TAILBOARD_STORE, else sqlite:tailboard.db].")
 @click.option("--step", metavar="S", help="Stored step: 100ms, 1s, 5s, 10s, ... 1h [default: as the rows are wide].")
 @click.option("--force", is_flag=True, help="Allow a step finer than the rows (flagged).")
@@ -44,15 +48,15 @@ def load(paths: tuple[str, ...], **words: Any) -> int:
       tailboard load ./cbt-archive --run nightly-42
       tailboard load h1/ h2/ --run test-7 --store sqlite:/data/latency.db --label kernel=6.9
       tailboard load ./corrected --run nightly-42 --replace
+      tailboard load archives/2026-* --run nightly --each --jobs 4
 
+    With --each an archive that is refused is named and the others are loaded; the first refusal gives the exit status.
     Run it again after it was interrupted, or when files have grown: what is there already is skipped. The account at the
     end says what became of every file and row.
     """
     import os
 
-    from ingest.load import load as load_all
     from ingest.load_plan import LoadOptions
-    from ingest.store import open_store
 
     if not words["run"].strip() or any(mark in words["run"] for mark in "*?[\n"):
         raise UsageError("--run takes a plain name, without * ? [")
@@ -70,23 +74,63 @@ def load(paths: tuple[str, ...], **words: Any) -> int:
         jobs=options.cores(words["jobs"]),
     )
     url = words["store"] or os.environ.get("TAILBOARD_STORE", options.DEFAULT_STORE)
-    began = time.monotonic()
-    with open_store(url, write=True) as store, Progress("loading") as bar:
-        files = [Path(path) for path in paths]
-        account = load_all(files, store, chosen, lambda done, total: bar(done, total, rate(store, began)))
-        refused, sentence = store.refusals()
-    account.seconds = time.monotonic() - began
+    accounts: dict[str, Any] = {}
+    failed: list[tuple[str, TailboardError]] = []
+    for run, files in _loads(words["run"], [Path(path) for path in paths], each=words["each"]):
+        try:
+            account, wrong = _loaded(files, replace(chosen, read=replace(chosen.read, run=run)), url, strict=words["strict"])
+            accounts[run] = account.as_dict()
+        except (InputError, StoreError) as error:
+            if not words["each"]:
+                raise
+            wrong = error
+        if wrong:
+            failed.append((run, wrong))
     if words["as_json"]:
         import json
 
-        print(json.dumps(account.as_dict(), indent=2))
+        print(json.dumps(accounts if words["each"] else accounts[words["run"]], indent=2))
+    if not failed:
+        return 0
+    if not words["each"]:
+        raise failed[0][1]
+    for run, wrong in failed:
+        print(f"tailboard: {run}: {wrong}", file=sys.stderr)
+    print(f"tailboard: {len(failed)} of {len(paths)} archives are not loaded whole", file=sys.stderr)
+    return failed[0][1].exit_status
+
+
+def _loads(run: str, paths: Sequence[Path], *, each: bool) -> Iterator[tuple[str, list[Path]]]:
+    """Yield the name of each load and its paths; UsageError where two archives would have one name."""
+    if not each:
+        yield run, list(paths)
+        return
+    names = [path.resolve().name for path in paths]
+    twice = listed(sorted({name for name in names if names.count(name) > 1}))
+    if twice:
+        raise UsageError(f"--each names loads after folders, and more than one is called {twice}: load them one by one")
+    odd = listed(name for name in names if set(name) & set("*?[\n"))
+    if odd:
+        raise UsageError(f"--each names loads after folders, and a run takes no * ? [ in its name: {odd}")
+    yield from ((f"{run}/{name}", [path]) for name, path in zip(names, paths, strict=True))
+
+
+def _loaded(files: list[Path], chosen: LoadOptions, url: str, *, strict: bool) -> tuple[LoadAccount, TailboardError | None]:
+    """Return the account of one load, told to people, and what is wrong with it all the same: refused documents or rows."""
+    from ingest.load import load as load_all
+    from ingest.store import open_store
+
+    began = time.monotonic()
+    with open_store(url, write=True) as store, Progress("loading") as bar:
+        account = load_all(files, store, chosen, lambda done, total: bar(done, total, rate(store, began)))
+        refused, sentence = store.refusals()
+    account.seconds = time.monotonic() - began
     told(account, url)
     if refused:
-        raise StoreError(sentence)
-    failed = bool(account.rows.rejected or account.refused)
-    if words["strict"] and failed:
-        raise InputError("rows were rejected or files refused, and --strict was given")
-    return 0
+        return account, StoreError(sentence)
+    if strict and (account.rows.rejected or account.refused):
+        return account, InputError("rows were rejected or files refused, and --strict was given")
+    return account, None
 
 
 def rate(store: Store, began: float) -> str:
@@ -103,6 +147,10 @@ def told(account: LoadAccount, url: str) -> None:
         print(f"tailboard: {text}", file=sys.stderr)
 
     rows = account.rows
+    known = account.duplicate.total()
+    if known and not account.loaded and not account.refused:
+        line(f"nothing new: 0 documents, all {known} sources of {', '.join(account.runs)} are in {url} already")
+        return
     passed = f", {rows.rows_skipped} skipped" if rows.rows_skipped else ""
     line(
         f"{account.loaded} sources, {rows.rows} rows ({rows.accepted} accepted, {rows.rows_repaired} repaired, "
@@ -111,6 +159,8 @@ def told(account: LoadAccount, url: str) -> None:
     )
     if account.offset_documents:
         line(f"{account.offset_documents} documents of offsets beside them, for tailboard offsets (--no-offsets leaves them out)")
+    if account.breath_documents:
+        line(f"{account.breath_documents} documents of breaths beside them, for the report and Kibana")
     if account.delivered:
         told_of = (f"{count} {name}" for name, count in account.delivered.items() if count)
         line(f"documents with those of rollups: {', '.join(told_of)}")

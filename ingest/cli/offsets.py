@@ -21,24 +21,14 @@ PICTURES = ("png", "svg")
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
 @click.option("--period", default="1s", show_default=True, metavar="P", help="Whole period of a column: 100ms, 1s, 1m, 1h, 1d.")
 @click.option("--rows", type=click.IntRange(1, 1000), default=50, show_default=True, help="Rows that a period is cut into.")
-@click.option(
-    "--scale",
-    type=click.Choice(["rank", "linear"]),
-    default="rank",
-    show_default=True,
-    help="Shade cells by their rank among all cells, or in proportion to their count.",
-)
 @options.selecting_options
-@click.option("--highlight", metavar="K=GLOB", multiple=True, help="Show events whose label K matches in a hue of their own.")
-@options.reading_options
-@options.time_option
-@click.option(
-    "--format",
-    type=click.Choice(["table", "csv", "ndjson", "png", "svg"]),
-    default="table",
-    show_default=True,
-    help="table draws on the terminal; png and svg are pictures.",
+@options.map_options(
+    "--scale",
+    "Show events whose label K matches in a hue of their own.",
+    shades=("rank", "linear"),
+    hues="Shade cells by their rank among all cells, or in proportion to their count.",
 )
+@options.reading_options
 def offsets(sources: tuple[str, ...], **words: Any) -> None:
     """When within each second things happened: events by whole period and by offset within it.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -95,6 +95,26 @@ time_option = click.option(
 unit_option = click.option(
     "--unit", type=click.Choice(["ns", "us", "ms", "s"]), default="ns", show_default=True, help="Unit of latencies (csv, ndjson)."
 )
+
+
+def map_options(shading: str, highlight: str, *, shades: Sequence[str], hues: str) -> Callable[[Command], Command]:
+    """Return the options of what draws a map: the option called `shading` among `shades`, --highlight, --time and --format.
+
+    `highlight` and `hues` are the helps of --highlight and of the shading.
+    """
+    return stacked(
+        click.option("--highlight", metavar="K=GLOB", multiple=True, help=highlight),
+        click.option(shading, type=click.Choice(shades), default="rank", show_default=True, help=hues),
+        time_option,
+        click.option(
+            "--format",
+            type=click.Choice(["table", "csv", "ndjson", "png", "svg"]),
+            default="table",
+            show_default=True,
+            help="table draws on the terminal; png and svg are pictures.",
+        ),
+    )
+
 
 hgrm_options = stacked(
     unit_option,

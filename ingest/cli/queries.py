@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from ingest.query.table import Table
     from ingest.ranks import Percentile
 
-LAG = "lag"
 MOST_BELOW = 50
 PICTURES = ("png", "svg")
 
@@ -62,16 +61,13 @@ def answered(sources: tuple[str, ...], words: dict[str, Any], question: Question
 def answer_of(origin: Origin, question: Question) -> Answer:
     """Return what files or a store answer, events that were stored at unlike rates weighed where they come together."""
     from ingest.query.files import Files
-    from ingest.query.lags import weighed
+    from ingest.query.lags import asked_weighed, weighed
     from ingest.read.sources import SNABB
 
     if isinstance(origin, Files):
         sampled = any(source.format == SNABB for source in origin.found.sources)
         return weighed(origin.answer, question) if sampled else origin.answer(question)
-    answer = origin.answer(question)
-    if LAG not in answer.kind.split(", "):
-        return answer
-    return weighed(origin.answer, replace(question, step=answer.step_ns or "all"))
+    return asked_weighed(origin.answer, question)
 
 
 def write(table: Any, answer: Answer, words: dict[str, Any], what: str) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.option("--rules", metavar="SLA.yml", help="Alert rules in Kibana, for the objectives that rollups answer exactly.")
 @click.option("--index-prefix", metavar="P", help="What all index names begin with [default: that of the URL, else tailboard].")
 @click.option("--period", default="month", show_default=True, metavar="month|week|day", help="What one index covers.")
-@click.option("--shards", type=int, default=1, show_default=True, help="Primary shards of an index of intervals.")
+@click.option("--shards", type=int, default=1, show_default=True, help="Primary shards of an index of intervals, and of rollups.")
 @click.option("--compact", is_flag=True, help="A third of the disk on 9.x (logsdb), queries 1.7 times slower; nothing on 8.x.")
 @click.option("--dry-run", is_flag=True, help="Only show what would change.")
 @click.option("--overwrite", is_flag=True, help="Change templates that differ.")
@@ -76,7 +76,7 @@ def _address(url: str | None, words: dict[str, Any]) -> Address:
 def _set_up_templates(address: Address, words: dict[str, Any]) -> int:
     """Put what is missing (with --overwrite what differs, too), or only show it; return how many differ and were left alone."""
     from ingest.store.elastic.connection import Connection
-    from ingest.store.elastic.setup import apply, changes, fitting, make_marks
+    from ingest.store.elastic.setup import apply, changes, fitting, make_empty
     from ingest.store.elastic.templates import Site
 
     site = Site(address.prefix, words["period"], words["shards"], words["compact"])
@@ -93,7 +93,7 @@ def _set_up_templates(address: Address, words: dict[str, Any]) -> int:
         _show(change, "would be" if words["dry_run"] or change in left else "is")
     if not words["dry_run"]:
         apply(connection, site, wanted)
-        if words["kibana"] and (sentence := make_marks(connection, site)):
+        for sentence in make_empty(connection, site) if words["kibana"] else ():
             _line(sentence)
     _line(_summary(site, address.store, connection.version, len(found), len(left)))
     return len(left)

@@ -20,13 +20,14 @@ from ingest.cli.compare import (
     ratio_limit,
     write_rows,
 )
+from ingest.cli.pages import beside_page, page_option, written
 from ingest.cli.queries import PICTURES, write_picture
 from ingest.errors import InputError, UsageError, listed
 
 if TYPE_CHECKING:
     from ingest.query.question import Answer
     from ingest.query.table import Table
-    from ingest.query.trend import Night
+    from ingest.query.trend import Judgement, Night
 
 
 @click.command()
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 @options.reading_options
 @options.unit_option
 @format_option
+@page_option
 def trend(sources: tuple[str, ...], **words: Any) -> int:
     """A percentile by run, in the order in which the runs began: bounds, change points, a verdict on the newest.
 
@@ -49,13 +51,13 @@ def trend(sources: tuple[str, ...], **words: Any) -> int:
     Examples:
       tailboard trend --run 'nightly-*' -p 99 --by op
       tailboard trend --run 'nightly-*' -p 99 --where op=read --last 7 --fail-above 1.2
-      tailboard trend ./nights/* -p 50,99 --format svg > nights.svg
+      tailboard trend ./nights/* -p 50,99 -o trend.html
 
     Several paths are a run each, named after the path. csv and ndjson have the --by labels, then run,start,percentile,value,lo,
     hi,count,level,change: value in --unit (ns) with its 95 % bounds, level the median since the last change, change the ratio
     of levels where a new one begins. --fail-above holds the newest run's lower bound against the median of the runs before it.
     """
-    from ingest.query.trend import COLUMNS, alike, in_order
+    from ingest.query.trend import COLUMNS, alike, in_order, judged
     from ingest.query.trend import trend as rows_of
     from ingest.ranks import parse_percentiles
     from ingest.series import run_matches
@@ -65,6 +67,7 @@ def trend(sources: tuple[str, ...], **words: Any) -> int:
         parse_percentiles(words["wanted"]),
         _least(words["least_change"]),
     )
+    output, form = words["output"], beside_page(words["format"], words["output"])
     question, by = question_of(words, (*COLUMNS, "start"))
     with opened_runs(sources, words) as asks:
         names = [name for name in asks if run_matches(name, words["runs"])]
@@ -72,8 +75,19 @@ def trend(sources: tuple[str, ...], **words: Any) -> int:
             raise InputError(f"no run matches {' '.join(words['runs'])}; there are {listed(sorted(asks))}")
         nights, notes = in_order(alike([answered(asks[name], name, question) for name in names], by))
     table = rows_of(nights, percentiles, least)
-    _write(nights, table, [*notes, *_warnings([night.answer for night in nights])], words)
-    return _judged(table, nights[-1].run, words["last"], limit)
+    notes = (*notes, *_warnings([night.answer for night in nights]))
+    found = judged(table, nights[-1].run, words["last"])
+    status, told = _verdict(found, nights[-1].run, limit)
+    if output:
+        from ingest.view.trend_page import trend_page
+
+        calm = [f"{nights[-1].run}: nothing is certain to be above {limit:g} times the usual."] if limit < math.inf else []
+        written(trend_page(nights, table, found, told or calm, notes, bad=bool(status)), output)
+    if form:
+        _write(nights, table, notes, {**words, "format": form})
+    for line in told:
+        print(f"tailboard: {line}", file=sys.stderr)
+    return status
 
 
 def _write(nights: Sequence[Night], table: Table, notes: Sequence[str], words: dict[str, Any]) -> None:
@@ -111,15 +125,11 @@ def _least(text: str) -> float:
     return 1 + share
 
 
-def _judged(table: Table, run: str, last: int, limit: float) -> int:
-    """Return the exit status: 1 where the newest run's lower bound is above the limit; each series is named, up to five."""
+def _verdict(found: Sequence[Judgement], run: str, limit: float) -> tuple[int, list[str]]:
+    """Return the exit status, 1 where the newest run's lower bound is above the limit, and what to say; up to five are named."""
     if limit == math.inf:
-        return 0
-    from ingest.query.trend import judged
-
-    found = judged(table, run, last)
-    if not found:
-        print(f"tailboard: cannot tell: nothing of {run} has a run before it, so nothing was judged", file=sys.stderr)
+        return 0, []
+    told = [] if found else [f"cannot tell: nothing of {run} has a run before it, so nothing was judged"]
     above, unknown = [], []
     for one in found:
         name = " ".join([*(label or "-" for label in one.labels), f"p{one.percentile:.15g}"])
@@ -129,7 +139,7 @@ def _judged(table: Table, run: str, last: int, limit: float) -> int:
             usual = f"the median of the {one.earlier} runs before" if one.earlier > 1 else "the run before"
             above.append(f"{one.run}: {name} is {one.ratio:.3g} times {usual}, at least {one.least:.3g}")
     if unknown:
-        print(f"tailboard: cannot tell: too few samples for a lower bound of {listed(unknown)}", file=sys.stderr)
+        told.append(f"cannot tell: too few samples for a lower bound of {listed(unknown)}")
     if above:
-        print(f"tailboard: above {limit:g}: {listed(above)}", file=sys.stderr)
-    return REGRESSED if above else 0
+        told.append(f"above {limit:g}: {listed(above)}")
+    return REGRESSED if above else 0, told

@@ -25,7 +25,6 @@ from ingest.series import IN_FLIGHT, default_kind
 DEFAULT_WIDTH_NS = 1_000_000_000
 MANY_ENTRIES = 100_000
 HELD_ENTRIES = 1_000_000  # bins a process holds before it adds them up: adding up takes several times their memory
-ROW_LABELS = ("op", "kind", "job", "tag")  # what only the rows of a source may tell
 
 
 class Files:
@@ -42,6 +41,7 @@ class Files:
 
         Raises InputError where there is nothing to read.
         """
+        self.paths = tuple(paths)
         self.options = options or ReadOptions()
         self.jobs = jobs
         self.progress = progress
@@ -149,8 +149,11 @@ class Files:
 
     def selected(self, question: Question) -> list[Source]:
         """Return the sources that can hold what is asked; labels that only their rows tell are decided later."""
-        key = replace(question, where={k: v for k, v in question.where.items() if k not in ROW_LABELS}).key(self.found.labels)
-        sources = [source for source in self.found.sources if key(source.context.series) is not None]
+        keys = {
+            told: replace(question, where={k: v for k, v in question.where.items() if k not in told}).key(self.found.labels)
+            for told in {source.row_labels for source in self.found.sources}
+        }
+        sources = [source for source in self.found.sources if keys[source.row_labels](source.context.series) is not None]
         if not sources:
             runs = sorted({source.context.series.run for source in self.found.sources})
             raise InputError(f"no log matches --run/--where; there are the runs {listed(runs)}")

@@ -12,7 +12,7 @@ anchor among the stored events.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -20,10 +20,11 @@ import numpy as np
 from ingest.grid import WEIGHT_BITS
 from ingest.intervals import Bool, Int, Intervals
 from ingest.query.question import Answer, Question, regrouped
+from ingest.series import Group
 
 SAMPLED = re.compile(r"(\d),(\d) after ")
 ALWAYS, FIFTH = 9, 5
-TAG = "tag"
+TAG, LAG = "tag", "lag"
 MIXED = (
     "events of unlike rates are added up: an event of rate r counts 5^(9-r) times, count is what was sampled; "
     "--by op keeps events apart"
@@ -73,8 +74,14 @@ def events_of(answer: Answer, rows: Intervals, count: Int) -> Int:
     weights = answer.weights
     if weights is None:
         return count
-    each: Int = np.array([weights.get(key, 0) if isinstance(key, tuple) else 0 for key in rows.table], np.int64)[rows.series]
+    each = _each(weights, rows)
     return np.where(each > 0, count * each, rows.samples >> WEIGHT_BITS)
+
+
+def _each(weights: Mapping[Group, int], rows: Intervals) -> Int:
+    """Return the weight of each row, 0 where its counts are weighed already."""
+    each: Int = np.array([weights.get(key, 0) if isinstance(key, tuple) else 0 for key in rows.table], np.int64)[rows.series]
+    return each
 
 
 def whole_counts(answer: Answer) -> tuple[Intervals, ...]:
@@ -83,3 +90,23 @@ def whole_counts(answer: Answer) -> tuple[Intervals, ...]:
         replace(part, counts=part.counts >> WEIGHT_BITS, completions=None) if mixed_rows(answer, part).any() else part
         for part in answer.parts
     )
+
+
+def in_events(answer: Answer) -> tuple[Intervals, ...]:
+    """Return the parts of an answer with counts of all events by estimate, so that unlike groups can stand beside one another."""
+    if answer.weights is None:
+        return answer.parts
+    found = []
+    for part in answer.parts:
+        each = _each(answer.weights, part)[part.row]
+        counts = np.where(each > 0, part.counts * each, part.counts >> WEIGHT_BITS)
+        found.append(replace(part, counts=counts, completions=None, exact=None))
+    return tuple(found)
+
+
+def asked_weighed(ask: Ask, question: Question) -> Answer:
+    """Return the answer, of lags weighed: of these a question is asked again with what tells their rates."""
+    answer = ask(question)
+    if LAG not in answer.kind.split(", "):
+        return answer
+    return weighed(ask, replace(question, step=answer.step_ns or "all"))

@@ -40,6 +40,11 @@ class Wanted:
     exclude: Mapping[str, Sequence[str]] = field(default_factory=dict)
     lit: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
+    @property
+    def selects(self) -> bool:
+        """Return whether labels choose among the events of a run."""
+        return bool(self.isolate or self.exclude or self.lit)
+
     def check(self, run_labels: RunLabels) -> None:
         """Raise UsageError for a label that no series and no run has."""
         check_labels(replace(self.question, where=dict.fromkeys({**self.isolate, **self.exclude, **self.lit}, "*")), run_labels)

@@ -17,8 +17,9 @@ from ingest.intervals import Int, Intervals, Sum, merged
 from ingest.offsets import Periods, shared
 from ingest.parallel import fork_map
 from ingest.query.files import run_starts, warnings_of
-from ingest.query.offset_counts import ALL, CELLS, LATE, SHARED, Wanted, of_source, of_windows, range_of, regrouped
+from ingest.query.offset_counts import ALL, CELLS, LATE, SHARED, Wanted, of_source, range_of, regrouped
 from ingest.query.offset_map import OffsetMap, groups_of
+from ingest.query.offset_windows import of_store
 from ingest.read.event_once import offset_sources
 from ingest.store.answers import chosen_records
 from ingest.store.records import COMPLETE, UNKNOWN_ZERO
@@ -101,10 +102,9 @@ def from_store(store: Store, wanted: Wanted) -> OffsetMap:
     for record in chosen:
         begin, end = range_of(wanted.question, record.start_ns)
         found = False
-        for windows in store.offset_windows(record.run, begin, end):
+        for part in of_store(store, record.run, wanted, key, begin, end):
             found = True
-            for part in of_windows(windows, wanted.periods, key):
-                total.add(part)
+            total.add(part)
         empty += [] if found else [record.run]
         accounts += [source.account for source in store.sources(record.run)]
     parts = total.parts()
@@ -117,7 +117,7 @@ def from_store(store: Store, wanted: Wanted) -> OffsetMap:
         wanted,
         starts={record.run: record.start_ns for record in chosen},
         relative=all(record.zero == UNKNOWN_ZERO for record in chosen),
-        warnings=(*_store_warnings(chosen, wanted.periods, empty), *_troubles(accounts)),
+        warnings=(*_store_warnings(chosen, wanted.periods, empty), *troubles(accounts)),
         answered_from="documents",
     )
 
@@ -132,7 +132,7 @@ def _store_warnings(records: Iterable[RunRecord], periods: Periods, empty: Seque
     return texts
 
 
-def _troubles(accounts: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+def troubles(accounts: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yield how many rows of all sources were repaired or rejected, by reason."""
     counted: dict[tuple[str, str], int] = {}
     for account in accounts:

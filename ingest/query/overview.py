@@ -10,7 +10,7 @@ one host after the other; of threads that are too many for bins only the three b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import pairwise
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from ingest.errors import InputError, listed
 from ingest.intervals import Intervals
 from ingest.query.files import Files
+from ingest.query.lags import LAG, asked_weighed
 from ingest.query.question import MULTIPLES, Answer, Question, regrouped, widened
 from ingest.ranks import Ranked, parse_percentiles, percentile_values
 from ingest.series import Group, run_matches
@@ -79,15 +80,24 @@ def span_of(parts: Sequence[Intervals]) -> tuple[int, int]:
     return min(int(part.start_ns.min()) for part in parts), max(int(part.end_ns.max()) for part in parts)
 
 
-def overviews(ask: Ask, runs: Sequence[str], question: Question, *, full: bool = False) -> list[Overview]:
-    """Return an overview of each selected run, in the order of their names; of all together with `merge_runs`.
-
-    `ask` answers a question, `runs` are the names that there are. InputError where nothing is selected.
-    """
+def chosen_runs(runs: Sequence[str], question: Question) -> list[str]:
+    """Return the names that a question selects, in their order; InputError where it selects none."""
     wanted = question.where.get("run", "*")
     chosen = [run for run in runs if run_matches(run, question.runs) and fnmatchcase(run, wanted)]
     if not chosen:
         raise InputError(f"no run matches {' '.join(question.runs) or wanted}; there are {listed(runs)}")
+    return chosen
+
+
+def overviews(
+    ask: Ask, runs: Sequence[str], question: Question, *, full: bool = False, without: Collection[str] = ()
+) -> list[Overview]:
+    """Return an overview of each selected run, in the order of their names; of all together with `merge_runs`.
+
+    `ask` answers a question, `runs` are the names that there are, `without` those that may be without latencies. InputError
+    where nothing is selected.
+    """
+    chosen = chosen_runs(runs, question)
     if question.merge_runs or len(chosen) == 1:
         return [_overview(ask, ", ".join(chosen), question, full=full, runs=len(chosen))]
     found = []
@@ -96,7 +106,7 @@ def overviews(ask: Ask, runs: Sequence[str], question: Question, *, full: bool =
         try:
             found.append(_overview(ask, run, one, full=full, shared_by=len(chosen)))
         except InputError:
-            if question.begin is None and question.end is None and not question.where:
+            if question.begin is None and question.end is None and not question.where and run not in without:
                 raise
     if not found:
         raise InputError("nothing matches the question in any of the runs")
@@ -132,13 +142,14 @@ def _overview(ask: Ask, run: str, question: Question, *, full: bool, runs: int =
 def _in_slices(ask: Ask, question: Question) -> Answer:
     """Return what is asked; of a store in slices of time, so that its finest windows are never held all at once."""
     if isinstance(getattr(ask, "__self__", None), Files):
-        return ask(question)
+        return asked_weighed(ask, question)
     whole = ask(replace(question, by=("op", "kind"), step="all"))
-    if whole.answered_from == "files" or question.step == "all":
-        return ask(question)
+    if whole.answered_from == "files" or question.step == "all" or LAG in whole.kind.split(", "):
+        return asked_weighed(ask, question)
     low, high = span_of(whole.parts)
     begin = question.begin or Instant(low)
-    step = ask(replace(question, by=("op", "kind"), begin=begin, end=Instant(low + 1))).step_ns
+    inside = max(low, begin.epoch_ns(whole.start_of))  # `low` lies before a begin inside a window
+    step = ask(replace(question, by=("op", "kind"), begin=begin, end=Instant(inside + 1))).step_ns
     width = -(-(high - low) // (SLICES * step)) * step
     inner = range(low // step * step + width, high, width)
     cuts = [question.begin, *(Instant(cut) for cut in inner), question.end]
@@ -163,7 +174,19 @@ def _joined(answers: Sequence[Answer]) -> Answer:
         run_start_ns={run: start for answer in answers for run, start in answer.run_start_ns.items()},
         series=max(answer.series for answer in answers),
         answered_from=" and ".join(sorted(ways)),
+        weights=None if all(answer.weights is None for answer in answers) else _weights(answers),
     )
+
+
+def _weights(answers: Sequence[Answer]) -> dict[Group, int]:
+    """Return how many events stored ones stand for, of all groups that the answers have."""
+    found: dict[Group, int] = {}
+    for answer in answers:
+        if answer.weights is None:
+            found |= {key: 1 for part in answer.parts for key in part.table if isinstance(key, tuple)}
+        else:
+            found |= answer.weights
+    return found
 
 
 def _threads(ask: Ask, question: Question, hosts: Answer) -> tuple[Answer, Tails | None]:
@@ -190,10 +213,10 @@ def _threads(ask: Ask, question: Question, hosts: Answer) -> tuple[Answer, Tails
 def _by_host(ask: Ask, question: Question, hosts: Answer) -> Iterator[Answer]:
     """Yield the answer in shares: a store is asked for one host after the other where it has many series."""
     if isinstance(getattr(ask, "__self__", None), Files) or hosts.series <= FEW_SERIES:
-        yield ask(question)
+        yield asked_weighed(ask, question)
         return
     for host in sorted({str(key[0]) for part in hosts.parts for key in part.table if isinstance(key, tuple)}):
-        yield ask(replace(question, where={**question.where, "host": literal(host)}))
+        yield asked_weighed(ask, replace(question, where={**question.where, "host": literal(host)}))
 
 
 def _tails(answer: Answer, low: int, high: int) -> tuple[Answer, ...]:

@@ -121,7 +121,7 @@ def finish(parts: Sequence[Intervals], question: Question, facts: Answer) -> Ans
             return None
         return (*((run,) if name_runs else ()), *((kind,) if name_kinds else ()), *labels)
 
-    joined = _by_layout([_regrouped(part, regroup) for part in rows])
+    joined = _by_layout([taken for part in rows if len(taken := _regrouped(part, regroup))])
     return replace(facts, parts=tuple(joined), by=shape.by, kind=shape.kind, runs=shape.runs)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ingest.intervals import Intervals
+from ingest.query.lags import in_events, mixed_rows
 from ingest.query.question import Answer, regrouped
 from ingest.ranks import Percentile, Ranked, censored, parse_percentiles, percentile_values
 
@@ -40,14 +41,17 @@ def worst_windows(answer: Answer, label: str, percentile: Percentile, most: int 
         return []
     (rows,) = together.parts
     values = percentile_values(rows, percentile)
+    count = rows.samples if rows.completions is None else rows.completions
+    values[mixed_rows(together, rows) & ~percentile.carried(count)] = np.nan
     (opens,) = censored(rows, [percentile])
     told = np.flatnonzero(~np.isnan(values))
     order = told[np.lexsort((rows.start_ns[told], -values[told]))][:most]
     bins = Ranked(rows).bins(order, percentile.ranks(rows.samples[order]))
     lower = rows.layout.edges[bins]
     highest = percentile_values(rows, MAX)
-    count = rows.samples if rows.completions is None else rows.completions
-    parts = [part.in_layout(rows.layout) for part in regrouped(answer, (label,)).parts]
+    makers = regrouped(answer, (label,))
+    unlike = mixed_rows(together, rows).any()
+    parts = [part.in_layout(rows.layout) for part in (in_events(makers) if unlike else makers.parts)]
     return [
         Worst(
             int(rows.start_ns[row]),

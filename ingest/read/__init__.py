@@ -39,7 +39,7 @@ from ingest.read.sources import (
     Source,
 )
 
-READERS = {HIST: "fio_hist", JSON: "fio_json", HDR: "hdr_log", OPERATIONS: "operations"}
+READERS = {HIST: "fio_hist", JSON: "fio_dumps", HDR: "hdr_log", OPERATIONS: "operations"}
 EVENT_READERS = {
     RAW: "fio_raw",
     SMALLFILE: "smallfile",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -114,6 +114,17 @@ class Account:
         if other is not self:
             for one in fields(self):
                 setattr(self, one.name, getattr(other, one.name))
+
+    def told(self) -> dict[str, Any]:
+        """Return all of the account but `totals` as plain values, as `of` takes them."""
+        plain = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("totals", "findings", "_lines")}
+        return {**plain, "findings": [[one.action, one.reason, one.path, one.line] for one in self.findings]}
+
+    @staticmethod
+    def of(told: Mapping[str, Any]) -> Account:
+        """Return the account that `told` gave."""
+        counters = {name: Counter(told[name]) for name in ("repaired", "rejected", "skipped")}
+        return Account(**{**told, **counters, "findings": [Finding(*one) for one in told["findings"]]})
 
     def as_dict(self) -> dict[str, Any]:
         """Return the account as plain values, for run records and `--json`."""

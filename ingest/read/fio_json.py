@@ -11,8 +11,8 @@
     }
 
 `--output-format=json+` adds `bins`: midpoint -> count, non-zero ones only, so the whole histogram of a job and direction.
-With `--status-interval=1` fio appends one complete cumulative document a second to `--output`; differenced, they are
-how a stock fio can be watched. `fio --client` writes `client_stats` with a host name each instead of `jobs`.
+With `--status-interval=1` fio appends one complete cumulative document a second to `--output`: `fio_dumps` makes intervals
+of them. `fio --client` writes `client_stats` with a host name each instead of `jobs`.
 
 Traps: text may stand around the documents; `timestamp` is the end of a standalone run but the start of a --client run;
 `bins` keys are ns since 2.99, us in 2.20 and 2.21, bin numbers with zeros from 2.2.12 to 2.19; a mixed entry (unified
@@ -23,8 +23,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +32,11 @@ import numpy as np
 import orjson
 
 from ingest.errors import InputError
-from ingest.intervals import Exact, Histogram, Intervals, concatenate
+from ingest.intervals import Histogram
 from ingest.layout import fio_layout
-from ingest.read.context import Context, Summary
+from ingest.read.context import Summary
 from ingest.read.text import blocks
-from ingest.series import OPS, Series
+from ingest.series import OPS
 
 KINDS = {"clat": "completion", "lat": "total", "slat": "submission"}
 NANOSECONDS = fio_layout(29, 1)
@@ -113,10 +113,16 @@ def _seconds_ms(text: str) -> int:
 
 def documents(path: Path, rejected: list[tuple[str, int]] | None = None) -> Iterator[Document]:
     """Yield the fio documents of a file in order; what is no document is skipped, a broken one goes to `rejected`."""
-    bad = rejected if rejected is not None else []
-    for line, text in _texts(path, bad):
+    yield from documents_in(blocks(path), path, rejected if rejected is not None else [])
+
+
+def documents_in(
+    text: Iterable[memoryview | bytes], path: Path, bad: list[tuple[str, int]], lines_before: int = 0
+) -> Iterator[Document]:
+    """Yield the fio documents of blocks of whole lines, which `lines_before` others precede."""
+    for line, text_of in _texts(text, path, bad, lines_before):
         try:
-            raw = orjson.loads(text)
+            raw = orjson.loads(text_of)
         except orjson.JSONDecodeError as error:
             bad.append((f"not JSON ({error})", line))
             continue
@@ -151,11 +157,13 @@ def typical_width_ns(path: Path) -> int:
     return int(np.median(steps) if len(steps) else runtime) * MS
 
 
-def _texts(path: Path, bad: list[tuple[str, int]]) -> Iterator[tuple[int, bytes]]:
+def _texts(
+    found: Iterable[memoryview | bytes], path: Path, bad: list[tuple[str, int]], lines_before: int
+) -> Iterator[tuple[int, bytes]]:
     """Yield (line, text) of each document: fio puts the outer braces alone on a line of their own."""
-    begin, number, size = 0, 0, 0
+    begin, number, size = 0, lines_before, 0
     lines: list[bytes] = []
-    for block in blocks(path):
+    for block in found:
         for raw in bytes(block).splitlines():
             number += 1
             line = raw.rstrip()
@@ -247,106 +255,3 @@ def _histogram(bins: dict[str, Any] | None, unit: int) -> Histogram | None:
     if (np.diff(index[order]) == 0).any():
         raise ValueError("two bins of one value")
     return Histogram(layout, index[order], counts[order])
-
-
-def read(path: Path, context: Context) -> Iterator[Intervals]:
-    """Yield one interval per job, op and kind for a finished run, or per consecutive pair of appended documents.
-
-    Bins are fio's own (error 1/128); min, max and mean are exact in the interval of a finished run. Each document counts
-    as one row of the account. Raises InputError if no document has bins.
-    """
-    account = context.account
-    rejected: list[tuple[str, int]] = []
-    previous: Document | None = None
-    seen = 0
-    for document in documents(path, rejected):
-        seen += 1
-        if previous is not None and not _continues(previous, document):
-            account.note(f"line {document.line}: another run begins (counts went back)")
-            previous = None
-        chunk = _difference(previous, document, context)
-        if chunk is not None:
-            account.samples += int(chunk.counts.sum())
-            yield chunk
-        account.accept(1)
-        previous = document
-    for reason, line in rejected:
-        account.reject(reason, [line])
-    if not seen:
-        reason, line = rejected[0] if rejected else ("no JSON document in it", 1)
-        raise InputError(f"{reason}; expected the output of fio --output-format=json+", path, line)
-    if not account.samples:
-        raise InputError("fio JSON without bins: run fio with --output-format=json+ to have its histograms", path)
-
-
-def _continues(previous: Document, document: Document) -> bool:
-    if len(previous.jobs) != len(document.jobs):
-        return False
-    for before, after in zip(previous.jobs, document.jobs, strict=True):
-        for key, summary in before.summaries.items():
-            later = after.summaries.get(key)
-            if later is None or later.count < summary.count:
-                return False
-    return True
-
-
-def _difference(previous: Document | None, document: Document, context: Context) -> Intervals | None:
-    parts = []
-    for number, job in enumerate(document.jobs):
-        before = previous.jobs[number] if previous else None
-        for (op, kind), summary in job.summaries.items():
-            old = before.summaries.get((op, kind)) if before else None
-            part = _interval(context, document, job, previous, summary, old)
-            if part is not None:
-                own = {"host": context.series.host or job.host, "job": str(number + 1), "op": op, "kind": kind}
-                parts.append(replace(part, table=(context.series.replaced(**own),)))
-    return concatenate(parts) if parts else None
-
-
-def _interval(
-    context: Context, document: Document, job: Job, previous: Document | None, now: Summary, old: Summary | None
-) -> Intervals | None:
-    """Return what one job and direction did since the last document; None if nothing."""
-    if now.bins is None:
-        return None
-    dense = np.zeros(now.bins.layout.bins, np.int64)
-    dense[now.bins.bins] = now.bins.counts
-    if old is not None and old.bins is not None:
-        dense[old.bins.bins] -= old.bins.counts
-    if (dense < 0).any():
-        context.account.note(f"line {document.line}: a bin of {job.name} went back and was counted as zero")
-        dense = np.maximum(dense, 0)
-    bins = np.flatnonzero(dense)
-    if not len(bins):
-        return None
-    start, end = _bounds(context, document, job, previous, now)
-    exact = None
-    # fio prints the mean with six decimals: below a million samples mean * N gives back the integer sum.
-    if old is None and now.count < 1_000_000 and now.mean_ns:
-        unit = now.bins.layout.unit_ns
-        total = round(now.mean_ns / unit * now.count) * unit
-        exact = Exact(np.array([now.min_ns]), np.array([now.max_ns]), np.array([total]), np.array([True]))
-    return Intervals(
-        layout=now.bins.layout,
-        table=(Series(),),
-        series=np.zeros(1, np.int64),
-        start_ns=np.array([start]),
-        end_ns=np.array([end]),
-        indptr=np.array([0, len(bins)]),
-        bins=bins,
-        counts=dense[bins],
-        exact=exact,
-    )
-
-
-def _bounds(context: Context, document: Document, job: Job, previous: Document | None, now: Summary) -> tuple[int, int]:
-    if context.zero.epoch_ns is not None and context.zero.origin.startswith("--t0"):
-        zero_ns = context.zero.epoch_ns
-    else:
-        found = document.zero_ms(job)
-        zero_ns = found[0] * MS if found else context.zero.epoch_ns or 0
-    end = zero_ns + max(job.runtime_ms * MS, now.runtime_ns)
-    start = zero_ns
-    if previous is not None:
-        start = min(end, end - (document.timestamp_ms - previous.timestamp_ms) * MS)
-    return start + context.offset_ns, end + context.offset_ns

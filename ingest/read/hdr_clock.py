@@ -72,6 +72,18 @@ class Clock:
         self.told_again = False  # after intervals
         self._rows = False
 
+    @property
+    def known(self) -> tuple[int | None, int | None, bool, bool]:
+        """Return all that it knows, as `knowing` takes it."""
+        return self.start, self.base, self.told_again, self._rows
+
+    @staticmethod
+    def knowing(start: int | None, base: int | None, told_again: bool, rows: bool) -> Clock:  # noqa: FBT001  # as `known` gives it
+        """Return a clock that goes on where another one was."""
+        clock = Clock()
+        clock.start, clock.base, clock.told_again, clock._rows = start, base, told_again, rows
+        return clock
+
     def comment(self, line: bytes) -> None:
         """Take a comment line; those that are no readable StartTime or BaseTime say nothing."""
         mark = START if line.startswith(START) else BASE if line.startswith(BASE) else b""

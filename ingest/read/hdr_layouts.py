@@ -46,6 +46,11 @@ class Layouts:
         """Return the bins of all layouts so far."""
         return self._bins
 
+    @property
+    def geometries(self) -> list[Geometry]:
+        """Return the geometries that were met, in order."""
+        return list(self._found)
+
     def of(self, geometry: Geometry) -> Bins | str:
         """Return the layout of a geometry, or the reason why there is none."""
         known = self._found.get(geometry)

@@ -55,7 +55,7 @@ def breaths(found: Timeline) -> Breaths:
     starts, ends = found.named(BREATH_START), found.named(BREATH_END)
     start, end = _pairs(found, starts, ends)
     cycles = found.tsc[end] - found.tsc[start]
-    moved = {name: _moved(found, start, end, name) for name in TOTALS}
+    moved = {name: grown(found, start, end, name) for name in TOTALS}
     own, has_own = found.argument(end, OWN_PACKETS)
     size, has_size = found.argument(end, OWN_SIZE)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -89,14 +89,14 @@ def _pairs(found: Timeline, starts: Int, ends: Int) -> tuple[Int, Int]:
     return mine[same], ends[same]
 
 
-def _moved(found: Timeline, start: Int, end: Int, name: str) -> Float:
+def grown(found: Timeline, start: Int, end: Int, name: str) -> Float:
     """Return by how much a total grew from start to end; NaN where it is not told, or fell."""
     before, told = found.argument(start, name)
     after, told_too = found.argument(end, name)
     with np.errstate(invalid="ignore"):
         usable = told & told_too & (after >= before)
-        grown = np.where(usable, after - before, 0).astype(np.float64)
-    return np.where(usable & np.isfinite(grown), grown, np.nan)
+        growth = np.where(usable, after - before, 0).astype(np.float64)
+    return np.where(usable & np.isfinite(growth), growth, np.nan)
 
 
 def _possible(values: Float) -> Float:

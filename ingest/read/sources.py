@@ -16,6 +16,8 @@ SNABB = "snabb"
 SINGLE_EVENTS = (RAW, SMALLFILE, YCSB, PERF, CHROME, DESCRIBED, SNABB)
 FORMATS = (HIST, RAW, JSON, HDR, OPERATIONS, SMALLFILE, YCSB, PERF, CHROME, SNABB)
 COMPLETION = "completion"
+ROW_LABELS = ("op", "kind", "job", "tag")
+TOLD_BY_ROWS = {PERF: ("process", "volume"), CHROME: ("process",)}
 PREFER_HIST, PREFER_RAW = "hist", "raw"
 
 
@@ -79,6 +81,13 @@ class Source:
     def single_events(self) -> bool:
         """Return whether the file holds single operations: their moments are known, so any step can be asked."""
         return self.format in SINGLE_EVENTS
+
+    @property
+    def row_labels(self) -> tuple[str, ...]:
+        """Return the labels that only the rows of the file may tell: whether they match is not known before it is read."""
+        told = self.context.description
+        described = () if told is None else (*told.labels, *told.fixed)
+        return (*ROW_LABELS, *TOLD_BY_ROWS.get(self.format, ()), *described)
 
     @property
     def twins(self) -> tuple[str, ...]:

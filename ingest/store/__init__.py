@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+from ingest.breaths import Kept
 from ingest.errors import UsageError
-from ingest.intervals import Intervals
-from ingest.query.question import Answer, Question
+from ingest.intervals import Int, Intervals
+from ingest.query.question import Answer, Key, Question
+from ingest.query.verdicts import Episode
+from ingest.store.coarsening import Coarsened
 from ingest.store.records import RunRecord, SourceRecord, Spans
 
 
@@ -46,6 +49,14 @@ class Store(Protocol):
         """Write whole documents of a source, replacing older ones of the same identity; return how many."""
         ...
 
+    def write_breaths(self, source: SourceRecord, kept: Kept) -> int:
+        """Write what is kept of the breaths of a source, replacing documents of the same identity; return how many."""
+        ...
+
+    def breaths(self, run: str) -> Kept:
+        """Return what is kept of the breaths of a run."""
+        ...
+
     def finish_source(self, source: SourceRecord, spans: Spans) -> None:
         """Note that a source is complete, from when to when its series reach, and sweep what older generations left of it."""
         ...
@@ -66,6 +77,13 @@ class Store(Protocol):
         """Delete a run with all it holds; return how many documents that were."""
         ...
 
+    def coarsen(self, run: str, step_ns: int) -> Coarsened:
+        """Return what was done to add the windows of a run up to a larger step, exactly; cut off, a repeat completes it.
+
+        At that step already, nothing is done. UsageError for a smaller step, StoreError while the run is not complete.
+        """
+        ...
+
     def answer(self, question: Question) -> Answer:
         """Return the merged windows that a question asks for."""
         ...
@@ -78,8 +96,17 @@ class Store(Protocol):
         """Yield the selected windows at the stored step under the question's groups, in bounded batches."""
         ...
 
-    def offset_windows(self, run: str, begin_ns: int | None, end_ns: int | None) -> Iterator[Intervals]:
-        """Yield the offsets of a run's events in [begin, end) under their series: 1 ms bins in windows of 1 s."""
+    def offset_windows(
+        self, run: str, begin_ns: int | None, end_ns: int | None, wanted: Key | None = None
+    ) -> Iterator[Intervals]:
+        """Yield the offsets of a run's events in [begin, end) under their series: 1 ms bins in windows of 1 s.
+
+        With `wanted` those of series that it gives a group; little else is read, but some may come.
+        """
+        ...
+
+    def offset_seconds(self, run: str, begin_ns: int | None, end_ns: int | None) -> Int:
+        """Return the starts in ns of the seconds of [begin, end), whole ones, in which a run has any event."""
         ...
 
     def facts(self, answer: Answer) -> list[tuple[str, str]]:
@@ -92,6 +119,14 @@ class Store(Protocol):
 
     def marks_of(self, runs: Iterable[str]) -> list[Mapping[str, Any]]:
         """Return the marks of runs in time order: run, at_ns, text."""
+        ...
+
+    def keep_episodes(self, run: str, objective: str, episodes: Sequence[Episode]) -> None:
+        """Write all episodes of an objective in a run, in place of those that an earlier check has left."""
+        ...
+
+    def episodes(self, runs: Iterable[str]) -> list[Episode]:
+        """Return the episodes of runs in time order."""
         ...
 
 
@@ -111,4 +146,4 @@ def open_store(url: str, *, write: bool = False) -> Store:
     raise UsageError(f"{url!r} is no store: give sqlite:PATH or http://HOST:9200")
 
 
-__all__ = ["RunRecord", "SourceRecord", "Spans", "Store", "open_store"]
+__all__ = ["Coarsened", "RunRecord", "SourceRecord", "Spans", "Store", "open_store"]

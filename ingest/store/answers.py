@@ -14,7 +14,9 @@ from ingest.intervals import Intervals, Sum, merged
 from ingest.query.files import spanned
 from ingest.query.question import ALL, AUTO, Answer, Key, Question, auto_step, check_labels, finish
 from ingest.series import IN_FLIGHT, LABELS, OFFSET, run_matches
-from ingest.store.records import CLUSTER, COMPLETE, HOST, UNKNOWN_ZERO, WHOLE_RUN, RunRecord, StoredSeries, rollup_steps
+from ingest.store.coarsening import COARSENED, grid_of, unfinished
+from ingest.store.live import NOTHING_FINAL, provisional
+from ingest.store.records import CLUSTER, COMPLETE, HOST, UNKNOWN_ZERO, WATCHED, WHOLE_RUN, RunRecord, StoredSeries, rollup_steps
 from ingest.timing import format_duration
 
 ROLLUP_LABELS = {"run", "host", "op", "kind"}
@@ -86,6 +88,13 @@ def chosen_records(records: Sequence[RunRecord], globs: Sequence[str]) -> list[R
     return chosen
 
 
+def check_latencies(catalogue: Catalogue) -> None:
+    """Raise InputError where the runs hold moments of events and nothing that was timed."""
+    if catalogue.series and all(one.series.kind == OFFSET for one in catalogue.series):
+        runs = listed(record.run for record in catalogue.records)
+        raise InputError(f"{runs}: moments of events alone, without latencies; tailboard offsets shows them")
+
+
 def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Question) -> Answer:
     """Return the merged windows that a question asks for; the same numbers as from the documents, by whatever way."""
     labels = {record.run: dict(record.labels) for record in records}
@@ -95,6 +104,7 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
     if question.attribution == IN_FLIGHT and not any(record.attribution == IN_FLIGHT for record in chosen):
         raise UsageError("these runs were loaded by completion: load them with --attribution in-flight to ask for it")
     catalogue = holdings.catalogue(chosen)
+    check_latencies(catalogue)
     step = step_of(catalogue, question)
     key = question.key(labels)
     parts: list[Intervals] = []
@@ -154,10 +164,15 @@ def facts_from(catalogue: Catalogue) -> list[tuple[str, str]]:
         ("Sources", f"{len(accounts)} files, {rows:,} rows"),
         ("Hosts", ", ".join(hosts) or "not named"),
         ("Time zero from", ", ".join(sorted({record.zero for record in chosen}))),
-        ("Stored step", ", ".join(sorted({format_duration(record.step_ns) for record in chosen}))),
+        ("Stored step", ", ".join(sorted({_stored(record) for record in chosen}))),
         ("Loaded", ", ".join(sorted({record.loaded for record in chosen}))),
         *((name, value) for record in chosen for name, value in sorted(record.labels.items()) if len(chosen) == 1),
     ]
+
+
+def _stored(record: RunRecord) -> str:
+    step = format_duration(record.step_ns)
+    return f"{step}, {grid_of(record)}" if COARSENED in record.parameters else step
 
 
 def step_of(catalogue: Catalogue, question: Question) -> int:
@@ -196,10 +211,15 @@ def _plans(
     members = catalogue.of(record.run, key)
     asked = {*question.by, *question.where} - set(labels[record.run])
     looked_at = tuple(label for label in LABELS if label in {"run", "kind", *question.by, *question.where})
-    if record.state != COMPLETE or not asked <= ROLLUP_LABELS:
-        for share in holdings.shares(members, key):
-            yield Plan(record, None, begin, end, members=share, everything=everything, labels=looked_at)
+    final = _final_until(record, step, begin, end)
+    by_rollups = asked <= ROLLUP_LABELS and (record.state == COMPLETE or final is not None)
+    if not by_rollups or final is not None:
+        since = final if by_rollups else begin
+        for share in holdings.shares(members, key) if since is None or end is None or since < end else ():
+            yield Plan(record, None, since, end, members=share, everything=everything, labels=looked_at)
+    if not by_rollups:
         return
+    end = final if final is not None else end
     fits = [
         kept
         for kept in rollup_steps(record.step_ns)
@@ -209,6 +229,15 @@ def _plans(
     ]
     scope = HOST if "host" in question.by or "host" in question.where else CLUSTER
     yield Plan(record, WHOLE_RUN if WHOLE_RUN in fits else max(fits), begin, end, scope, members, everything, looked_at)
+
+
+def _final_until(record: RunRecord, step: int, begin: int | None, end: int | None) -> int | None:
+    """Return up to when the rollups of a watched run answer, at an edge of the query's windows; None if not at all."""
+    if record.state != WATCHED or record.final_ns in (None, NOTHING_FINAL):
+        return None
+    width = step or record.step_ns
+    until = min(record.final_ns, end if end is not None else record.final_ns) // width * width
+    return until if begin is None or begin < until else None
 
 
 def _windows(holdings: Holdings, plan: Plan, key: Key, step: int) -> Iterator[Intervals]:
@@ -223,7 +252,11 @@ def _windows(holdings: Holdings, plan: Plan, key: Key, step: int) -> Iterator[In
 def _warnings(catalogue: Catalogue) -> Iterator[str]:
     """Yield the sentences that a reader of the numbers must see: unfinished loads, repairs, rejects, saturation."""
     for record in catalogue.records:
-        if record.state != COMPLETE:
+        if sentence := unfinished(record):
+            yield sentence
+        elif record.state == WATCHED:
+            yield provisional(record)
+        elif record.state != COMPLETE:
             yield f"the load of {record.run} was cut off: run it again to complete it"
     counted: dict[tuple[str, str], int] = {}
     saturated = 0

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
+from ingest.errors import StoreError
 from ingest.grid import SECOND
 from ingest.layout import LogLinear
 from ingest.series import IN_FLIGHT, OFFSET, Group, Series
 
 Spans = Mapping[Series, tuple[int, int]]
 
-LOADING, COMPLETE = "loading", "complete"
+LOADING, COMPLETE, WATCHED = "loading", "complete", "watched"
 UNKNOWN_ZERO = "unknown"
 HOST, CLUSTER = "host", "cluster"
 WHOLE_RUN = 0
@@ -54,7 +56,10 @@ class StoredSeries:
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """A run as its first load froze it: step, attribution, time zero, reading parameters, labels."""
+    """A run as its first load froze it: step, attribution, time zero, reading parameters, labels.
+
+    While it is watched, windows that end by `final_ns` are final and have their rollups; the others are provisional.
+    """
 
     run: str
     load: str
@@ -66,6 +71,18 @@ class RunRecord:
     labels: Mapping[str, str] = field(default_factory=dict)
     state: str = LOADING
     loaded: str = ""
+    final_ns: int | None = None
+
+
+def began_ns(record: RunRecord) -> int | None:
+    """Return when a run began in epoch ns; where its times are relative, when it was loaded; None if neither is known."""
+    if record.zero != UNKNOWN_ZERO:
+        return record.start_ns
+    try:
+        loaded = datetime.fromisoformat(record.loaded.partition(" ")[0])
+    except ValueError:
+        return None
+    return int(loaded.timestamp()) * SECOND
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,3 +98,15 @@ class SourceRecord:
     state: str = LOADING
     generation: int = 1
     account: Mapping[str, Any] = field(default_factory=dict)
+
+
+def check_unclaimed(source: SourceRecord, there: tuple[int, str, str] | None) -> None:
+    """Raise StoreError where another load has claimed a source with other content since this one was planned.
+
+    `there` is generation, digest and path of what the store has under its identity.
+    """
+    if there and there[0] >= source.generation and there[1] != source.digest:
+        raise StoreError(
+            f"{source.path} and {there[2]} are being loaded at once under the same labels, with other content: give them "
+            "--host or another --run, or load one after the other"
+        )

@@ -42,6 +42,18 @@ def layouts_of(stored: Sequence[StoredSeries]) -> dict[Group, LogLinear]:
     return {group: common_layout(layouts) for group, layouts in found.items()}
 
 
+def layouts_moved(stored: Sequence[StoredSeries], mine: set[Series]) -> bool:
+    """Return whether the layout of a host or of the cluster is another because of the series that were written now."""
+    before: dict[Group, set[LogLinear]] = {}
+    after: dict[Group, set[LogLinear]] = {}
+    for one in stored:
+        for group in (host_group(one.series), cluster_group(one.series)):
+            after.setdefault(group, set()).add(one.layout)
+            if one.series not in mine:
+                before.setdefault(group, set()).add(one.layout)
+    return any(common_layout(layouts) != common_layout(after[group]) for group, layouts in before.items())
+
+
 def merged_in(
     parts: Iterable[Intervals], grouped: Callable[[Series | Group], Group], layouts: dict[Group, LogLinear]
 ) -> Iterator[Intervals]:

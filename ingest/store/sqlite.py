@@ -7,11 +7,10 @@ time range is one range scan per series. Every commit holds whole documents: a l
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
-import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -20,22 +19,28 @@ from typing import Any, Self
 import numpy as np
 
 from ingest import __version__
-from ingest.documents import Documents, document_ids, id_range, known_only, pack
-from ingest.errors import StoreError, UsageError
-from ingest.fields import assets
+from ingest.breaths import Kept
+from ingest.documents import Documents, document_ids, id_range, pack
+from ingest.errors import UsageError
 from ingest.intervals import Int, Intervals
-from ingest.query.question import Answer, Question
+from ingest.query.question import Answer, Key, Question
+from ingest.query.verdicts import Episode
 from ingest.series import LABELS
 from ingest.store.answers import answer_from, facts_from, windows_from
-from ingest.store.records import COMPLETE, LOADING, RunRecord, SourceRecord, Spans, step_of
+from ingest.store.coarsening import Coarsened, check_joinable
+from ingest.store.live import Watch, final_by_all, watched
+from ingest.store.records import COMPLETE, LOADING, RunRecord, SourceRecord, Spans, check_unclaimed, step_of
+from ingest.store.sqlite_breaths import breaths_of, sweep_breaths, write_breaths
+from ingest.store.sqlite_coarsening import coarsen
+from ingest.store.sqlite_documents import PUT_DOCUMENT, PUT_SOURCE, document_rows, sweep
+from ingest.store.sqlite_episodes import episodes_of, keep_episodes
+from ingest.store.sqlite_file import opened, snapshot, tables_of_runs, told, transaction
 from ingest.store.sqlite_holdings import SqliteHoldings
-from ingest.store.sqlite_rollups import rollup_rows
+from ingest.store.sqlite_rollups import write_rollups
 
-BUSY_SECONDS = 60
-WAL_TRIES, WAL_PAUSE_SECONDS = 50, 0.1
-SCHEMA_VERSION = 2
 OVERWRITE = "".join(f"{name} = excluded.{name}, " for name in ("start_ns", "step_ns", "attribution", "zero", "parameters"))
 SERIES_COLUMNS = (*LABELS, "segment")
+WATCHES = "SELECT run, watch, final_ns, largest_ns, told_ns FROM watches"
 SERIES_KEY = " AND ".join(f"{column} = ?" for column in SERIES_COLUMNS)
 
 
@@ -61,70 +66,11 @@ class SqliteStore:
         self.url = f"sqlite:{path}"
         self._series: dict[tuple[Any, ...], int] = {}
         with self._told():
-            self.db = self._opened(write=write)
-            if write:
-                self._create()
-            version = self.db.execute("PRAGMA user_version").fetchone()[0]
-            if version != SCHEMA_VERSION:
-                raise StoreError(f"{self.url} is no tailboard store of this version (found {version}, need {SCHEMA_VERSION})")
-            self.db.execute("PRAGMA synchronous = NORMAL" if write else "PRAGMA mmap_size = 268435456")
+            self.db = opened(self.path, self.url, write=write)
 
-    def _opened(self, *, write: bool) -> sqlite3.Connection:
-        if write:
-            return sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
-        if not self.path.exists():
-            raise StoreError(f"there is no store at {self.url}: load something first, or name another (tailboard load --help)")
-        quoted = str(self.path.resolve()).replace("?", "%3f").replace("#", "%23")
-        try:
-            db = sqlite3.connect(f"file:{quoted}?mode=ro", uri=True, timeout=BUSY_SECONDS, isolation_level=None)
-            db.execute("SELECT 1 FROM sqlite_master").fetchone()
-        except sqlite3.OperationalError:
-            # A folder that cannot be written to cannot hold the shared memory of the log: read the file as it is.
-            if os.access(self.path.resolve().parent, os.W_OK) or not os.access(self.path, os.R_OK):
-                raise
-            db = sqlite3.connect(f"file:{quoted}?immutable=1", uri=True, isolation_level=None)
-        return db
-
-    def _create(self) -> None:
-        """Create the tables if the file is new; of several loaders that begin at once, one does."""
-        if self.db.execute("PRAGMA user_version").fetchone()[0]:
-            return
-        self.db.execute("BEGIN EXCLUSIVE")
-        try:
-            empty = not self.db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-            if empty and not self.db.execute("PRAGMA user_version").fetchone()[0]:
-                schema = (assets("mappings") / "sqlite.sql").read_text(encoding="utf-8")
-                for statement in schema.split(";\n"):
-                    self.db.execute(statement)
-        finally:
-            self.db.execute("COMMIT")
-        for _ in range(WAL_TRIES):
-            try:
-                self.db.execute("PRAGMA journal_mode = WAL")
-            except sqlite3.OperationalError:
-                # Changing the journal needs the file for oneself, and does not wait for it.
-                time.sleep(WAL_PAUSE_SECONDS)
-            else:
-                return
-
-    @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _told(self) -> AbstractContextManager[None]:
         """Turn SQLite's errors into sentences."""
-        try:
-            yield
-        except sqlite3.DatabaseError as error:
-            text = str(error)
-            advice = {
-                "unable to open": "check that the folder exists and can be written to",
-                "readonly": "it is read-only: check owner and mode, or name another store with --store",
-                "not a database": "the file is something else: name another store",
-                "locked": "another program has been writing for a minute: try again",
-                "full": "the disk is full: free some space and run the same load again, it goes on where it stopped",
-                "disk I/O": "the disk reports an error",
-                "malformed": "the file is damaged: load into a new store",
-            }
-            hint = next((advice for word, advice in advice.items() if word in text), "")
-            raise StoreError(f"{self.url}: {text}{f'; {hint}' if hint else ''}") from None
+        return told(self.url)
 
     def __enter__(self) -> Self:
         """Return the open store."""
@@ -137,21 +83,16 @@ class SqliteStore:
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Give the connection inside one write transaction."""
-        with self._told():
-            self.db.execute("BEGIN IMMEDIATE")
-            try:
-                yield self.db
-            except BaseException:
-                self.db.execute("ROLLBACK")
-                raise
-            self.db.execute("COMMIT")
+        with self._told(), transaction(self.db):
+            yield self.db
 
     def runs(self) -> list[RunRecord]:
         """Return the records of all runs, by name."""
         columns = "run, load, step_ns, attribution, start_ns, zero, parameters, labels, state, loaded"
         with self._told():
             rows = self.db.execute(f"SELECT {columns} FROM runs ORDER BY run").fetchall()
-        return [_run_record(row) for row in rows]
+            watches = self.db.execute(WATCHES).fetchall()
+        return watched([_run_record(row) for row in rows], (Watch(*row) for row in watches))
 
     def sources(self, run: str) -> list[SourceRecord]:
         """Return what was loaded into a run, by identity."""
@@ -163,6 +104,10 @@ class SqliteStore:
     def begin(self, run: RunRecord, sources: Iterable[SourceRecord], *, anew: bool = False) -> None:
         """Note a run and the sources that are about to be written; they count as loading until `finish_source`."""
         with self.transaction() as db:
+            wanted = list(sources)
+            known = db.execute("SELECT step_ns, parameters FROM runs WHERE run = ?", (run.run,)).fetchone()
+            if known and not anew:
+                check_joinable(replace(run, step_ns=known[0], parameters=json.loads(known[1])), run, len(wanted))
             row = (
                 run.run,
                 run.load,
@@ -181,13 +126,16 @@ class SqliteStore:
                 "load = excluded.load, state = excluded.state, labels = excluded.labels",
                 row,
             )
-            db.executemany(
-                "INSERT OR REPLACE INTO sources VALUES (?,?,?,?,?,?,?,?,?)",
-                [
-                    (s.run, s.source, s.path, s.size, s.digest, s.context, LOADING, s.generation, json.dumps(s.account))
-                    for s in sources
-                ],
-            )
+            for one in wanted:
+                there = db.execute(
+                    "SELECT generation, digest, path FROM sources WHERE run = ? AND source = ?", (one.run, one.source)
+                ).fetchone()
+                check_unclaimed(one, there)
+                told = json.dumps(one.account)
+                db.execute(
+                    PUT_SOURCE,
+                    (one.run, one.source, one.path, one.size, one.digest, one.context, LOADING, one.generation, told),
+                )
 
     def packed(self, run: RunRecord, source: SourceRecord, windows: Intervals) -> Documents:
         """Return whole windows of a source as packed documents."""
@@ -203,29 +151,29 @@ class SqliteStore:
 
     def write(self, run: RunRecord, source: SourceRecord, packed: Documents) -> int:
         """Write whole documents of a source, replacing older ones of the same identity; return how many."""
-        documents = packed
-        if not len(documents):
+        if not len(packed):
             return 0
         with self.transaction() as db:
-            step = step_of(documents.table, run.step_ns)
-            ids = document_ids(self._series_ids(db, source, documents)[documents.series], documents.start_ns, step)
-            if documents.exact is None:
-                columns: list[list[Any]] = [[None] * len(documents)] * 3
-            else:
-                known = documents.exact.known
-                exact = (documents.exact.sum_ns, documents.exact.min_ns, documents.exact.max_ns)
-                columns = [known_only(values, known) for values in exact]
-            rows = zip(
-                ids.tolist(),
-                documents.count.tolist(),
-                *columns,
-                documents.coding.tolist(),
-                documents.blobs,
-                [source.generation] * len(documents),
-                strict=True,
-            )
-            db.executemany("INSERT OR REPLACE INTO intervals VALUES (?,?,?,?,?,?,?,?)", rows)
+            return self.put(db, run, source, packed)
+
+    def put(self, db: sqlite3.Connection, run: RunRecord, source: SourceRecord, documents: Documents) -> int:
+        """Write documents inside the transaction of the caller; return how many."""
+        step = step_of(documents.table, run.step_ns)
+        ids = document_ids(self._series_ids(db, source, documents)[documents.series], documents.start_ns, step)
+        rows = document_rows(ids, documents, source.generation)
+        db.executemany(PUT_DOCUMENT, rows)
         return len(documents)
+
+    def look_again(self) -> None:
+        """Forget the numbers of series: some were deleted or renamed."""
+        self._series.clear()
+
+    def note_reach(self, db: sqlite3.Connection, spans: Spans) -> None:
+        """Write from when to when series reach, inside the transaction of the caller."""
+        update = f"UPDATE series SET first_ns = ?, last_ns = ? WHERE {SERIES_KEY}"
+        db.executemany(
+            update, [(*span, *(getattr(series, column) for column in SERIES_COLUMNS)) for series, span in spans.items()]
+        )
 
     def _series_ids(self, db: sqlite3.Connection, source: SourceRecord, documents: Documents) -> Int:
         ids = []
@@ -246,34 +194,35 @@ class SqliteStore:
             ids.append(self._series[labels, source.generation])
         return np.array(ids, np.int64)
 
+    def write_breaths(self, source: SourceRecord, kept: Kept) -> int:
+        """Write what is kept of the breaths of a source, replacing documents of the same identity; return how many."""
+        with self.transaction() as db:
+            return write_breaths(db, source, kept)
+
+    def breaths(self, run: str) -> Kept:
+        """Return what is kept of the breaths of a run."""
+        with self._told():
+            return breaths_of(self.db, run)
+
     def finish_source(self, source: SourceRecord, spans: Spans) -> None:
         """Note that a source is complete, from when to when its series reach, and sweep what older generations left of it."""
         with self.transaction() as db:
-            update = f"UPDATE series SET first_ns = ?, last_ns = ? WHERE {SERIES_KEY}"
-            db.executemany(
-                update,
-                [(*span, *(getattr(series, column) for column in SERIES_COLUMNS)) for series, span in spans.items()],
-            )
-            if source.generation > 1:
-                series = db.execute("SELECT id FROM series WHERE run = ? AND source = ?", (source.run, source.source)).fetchall()
-                for (number,) in series:
-                    first, last = id_range(number, None, None, 1)
-                    db.execute(
-                        "DELETE FROM intervals WHERE id BETWEEN ? AND ? AND generation < ?", (first, last, source.generation)
-                    )
-                    if not db.execute("SELECT 1 FROM intervals WHERE id BETWEEN ? AND ? LIMIT 1", (first, last)).fetchone():
-                        db.execute("DELETE FROM series WHERE id = ?", (number,))
+            self.note_reach(db, spans)
+            mine = (source.run, source.source)
+            newest = db.execute("SELECT max(generation) FROM sources WHERE run = ? AND source = ?", mine).fetchone()[0] or 1
+            if newest > 1:
+                sweep(db, replace(source, generation=newest))
+                sweep_breaths(db, replace(source, generation=newest))
             db.execute(
-                "UPDATE sources SET state = ?, account = ? WHERE run = ? AND source = ?",
-                (COMPLETE, json.dumps(source.account), source.run, source.source),
+                "UPDATE sources SET state = ?, account = ? WHERE run = ? AND source = ? AND generation = ?",
+                (COMPLETE, json.dumps(source.account), *mine, source.generation),
             )
 
     def finish_run(self, run: RunRecord) -> None:
         """Write the run's rollups from its documents and note it complete if all its sources are."""
         with self.transaction() as db:
-            db.execute("DELETE FROM rollups WHERE run = ?", (run.run,))
-            for rows in rollup_rows(db, run):
-                db.executemany(f"INSERT INTO rollups VALUES ({','.join('?' * 25)})", rows)
+            watches = [Watch(*row) for row in db.execute(f"{WATCHES} WHERE run = ?", (run.run,))]
+            write_rollups(db, run, final_by_all(watches))
             loading = db.execute("SELECT count(*) FROM sources WHERE run = ? AND state = ?", (run.run, LOADING)).fetchone()[0]
             when = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
             state = LOADING if loading else COMPLETE
@@ -286,25 +235,37 @@ class SqliteStore:
             deleted = 0
             for (number,) in db.execute("SELECT id FROM series WHERE run = ?", (run,)).fetchall():
                 deleted += db.execute("DELETE FROM intervals WHERE id BETWEEN ? AND ?", id_range(number, None, None, 1)).rowcount
-            for table in ("series", "rollups", "sources", "marks", "runs"):
+            for table in tables_of_runs(db):
                 db.execute(f"DELETE FROM {table} WHERE run = ?", (run,))
             self._series.clear()
         return deleted
 
+    def coarsen(self, run: str, step_ns: int) -> Coarsened:
+        """Add the windows of a run up to a larger step, in one transaction; return what was done."""
+        with self.transaction() as db:
+            return coarsen(db, next(record for record in self.runs() if record.run == run), step_ns)
+
     def answer(self, question: Question) -> Answer:
         """Return the merged windows that a question asks for, from rollups where they answer, else from documents."""
-        with self._told():
+        with self._told(), snapshot(self.db):
             return answer_from(SqliteHoldings(self.db), self.runs(), question)
 
     def windows(self, question: Question) -> Iterator[Intervals]:
         """Yield the selected windows at the stored step under the question's groups, in bounded batches."""
-        with self._told():
+        with self._told(), snapshot(self.db):
             yield from windows_from(SqliteHoldings(self.db), self.runs(), question)
 
-    def offset_windows(self, run: str, begin_ns: int | None, end_ns: int | None) -> Iterator[Intervals]:
+    def offset_windows(
+        self, run: str, begin_ns: int | None, end_ns: int | None, wanted: Key | None = None
+    ) -> Iterator[Intervals]:
         """Yield the offsets of a run's events in [begin, end) under their series: 1 ms bins in windows of 1 s."""
-        with self._told():
-            yield from SqliteHoldings(self.db).offset_windows(run, begin_ns, end_ns)
+        with self._told(), snapshot(self.db):
+            yield from SqliteHoldings(self.db).offset_windows(run, begin_ns, end_ns, wanted)
+
+    def offset_seconds(self, run: str, begin_ns: int | None, end_ns: int | None) -> Int:
+        """Return the starts in ns of the seconds of [begin, end), whole ones, in which a run has any event."""
+        with self._told(), snapshot(self.db):
+            return SqliteHoldings(self.db).offset_seconds(run, begin_ns, end_ns)
 
     def facts(self, answer: Answer) -> list[tuple[str, str]]:
         """Return (name, value) pairs about the runs of an answer."""
@@ -327,3 +288,13 @@ class SqliteStore:
         with self._told():
             rows = self.db.execute("SELECT run, at_ns, text FROM marks ORDER BY at_ns, text").fetchall()
         return [{"run": run, "at_ns": at, "text": text} for run, at, text in rows if run in wanted]
+
+    def keep_episodes(self, run: str, objective: str, episodes: Sequence[Episode]) -> None:
+        """Write all episodes of an objective in a run, in place of those that an earlier check has left."""
+        with self.transaction() as db:
+            keep_episodes(db, run, objective, episodes)
+
+    def episodes(self, runs: Iterable[str]) -> list[Episode]:
+        """Return the episodes of runs in time order."""
+        with self._told():
+            return episodes_of(self.db, runs)

@@ -8,13 +8,45 @@ from typing import Any
 
 import numpy as np
 
-from ingest.documents import WINDOW_BITS, id_range, unpack, window_of
-from ingest.intervals import Exact, Intervals
+from ingest.documents import WINDOW_BITS, Documents, id_range, known_only, unpack, window_of
+from ingest.intervals import Exact, Int, Intervals
 from ingest.layout import LogLinear, parse_layout
 from ingest.series import LABELS, Series
-from ingest.store.records import StoredSeries
+from ingest.store.records import SourceRecord, StoredSeries
 
 BATCH = 8_000
+NEWER = "WHERE excluded.generation >= generation"  # a load that was overtaken by another of the same source changes nothing
+PUT_DOCUMENT = (
+    "INSERT INTO intervals VALUES (?,?,?,?,?,?,?,?) ON CONFLICT (id) DO UPDATE SET "
+    + ", ".join(f"{name} = excluded.{name}" for name in ("count", "sum", "min", "max", "coding", "bins", "generation"))
+    + f" {NEWER}"
+)
+PUT_SOURCE = (
+    "INSERT INTO sources VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT (run, source) DO UPDATE SET "
+    + ", ".join(f"{name} = excluded.{name}" for name in ("path", "size", "digest", "context", "state", "generation", "account"))
+    + f" {NEWER}"
+)
+
+
+def document_rows(ids: Int, documents: Documents, generation: int) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of the table of intervals for documents, in its column order."""
+    columns: list[list[Any]] = [[None] * len(documents)] * 3
+    if documents.exact is not None:
+        exact = documents.exact
+        columns = [known_only(values, exact.known) for values in (exact.sum_ns, exact.min_ns, exact.max_ns)]
+    generations = [generation] * len(documents)
+    counts, codings = documents.count.tolist(), documents.coding.tolist()
+    yield from zip(ids.tolist(), counts, *columns, codings, documents.blobs, generations, strict=True)
+
+
+def sweep(db: sqlite3.Connection, source: SourceRecord) -> None:
+    """Delete the documents that older generations of a source have left, and the series that have none any more."""
+    query = "SELECT id FROM series WHERE run = ? AND source = ?"
+    for (number,) in db.execute(query, (source.run, source.source)).fetchall():
+        first, last = id_range(number, None, None, 1)
+        db.execute("DELETE FROM intervals WHERE id BETWEEN ? AND ? AND generation < ?", (first, last, source.generation))
+        if not db.execute("SELECT 1 FROM intervals WHERE id BETWEEN ? AND ? LIMIT 1", (first, last)).fetchone():
+            db.execute("DELETE FROM series WHERE id = ?", (number,))
 
 
 def stored_series(db: sqlite3.Connection, runs: Iterable[str]) -> list[StoredSeries]:

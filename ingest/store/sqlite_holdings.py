@@ -9,19 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from ingest.documents import unpack
+from ingest.documents import id_range, unpack, window_of
 from ingest.grid import SECOND
-from ingest.intervals import Exact, Intervals
+from ingest.intervals import Exact, Int, Intervals
 from ingest.layout import parse_layout
 from ingest.offsets import within
 from ingest.query.question import Key
 from ingest.series import IN_FLIGHT, OFFSET, Group, Series
 from ingest.store.answers import Catalogue, Plan
-from ingest.store.records import RunRecord, StoredSeries
+from ingest.store.records import CLUSTER, RunRecord, StoredSeries
 from ingest.store.sqlite_documents import stored_series, windows_of
 
 SERIES_A_SHARE = 8
 ROLLUP_BATCH = 2000
+MOST_NAMED = 1000
 
 
 class SqliteHoldings:
@@ -59,11 +60,27 @@ class SqliteHoldings:
         for part in windows_of(self.db, plan.members, plan.record.step_ns, plan.begin_ns, plan.end_ns):
             yield part.relabelled(key)
 
-    def offset_windows(self, run: str, begin_ns: int | None, end_ns: int | None) -> Iterator[Intervals]:
-        """Yield the offsets of a run's events in [begin, end) under their series."""
-        stored = [one for one in stored_series(self.db, [run]) if one.series.kind == OFFSET]
+    def offset_windows(
+        self, run: str, begin_ns: int | None, end_ns: int | None, wanted: Key | None = None
+    ) -> Iterator[Intervals]:
+        """Yield the offsets of a run's events in [begin, end) under their series: those that are `wanted`."""
+        stored = [one for one in self._of_offsets(run) if wanted is None or wanted(one.series) is not None]
         for windows in windows_of(self.db, stored, SECOND, begin_ns, end_ns):
             yield from within(windows, begin_ns, end_ns)
+
+    def offset_seconds(self, run: str, begin_ns: int | None, end_ns: int | None) -> Int:
+        """Return the starts in ns of the seconds of [begin, end) in which a run has any event."""
+        found = np.empty(0, np.int64)
+        for one in self._of_offsets(run):
+            ids = self.db.execute(
+                "SELECT id FROM intervals WHERE id BETWEEN ? AND ?", id_range(one.number, begin_ns, end_ns, SECOND)
+            )
+            starts = window_of(np.fromiter((number for (number,) in ids), np.int64), SECOND)
+            found = np.union1d(found, starts)
+        return found
+
+    def _of_offsets(self, run: str) -> list[StoredSeries]:
+        return [one for one in stored_series(self.db, [run]) if one.series.kind == OFFSET]
 
     def rollup_windows(self, plan: Plan) -> Iterator[Intervals]:
         """Yield the merged windows of a plan in bounded batches: of each, one part a layout and kind of counts."""
@@ -74,12 +91,24 @@ class SqliteHoldings:
         )
         low = -(2**62) if plan.begin_ns is None else plan.begin_ns // (step or 1) * (step or 1)
         high = 2**62 if plan.end_ns is None else plan.end_ns
-        cursor = self.db.execute(query, (plan.record.run, plan.scope, step, low, high))
+        asked, values = _selected(plan)
+        cursor = self.db.execute(query + asked, (plan.record.run, plan.scope, step, low, high, *values))
         while rows := cursor.fetchmany(ROLLUP_BATCH):
-            yield from _merged_windows(rows, plan.record.run)
+            yield from merged_windows(rows, plan.record.run)
 
 
-def _merged_windows(rows: Sequence[tuple[Any, ...]], run: str) -> Iterator[Intervals]:
+def _selected(plan: Plan) -> tuple[str, list[str]]:
+    """Return the conditions, with their values, for the labels by which the members of a plan differ from all series."""
+    text, values = "", []
+    for label in ("op", "kind") if plan.scope == CLUSTER else ("op", "kind", "host"):
+        wanted = {getattr(one.series, label) for one in plan.members}
+        if len(wanted) <= MOST_NAMED and wanted != {getattr(one.series, label) for one in plan.everything}:
+            text += f" AND {label} IN ({','.join('?' * len(wanted))})"
+            values += sorted(wanted)
+    return text, values
+
+
+def merged_windows(rows: Sequence[tuple[Any, ...]], run: str) -> Iterator[Intervals]:
     """Yield the windows in rows of rollups: one part a layout and kind of counts."""
     buckets: dict[tuple[str, bool], list[tuple[Any, ...]]] = {}
     for row in rows:

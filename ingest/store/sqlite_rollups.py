@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -11,17 +11,28 @@ import numpy as np
 
 from ingest.documents import id_range, pack, window_of
 from ingest.grid import SECOND, coarsened
-from ingest.intervals import Intervals, Sum, merged
+from ingest.intervals import Int, Intervals, Sum, merged
 from ingest.series import OFFSET
-from ingest.store.records import WHOLE_RUN, RunRecord, StoredSeries, rollup_steps
+from ingest.store.live import ALL_FINAL, NOTHING_LEFT, Marks
+from ingest.store.records import CLUSTER, HOST, WHOLE_RUN, RunRecord, StoredSeries, rollup_steps
 from ingest.store.rollups import cluster_group, host_group, layouts_of, merged_in, rollup_values, without_time
 from ingest.store.sqlite_documents import stored_series, windows_of
+from ingest.store.sqlite_holdings import merged_windows
 
 SLAB_WINDOWS = 120
+INSERT_ROLLUP = f"INSERT OR REPLACE INTO rollups VALUES ({','.join('?' * 25)})"
 SLAB_ALIGN = 60 * SECOND
+ROLLUP_BATCH = 2000
 
 
-def rollup_rows(db: sqlite3.Connection, run: RunRecord) -> Iterator[list[tuple[Any, ...]]]:
+def write_rollups(db: sqlite3.Connection, run: RunRecord, marks: Marks = ALL_FINAL) -> None:
+    """Write all rollups of a run anew, inside the transaction of the caller."""
+    db.execute("DELETE FROM rollups WHERE run = ?", (run.run,))
+    for rows in rollup_rows(db, run, marks):
+        db.executemany(INSERT_ROLLUP, rows)
+
+
+def rollup_rows(db: sqlite3.Connection, run: RunRecord, marks: Marks = ALL_FINAL) -> Iterator[list[tuple[Any, ...]]]:
     """Yield the rows of the rollups table for a run, in time slabs of bounded memory, from its documents."""
     stored = [one for one in stored_series(db, [run.run]) if one.series.kind != OFFSET]
     if not stored:
@@ -32,15 +43,15 @@ def rollup_rows(db: sqlite3.Connection, run: RunRecord) -> Iterator[list[tuple[A
     for parts in _slabs(db, stored, run.step_ns):
         hosts = list(merged_in(parts, host_group, layouts))
         for windows in (*hosts, *merged_in(hosts, cluster_group, layouts)):
-            yield _rows(run, windows, run.step_ns)
+            yield table_rows(run, windows, run.step_ns, marks)
             finer = windows
             for step in steps[1:-1]:
                 finer = merged([coarsened(finer, step)])
-                yield _rows(run, finer, step)
+                yield table_rows(run, finer, step, marks)
             whole.add(without_time(finer))
     span = _span(db, stored, run.step_ns)
     for part in whole.parts():
-        yield _rows(run, part, WHOLE_RUN, span)
+        yield table_rows(run, part, WHOLE_RUN, marks, span)
 
 
 def _span(db: sqlite3.Connection, stored: Sequence[StoredSeries], step_ns: int) -> tuple[int, int]:
@@ -82,13 +93,16 @@ def _next_start(db: sqlite3.Connection, stored: Sequence[StoredSeries], after: i
     return min(starts, default=2**62)
 
 
-def _rows(run: RunRecord, windows: Intervals, step_ns: int, span: tuple[int, int] | None = None) -> list[tuple[Any, ...]]:
+def table_rows(
+    run: RunRecord, windows: Intervals, step_ns: int, marks: Marks = ALL_FINAL, span: tuple[int, int] | None = None
+) -> list[tuple[Any, ...]]:
     """Return the table rows of merged windows, in the column order of fields.yml."""
     documents = pack(windows)
     values = rollup_values(windows)
     keys = [windows.table[code] for code in windows.series.tolist()]
     start = windows.start_ns.tolist() if span is None else [span[0]] * len(windows)
     end = windows.end_ns.tolist() if span is None else [span[1]] * len(windows)
+    final = [int(finish <= marks.of(key[1])) for key, finish in zip(keys, end, strict=True)]
     return [
         (run.run, key[0], key[3], step_ns, begin, key[2], key[1], finish, str(windows.layout), count, *rest)
         for key, begin, finish, count, *rest in zip(
@@ -97,9 +111,79 @@ def _rows(run: RunRecord, windows: Intervals, step_ns: int, span: tuple[int, int
             end,
             documents.count.tolist(),
             *values.values(),
-            [1] * len(windows),
+            final,
             documents.coding.tolist(),
             documents.blobs,
             strict=True,
         )
     ]
+
+
+def write_touched(db: sqlite3.Connection, run: RunRecord, starts: Int, hosts: Collection[str], marks: Marks) -> None:
+    """Make the rollups of some windows anew, inside the transaction of the caller: those of `hosts`, and of the cluster.
+
+    Windows of hosts come from documents, wider ones and those of the cluster from the rollups of hosts. The whole run is
+    left out: while it grows it is added up when it is asked for.
+    """
+    stored = [one for one in stored_series(db, [run.run]) if one.series.kind != OFFSET]
+    members = [one for one in stored if one.series.host in hosts]
+    kinds = sorted({one.series.kind for one in members})
+    layouts = layouts_of(stored)
+    steps = rollup_steps(run.step_ns)[:-1]
+    for step, finer in zip(steps, (0, *steps), strict=False):
+        most = max(1, SLAB_WINDOWS * (finer or step) // step)
+        for low, high in _stretches(np.unique(starts // step * step), step, most):
+            if finer:
+                parts: Iterable[Intervals] = (coarsened(part, step) for part in _of_hosts(db, run, kinds, finer, low, high))
+            else:
+                parts = windows_of(db, members, step, low, high)
+            _replace(db, [table_rows(run, windows, step, marks) for windows in merged_in(parts, host_group, layouts)])
+            of_hosts = _of_hosts(db, run, kinds, step, low, high)
+            _replace(db, [table_rows(run, windows, step, marks) for windows in merged_in(of_hosts, cluster_group, layouts)])
+
+
+def _stretches(starts: Int, step_ns: int, most: int) -> Iterator[tuple[int, int]]:
+    """Yield [begin, end) of windows next to each other, at most so many."""
+    cuts = np.flatnonzero(np.diff(starts) > step_ns) + 1
+    for stretch in np.split(starts, cuts):
+        for first in range(0, len(stretch), most):
+            some = stretch[first : first + most]
+            yield int(some[0]), int(some[-1]) + step_ns
+
+
+def _of_hosts(
+    db: sqlite3.Connection, run: RunRecord, kinds: Sequence[str], step_ns: int, low: int, high: int
+) -> Iterator[Intervals]:
+    """Yield the rollups of hosts at a step that begin in [low, high)."""
+    query = (
+        "SELECT op, kind, host, layout, start_ns, end_ns, coding, bins, sum, min, max, exact, count FROM rollups "
+        f"WHERE run = ? AND scope = ? AND kind IN ({_places(kinds)}) AND step_ns = ? AND start_ns >= ? AND start_ns < ?"
+    )
+    cursor = db.execute(query, (run.run, HOST, *kinds, step_ns, low, high))
+    while rows := cursor.fetchmany(ROLLUP_BATCH):
+        yield from merged_windows(rows, run.run)
+
+
+def _replace(db: sqlite3.Connection, parts: Sequence[list[tuple[Any, ...]]]) -> None:
+    for rows in parts:
+        db.executemany(INSERT_ROLLUP, rows)
+
+
+def note_final(db: sqlite3.Connection, run: RunRecord, marks: Marks, before: Marks | None) -> None:
+    """Note which provisional windows have become final, inside the transaction of the caller; `before` were the last marks."""
+    if marks == before:
+        return
+    steps = rollup_steps(run.step_ns)[:-1]
+    known = (before.cluster_ns, *before.hosts.values()) if before else (-NOTHING_LEFT,)
+    kinds = [kind for (kind,) in db.execute("SELECT DISTINCT kind FROM series WHERE run = ?", (run.run,))]
+    query = (
+        f"SELECT rowid, host, end_ns FROM rollups WHERE run = ? AND scope IN (?,?) AND kind IN ({_places(kinds)}) "
+        f"AND step_ns IN ({_places(steps)}) AND start_ns >= ? AND NOT final"
+    )
+    rows = db.execute(query, (run.run, HOST, CLUSTER, *kinds, *steps, min(known) - steps[-1])).fetchall()
+    final = [(number,) for number, host, end in rows if end <= marks.of(host)]
+    db.executemany("UPDATE rollups SET final = 1 WHERE rowid = ?", final)
+
+
+def _places(values: Collection[object]) -> str:
+    return ",".join("?" * len(values))

@@ -93,7 +93,7 @@ def row_name(table: Table, row: int) -> str:
 
 def notes(pair: Pair, table: Table) -> list[str]:
     """Return the sentences that a reader must see: repairs of either run, unlike bins, too few samples, groups of one run."""
-    found = [f"{_names(side)}: {text}" for side in (pair.baseline, pair.run) for text in side.warnings]
+    found = [f"{runs_text(side)}: {text}" for side in (pair.baseline, pair.run) for text in side.warnings]
     found += pair.notes
     both = (table.columns["count_baseline"] > 0) & (table.columns["count_run"] > 0)
     for percentile in sorted(set(table.columns["percentile"].tolist())):
@@ -103,7 +103,7 @@ def notes(pair: Pair, table: Table) -> list[str]:
             found.append(f"p{percentile:.15g} needs {needed(percentile):,} samples: {few.sum()} of {mine.sum()} rows have fewer")
     for side, groups in zip((pair.baseline, pair.run), alone(table), strict=True):
         if groups:
-            found.append(f"only in {_names(side)}: {listed(' '.join(label or '-' for label in key) for key in groups)}")
+            found.append(f"only in {runs_text(side)}: {listed(' '.join(label or '-' for label in key) for key in groups)}")
     return found
 
 
@@ -117,8 +117,8 @@ def comparison_picture(pair: Pair, windows: Pair | None = None) -> dict[str, Any
     if len(vega.group_names(answer)) > 2 * MOST_GROUPS:
         raise UsageError(f"a picture shows at most {MOST_GROUPS} groups of two runs: choose with --where, or leave out --by")
     title = {
-        "text": vega.printable(f"{_names(pair.run)} (run) against {_names(pair.baseline)} (baseline)"),
-        "subtitle": f"{_kind(pair)} latency, {pair.run.samples:,} against {pair.baseline.samples:,} samples",
+        "text": vega.printable(f"{runs_text(pair.run)} (run) against {runs_text(pair.baseline)} (baseline)"),
+        "subtitle": f"{kinds_text(pair)} latency, {pair.run.samples:,} against {pair.baseline.samples:,} samples",
         "anchor": "start",
         "offset": 14,
     }
@@ -134,15 +134,16 @@ def comparison_picture(pair: Pair, windows: Pair | None = None) -> dict[str, Any
 
 def cells(windows: Pair) -> vega.Columns:
     """Return the cells of both heat maps, the baseline's first, times from the start of each run; ranks are among all of them."""
-    columns = vega.cells(both(Pair(_elapsed(windows.baseline), _elapsed(windows.run))))
+    columns = vega.cells(both(Pair(elapsed(windows.baseline), elapsed(windows.run))))
     sides = columns.pop("group")
     titles = {
-        name: vega.printable(f"{name}: {_names(side)}") for name, side in (("baseline", windows.baseline), ("run", windows.run))
+        name: vega.printable(f"{name}: {runs_text(side)}")
+        for name, side in (("baseline", windows.baseline), ("run", windows.run))
     }
     return {**columns, "run": sides, "name": [titles[side] for side in sides]}
 
 
-def _elapsed(answer: Answer) -> Answer:
+def elapsed(answer: Answer) -> Answer:
     """Return an answer whose times count from the start of its run."""
     zero = answer.start_of
     return replace(
@@ -184,8 +185,8 @@ def _heading(pair: Pair) -> list[str]:
     samples = " and ".join(f"{side.samples:,}" for side in (pair.baseline, pair.run))
     return [
         (
-            f"{_names(pair.run)} against the baseline {_names(pair.baseline)}: {_kind(pair)} latency, {samples} samples, "
-            f"error bound of the bins {error}"
+            f"{runs_text(pair.run)} against the baseline {runs_text(pair.baseline)}: {kinds_text(pair)} latency, "
+            f"{samples} samples, error bound of the bins {error}"
         ),
         f"ratio = run / baseline; bounds by {METHOD}",
     ]
@@ -213,10 +214,12 @@ def needed(percentile: float) -> int:
     return 1 if 2 * one.top <= 100 * one.bottom or not beyond else -(-100 * one.bottom // beyond)
 
 
-def _names(answer: Answer) -> str:
+def runs_text(answer: Answer) -> str:
+    """Return the names of the runs of an answer, the first of many."""
     more = len(answer.runs) - NAMES_SHOWN
     return ", ".join(answer.runs[:NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
-def _kind(pair: Pair) -> str:
+def kinds_text(pair: Pair) -> str:
+    """Return the kinds of latency that are compared."""
     return " and ".join(dict.fromkeys((pair.baseline.kind, pair.run.kind)))

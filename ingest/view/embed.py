@@ -11,7 +11,7 @@ bits alone.) A level (the cluster, the hosts, the threads of a run) has the stre
     bins      of each filled bin, how far after the bin before it in its row (the first: after bin 0)
     counts    of each filled bin
     maxima    of each row, its exact maximum in ns plus one, 0 where it is unknown    (only where `exact`)
-    done      of each row, the I/Os that completed                                    (only where `weighted`)
+    done      of each row, the I/Os that completed, the events that were stored       (only where `weighted`)
 
 with its series in the order of `keys`, `rows` of them each. Threads that are too many for bins have tails: windows, counts,
 and the bins of p50 and p99 plus one (0: too few samples), and the maximum in ns.
@@ -19,22 +19,21 @@ and the bins of p50 and p99 plus one (0: too few samples), and the maximum in ns
 
 from __future__ import annotations
 
-import base64
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
 from ingest.grid import WEIGHT_BITS
 from ingest.intervals import Intervals
 from ingest.layout import LogLinear, common_layout
+from ingest.query.lags import mixed_rows
 from ingest.query.overview import LEAST_WINDOWS, THREAD, Overview, Tails, fitted, thread_name
 from ingest.query.question import Answer, regrouped
 from ingest.ranks import Percentile, Ranked, extremes, parse_percentiles
+from ingest.view.page_parts import bundled, short_names
 from ingest.view.vega import MS, printable
 
 Int = NDArray[np.int64]
@@ -108,19 +107,7 @@ def _packed(content: Mapping[str, Any], runs: Sequence[Overview]) -> str:
     streams = Streams()
     labels = short_names([run.run for run in runs])
     told = [{"label": label, **_run(run, streams)} for label, run in zip(labels, runs, strict=True)]
-    header = orjson.dumps({**content, "runs": told, "layouts": _layouts(streams)}, option=orjson.OPT_SERIALIZE_NUMPY)
-    body = b"".join([len(header).to_bytes(4, "little"), header, *streams.parts])
-    return base64.b64encode(zlib.compress(body, 6)).decode("ascii")
-
-
-def short_names(names: Sequence[str]) -> list[str]:
-    """Return names of runs without the folders that all of them have in common."""
-    shown = [printable(name) for name in names]
-    if len(shown) < 2:
-        return shown
-    folders = [name.split("/") for name in shown]
-    same = next((at for at, parts in enumerate(zip(*folders, strict=False)) if len(set(parts)) > 1), min(map(len, folders)) - 1)
-    return ["/".join(parts[same:]) for parts in folders]
+    return bundled({**content, "runs": told, "layouts": _layouts(streams)}, streams.parts)
 
 
 def _layouts(streams: Streams) -> list[dict[str, Any]]:
@@ -186,22 +173,22 @@ def _level(answer: Answer, extra: Sequence[str], streams: Streams) -> dict[str, 
     clock = _clock(answer)
     exact = any(part.exact is not None and bool(part.exact.known.any()) for part in parts)
     weighted = any(part.completions is not None for part in parts)
-    rows: list[tuple[dict[str, Any], int, int, int]] = []
+    rows: list[tuple[dict[str, Any], int, int, int, int]] = []
     columns: dict[str, list[Int]] = {name: [] for name in ("windows", "widths", "bins", "counts", "maxima", "done")}
     for unordered in parts:
         codes, sizes = np.unique(unordered.series, return_counts=True)
         order = np.lexsort((unordered.start_ns, unordered.series))
-        part = unordered.take(order)
-        layout = streams.layout(part)
+        part, mixed = unordered.take(order), bool(mixed_rows(answer, unordered).any())
+        layout, unit = streams.layout(part), 1 if part.completions is None or mixed else 1 << WEIGHT_BITS
         rows += [
-            (_key(part.table[code], answer, extra), size, layout, 1 if part.completions is None else 1 << WEIGHT_BITS)
+            (_key(part.table[code], answer, extra), size, layout, unit, 0 if mixed else _weight(answer, part.table[code]))
             for code, size in zip(codes.tolist(), sizes.tolist(), strict=True)
         ]
         firsts = np.cumsum(sizes) - sizes
         columns["windows"].append(_steps((part.start_ns - clock[0]) // clock[1], firsts))
         columns["widths"].append(np.diff(part.indptr))
         columns["bins"].append(_steps(part.bins, part.indptr[:-1]))
-        columns["counts"].append(part.counts)
+        columns["counts"].append(part.counts >> WEIGHT_BITS if mixed else part.counts)
         columns["maxima"].append(_maxima(part))
         columns["done"].append(np.zeros(len(part), np.int64) if part.completions is None else part.completions)
     kept = {"maxima": exact, "done": weighted}
@@ -214,10 +201,16 @@ def _level(answer: Answer, extra: Sequence[str], streams: Streams) -> dict[str, 
         "rows": [row[1] for row in rows],
         "layouts": [row[2] for row in rows],
         "units": [row[3] for row in rows],
+        **({} if answer.weights is None else {"weights": [row[4] for row in rows]}),
         "entries": sum(len(part.bins) for part in parts),
         "exact": exact,
         "weighted": weighted,
     }
+
+
+def _weight(answer: Answer, key: object) -> int:
+    """Return how many events each stored one of a series stands for."""
+    return 1 if answer.weights is None or not isinstance(key, tuple) else answer.weights[key]
 
 
 def _clock(answer: Answer) -> tuple[int, int]:
@@ -281,17 +274,18 @@ def _tail_rows(answers: Iterable[Answer], streams: Streams) -> dict[str, Any]:
             layouts += [streams.layout(part)] * len(codes)
             shift = (low - told["origin"] * MS) // step
             windows = (ordered.start_ns - low) // step + int(shift)
-            columns.append([_steps(windows, np.cumsum(counts) - counts), *_summary(ordered)])
+            summary = _summary(ordered, mixed=bool(mixed_rows(answer, ordered).any()))
+            columns.append([_steps(windows, np.cumsum(counts) - counts), *summary])
     for column in zip(*columns, strict=True):
         streams.add(np.concatenate(column))
     return {**told, "keys": keys, "rows": sizes, "layouts": layouts}
 
 
-def _summary(rows: Intervals) -> tuple[Int, Int, Int, Int]:
+def _summary(rows: Intervals, *, mixed: bool) -> tuple[Int, Int, Int, Int]:
     """Return of each row its samples, the bins of p50 and p99 plus one (0 where not carried), and its maximum in ns."""
     ranked = Ranked(rows)
     count = rows.samples if rows.completions is None else rows.completions
-    carried = count if rows.completions is None else -(-rows.samples >> WEIGHT_BITS)
+    carried = count if rows.completions is None or mixed else -(-rows.samples >> WEIGHT_BITS)
     return count, _bins(ranked, P50, carried), _bins(ranked, P99, carried), extremes(rows)[1]
 
 

@@ -206,11 +206,11 @@ const heat = (() => {
   function splitOf(table, names, lower, upper) {
     const sums = new Map();
     for (let row = 0; row < table.rows; row++) {
-      const layout = layoutOf(table, row), name = names[table.group[row]];
+      const layout = layoutOf(table, row), name = names[table.group[row]], scale = table.scale[table.group[row]];
       for (let at = table.ptr[row], before = 0; at < table.ptr[row + 1]; before = table.cum[at++]) {
         const bin = table.bin[at], edge = layout.edges[bin], end = bin === layout.last ? edge + 1 : layout.edges[bin + 1];
         const share = Math.max(0, Math.min(upper, end) - Math.max(lower, edge)) / (end - edge);
-        if (share) sums.set(name, (sums.get(name) ?? 0) + (share * (table.cum[at] - before)) / table.unit);
+        if (share) sums.set(name, (sums.get(name) ?? 0) + (share * scale * (table.cum[at] - before)) / table.unit);
       }
     }
     return [...sums].map(([name, count]) => ({ name, count })).sort((one, other) => other.count - one.count);

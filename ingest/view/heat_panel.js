@@ -9,7 +9,7 @@ const heatPanel = (() => {
     const [low, high] = [Number(least) * 1e6, most === "" ? Infinity : Number(most) * 1e6];
     return low >= 0 && low < high && (low > 0 || high < Infinity) ? [low, high] : null;
   }
-  return function panel({ now, table, groupsOf, windowsOf, multipleOf, memo, held, find, what, latency, when, number, told }) {
+  return function panel({ now, table, groupsOf, windowsOf, multipleOf, memo, held, find, what, latency, when, number, toldOr, tooFew, mixedIn }) {
     const percent = (share) => `${Number((100 * share).toPrecision(4))} %`;
     const whole = (n) => number(Number(n.toFixed(1))); // counts spread by overlap have parts
     let cursor = null; // the cell that is told about
@@ -63,7 +63,8 @@ const heatPanel = (() => {
       const id = ["heat", total.id, axis, range ?? drop];
       if (!held(id)) yield;
       const map = memo(id, () => heatMap(total, axis, Number(drop), range, lit, content.layouts));
-      const says = told(points, `The line is ${what(state.p)}; windows of ${total.width / 1000} s.`, ...sentence(map, lit, name));
+      const line = points.length ? `The line is ${what(state.p)}; windows` : map.cells.length && "Windows";
+      const says = toldOr(tooFew(state.p, map.cells), points, line && `${line} of ${total.width / 1000} s.`, ...sentence(map, lit, name), mixedIn(total));
       const signals = { shading, palette, axis, reach: map.reach, highlight: name, zoomable: true };
       return { found: total, data: { cells: map.cells, points }, signals, says };
     }

@@ -7,11 +7,13 @@
   // The first piece is small, as the old rows go with it.
   const FIRST = 250, PIECE = 500, PIECEMEAL = { heatmap: "cells", hosts: "points", threads: "points", surface: "points", maps: "cells" };
   const TOP = { heatmap: 64, load: 40 }; // room above a chart, for its legend
+  const FRAMES = 4000; // of which is kept how long they took
+  const CLEAN = 256; // after how many rows that went Vega forgets them, instead of 10,000: a page may be open for days
   const WHOLE = { from: "", to: "", least: "", most: "" };
   const drawn = {}, dirty = new Set(), cache = new Map(), root = document.documentElement;
   const find = (id) => document.getElementById(id);
   const every = (selector, act) => document.querySelectorAll(selector).forEach(act);
-  const what = (p) => (p === "100" ? "max" : `p${p}`);
+  const { what, latency, atLeast, number, WEIGHED, mixedIn, tooFew } = words;
   let content, state, defaults, run;
   let dragged = null; // the range under the pointer: [view, [from, to]]
   let risen = null; // the same of latency
@@ -24,12 +26,6 @@
   const held = (key) => cache.has(JSON.stringify(key));
 
   // ---- Words.
-  function latency(ns) {
-    const [scale, unit] = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"]].find(([least]) => ns >= least) ?? [1, "ns"];
-    return `${Number((ns / scale).toPrecision(4))} ${unit}`;
-  }
-  const atLeast = ({ v, open }) => (open ? "≥ " : "") + latency(v);
-  const number = (value) => Number(value.toPrecision(12)).toLocaleString("en");
   const zero = () => ({ elapsed: run.start, local: new Date(run.begin).getTimezoneOffset() * 6e4 })[state.clock] ?? 0;
   const zone = () => (state.clock === "local" ? Intl.DateTimeFormat().resolvedOptions().timeZone : "UTC");
   function when({ t, t2 }) {
@@ -38,11 +34,13 @@
     const clock = (ms) => new Date(ms - zero()).toISOString().slice(11, 23).replace(".000", "");
     return `${clock(t)} – ${clock(t2)} ${zone()}`;
   }
-  function told(points, ...more) {
+  // `none` is what is said without any points.
+  function toldOr(none, points, ...more) {
     const top = points.reduce((most, point) => (point.v > most.v ? point : most), { v: -1 });
-    const first = top.v < 0 ? "Nothing to show." : `Highest: ${atLeast(top)}, ${top.label ? `${top.label}, ` : ""}${when(top)}.`;
+    const first = top.v < 0 ? none : `Highest: ${atLeast(top)}, ${top.label ? `${top.label}, ` : ""}${when(top)}.`;
     return [first, ...more].filter(Boolean).join(" ");
   }
+  const told = (points, ...more) => toldOr("Nothing to show.", points, ...more);
 
   // ---- Rows under the filters.
   const passes = (key, op = state.op, kind = state.kind) =>
@@ -143,7 +141,7 @@
         const [shown, few] = [points, thin].map((cells) => cells.filter(({ row }) => worst.includes(row)));
         const why = `Of ${names.length} threads the page holds p50, p99 and max: ${what(state.tail)} of the ${worst.length} worst.`;
         const whole = worst.map((label) => ({ label, v: 0 }));
-        return { data: { points: shown, thin: few, gaps: [], whole }, span, says: told(shown, why) };
+        return { data: { points: shown, thin: few, gaps: [], whole }, span, says: toldOr(tooFew(state.p, few), shown, why) };
       }
       const found = table(byBins(), MOST.points / wanted.length), whole = table(byBins(), 0);
       const points = pointsOf(found, found.names, wanted), all = found.rows * wanted.length;
@@ -152,7 +150,7 @@
       const few = thin.length && `${thin.length} of ${all} have too few samples: circles at their maximum.`;
       const rest = frail && `${frail} rest on fewer than 10 samples beyond them.`;
       const data = { points, thin, whole: pointsOf(whole, whole.names, wanted) };
-      return { found, data, says: told([...points, ...thin], `Windows of ${found.width / 1000} s.`, few, rest) };
+      return { found, data, says: told([...points, ...thin], `Windows of ${found.width / 1000} s.`, few, rest, mixedIn(found)) };
     },
     hosts: () => tailPanel("host", 28),
     threads: () => tailPanel("thread", 15),
@@ -160,18 +158,19 @@
       const found = table(byBins(), MOST.points), points = tailboard.ratesOf(found, found.names);
       const least = points.reduce((low, point) => (point.v < low.v ? point : low), { v: Infinity, t: run.begin, t2: run.end });
       const all = number(points.reduce((sum, { n }) => sum + n, 0)), lowest = number(Math.round(least.v));
-      const says = `${all} I/Os in view; lowest ${lowest} a second, ${least.label}, ${when(least)}.`;
+      const sampled = found.events.some((n, row) => n !== found.done[row]);
+      const says = `${all} ${sampled ? "events" : "I/Os"} in view; lowest ${lowest} a second, ${least.label}, ${when(least)}.${sampled ? ` All events, stored or not: ${WEIGHED}` : ""}`;
       return { found, data: { points }, says };
     },
     surface() {
       const found = table("", 120), points = SURFACE.flatMap((p) => pointsOf(found, [`p${p}`], [percentileOf(p)]));
       const rows = SURFACE.map((p) => ({ row: `p${p}` })).filter(({ row }) => points.some((point) => point.row === row));
-      return { found, data: { points, rows }, says: told(points) };
+      return { found, data: { points, rows }, says: told(points, mixedIn(found)) };
     },
     distribution() {
       const of = (one) => tailboard.curveOf(table("", 0, one), [one.label]), found = table(byBins(), 0), [t, t2] = found.span;
       const points = state.by === "run" ? content.runs.flatMap(of) : tailboard.curveOf(found, found.names);
-      return { data: { points }, says: told(points.map((point) => ({ ...point, t, t2 }))) };
+      return { data: { points }, says: told(points.map((point) => ({ ...point, t, t2 })), mixedIn(found)) };
     },
     runs() {
       const shown = (one) => ({ t, t2, v }) => ({ run: one.name, name: one.label, t: t - one.start, t2: t2 - one.start, v });
@@ -189,7 +188,8 @@
       return { data: { cells }, signals: { shading, palette }, says };
     },
     load() {
-      const points = content.runs.flatMap((one) => pointsOf(table("", 0, one), [""], [percentileOf(state.p)]).map(({ v, n }) =>
+      const whole = (one) => pointsOf(table("", 0, one), [""], [percentileOf(state.p)]).map(({ v }) => [v, table("", 0, one).events[0]]);
+      const points = content.runs.flatMap((one) => whole(one).map(([v, n]) =>
         ({ run: one.name, name: one.label, label: state.op || "all", x: n / one.seconds, v, n })));
       const says = points.map(({ name, x, v }) => `${name}: ${number(Math.round(x))} a second, ${latency(v)}`).join("; ");
       return { data: { points }, signals: { what: what(state.p) }, says };
@@ -214,7 +214,7 @@
 
   const offered = {
     now: () => ({ run, state, content, page }), set: (change) => set(change),
-    table, groupsOf, windowsOf, multipleOf, memo, held, find, what, latency, atLeast, when, number, told,
+    table, groupsOf, windowsOf, multipleOf, memo, held, find, what, latency, atLeast, when, number, told, toldOr, tooFew, mixedIn, offer, renewed,
   };
   const map = heatPanel(offered);
   panels.heatmap = map.heatmap;
@@ -263,6 +263,7 @@
       const how = { mode: "vega", ast: true, actions: false, renderer: "canvas", defaultStyle: false, config };
       how.tooltip = { disableDefaultStyle: true };
       const { view, finalize } = await vegaEmbed(element, filled, how); // ast: the page's policy has no unsafe-eval
+      view.cleanThreshold = CLEAN;
       drawn[name] = { view, finalize };
       page.views[name] = view;
       if (known.has("drag")) view.addSignalListener("drag", (_, range) => (dragged = range && [view, range]));
@@ -306,6 +307,7 @@
     const begun = performance.now(), told = await act();
     const end = performance.now();
     page.frames.push({ name, ms: end - begun, end });
+    if (page.frames.length > FRAMES) page.frames.splice(0, FRAMES / 2);
     await new Promise((done) => [requestAnimationFrame(done), setTimeout(done, 50)]);
     return told;
   }
@@ -356,7 +358,12 @@
     const feeds = new Set(keys.flatMap((key) => FEEDS[key] ?? Object.keys(panels)));
     return refresh(...feeds);
   }
-  function show() {
+  // Gives a list its choices, and leaves it alone where it has them: it may be open.
+  function offer(select, options) {
+    const same = (one, at) => one.value === select.options[at].value && one.text === select.options[at].text;
+    if (options.length !== select.options.length || !options.every(same)) select.replaceChildren(...options);
+  }
+  function show(typing = null) {
     run = content.runs.find(({ name }) => name === state.run) ?? content.runs[0];
     const keys = Object.values(run.levels).flatMap((level) => level.keys);
     const known = (label) => [...new Set(keys.map((key) => key[label]))].filter(Boolean).sort();
@@ -364,13 +371,13 @@
       const values = name === "run" ? content.runs.map((one) => one.name) : known(name);
       if (!values.includes(state[name])) state[name] = first === null ? values[0] ?? "" : "";
       every(`select[name=${name}]`, (select) => {
-        select.replaceChildren(...(first ? [new Option(first, "")] : []), ...values.map((value) => new Option(value, value)));
+        offer(select, [...(first ? [new Option(first, "")] : []), ...values.map((value) => new Option(value, value))]);
         select.closest("label").hidden = values.length < 2;
       });
     }
     every("select[name=highlight]", (select) => {
       const known = map.choices().map(([value, shown]) => new Option(shown, value));
-      select.replaceChildren(new Option("nothing", ""), ...known);
+      offer(select, [new Option("nothing", ""), ...known]);
       select.closest("label").hidden = !known.length;
     });
     for (const { shown } of sections) shown?.();
@@ -378,7 +385,7 @@
     every("[name]", (control) => {
       if (control.type === "radio") control.checked = control.value === state[control.name];
       else if (control.type === "checkbox") control.checked = state[control.name].split(",").includes(control.value);
-      else if (control.name in state) control.value = state[control.name];
+      else if (control.name in state && control !== typing) control.value = state[control.name];
     });
     every("[data-p]", (button) => button.setAttribute("aria-pressed", String(button.dataset.p === state.p)));
   }
@@ -402,6 +409,18 @@
     if (value !== state[name]) set({ [name]: value });
     else show();
   }
+  // Data of the same page in place of those that it has: what was chosen stays, pictures are kept and filled anew.
+  async function renewed(text) {
+    const next = await tailboard.unpack(text), typing = document.activeElement?.type === "number" ? document.activeElement : null;
+    page.ready = page.ready.then(() => {
+      const chosen = Object.entries(state).filter(([key, value]) => value !== defaults[key]);
+      [content, defaults] = [(page.content = next), next.state];
+      for (const key of cache.keys()) if (key !== JSON.stringify("theme")) cache.delete(key);
+      Object.assign(state, defaults, Object.fromEntries(chosen.filter(([key]) => key in defaults)));
+      show(typing);
+    }).catch(failed);
+    return refresh();
+  }
   function fromAddress() {
     const told = Object.fromEntries([...new URLSearchParams(location.hash.slice(1))].filter(([key]) => key in defaults));
     return Object.assign(state, defaults, told);
@@ -411,7 +430,7 @@
     document.addEventListener("change", changed);
     every("[data-p]", (button) => button.addEventListener("click", () => set({ p: button.dataset.p })));
     find("whole").addEventListener("click", () => set({ ...WHOLE }));
-    find("heatmap").addEventListener("keydown", map.step);
+    find("heatmap")?.addEventListener("keydown", map.step);
     addEventListener("pointerup", () => {
       if (risen) {
         const [view, range] = risen, [least, most] = range.map((ns) => String(Number((ns / 1e6).toPrecision(5))));

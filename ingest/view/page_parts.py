@@ -10,19 +10,26 @@ import base64
 import hashlib
 import re
 import zlib
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+from functools import cache, lru_cache
 from importlib import resources
 from typing import Any
 
+import numpy as np
 import orjson
 
 from ingest.errors import UsageError
 from ingest.view.report_tables import text
+from ingest.view.vega import printable
 
 LONG_FACT = 60
+LONG_SECONDS = 120
+SECOND = 1_000_000_000
+MS = 1_000_000
 
 
+@cache  # a server goes on with the files that it began with
 def page_file(name: str) -> str:
     """Return the text of a file of ingest/view."""
     return resources.files("ingest.view").joinpath(name).read_text(encoding="utf-8")
@@ -33,12 +40,12 @@ def filled(name: str, filling: Mapping[str, str]) -> str:
     return re.sub(r"\{\{(\w+)\}\}", lambda found: filling[found[1]], page_file(name))
 
 
-def policy(*scripts: str) -> str:
-    """Return the content security policy: these scripts, styles of the page, and nothing from anywhere."""
+def policy(*scripts: str, connect: bool = False) -> str:
+    """Return the content security policy: these scripts, styles of the page, nothing from anywhere; `connect` adds its server."""
     digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
     rest = "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
-    return f"default-src 'none'; script-src {allowed}; {rest}"
+    return f"default-src 'none'; script-src {allowed}; {rest}" + ("; connect-src 'self'" if connect else "")
 
 
 @lru_cache(maxsize=1)
@@ -58,6 +65,36 @@ def runtime() -> str:
 def deflated(content: Mapping[str, Any]) -> str:
     """Return JSON as base64 of deflated bytes, which no markup can end."""
     return base64.b64encode(zlib.compress(orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY), 6)).decode("ascii")
+
+
+def bundled(content: Mapping[str, Any], streams: Iterable[bytes] = ()) -> str:
+    """Return JSON and the streams that it tells of (see embed.py) as the text that a page unpacks."""
+    header = orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
+    body = b"".join([len(header).to_bytes(4, "little"), header, *streams])
+    return base64.b64encode(zlib.compress(body, 6)).decode("ascii")
+
+
+def short_names(names: Sequence[str]) -> list[str]:
+    """Return names of runs without the folders that all of them have in common."""
+    shown = [printable(name) for name in names]
+    if len(shown) < 2:
+        return shown
+    folders = [name.split("/") for name in shown]
+    same = next((at for at, parts in enumerate(zip(*folders, strict=False)) if len(set(parts)) > 1), min(map(len, folders)) - 1)
+    return ["/".join(parts[same:]) for parts in folders]
+
+
+def between(low_ns: int, high_ns: int) -> str:
+    """Return a range of time for people: 2026-11-20 21:00:04 to 21:01:20 UTC."""
+    begin, end = (str(np.datetime64(stamp // MS, "ms")).replace("T", " ").removesuffix(".000") for stamp in (low_ns, high_ns))
+    day = begin.split(" ")[0] + " "
+    return f"{begin} to {end.removeprefix(day)} UTC"
+
+
+def duration(span_ns: int) -> str:
+    """Return a length of time for people: 76 s, or 0:12:30 from two minutes on."""
+    seconds = span_ns / SECOND
+    return f"{seconds:.6g} s" if seconds < LONG_SECONDS else str(timedelta(seconds=round(seconds)))
 
 
 def fact_list(pairs: Sequence[tuple[str, str]]) -> str:

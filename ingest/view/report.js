@@ -6,19 +6,24 @@ const tailboard = (() => {
   const MULTIPLES = [1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 30, 40, 60, 90, 120, 180, 240, 300, 600, 1200, 1800, 3600, 7200];
 
   // ---- What was packed: see ingest/view/embed.py.
-  async function unpack(text) {
+  async function inflated(text) {
     const packed = Uint8Array.fromBase64?.(text) ?? Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-    const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
-    let at = 4 + new DataView(bytes.buffer).getUint32(0, true);
-    const content = JSON.parse(new TextDecoder().decode(bytes.subarray(4, at)));
-    const take = (count, Kind = Float64Array) => {
+    return new Uint8Array(await new Response(stream).arrayBuffer());
+  }
+  // Gives the streams that begin at a place of some bytes, one after the other.
+  function reader(bytes, at = 0) {
+    return (count, Kind = Float64Array) => {
       const out = new Kind(count);
       for (let planes = bytes[at++], scale = 1; planes; planes--, scale *= 256) {
         for (let place = 0; place < count; place++) out[place] += bytes[at++] * scale;
       }
       return out;
     };
+  }
+  async function unpack(text) {
+    const bytes = await inflated(text), at = 4 + new DataView(bytes.buffer).getUint32(0, true);
+    const content = JSON.parse(new TextDecoder().decode(bytes.subarray(4, at))), take = reader(bytes, at);
     const starts = (sizes) => { let sum = 0; return Uint32Array.from([0, ...sizes], (size) => (sum += size)); };
     const added = (values, first) => {
       first.forEach((begin, part) => {
@@ -89,7 +94,8 @@ const tailboard = (() => {
   }
 
   // The rows of a level added up: series s goes to group pick[s] (-1: none), windows from..to-1 to columns of k
-  // (k 0: one column). Counts become running totals, so that a rank is found by bisection.
+  // (k 0: one column). Counts become running totals, so that a rank is found by bisection. Of events that were stored at
+  // unlike rates each counts by its weight, as in ingest/query/lags.py (0: its counts are weighed already).
   function merged(level, layouts, pick, from, to, k) {
     const groups = pick.reduce((most, group) => Math.max(most, group + 1), 0), base = k ? level.base : -from;
     k ||= to - from;
@@ -97,10 +103,12 @@ const tailboard = (() => {
     const heads = new Int32Array(groups * columns).fill(-1), next = new Int32Array(level.window.length);
     const owner = new Uint32Array(level.window.length);
     const unit = level.units[pick.findIndex((group) => group >= 0)] ?? 1, seen = Array.from({ length: groups }, () => new Set());
+    const weighed = seen.map(() => new Set()), weight = (series) => level.weights?.[series] ?? 1;
     let entries = 0, rows = 0;
     pick.forEach((group, series) => {
       if (group < 0) return;
       seen[group].add(level.layouts[series]);
+      weighed[group].add(weight(series));
       for (let row = level.first[series]; row < level.first[series + 1]; row++) {
         if (level.window[row] < from || level.window[row] >= to) continue;
         const slot = group * columns + Math.floor((base + level.window[row]) / k) - low;
@@ -117,26 +125,29 @@ const tailboard = (() => {
     const moves = pick.map((group, series) => (group < 0 || kept[group] === own(series) ? null : own(series).into));
     const dense = new Float64Array(Math.max(0, ...kept.map((layout) => layout.values.length)));
     const begin = level.origin + (low * k - base) * level.step;
-    const table = { layouts: kept, unit, rows, groups, columns, width: k * level.step, begin };
-    for (const name of ["group", "t", "n", "done", "max"]) table[name] = new Float64Array(rows);
+    const mixed = weighed.map((found) => found.size > 1 || found.has(0)), unlike = new Set(weighed.flatMap((found) => [...found])).size > 1;
+    const scale = weighed.map(([one], group) => (unlike && !mixed[group] ? one : 1)); // of groups beside one another
+    const table = { layouts: kept, unit, rows, groups, columns, width: k * level.step, begin, mixed, scale };
+    for (const name of ["group", "t", "n", "done", "events", "max"]) table[name] = new Float64Array(rows);
     Object.assign(table, { ptr: new Uint32Array(rows + 1), bin: new Uint32Array(entries), cum: new Float64Array(entries) });
     for (let slot = 0, row = 0, at = 0; slot < heads.length; slot++) {
       if (heads[slot] < 0) continue;
-      let least = dense.length, most = -1, highest = level.max ? 0 : NaN, done = 0, total = 0;
+      let least = dense.length, most = -1, highest = level.max ? 0 : NaN, done = 0, events = 0, total = 0;
       for (let source = heads[slot]; source >= 0; source = next[source]) {
-        const into = moves[owner[source]], alone = next[source] < 0 && source === heads[slot] && !into;
+        const into = moves[owner[source]], each = weight(owner[source]), factor = mixed[Math.floor(slot / columns)] ? each || 1 : 1, alone = next[source] < 0 && source === heads[slot] && !into;
         for (let entry = level.ptr[source]; alone && entry < level.ptr[source + 1]; entry++) {
           table.bin[at] = level.bin[entry];
-          table.cum[at++] = total += level.count[entry];
+          table.cum[at++] = total += level.count[entry] * factor;
         }
         for (let entry = level.ptr[source]; !alone && entry < level.ptr[source + 1]; entry++) {
           const bin = into ? into[level.bin[entry]] : level.bin[entry];
-          dense[bin] += level.count[entry];
+          dense[bin] += level.count[entry] * factor;
           if (bin < least) least = bin;
           if (bin > most) most = bin;
         }
         if (level.max) highest = Math.max(highest, level.max[source] ? level.max[source] - 1 : NaN);
-        if (level.done) done += level.done[source];
+        done += unit > 1 || !each ? level.done[source] : level.total[source];
+        events += unit > 1 ? level.done[source] : level.total[source] * (each || 1);
       }
       for (let bin = least; bin <= most; bin++) {
         if (!dense[bin]) continue;
@@ -145,7 +156,7 @@ const tailboard = (() => {
         dense[bin] = 0;
       }
       [table.group[row], table.t[row]] = [Math.floor(slot / columns), table.begin + (slot % columns) * table.width];
-      [table.n[row], table.done[row], table.max[row]] = [total, unit > 1 ? done : total, highest];
+      [table.n[row], table.done[row], table.events[row], table.max[row]] = [total, done, events, highest];
       table.ptr[++row] = at;
     }
     return table;
@@ -160,14 +171,17 @@ const tailboard = (() => {
     }
     return low;
   }
+  // The samples of a row that decide which percentiles it carries: what was stored, where it counts by weight.
+  const samplesOf = (table, row) => (table.mixed?.[table.group[row]] ? table.done[row] : Math.ceil(table.n[row] / table.unit));
   const layoutOf = (table, row) => table.layouts[table.group[row]];
   // A row's percentile, null where its samples cannot carry it.
   function valueOf(table, row, wanted) {
-    if (!isCarried(Math.ceil(table.n[row] / table.unit), wanted)) return null;
+    if (!isCarried(samplesOf(table, row), wanted)) return null;
     const rank = rankOf(table.n[row], wanted), bin = table.bin[entryOf(table, row, rank)];
     const highest = wanted.top === 100 * wanted.bottom;
     const layout = layoutOf(table, row), v = highest && !Number.isNaN(table.max[row]) ? table.max[row] : layout.values[bin];
-    const beyond = highest ? table.n[row] : Math.floor((table.n[row] - rank) / table.unit);
+    const above = table.mixed[table.group[row]] ? (table.done[row] * (table.n[row] - rank)) / table.n[row] : (table.n[row] - rank) / table.unit;
+    const beyond = highest ? table.n[row] : Math.floor(above);
     return { v, open: Number(bin === layout.last), beyond };
   }
   const timesOf = (table, row) => ({ t: table.t[row], t2: table.t[row] + table.width });
@@ -189,7 +203,7 @@ const tailboard = (() => {
     const out = [];
     for (let row = 0; row < table.rows; row++) {
       const name = names[table.group[row]];
-      if (isCarried(Math.ceil(table.n[row] / table.unit), p)) continue;
+      if (isCarried(samplesOf(table, row), p)) continue;
       const label = labelOf(name, p, several), n = table.done[row];
       out.push({ ...timesOf(table, row), label, row: name, ...valueOf(table, row, HIGHEST), n });
     }
@@ -197,7 +211,7 @@ const tailboard = (() => {
   }
   function ratesOf(table, names) {
     const label = (row) => names[table.group[row]] || "all";
-    return Array.from(table.done, (n, row) => ({ ...timesOf(table, row), label: label(row), v: n / (table.width / 1000), n }));
+    return Array.from(table.events, (n, row) => ({ ...timesOf(table, row), label: label(row), v: n / (table.width / 1000), n }));
   }
   // Stretches of windows without any row: of all groups together, or (each) of every group.
   function gapsOf(table, names, each) {
@@ -251,7 +265,7 @@ const tailboard = (() => {
       if (table.t[row] >= t2 || table.t[row] + table.width <= t) continue;
       for (let at = table.ptr[row], before = 0; at < table.ptr[row + 1]; before = table.cum[at++]) {
         const edge = layoutOf(table, row).edges[table.bin[at]], name = names[table.group[row]];
-        if (edge >= lower && edge < upper) sums.set(name, (sums.get(name) ?? 0) + (table.cum[at] - before) / table.unit);
+        if (edge >= lower && edge < upper) sums.set(name, (sums.get(name) ?? 0) + (table.scale[table.group[row]] * (table.cum[at] - before)) / table.unit);
       }
     }
     const total = [...sums.values()].reduce((sum, count) => sum + count, 0);
@@ -269,7 +283,7 @@ const tailboard = (() => {
 
   const sections = []; // what their scripts add to the page: see section.py
   return {
-    MOST, MULTIPLES, sections, unpack, percentileOf, rankOf, isCarried, carriedShare, merged, layoutOf, valueOf, pointsOf, thinOf, ratesOf, gapsOf,
+    MOST, MULTIPLES, sections, inflated, reader, unpack, percentileOf, rankOf, isCarried, carriedShare, merged, layoutOf, valueOf, pointsOf, thinOf, ratesOf, gapsOf,
     curveOf, sharesOf, worstOf, widestFirst,
   };
 })();

@@ -8,7 +8,7 @@ it names: the Vega runtime, and the page's own (SCRIPTS and those of its section
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,20 +21,35 @@ from ingest.series import default_kind
 from ingest.timing import format_duration
 from ingest.view import omission, vega
 from ingest.view.embed import packed
-from ingest.view.page_parts import fact_list, filled, note_list, page_file, policy, runtime
+from ingest.view.page_parts import between, duration, fact_list, filled, note_list, page_file, policy, runtime
 from ingest.view.report_tables import few, spaced, summary, text, worst
 from ingest.view.section import PLACES, Section
 from ingest.view.terminal import count
 
 RUNS_NAMED = 4
 MOST_LINES = 8
-LONG_SECONDS = 120
 SECOND = 1_000_000_000
 PERCENTILE = "99"
 SPECS = ("percentiles", "tails", "heatmap", "rate", "surface", "distribution")
 RUN_SPECS = ("runs", "maps", "load")
+OFFLINE = "This file holds all its data and asks the network for nothing."
+LIVE = "This page asks the server that it came from, and nothing else."
 GROUPINGS = ("op", "host", "thread")
-SCRIPTS = ("theme.js", "report.js", "heat.js", "heat_panel.js")  # then those of sections, then page.js
+SCRIPTS = ("theme.js", "words.js", "report.js", "heat.js", "heat_panel.js")  # then those of sections, then page.js
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What fills report.html (or another `template`): HTML by the names that stand there, and the scripts of the page.
+
+    `swapped` is what fills sections, by the ids of the elements that it stands in: `{name of the section}-{name in its HTML}`.
+    """
+
+    filling: Mapping[str, str]
+    scripts: tuple[str, ...]
+    template: str = "report.html"
+    swapped: Mapping[str, str] = field(default_factory=dict)
+    sections: tuple[str, ...] = ()
 
 
 def report(
@@ -51,10 +66,20 @@ def report(
     there are a few), `sla_ns` is drawn as a line, `sections` are shown beside those that the runs have by themselves. What had
     to be coarsened for the size of the page is said on it. UsageError where vl-convert-python is not installed.
     """
+    return page_of(parts_of(runs, facts, marks, by, sla_ns, sections))
+
+
+def parts_of(
+    runs: Sequence[Overview],
+    facts: Sequence[tuple[str, str]] = (),
+    marks: Sequence[Mapping[str, Any]] = (),
+    by: Sequence[str] = (),
+    sla_ns: int = 0,
+    sections: Sequence[Section] = (),
+) -> Parts:
+    """Return what `report` fills its page with, from the same words."""
     schedules = [omission.told(_kinds(run.cluster), run.cluster.warnings) for run in runs]
     shown = [*([omission.section(schedules)] if any(told["kinds"] for told in schedules) else []), *sections]
-    scripts = dict.fromkeys((*SCRIPTS, *(name for one in shown for name in one.scripts), "page.js"))
-    script = "\n".join(page_file(name) for name in scripts)
     content = {
         "specs": _specs(shown, several=len(runs) > 1),
         "sections": {one.name: one.content for one in shown},
@@ -69,7 +94,6 @@ def report(
     warnings = dict.fromkeys(warning for run in runs for warning in (*run.notes, *run.cluster.warnings))
     notes = [*warnings, *coarsened, *few(runs, labels), *(note for one in shown for note in one.notes)]
     filling = {
-        "policy": policy(runtime(), script),
         "version": __version__,
         "runs": text(_names(runs)),
         "lead": text(_lead(runs)),
@@ -83,11 +107,30 @@ def report(
         "clock": "" if all(run.cluster.relative for run in runs) else page_file("report_clock.html"),
         "percentile": PERCENTILE,
         "data": data,
+    }
+    scripts = tuple(dict.fromkeys(name for one in shown for name in one.scripts))
+    swapped = {f"{one.name}-{name}": html for one in shown for name, html in one.html_filling.items()}
+    return Parts(filling, scripts, swapped=swapped, sections=tuple(one.name for one in shown))
+
+
+def page_of(parts: Parts, told: Mapping[str, str] | None = None) -> str:
+    """Return the page of its parts: one that opens offline, or one that was `told` something by the server that feeds it."""
+    script = script_of(parts)
+    filling = {
+        **parts.filling,
+        "policy": policy(runtime(), script, connect=told is not None),
         "style": page_file("page.css"),
         "runtime": runtime(),
         "script": script,
+        "told": "".join(f' data-{name}="{text(value)}"' for name, value in (told or {}).items()),
+        "promise": OFFLINE if told is None else LIVE,
     }
-    return filled("report.html", filling)
+    return filled(parts.template, filling)
+
+
+def script_of(parts: Parts) -> str:
+    """Return the page's own script."""
+    return "\n".join(page_file(name) for name in (*SCRIPTS, *parts.scripts, "page.js"))
 
 
 def first_state(runs: Sequence[Overview], by: Sequence[str], sla_ns: int) -> dict[str, str]:
@@ -142,8 +185,8 @@ def facts_of(runs: Sequence[Overview]) -> list[tuple[str, str]]:
         ("Runs", _names(runs)),
         ("Latency", ", ".join(sorted({kind for answer in answers for kind in _kinds(answer)}))),
         ("Samples", f"{sum(answer.samples for answer in answers):,}"),
-        ("Time", "elapsed only: no time zero is known" if relative else _between(low, high)),
-        ("Duration", _duration(high - low)),
+        ("Time", "elapsed only: no time zero is known" if relative else between(low, high)),
+        ("Duration", duration(high - low)),
         ("Step", ", ".join(sorted({_step(answer) for answer in answers}))),
         ("Error bound", f"± {100 * bound:.2g} % of a latency; counts are exact"),
         ("Bins", ", ".join(layouts)),
@@ -200,23 +243,8 @@ def _names(runs: Sequence[Overview]) -> str:
 def _lead(runs: Sequence[Overview]) -> str:
     kinds = ", ".join(sorted({kind for run in runs for kind in _kinds(run.cluster)}))
     samples = sum(run.cluster.samples for run in runs)
-    seconds = _duration(sum(run.span[1] - run.span[0] for run in runs))
+    seconds = duration(sum(run.span[1] - run.span[0] for run in runs))
     return f"{kinds} latency, {count(samples)} samples in {seconds}" + (f", {len(runs)} runs" if len(runs) > 1 else "")
-
-
-def _stamp(stamp_ns: int) -> str:
-    return str(np.datetime64(stamp_ns // vega.MS, "ms")).replace("T", " ").removesuffix(".000")
-
-
-def _between(low: int, high: int) -> str:
-    begin, end = _stamp(low), _stamp(high)
-    day = begin.split(" ")[0] + " "
-    return f"{begin} to {end.removeprefix(day)} UTC"
-
-
-def _duration(span_ns: int) -> str:
-    seconds = span_ns / SECOND
-    return f"{seconds:.6g} s" if seconds < LONG_SECONDS else str(timedelta(seconds=round(seconds)))
 
 
 def _grouping(runs: Sequence[Overview]) -> str:

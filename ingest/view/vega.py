@@ -7,6 +7,11 @@ epoch ms, latencies ns; rows are ordered by time, group, then latency.
     points   percentiles, rate, heatmap (the line over it): t, t2, label, v, n, beyond, open    v in ns, or I/Os a second
              surface, tails: t, t2, row, v, n, open         distribution: label, x, v, cum, n, open (x is 1 / (1 - q))
              load: run, name, label, x, v, n                runs: run, name, t, t2, v (ms since the run's start)
+             movers, shifts: i, row, x, ratio, lo, hi,      ratios of a comparison with their bounds (null: not known), drawn from
+             first, last, cut_low, cut_high, verdict,       first to last; values in ns and samples of both sides
+             baseline, run, open_baseline, ..., n_run
+             trend: i, run, t, label, v, lo, hi, n, open,   a percentile by run (see trend.py); lo 0: not drawn
+             level, change
              omission: t, t2, label, low, v, high, n,       median, percentile (null: too few samples) and maximum of a kind
              and open, open_high                            of v and of high
              gap: t, t2, label, v, service, response, n,    response minus service at a percentile, of an operation
@@ -129,10 +134,11 @@ def noted(marks: Sequence[Mapping[str, Any]]) -> Columns:
     return {"t": [mark["at_ns"] / MS for mark in marks], "text": [printable(mark["text"]) for mark in marks]}
 
 
-def curve(answer: Answer) -> Columns:
+def curve(answer: Answer, most: int = 0) -> Columns:
     """Return the distribution of each group as steps: value v up to x = 1 / (1 - q), q the share of samples up to its bin.
 
-    The last bin ends at x = N: a percentile above 1 - 1/N has no sample beyond it.
+    The last bin ends at x = N: a percentile above 1 - 1/N has no sample beyond it. Where a group has more than `most` steps
+    (0: however many) those too near to the one before to be seen are left out.
     """
     names = group_names(answer)
     columns: Columns = {name: [] for name in ("label", "x", "v", "cum", "n", "open")}
@@ -144,15 +150,23 @@ def curve(answer: Answer) -> Columns:
             key = part.table[part.series[row]]
             label = names[key] if isinstance(key, tuple) else ""
             beyond = np.maximum(total - cumulative, 1)
-            entries = span.stop - span.start
-            columns["label"] += [label] * (entries + 1)
-            columns["x"] += [1.0, *(total / beyond).tolist()]
-            values = part.layout.values[part.bins[span]].tolist()
-            columns["v"] += [values[0], *values]
-            columns["cum"] += [0, *cumulative.tolist()]
-            columns["n"] += [total] * (entries + 1)
-            columns["open"] += [0, *((part.bins[span] == part.layout.bins - 1) & part.layout.open_ended).astype(int).tolist()]
+            x, bins = total / beyond, part.bins[span]
+            kept = _apart(x, most)
+            columns["label"] += [label] * (len(kept) + 1)
+            columns["x"] += [1.0, *x[kept].tolist()]
+            columns["v"] += [int(part.layout.values[bins[0]]), *part.layout.values[bins[kept]].tolist()]
+            columns["cum"] += [0, *cumulative[kept].tolist()]
+            columns["n"] += [total] * (len(kept) + 1)
+            columns["open"] += [0, *((bins[kept] == part.layout.bins - 1) & part.layout.open_ended).astype(int).tolist()]
     return columns
+
+
+def _apart(x: NDArray[np.float64], most: int) -> NDArray[np.int64]:
+    """Return the steps of a curve that can be told apart where it has about `most` places on a logarithmic axis."""
+    if not most or len(x) <= most:
+        return np.arange(len(x))
+    places = np.floor(np.log(x) / np.log(max(float(x[-1]), 2.0)) * most)
+    return np.flatnonzero(np.append(np.diff(places) != 0, True))  # the last of each place, so that no step comes too early
 
 
 def cells(answer: Answer, rows: Rows = EIGHTHS, lit: Answer | None = None, columns: int = 0) -> Columns:

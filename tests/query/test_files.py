@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from event_files import event_file, reading
 from ingest.errors import InputError, UsageError
 from ingest.query.files import Files
 from ingest.query.heatmap import distribution, heatmap
@@ -395,3 +396,25 @@ def test_auto_makes_about_150_windows(first: int, span: int) -> None:
     windows = (first + span) * SECOND // step - first * SECOND // step + 1
     assert step % SECOND == 0 and windows <= 152
     assert span <= 150 or windows >= 50
+
+
+def test_labels_that_only_rows_tell_select_rows(tmp_path: Path) -> None:
+    """Hosts and processes of described files stand in their columns, processes of a trace in its lines."""
+    rows = [(1_790_000_000 * SECOND + at * MS, 1000 * (at % 7 + 1), f"h{at % 3}", f"p{at % 5}") for at in range(600)]
+    files = Files([event_file(tmp_path, rows)], reading(tmp_path), jobs=1)
+    for where, chosen in (
+        ({"host": "h1"}, lambda row: row[2] == "h1"),
+        ({"process": "p[02]", "host": "h[01]"}, lambda row: row[3] in ("p0", "p2") and row[2] != "h2"),
+    ):
+        answer = files.answer(Question(where=where, by=("host", "process"), step="all"))
+        found = Counter({part.table[code]: int(n) for part in answer.parts for code, n in zip(part.series, part.samples)})
+        assert found == Counter((row[2], row[3]) for row in rows if chosen(row)) and found
+    with pytest.raises(InputError, match="nothing matches --where host=nobody"):
+        files.answer(Question(where={"host": "nobody"}))
+    trace = Files([Path(__file__).parents[1] / "data" / "traces" / "chrome.json.xz"], jobs=1)
+    every = trace.answer(Question(by=("process",), step="all"))
+    one = trace.answer(Question(by=("process",), where={"process": "Rend*"}, step="all"))
+    counts = {key: int(n) for part in every.parts for key, n in zip((part.table[code] for code in part.series), part.samples)}
+    assert {key: int(n) for part in one.parts for key, n in zip((part.table[code] for code in part.series), part.samples)} == {
+        ("Renderer",): counts["Renderer",]
+    }

@@ -41,6 +41,15 @@ QUESTIONS = {
     "hours": Wanted(periods=Periods(3600 * SECOND)),
     "5 s": Wanted(Question(by=("host",)), Periods(5 * SECOND)),
     "100 ms": Wanted(periods=Periods(100 * MS)),
+    "one process in a stretch": Wanted(
+        Question(begin=parse_instant(f"{ZERO // MS + 3250}"), end=parse_instant(f"{ZERO // MS + 19_750}")),
+        isolate={"process": ("p5",), "host": ("a",)},
+    ),
+    "one process within a second": Wanted(
+        Question(begin=parse_instant(f"{ZERO // MS + 3100}"), end=parse_instant(f"{ZERO // MS + 3990}")), exclude={"host": ("a",)}
+    ),
+    "one process in minutes": Wanted(periods=Periods(60 * SECOND), isolate={"process": ("p5",)}),
+    "one process in 100 ms": Wanted(periods=Periods(100 * MS), isolate={"process": ("p5",)}),
     "a stretch": Wanted(Question(begin=parse_instant(f"{ZERO // MS + 2500}"), end=parse_instant(f"{ZERO // MS + 9123}"))),
 }
 
@@ -91,8 +100,28 @@ def ground(request, tmp_path: Path):
 def test_stores_and_files_give_the_same_map(example, name: str) -> None:
     ground, folder = example
     files = from_files(Files([folder / "events.csv"], reading(folder), jobs=1), QUESTIONS[name])
-    assert files.samples > 100 and len(files.cells) > 0
+    assert files.samples > 30 and len(files.cells) > 0
     assert told(asked(ground.url, QUESTIONS[name])) == told(files)
+
+
+def test_only_what_is_asked_for_is_read(example, monkeypatch) -> None:
+    """Of other series no bins are read but those of the seconds that the range cuts through."""
+    read: Counter = Counter()
+    begin, end = ZERO + 4_000 * MS, ZERO + 9_500 * MS
+    with open_store(example[0].url) as store:
+        windows = type(store).offset_windows
+
+        def counting(self, *words):
+            for part in windows(self, *words):
+                read.update((part.table[code].host, start) for code, start in zip(part.series.tolist(), part.start_ns.tolist()))
+                yield part
+
+        monkeypatch.setattr(type(store), "offset_windows", counting)
+        question = Question(begin=parse_instant(f"{begin // MS}"), end=parse_instant(f"{end // MS}"))
+        from_store(store, Wanted(question, isolate={"host": ("b",)}))
+    of_others = {start for host, start in read if host != "b"}
+    assert of_others == {ZERO + 9 * SECOND}
+    assert {start for host, start in read if host == "b"} == {ZERO + at * SECOND for at in (4, 5, 7, 8, 9)}
 
 
 def test_the_map_marks_what_came_late_and_what_is_missing(example) -> None:

@@ -84,8 +84,8 @@ def test_store_and_files_give_the_same_rows(example_store: Path, question: Quest
 def test_rollups_read_five_at_a_time_give_the_same_rows(example_store: Path, monkeypatch, name: str) -> None:
     rows = answered(example_store, QUESTIONS[name])
     batches = []
-    real = sqlite_holdings._merged_windows
-    monkeypatch.setattr(sqlite_holdings, "_merged_windows", lambda some, run: batches.append(len(some)) or real(some, run))
+    real = sqlite_holdings.merged_windows
+    monkeypatch.setattr(sqlite_holdings, "merged_windows", lambda some, run: batches.append(len(some)) or real(some, run))
     monkeypatch.setattr(sqlite_holdings, "ROLLUP_BATCH", 5)
     assert answered(example_store, QUESTIONS[name]) == rows
     assert len(batches) > 1

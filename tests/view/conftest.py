@@ -46,19 +46,26 @@ def opened(browser, tmp_path):
     def page_of(runs, facts=(), marks=(), by=("op",), sla=0, fragment="", **context) -> Iterator:
         path = tmp_path / "report.html"
         path.write_text(report(runs, facts, marks, by, sla), encoding="utf-8")
-        heard, asked = [], []
-        window = browser.new_context(**{"viewport": {"width": 1200, "height": 900}, "timezone_id": "Asia/Kolkata", **context})
-        page = window.new_page()
-        page.on("console", lambda message: heard.append(f"{message.type}: {message.text}"))
-        page.on("pageerror", lambda error: heard.append(str(error)))
-        page.on("request", lambda request: asked.append(request.url))
-        page.goto(path.as_uri() + fragment)
-        settle(page)
-        yield page
-        settle(page)
-        assert page.locator("#failed").is_hidden(), page.locator("#failed").inner_text()
-        window.close()
-        assert heard == []
-        assert set(asked) == {path.as_uri()}
+        with shown(browser, path, fragment, **context) as page:
+            yield page
 
     return page_of
+
+
+@contextmanager
+def shown(browser, path: Path, fragment: str = "", **context) -> Iterator:
+    """Open a page, and in the end find no error and no request."""
+    heard, asked = [], []
+    window = browser.new_context(**{"viewport": {"width": 1200, "height": 900}, "timezone_id": "Asia/Kolkata", **context})
+    page = window.new_page()
+    page.on("console", lambda message: heard.append(f"{message.type}: {message.text}"))
+    page.on("pageerror", lambda error: heard.append(str(error)))
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(path.as_uri() + fragment)
+    settle(page)
+    yield page
+    settle(page)
+    assert page.locator("#failed").is_hidden(), page.locator("#failed").inner_text()
+    window.close()
+    assert heard == []
+    assert set(asked) == {path.as_uri()}

@@ -27,12 +27,13 @@ from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, Question
 from ingest.query.worst import worst_windows
 from ingest.ranks import parse_percentiles
-from ingest.view import embed, report, vega
+from ingest.view import embed, page_parts, report, vega
 from strategies import counts as drawn_counts
 from strategies import layouts, made
 from tests.doubles.origin import NS, SECOND, ZERO, Made, random_rows, series
 
 HOSTILE = ("</script><script>alert(1)</script>", "<!--<img src=x onerror=alert(2)>", "\u2028'\"&{{data}}", "\udcff.log", "\u202eevil", "x" * 1000)
+PANELS, OF_RUNS = {"percentiles", "tails", "heatmap", "rate", "surface", "distribution"}, {"runs", "maps", "load"}
 SPECS = sorted(path.stem for path in (Path(vega.__file__).parents[2] / "kibana" / "vega").glob("*.json"))
 
 
@@ -374,7 +375,7 @@ def test_specs_hold_no_data(name):
     spec = vega.spec(name)
     holes = [entry["name"] for entry in spec["data"] if entry.keys() == {"name"}]
     assert holes
-    assert set(holes) <= {"points", "cells", "gaps", "whole", "rows", "thin", "late", "marks"}
+    assert set(holes) <= {"points", "cells", "gaps", "whole", "rows", "thin", "late", "marks", "facets", "lines"}
     assert all(not entry.keys() & {"values", "url"} for entry in spec["data"])
     for entry in spec["data"]:
         assert entry["name"] in holes or "source" in entry or entry["transform"][0]["type"] == "sequence"
@@ -395,7 +396,7 @@ def test_page_holds_the_facts(runs):
     assert content["marks"] == [{"run": "r", "t": ZERO / 1e6, "text": "osd.3 down"}]
     assert content["state"]["sla"] == "5"
     assert content["state"]["by"] == "op"
-    assert set(content["specs"]) == set(SPECS) - {"runs", "maps", "load", "omission", "gap", "offsets", "trend"}
+    assert set(content["specs"]) == PANELS
     assert f"<dd>{runs[0].cluster.samples:,}</dd>" in page
     assert "<dt>Hosts</dt><dd>ceph-a, ceph-b</dd>" in page
     assert "<dt>Checked</dt><dd>one</dd><dd>two</dd>" in page
@@ -489,7 +490,7 @@ def test_several_runs_have_a_load_curve():
     pytest.importorskip("vl_convert")
     rows = [(series(run=run), at, {900: 100}) for run in ("a", "b") for at in range(5)]
     page = report.report(Made(rows).overviews())
-    assert set(unpacked(page)["specs"]) == set(SPECS) - {"omission", "gap", "offsets", "trend"}
+    assert set(unpacked(page)["specs"]) == PANELS | OF_RUNS
     assert 'id="load"' in page
     assert [run["seconds"] for run in unpacked(page)["runs"]] == [5, 5]
     assert 'id="load"' not in report.report(Made(rows[:5]).overviews())
@@ -504,12 +505,12 @@ def test_one_window_of_the_whole_range(files):
 
 
 def test_without_the_runtime_it_says_what_to_install(runs, monkeypatch):
-    report._runtime.cache_clear()
+    page_parts.runtime.cache_clear()
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     with pytest.raises(UsageError, match=r"pip install 'tailboard\[report\]'"):
         report.report(runs)
 
 
 def test_scripts_stay_small():
-    for name, most in (("report.js", 300), ("heat.js", 250), ("heat_panel.js", 150), ("omission.js", 150), ("page.js", 480)):
+    for name, most in (("theme.js", 20), ("words.js", 30), ("report.js", 300), ("heat.js", 250), ("heat_panel.js", 150), ("omission.js", 150), ("panels.js", 150), ("page.js", 480)):
         assert len((Path(report.__file__).parent / name).read_text().splitlines()) <= most

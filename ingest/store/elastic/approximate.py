@@ -16,9 +16,9 @@ from ingest.query.question import Answer, Question, check_labels, shape_of
 from ingest.query.table import Table, concatenated
 from ingest.ranks import Percentile
 from ingest.series import IN_FLIGHT, LABELS, Series
-from ingest.store.answers import Catalogue, chosen_records, range_of, step_of
+from ingest.store.answers import Catalogue, check_latencies, chosen_records, range_of, step_of
 from ingest.store.elastic.encoding import MS, PATHS
-from ingest.store.elastic.filters import one_of, time_filters
+from ingest.store.elastic.filters import at_step, one_of, time_filters
 from ingest.store.elastic.holdings import ElasticHoldings
 from ingest.store.elastic.sums import label_source, paged, time_source
 from ingest.store.records import UNKNOWN_ZERO, RunRecord
@@ -45,6 +45,7 @@ def approximated(
     if question.attribution == IN_FLIGHT:
         raise UsageError("--approx counts completions; leave it out to ask for in-flight weights")
     catalogue = holdings.catalogue(chosen_records(records, question.runs))
+    check_latencies(catalogue)
     key = question.key(labels)
     members = [one for record in catalogue.records for one in catalogue.of(record.run, key) if not one.weighted]
     if not members:
@@ -113,7 +114,8 @@ def _query(
             named = [one_of(PATHS[name], sorted({getattr(series, name) for series in own})) for name in asked]
             times = time_filters(*range_of(record, question), record.step_ns)
             kinds = {"terms": {"kind": list(taken[record.run])}}
-            runs.append({"bool": {"filter": [{"term": {"run.id": record.run}}, kinds, *named, *times]}})
+            own_run = [{"term": {"run.id": record.run}}, at_step(record.step_ns)]
+            runs.append({"bool": {"filter": [*own_run, kinds, *named, *times]}})
     return {"bool": {"should": runs, "minimum_should_match": 1}}
 
 

@@ -23,6 +23,11 @@ def rollups_of(run: str, scope: str, step_ns: int) -> list[dict[str, Any]]:
     return [{"term": {"run.id": run}}, {"term": {"rollup.scope": scope}}, {"term": {"rollup.step_ms": step_ns // MS}}]
 
 
+def at_step(step_ns: int) -> dict[str, Any]:
+    """Return the filter for windows of one width: while a run is coarsened its documents are there in two."""
+    return {"term": {"interval.step_ms": step_ns // MS}}
+
+
 def one_of(field: str, values: Sequence[str]) -> dict[str, Any]:
     """Return a query for documents that have one of the values; empty text stands for none."""
     named = [value for value in values if value]

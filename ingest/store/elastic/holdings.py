@@ -10,8 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ingest.grid import SECOND
-from ingest.intervals import Intervals
+from ingest.intervals import Int, Intervals
 from ingest.layout import parse_layout
 from ingest.offsets import within
 from ingest.query.question import Key
@@ -19,14 +21,15 @@ from ingest.series import OFFSET
 from ingest.store.answers import Catalogue, Plan
 from ingest.store.elastic.connection import Connection
 from ingest.store.elastic.encoding import FIELDS, MS, PATHS, READ, offsets_in, series_of, windows_in
-from ingest.store.elastic.filters import HOLDS_SAMPLES, one_of, rollups_of, time_filters
+from ingest.store.elastic.filters import HOLDS_SAMPLES, at_step, one_of, rollups_of, time_filters
 from ingest.store.elastic.names import Names
 from ingest.store.elastic.reading import pages
 from ingest.store.elastic.records import Records
-from ingest.store.elastic.sums import Survey, label_source, paged, summed_windows, survey_of
+from ingest.store.elastic.sums import Survey, label_source, paged, summed_windows, survey_of, time_source
 from ingest.store.records import COMPLETE, RunRecord, StoredSeries
 
 LABEL_PAGE = 1000
+SECONDS_A_PAGE = 10_000
 SERVER_COST = 3
 DOCUMENT_BYTES, BIN_BYTES, CELL_BYTES = 400, 14, 18
 
@@ -79,6 +82,7 @@ class ElasticHoldings:
         step = plan.record.step_ns
         filters = [
             {"term": {"run.id": plan.record.run}},
+            at_step(step),
             *time_filters(plan.begin_ns, plan.end_ns, step),
             *_selected(plan, tuple(FIELDS)),
         ]
@@ -93,21 +97,55 @@ class ElasticHoldings:
         for page in pages(self.connection, index, {"bool": {"filter": filters}}, list(READ)):
             yield from windows_in([hit["_source"] for hit in page], lambda one: int(one["@timestamp"]) * MS + step, key)
 
-    def offset_windows(self, run: str, begin_ns: int | None, end_ns: int | None) -> Iterator[Intervals]:
-        """Yield the offsets of a run's events in [begin, end) under their series."""
-        filters = [{"term": {"run.id": run}}, {"term": {"kind": OFFSET}}, *time_filters(begin_ns, end_ns, SECOND)]
+    def offset_windows(
+        self, run: str, begin_ns: int | None, end_ns: int | None, wanted: Key | None = None
+    ) -> Iterator[Intervals]:
+        """Yield the offsets of a run's events in [begin, end) under their series: the `wanted` ones, with some others."""
+        labelled = self._labelled(run, wanted)
+        if labelled is None:
+            return
+        filters = [*_offsets_of(run, begin_ns, end_ns), *labelled]
         includes = ["@timestamp", "offset", "segment", *PATHS.values()]
         for page in pages(self.connection, self.names.all("intervals"), {"bool": {"filter": filters}}, includes):
             for windows in offsets_in([hit["_source"] for hit in page]):
                 yield from within(windows, begin_ns, end_ns)
 
+    def _labelled(self, run: str, wanted: Key | None) -> list[dict[str, Any]] | None:
+        """Return filters for the labels by which wanted series of offsets differ from all; None where none is wanted.
+
+        While series are unknown there are no filters.
+        """
+        if wanted is None or any(source.state != COMPLETE for source in self.records.sources(run)):
+            return []
+        series, _ = self.records.series([run])
+        every = [one for one in series if one.series.kind == OFFSET]
+        mine = [one for one in every if wanted(one.series) is not None]
+        return _differing(mine, every, tuple(FIELDS)) if mine else None
+
+    def offset_seconds(self, run: str, begin_ns: int | None, end_ns: int | None) -> Int:
+        """Return the starts in ns of the seconds of [begin, end) in which a run has any event."""
+        cells = {"size": SECONDS_A_PAGE, "sources": [time_source(SECOND, 0)]}
+        query = {"bool": {"filter": _offsets_of(run, begin_ns, end_ns)}}
+        found = paged(self.connection, self.names.all("intervals"), query, cells)
+        return np.array([bucket["key"]["time"] * MS for page in found for bucket in page], np.int64)
+
+
+def _offsets_of(run: str, begin_ns: int | None, end_ns: int | None) -> list[dict[str, Any]]:
+    return [{"term": {"run.id": run}}, {"term": {"kind": OFFSET}}, *time_filters(begin_ns, end_ns, SECOND)]
+
 
 def _selected(plan: Plan, labels: Sequence[str]) -> list[dict[str, Any]]:
     """Return filters for the labels by which the members of a plan differ from all series of the run."""
+    return _differing(plan.members, plan.everything, labels)
+
+
+def _differing(
+    members: Sequence[StoredSeries], everything: Sequence[StoredSeries], labels: Sequence[str]
+) -> list[dict[str, Any]]:
     filters = []
     for label in labels:
-        wanted = {getattr(one.series, label) for one in plan.members}
-        if wanted != {getattr(one.series, label) for one in plan.everything}:
+        wanted = {getattr(one.series, label) for one in members}
+        if wanted != {getattr(one.series, label) for one in everything}:
             filters.append(one_of(PATHS[label], sorted(wanted)))
     return filters
 

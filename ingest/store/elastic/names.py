@@ -18,6 +18,7 @@ from ingest.errors import InputError
 from ingest.intervals import Int
 from ingest.series import LABELS, Series
 
+PERIODIC = ("intervals", "rollups", "points")
 PERIODS = ("month", "week", "day")
 DAY_NS = 86_400_000_000_000
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -39,6 +40,10 @@ class Names:
     def one(self, index: str) -> str:
         """Return the name of an index that is the only one of its kind, or of its template."""
         return f"{self.prefix}-{index}"
+
+    def pattern(self, index: str) -> str:
+        """Return what names all indices of a kind, whether it ends in a period or not."""
+        return self.all(index) if index in PERIODIC else self.one(index)
 
     def of(self, index: str, start_ns: Int) -> list[str]:
         """Return the index of each window start; InputError for a time outside the years 1 to 9999."""

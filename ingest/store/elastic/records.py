@@ -7,7 +7,7 @@ The record of a run is changed by several loaders at once, with optimistic concu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,25 +15,30 @@ import orjson
 
 from ingest import __version__
 from ingest.errors import StoreError
-from ingest.layout import parse_layout
-from ingest.series import Series
+from ingest.store.coarsening import COARSENING, check_joinable, unfinished
 from ingest.store.elastic.connection import Connection, Refusal, TooLargeError, TransientError
-from ingest.store.elastic.encoding import FIELDS, MS, Chunk, chunked, halves, label_in, labels_document
+from ingest.store.elastic.encoding import MS, Chunk, chunked, halves
 from ingest.store.elastic.names import Names, digest
 from ingest.store.elastic.reading import documents
+from ingest.store.elastic.record_documents import (
+    RUN,
+    SOURCE,
+    WATCH,
+    SourceState,
+    run_document,
+    run_record,
+    source_document,
+    source_record,
+    stored_series,
+    watch_of,
+)
+from ingest.store.elastic.sums import paged
+from ingest.store.live import Watch, watched
 from ingest.store.records import COMPLETE, LOADING, UNKNOWN_ZERO, RunRecord, SourceRecord, StoredSeries
 
-RUN, SOURCE = "run", "source"
+STATES_A_PAGE = 1000
 NOT_FOUND, CONFLICT, OVERLOADED = 404, 409, 429
 Change = Callable[[Mapping[str, Any] | None], dict[str, Any] | None]
-
-
-@dataclass(slots=True)
-class SourceState:
-    """What a load knows of a source beside its record: its series as they were written, and how many documents were refused."""
-
-    series: dict[Series, StoredSeries] = field(default_factory=dict)
-    refused: int = 0
 
 
 class Records:
@@ -46,17 +51,40 @@ class Records:
 
     def runs(self) -> list[RunRecord]:
         """Return the records of all runs, by name."""
-        found = documents(self._connection, self._index, {"match_all": {}}, excludes=("source.series", "source.account"))
-        states: dict[str, set[str]] = {}
+        few = {"bool": {"filter": [{"terms": {"record": [RUN, WATCH]}}]}}
+        found = documents(self._connection, self._index, few)
+        states = self._states()
         records = []
         for document in found:
-            if document["record"] == SOURCE:
-                states.setdefault(document["run"]["id"], set()).add(document["source"]["state"])
-        for document in found:
             if document["record"] == RUN:
-                state = COMPLETE if states.get(document["run"]["id"]) == {COMPLETE} else LOADING
-                records.append(replace(run_record(document), state=state))
-        return sorted(records, key=lambda record: record.run)
+                record = run_record(document)
+                whole = states.get(record.run) == {COMPLETE} and not unfinished(record)
+                records.append(replace(record, state=COMPLETE if whole else LOADING))
+        watches = [watch_of(document) for document in found if document["record"] == WATCH]
+        return watched(sorted(records, key=lambda record: record.run), watches)
+
+    def _states(self) -> dict[str, set[str]]:
+        """Return the states that the sources of each run are in: of many thousand sources a few buckets are read."""
+        pairs = {"run": {"terms": {"field": "run.id"}}, "state": {"terms": {"field": "source.state"}}}
+        cells = {"size": STATES_A_PAGE, "sources": [{name: source} for name, source in pairs.items()]}
+        query = {"bool": {"filter": [{"term": {"record": SOURCE}}]}}
+        found: dict[str, set[str]] = {}
+        for page in paged(self._connection, self._index, query, cells):
+            for bucket in page:
+                found.setdefault(bucket["key"]["run"], set()).add(bucket["key"]["state"])
+        return found
+
+    def watches(self, run: str) -> list[Watch]:
+        """Return the watches of a run."""
+        query = {"bool": {"filter": [{"term": {"run.id": run}}, {"term": {"record": WATCH}}]}}
+        return [watch_of(one) for one in documents(self._connection, self._index, query)]
+
+    def steps(self) -> dict[str, int]:
+        """Return the step of each run in ns, as it is now."""
+        found = documents(
+            self._connection, self._index, {"bool": {"filter": [{"term": {"record": RUN}}]}}, includes=("run.id", "run.step_ns")
+        )
+        return {one["run"]["id"]: int(one["run"]["step_ns"]) for one in found}
 
     def sources(self, run: str) -> list[SourceRecord]:
         """Return what was loaded into a run, by identity."""
@@ -71,19 +99,19 @@ class Records:
         for document in documents(self._connection, self._index, query):
             accounts.setdefault(document["run"]["id"], []).append(document["source"].get("account") or {})
             for told in document["source"].get("series") or ():
-                found.append(_stored_series(len(found), document["run"]["id"], told))
+                found.append(stored_series(len(found), document["run"]["id"], told))
         return found, accounts
 
-    def begin(self, run: RunRecord, *, anew: bool) -> None:
-        """Note a run, or join it: StoreError where another load froze other parameters in the meantime."""
+    def begin(self, run: RunRecord, sources: int, *, anew: bool) -> None:
+        """Note a run, or join it with so many sources: StoreError where it has got other parameters in the meantime."""
 
         def change(there: Mapping[str, Any] | None) -> dict[str, Any]:
             if there is None or anew:
                 generation = 0 if there is None else int(there["run"].get("generation", 0))
                 return run_document(run, generation)
             known = run_record(there)
+            check_joinable(known, run, sources)
             for name, before, now in (
-                ("step", known.step_ns, run.step_ns),
                 ("attribution", known.attribution, run.attribution),
                 ("time zero", known.zero == UNKNOWN_ZERO, run.zero == UNKNOWN_ZERO),
             ):
@@ -95,6 +123,13 @@ class Records:
             return run_document(joined, int(there["run"].get("generation", 0)))
 
         self._changed(run.run, change)
+
+    def check_joined(self, run: RunRecord) -> None:
+        """Raise StoreError where a run that a load has just joined is being coarsened since: it did not see the load coming."""
+        there = self._get(run.run)
+        known = run_record(there["_source"]) if there else run
+        if known.step_ns != run.step_ns or unfinished(known):
+            raise StoreError(unfinished(known) or f"{run.run} was coarsened at this moment: --replace loads it anew")
 
     def generation(self, run: str) -> int:
         """Return the generation of a run as it is now."""
@@ -115,6 +150,29 @@ class Records:
         self._changed(run, change)
         return raised
 
+    def amend(self, run: RunRecord, *, step_ns: int | None = None, **parameters: int | None) -> RunRecord:
+        """Return the record of a run with another step or other parameters (None takes one away), once it is written.
+
+        StoreError where the step is no longer that of `run`, where it is being coarsened to another, or the run has gone.
+        """
+        amended = run
+
+        def change(there: Mapping[str, Any] | None) -> dict[str, Any]:
+            nonlocal amended
+            if there is None or int(there["run"]["step_ns"]) != run.step_ns:
+                raise StoreError(f"{run.run} was replaced, coarsened or deleted in the meantime")
+            before = there["run"].get("parameters") or {}
+            if parameters.get(COARSENING) and before.get(COARSENING, parameters[COARSENING]) != parameters[COARSENING]:
+                raise StoreError(unfinished(run_record(there)))
+            told = {**before, **parameters}
+            kept = {name: value for name, value in told.items() if value is not None}
+            changed = {**there, "run": {**there["run"], "parameters": kept, "step_ns": step_ns or run.step_ns}}
+            amended = run_record(changed)
+            return changed
+
+        self._changed(run.run, change)
+        return amended
+
     def note_loaded(self, run: str) -> None:
         """Note when and by which version a load ended."""
         when = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
@@ -130,6 +188,10 @@ class Records:
         for record, state in sources:
             action = {"index": {"_index": self._index, "_id": digest([SOURCE, record.run, record.source])}}
             lines.append(orjson.dumps(action) + b"\n" + orjson.dumps(source_document(record, state)) + b"\n")
+        self.put(lines)
+
+    def put(self, lines: Iterable[bytes]) -> None:
+        """Write records, seen by every search at once: lines of a bulk request, actions with their documents or deletions."""
         for chunk in chunked(lines):
             self._put_chunk(chunk)
 
@@ -143,7 +205,7 @@ class Records:
             for part in parts:
                 self._put_chunk(part)
             return
-        errors = [item["index"]["error"] for item in answer["items"] if "error" in item["index"]]
+        errors = [one["error"] for item in answer["items"] for one in item.values() if "error" in one]
         if errors:
             raise StoreError(f"{self._connection.address.url}: the record of a source is refused: {errors[0].get('reason')}")
 
@@ -158,6 +220,12 @@ class Records:
         told = {**there["source"], "refused": left, "state": LOADING if left else COMPLETE}
         self._connection.call("PUT", path, {**there, "source": told}, refresh=True)
         return left
+
+    def reopen(self, run: str, source: str) -> None:
+        """Note that a source has to be read again."""
+        path = f"/{self._index}/_doc/{digest([SOURCE, run, source])}"
+        there = self._connection.call("GET", path)["_source"]
+        self._connection.call("PUT", path, {**there, "source": {**there["source"], "state": LOADING}}, refresh=True)
 
     def mark(self, run: str, at_ns: int, text: str) -> None:
         """Note what happened at a time of a run; the same mark twice is one."""
@@ -200,100 +268,9 @@ class Records:
 
 
 def _none_rejected(answer: Mapping[str, Any]) -> None:
-    if any(item["index"]["status"] == OVERLOADED for item in answer["items"]):
+    if any(one["status"] == OVERLOADED for item in answer["items"] for one in item.values()):
         raise TransientError("the server is overloaded (429)")
 
 
 def _of_run(run: str) -> dict[str, Any]:
     return {"bool": {"filter": [{"term": {"run.id": run}}, {"term": {"record": SOURCE}}]}}
-
-
-def run_document(run: RunRecord, generation: int) -> dict[str, Any]:
-    """Return the document of a run."""
-    return {
-        "record": RUN,
-        "@timestamp": run.start_ns // MS,
-        "run": {
-            "id": run.run,
-            "load": run.load,
-            "step_ns": run.step_ns,
-            "attribution": run.attribution,
-            "start_ns": run.start_ns,
-            "zero": run.zero,
-            "parameters": dict(run.parameters),
-            "labels": dict(run.labels),
-            "loaded": run.loaded,
-            "generation": generation,
-        },
-        "labels": searchable(run.labels),
-    }
-
-
-def searchable(labels: Mapping[str, str]) -> dict[str, str]:
-    """Return labels under names that are fields: dots would nest."""
-    return {name.replace(".", "_") or "_": str(value) for name, value in labels.items()}
-
-
-def run_record(document: Mapping[str, Any]) -> RunRecord:
-    """Return the record of a run from its document; the state is that of its sources."""
-    run = document["run"]
-    return RunRecord(
-        run=run["id"],
-        load=run["load"],
-        step_ns=int(run["step_ns"]),
-        attribution=run["attribution"],
-        start_ns=int(run["start_ns"]),
-        zero=run["zero"],
-        parameters=run.get("parameters") or {},
-        labels=run.get("labels") or {},
-        loaded=run.get("loaded") or "",
-    )
-
-
-def source_document(record: SourceRecord, state: SourceState) -> dict[str, Any]:
-    """Return the document of a source."""
-    series = [
-        {
-            **labels_document(one.series),
-            "segment": one.series.segment,
-            "layout": str(one.layout),
-            "exact": one.exact,
-            "first_ns": one.first_ns,
-            "last_ns": one.last_ns,
-        }
-        for one in state.series.values()
-    ]
-    told = {
-        "id": record.source,
-        "path": record.path,
-        "size": record.size,
-        "digest": record.digest,
-        "context": record.context,
-        "state": record.state,
-        "account": dict(record.account),
-        "series": series,
-        "refused": state.refused,
-    }
-    return {"record": SOURCE, "run": {"id": record.run}, "generation": record.generation, "source": told}
-
-
-def source_record(document: Mapping[str, Any]) -> SourceRecord:
-    """Return the record of a source from its document."""
-    told = document["source"]
-    return SourceRecord(
-        run=document["run"]["id"],
-        source=told["id"],
-        path=told["path"],
-        size=int(told["size"]),
-        digest=told["digest"],
-        context=told["context"],
-        state=told["state"],
-        generation=int(document["generation"]),
-        account=told.get("account") or {},
-    )
-
-
-def _stored_series(number: int, run: str, told: Mapping[str, Any]) -> StoredSeries:
-    labels = {label: label_in(told, label) for label in FIELDS}
-    series = Series(**{**labels, "run": run}, segment=int(told["segment"]))
-    return StoredSeries(number, series, parse_layout(told["layout"]), bool(told["exact"]), told["first_ns"], told["last_ns"])

@@ -103,7 +103,7 @@ def _complete(store: ElasticStore, sender: Sender, run: str, letters: Mapping[So
         for letter in some:
             document = letter.document
             cell = (label_in(document, "host"), label_in(document, "op"), label_in(document, "kind"))
-            if cell[2] != OFFSET:  # there are no rollups of offsets
+            if cell[2] != OFFSET and "record" not in document:  # there are no rollups of offsets and breaths
                 touched.add({cell: np.array([document["@timestamp"] * MS], np.int64)})
     stored, _ = store.records.series([run])
     RollupWriter(store.connection, store.names, sender, store.records, record, touched, lowered=False).write(stored)

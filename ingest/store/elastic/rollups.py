@@ -21,30 +21,33 @@ import orjson
 from ingest.grid import SECOND, coarsened
 from ingest.intervals import Int, Intervals, Sum, merged
 from ingest.layout import LogLinear
-from ingest.series import Group, Series, kind_preference
+from ingest.series import Group, Series
 from ingest.store.elastic.bulk import Sender
 from ingest.store.elastic.connection import Connection
-from ingest.store.elastic.encoding import MS, READ, chunked, deletion, histogram_texts, labels_document, windows_in
-from ingest.store.elastic.filters import HOLDS_SAMPLES, LATENCIES, one_of, rollups_of, slab_filter
+from ingest.store.elastic.encoding import MS, READ, chunked, deletion, windows_in
+from ingest.store.elastic.filters import HOLDS_SAMPLES, LATENCIES, at_step, one_of, rollups_of, slab_filter
 from ingest.store.elastic.names import Names, digest, window_ids
 from ingest.store.elastic.reading import pages, search
-from ingest.store.elastic.records import Records, searchable
+from ingest.store.elastic.records import Records
+from ingest.store.elastic.rollup_documents import VERSION_BITS, Key, RollupDocuments, action, four
 from ingest.store.elastic.touched import Touched
-from ingest.store.records import CLUSTER, HOST, WHOLE_RUN, RunRecord, StoredSeries, overview_step, rollup_steps
-from ingest.store.rollups import cluster_group, host_group, layouts_of, merged_in, rollup_values, without_time
+from ingest.store.live import ALL_FINAL, Marks
+from ingest.store.records import CLUSTER, HOST, WHOLE_RUN, RunRecord, StoredSeries, rollup_steps
+from ingest.store.rollups import cluster_group, host_group, layouts_of, merged_in, without_time
 
-VERSION_BITS = 48
 SLAB_NS = 60 * SECOND
 OLDEST_FIRST = ({"@timestamp": "asc"}, "_shard_doc")
 OWNER = "rollups"
 
-Key = tuple[str, str, str, str]
 Layouts = dict[Group, LogLinear]
 
 
 @dataclass(frozen=True, slots=True)
 class RollupWriter:
-    """Makes the rollups of one run anew where a load has touched it. `lowered` says that something may have gone."""
+    """Makes the rollups of one run anew where a load has touched it. `lowered` says that something may have gone.
+
+    `marks` tell what is final; what is `grown` to its end has rollups of the whole run, too.
+    """
 
     connection: Connection
     names: Names
@@ -53,6 +56,8 @@ class RollupWriter:
     run: RunRecord
     touched: Touched
     lowered: bool
+    marks: Marks = ALL_FINAL
+    grown: bool = True
 
     @property
     def slab_ns(self) -> int:
@@ -64,10 +69,15 @@ class RollupWriter:
         """Return the steps that windows of rollups have."""
         return rollup_steps(self.run.step_ns)[:-1]
 
+    @property
+    def _documents(self) -> RollupDocuments:
+        return RollupDocuments(self.run, self.names, self.marks)
+
     def write(self, stored: Sequence[StoredSeries]) -> None:
         """Write the rollups of hosts, then those of the cluster and of the whole run; `stored` are all series of the run."""
         slabs = self.touched.slabs(self.slab_ns)
         if not len(slabs):
+            self._refresh("intervals")  # moments have no rollups, and are to be seen all the same
             return
         layouts = layouts_of(stored)
         self._refresh("intervals")
@@ -75,7 +85,8 @@ class RollupWriter:
         self._refresh("rollups")
         generation = self._generation()
         self._write_cluster(slabs, layouts, generation)
-        self._write_whole(layouts, generation)
+        if self.grown:
+            self._write_whole(layouts, generation)
         self._refresh("rollups")
 
     def _refresh(self, index: str) -> None:
@@ -89,6 +100,7 @@ class RollupWriter:
         index = self.names.all("intervals")
         query: list[Mapping[str, Any]] = [
             {"term": {"run.id": self.run.run}},
+            at_step(self.run.step_ns),
             LATENCIES,
             one_of("host.name", self.touched.hosts),
             slab_filter(slabs, self.slab_ns),
@@ -119,11 +131,11 @@ class RollupWriter:
         edges = list(self._edges())
         low = edges[0]["@timestamp"] * MS if edges else int(self.touched.slabs(self.slab_ns)[0])
         high = edges[-1]["interval"]["end_ns"] if edges else low
-        gone = {_four((HOST, *cell)) for cell in self.touched.windows}
+        gone = {four((HOST, *cell)) for cell in self.touched.windows}
         gone |= {(CLUSTER, "", op, kind) for _, op, kind in self.touched.windows}
         for part in whole.parts():
             span = replace(part, start_ns=np.full(len(part), low), end_ns=np.full(len(part), high))
-            gone -= {_four(key) for key in part.table}
+            gone -= {four(key) for key in part.table}
             self._send(span, WHOLE_RUN, generation)
         for key in sorted(gone):
             self._send_empty(key, np.array([low]), WHOLE_RUN, generation)
@@ -187,8 +199,8 @@ class RollupWriter:
     def _send_empty(self, key: Key, starts: Int, step: int, generation: int) -> None:
         ids = window_ids([digest([self.run.run, *key, step])], np.zeros(len(starts), np.int64), starts, step)
         lines = [
-            _action(index, id_, generation << VERSION_BITS)
-            + orjson.dumps({**self._head(key, start, start + step, step, generation), "latency": {"count": 0}})
+            action(index, id_, generation << VERSION_BITS)
+            + orjson.dumps({**self._documents.head(key, start, start + step, step, generation), "latency": {"count": 0}})
             + b"\n"
             for index, id_, start in zip(self.names.of("rollups", starts), ids, starts.tolist(), strict=True)
         ]
@@ -196,53 +208,8 @@ class RollupWriter:
             self.sender.send(OWNER, chunk)
 
     def _send(self, windows: Intervals, step_ns: int, generation: int) -> None:
-        for chunk in chunked(self._lines(windows, step_ns, generation)):
+        for chunk in chunked(self._documents.lines(windows, step_ns, generation)):
             self.sender.send(OWNER, chunk)
-
-    def _lines(self, windows: Intervals, step_ns: int, generation: int) -> Iterator[bytes]:
-        """Yield the bulk lines of merged windows."""
-        values = rollup_values(windows)
-        names = list(values)
-        numbers = zip(*values.values(), strict=True)
-        texts = zip(*histogram_texts(windows), strict=True)
-        keys = [_four(key) for key in windows.table]
-        prefixes = [digest([self.run.run, *key, step_ns]) for key in keys]
-        ids = window_ids(prefixes, windows.series, windows.start_ns, step_ns)
-        counts = (windows.samples if windows.completions is None else windows.completions).tolist()
-        versions = ((generation << VERSION_BITS) + windows.samples).tolist()
-        layout = {"layout": str(windows.layout), "error": float(windows.layout.error)}
-        codes, starts, ends = windows.series.tolist(), windows.start_ns.tolist(), windows.end_ns.tolist()
-        indices = self.names.of("rollups", windows.start_ns)
-        for index, id_, version, code, start, end, count, row, (value, number) in zip(
-            indices, ids, versions, codes, starts, ends, counts, numbers, texts, strict=True
-        ):
-            told = {name: one for name, one in zip(names, row, strict=True) if one is not None}
-            latency = {**layout, "count": count, **told, "exact": bool(told["exact"])}
-            histogram = {"values": orjson.Fragment(value), "counts": orjson.Fragment(number)}
-            head = self._head(keys[code], start, end, step_ns, generation)
-            if windows.completions is None:
-                body = {**head, "latency": {**latency, "histogram": histogram}}
-            else:
-                body = {**head, "latency": latency, "in_flight": {"histogram": histogram}}
-            yield _action(index, id_, version) + orjson.dumps(body) + b"\n"
-
-    def _head(self, key: Key, start: int, end: int, step_ns: int, generation: int) -> dict[str, Any]:
-        scope, host, op, kind = key
-        return {
-            "@timestamp": start // MS,
-            **labels_document(Series(run=self.run.run, host=host, op=op, kind=kind)),
-            "kind_preference": kind_preference(kind),
-            "rollup": {
-                "scope": scope,
-                "step_ms": step_ns // MS,
-                "stored": step_ns == self.run.step_ns,
-                "overview": step_ns == overview_step(self.run.step_ns),
-            },
-            "interval": {"end_ns": end},
-            "final": True,
-            "generation": generation,
-            **({"labels": searchable(self.run.labels)} if self.run.labels else {}),
-        }
 
 
 class Gone:
@@ -254,7 +221,7 @@ class Gone:
     def found(self, windows: Intervals, step_ns: int) -> None:
         """Take windows out."""
         for code, group in enumerate(windows.table):
-            cell = (_four(group), step_ns)
+            cell = (four(group), step_ns)
             if cell in self.cells:
                 self.cells[cell] = np.setdiff1d(self.cells[cell], windows.start_ns[windows.series == code])
 
@@ -266,15 +233,3 @@ def _known(layouts: Layouts, parts: Iterable[Intervals], grouped: Callable[[Seri
         for key in part.table:
             known.setdefault(grouped(key), part.layout)
     return known
-
-
-def _action(index: str, id_: str, version: int) -> bytes:
-    told = b'{"index":{"_index":"%b","_id":"%b","version":%d,"version_type":"external_gte"}}\n'
-    return told % (index.encode(), id_.encode(), version)
-
-
-def _four(key: Series | Group) -> Key:
-    if isinstance(key, Series):
-        raise TypeError("rollups are of groups")
-    scope, host, op, kind = key
-    return scope, host, op, kind

@@ -50,15 +50,18 @@ def apply(connection: Connection, site: Site, wanted: list[Change]) -> None:
             raise StoreError(f"the server refuses the {change.kind} template {change.name}: {error}") from None
 
 
-def make_marks(connection: Connection, site: Site) -> str:
-    """Create the empty index of marks, without which Kibana's table of them is an error; return a sentence if it is refused."""
-    name = site.names.one("marks")
-    try:
-        connection.call("PUT", f"/{name}")
-    except Refusal as error:
-        if error.kind != "resource_already_exists_exception":
-            return f"the index {name} was not created ({error.kind}): until the first mark Kibana's table of marks shows an error"
-    return ""
+def make_empty(connection: Connection, site: Site) -> list[str]:
+    """Create the empty indices of marks and episodes, without which Kibana's tables are errors; return a sentence if refused."""
+    told = []
+    for index in ("marks", "episodes"):
+        name = site.names.one(index)
+        try:
+            connection.call("PUT", f"/{name}")
+        except Refusal as error:
+            if error.kind != "resource_already_exists_exception":
+                one = index.removesuffix("s")
+                told.append(f"the index {name} was not created ({error.kind}): until the first {one} Kibana's table is an error")
+    return told
 
 
 def fitting(connection: Connection, site: Site) -> tuple[Site, str]:

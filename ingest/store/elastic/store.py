@@ -9,28 +9,46 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from ingest.errors import StoreError
-from ingest.intervals import Intervals
-from ingest.layout import LogLinear, common_layout, parse_layout
-from ingest.query.question import Answer, Question
+from ingest.breaths import Kept
+from ingest.errors import InputError, StoreError
+from ingest.intervals import Int, Intervals
+from ingest.layout import parse_layout
+from ingest.query.question import Answer, Key, Question
 from ingest.query.table import Table
+from ingest.query.verdicts import Episode
 from ingest.ranks import Percentile
-from ingest.series import Group, Series
 from ingest.store.answers import answer_from, facts_from, windows_from
+from ingest.store.coarsening import Coarsened
 from ingest.store.elastic.approximate import approximated
+from ingest.store.elastic.breaths import breath_chunks, breaths_in, check_template, settle_breaths
 from ingest.store.elastic.bulk import Delivery, Sender, owner_of
+from ingest.store.elastic.coarsening import Coarsening
 from ingest.store.elastic.connection import Connection, parse_address
-from ingest.store.elastic.encoding import MS, Chunk, chunked, deletion, interval_chunks
+from ingest.store.elastic.deleting import delete_run
+from ingest.store.elastic.encoding import MS, Chunk, interval_chunks
+from ingest.store.elastic.episodes import episodes_of, keep_episodes
 from ingest.store.elastic.holdings import ElasticHoldings
 from ingest.store.elastic.names import Names
-from ingest.store.elastic.reading import pages
-from ingest.store.elastic.records import Records, SourceState
+from ingest.store.elastic.overtaken import check_all_there, check_not_overtaken
+from ingest.store.elastic.record_documents import SourceState
+from ingest.store.elastic.records import Records
 from ingest.store.elastic.rollups import RollupWriter
 from ingest.store.elastic.sweeping import Sweeper
 from ingest.store.elastic.templates import site_of
 from ingest.store.elastic.touched import Touch, Touched, touch_of
-from ingest.store.records import COMPLETE, LOADING, UNKNOWN_ZERO, RunRecord, SourceRecord, Spans, StoredSeries, rollup_steps
-from ingest.store.rollups import cluster_group, host_group
+from ingest.store.live import final_by_all
+from ingest.store.records import (
+    COMPLETE,
+    LOADING,
+    UNKNOWN_ZERO,
+    RunRecord,
+    SourceRecord,
+    Spans,
+    StoredSeries,
+    check_unclaimed,
+    rollup_steps,
+)
+from ingest.store.rollups import layouts_moved
 
 DEAD_LETTERS = "tailboard-dead-letters.ndjson"
 
@@ -63,6 +81,7 @@ class ElasticStore:
         self._states: dict[tuple[str, str], SourceState] = {}
         self._finished: dict[str, list[SourceRecord]] = {}
         self._anew: set[str] = set()
+        self._breathed: set[str] = set()
 
     def __enter__(self) -> Self:
         """Return the open store."""
@@ -70,10 +89,10 @@ class ElasticStore:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Close it; what is not sent yet is dropped."""
-        self._stop()
+        self.stop_senders()
         self.connection.close()
 
-    def _stop(self) -> None:
+    def stop_senders(self) -> None:
         """Stop the senders: no thread is about while the next run's reading processes are forked."""
         if self._sender is not None:
             self._sender.close()
@@ -103,8 +122,14 @@ class ElasticStore:
         if run.zero == UNKNOWN_ZERO:
             raise StoreError(f"{run.run} has no time zero: Elasticsearch needs real times; give --t0 TIME, or --t0 mtime")
         self._anew |= {run.run} if anew else set()
-        self.records.begin(run, anew=anew)
-        self.records.put_sources((replace(source, state=LOADING), SourceState()) for source in sources)
+        wanted = list(sources)
+        there = {one.source: (one.generation, one.digest, one.path) for one in self.records.sources(run.run)}
+        for source in wanted:
+            check_unclaimed(source, there.get(source.source))
+            self._states.pop((source.run, source.source), None)
+        self.records.begin(run, len(wanted), anew=anew)
+        self.records.put_sources((replace(source, state=LOADING), SourceState()) for source in wanted)
+        self.records.check_joined(run)
 
     def packed(self, run: RunRecord, source: SourceRecord, windows: Intervals) -> Packed:
         """Return whole windows as they are sent; done in the reading processes."""
@@ -119,7 +144,22 @@ class ElasticStore:
             state.series[series] = StoredSeries(0, series, parse_layout(packed.touch.layout), exact)
         for chunk in packed.chunks:
             self.sender.send(owner_of(source.run, source.source), chunk)
+            state.written += chunk.documents
         return sum(chunk.documents for chunk in packed.chunks)
+
+    def write_breaths(self, source: SourceRecord, kept: Kept) -> int:
+        """Hand what is kept of the breaths of a source to the senders; return how many documents that are."""
+        if not self._breathed:
+            check_template(self.connection, self.names)
+        self._breathed.add(source.run)
+        chunks = list(breath_chunks(kept, source, self.names))
+        for chunk in chunks:
+            self.sender.send(owner_of(source.run, source.source), chunk)
+        return sum(chunk.documents for chunk in chunks)
+
+    def breaths(self, run: str) -> Kept:
+        """Return what is kept of the breaths of a run."""
+        return breaths_in(self.connection, self.names, run)
 
     def finish_source(self, source: SourceRecord, spans: Spans) -> None:
         """Note from when to when the series of a source reach; it is complete when `finish_run` has made the rollups."""
@@ -133,6 +173,7 @@ class ElasticStore:
         """Sweep older generations, make the rollups of what was touched, and note the sources complete that are whole."""
         finished = self._finished.pop(run.run, [])
         self.sender.flush()
+        check_not_overtaken(self.records, run.run, finished)
         for source in finished:
             state = self._states[source.run, source.source]
             state.refused = self.delivery.refused[owner_of(source.run, source.source)]
@@ -144,18 +185,23 @@ class ElasticStore:
         sweeper = Sweeper(self.connection, self.names, self.sender)
         for source in again:
             touched.add(sweeper.sweep(source))
+        if again or run.run in self._breathed:
+            settle_breaths(self.connection, self.names, self.sender, again)
         stored, _ = self.records.series([run.run])
         mine = {series for source in finished for series in self._states[source.run, source.source].series}
-        if _layouts_moved(stored, mine):
+        if layouts_moved(stored, mine):
             touched.add(sweeper.all_windows(run))
         lowered = bool(again) or run.run in self._anew
-        writer = RollupWriter(self.connection, self.names, self.sender, self.records, run, touched, lowered)
+        marks = final_by_all(self.records.watches(run.run))
+        writer = RollupWriter(self.connection, self.names, self.sender, self.records, run, touched, lowered, marks)
         writer.write(stored)
         if lowered:
             sweeper.sweep_rollups(run, [step // MS for step in rollup_steps(run.step_ns)], stored)
+        for source in again:
+            check_all_there(self.connection, self.names, source, self._states[source.run, source.source])
         self._put(finished, COMPLETE)
         self.records.note_loaded(run.run)
-        self._stop()
+        self.stop_senders()
 
     def _put(self, sources: Sequence[SourceRecord], state: str) -> None:
         """Write the records of sources; one of which documents were refused is never complete."""
@@ -179,22 +225,29 @@ class ElasticStore:
 
     def delete_run(self, run: str) -> int:
         """Delete a run with all it holds; return how many documents that were."""
-        query = {"term": {"run.id": run}}
-        deleted = 0
-        everywhere = (self.names.all("intervals"), self.names.all("rollups"), self.names.one("marks"), self.names.one("runs"))
-        for index in everywhere:
-            self.connection.call("POST", f"/{index}/_refresh", ignore_unavailable=True)
-            found = pages(self.connection, index, query, source=False)
-            for chunk in chunked(deletion(hit["_index"], hit["_id"]) for page in found for hit in page):
-                self.sender.send(run, chunk)
-                deleted += chunk.documents if index == everywhere[0] else 0
-            self.sender.flush()
-            self.connection.call("POST", f"/{index}/_refresh", ignore_unavailable=True)
+        deleted = delete_run(self.connection, self.names, self.sender, run)
+        self.stop_senders()
         return deleted
+
+    def coarsen(self, run: str, step_ns: int) -> Coarsened:
+        """Add the windows of a run up to a larger step; return what was done. Cut off anywhere, a repeat completes it."""
+        record = next(record for record in self.runs() if record.run == run)
+        done = Coarsening(self.connection, self.names, self.sender, self.records).coarsen(record, step_ns)
+        self.stop_senders()
+        return done
 
     def answer(self, question: Question) -> Answer:
         """Return the merged windows that a question asks for, from rollups where they answer, else from documents."""
-        return answer_from(self._holdings, self.runs(), question)
+        while True:
+            records = self.runs()
+            try:
+                answer = answer_from(self._holdings, records, question)
+            except InputError:
+                if not self._coarsened(records):
+                    raise
+            else:
+                if not self._coarsened(records):
+                    return answer
 
     def approximate(self, question: Question, wanted: Sequence[Percentile]) -> tuple[Table, Answer]:
         """Return a table of percentiles as the server estimates them (hdr, 3 digits), and the facts about it."""
@@ -202,11 +255,25 @@ class ElasticStore:
 
     def windows(self, question: Question) -> Iterator[Intervals]:
         """Yield the selected windows at the stored step under the question's groups, in bounded batches."""
-        yield from windows_from(self._holdings, self.runs(), question)
+        records = self.runs()
+        yield from windows_from(self._holdings, records, question)
+        if self._coarsened(records):
+            raise StoreError("a run was coarsened while it was read: ask again")
 
-    def offset_windows(self, run: str, begin_ns: int | None, end_ns: int | None) -> Iterator[Intervals]:
+    def _coarsened(self, records: Sequence[RunRecord]) -> bool:
+        """Return whether a run has another step now than when its record was read: what was read since may lack windows."""
+        now = self.records.steps()
+        return any(now.get(one.run, one.step_ns) != one.step_ns for one in records)
+
+    def offset_windows(
+        self, run: str, begin_ns: int | None, end_ns: int | None, wanted: Key | None = None
+    ) -> Iterator[Intervals]:
         """Yield the offsets of a run's events in [begin, end) under their series: 1 ms bins in windows of 1 s."""
-        yield from self._holdings.offset_windows(run, begin_ns, end_ns)
+        yield from self._holdings.offset_windows(run, begin_ns, end_ns, wanted)
+
+    def offset_seconds(self, run: str, begin_ns: int | None, end_ns: int | None) -> Int:
+        """Return the starts in ns of the seconds of [begin, end), whole ones, in which a run has any event."""
+        return self._holdings.offset_seconds(run, begin_ns, end_ns)
 
     def facts(self, answer: Answer) -> list[tuple[str, str]]:
         """Return (name, value) pairs about the runs of an answer."""
@@ -225,14 +292,10 @@ class ElasticStore:
         """Return the marks of runs in time order: run, at_ns, text."""
         return self.records.marks(runs)
 
+    def keep_episodes(self, run: str, objective: str, episodes: Sequence[Episode]) -> None:
+        """Write all episodes of an objective in a run, in place of those that an earlier check has left."""
+        keep_episodes(self.connection, self.names, run, objective, episodes)
 
-def _layouts_moved(stored: Sequence[StoredSeries], mine: set[Series]) -> bool:
-    """Return whether the layout of a host or of the cluster is another because of the series that were written now."""
-    before: dict[Group, set[LogLinear]] = {}
-    after: dict[Group, set[LogLinear]] = {}
-    for one in stored:
-        for group in (host_group(one.series), cluster_group(one.series)):
-            after.setdefault(group, set()).add(one.layout)
-            if one.series not in mine:
-                before.setdefault(group, set()).add(one.layout)
-    return any(common_layout(layouts) != common_layout(after[group]) for group, layouts in before.items())
+    def episodes(self, runs: Iterable[str]) -> list[Episode]:
+        """Return the episodes of runs in time order."""
+        return episodes_of(self.connection, self.names, runs)

@@ -13,7 +13,7 @@ from ingest.series import OFFSET
 from ingest.store.elastic.bulk import Sender
 from ingest.store.elastic.connection import Connection
 from ingest.store.elastic.encoding import MS, chunked, deletion, label_in
-from ingest.store.elastic.filters import Filters, any_of, rollups_of
+from ingest.store.elastic.filters import LATENCIES, Filters, any_of, at_step, rollups_of
 from ingest.store.elastic.names import Names
 from ingest.store.elastic.reading import pages
 from ingest.store.elastic.rollups import OWNER
@@ -56,6 +56,27 @@ class Sweeper:
         for hit in self._hits("rollups", rollups_of(run.run, HOST, run.step_ns)):
             cells.setdefault(_cell(hit["_source"]), []).append(hit["_source"]["@timestamp"] * MS)
         return {cell: np.unique(starts) for cell, starts in cells.items()}
+
+    def stored_windows(self, run: RunRecord) -> dict[Cell, Int]:
+        """Return all windows of latencies that a run's documents at its stored step have."""
+        cells: dict[Cell, list[int]] = {}
+        for hit in self._hits("intervals", [{"term": {"run.id": run.run}}, at_step(run.step_ns), LATENCIES]):
+            cells.setdefault(_cell(hit["_source"]), []).append(hit["_source"]["@timestamp"] * MS)
+        return {cell: np.unique(starts) for cell, starts in cells.items()}
+
+    def sweep_steps(self, run: RunRecord) -> int:
+        """Delete the documents of latencies at other steps than the run's; return how many there were."""
+        other = {"bool": {"must_not": [at_step(run.step_ns)]}}
+        deleted = 0
+        for chunk in chunked(
+            deletion(hit["_index"], hit["_id"])
+            for hit in self._hits("intervals", [{"term": {"run.id": run.run}}, other, LATENCIES])
+        ):
+            self.sender.send(run.run, chunk)
+            deleted += chunk.documents
+        self.sender.flush()
+        self.connection.call("POST", f"/{self.names.all('intervals')}/_refresh")
+        return deleted
 
     def sweep_rollups(self, run: RunRecord, steps_ms: Sequence[int], stored: Sequence[StoredSeries]) -> None:
         """Delete the rollups of a run that was replaced: those of steps and kinds that it does not have any more."""

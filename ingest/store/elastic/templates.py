@@ -14,11 +14,11 @@ from typing import Any
 from ingest.errors import StoreError, UsageError
 from ingest.fields import elasticsearch_mappings, fields, indices
 from ingest.store.elastic.connection import Connection, Refusal
-from ingest.store.elastic.names import PERIODS, Names
+from ingest.store.elastic.names import PERIODIC, PERIODS, Names
 
 PRIORITY = 300
 MOST_SHARDS = 1024
-PERIODIC = ("intervals", "rollups")
+SHARDED = ("intervals", "rollups")  # those that grow with hosts and time
 COMPACT_FROM = (9, 0)
 COMPONENT, INDEX = "component", "index"
 SETTINGS = {"auto_expand_replicas": "0-1", "refresh_interval": "5s", "codec": "best_compression"}
@@ -66,7 +66,7 @@ def templates(site: Site) -> dict[tuple[str, str], dict[str, Any]]:
             "version": version,
             "_meta": meta,
         }
-        shards = {"index": {"number_of_shards": site.shards if index == "intervals" else 1}}
+        shards = {"index": {"number_of_shards": site.shards if index in SHARDED else 1}}
         found[INDEX, f"{site.prefix}-{index}"] = {**body, "template": {"settings": {**shards, **_compact(site, index)}}}
     return found
 

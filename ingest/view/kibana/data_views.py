@@ -11,7 +11,6 @@ from typing import Any
 
 from ingest.fields import ELASTICSEARCH, fields, in_store, indices
 from ingest.store.elastic.names import Names
-from ingest.store.elastic.templates import PERIODIC
 from ingest.view.kibana.saved_objects import SavedObject
 
 Field = dict[str, Any]
@@ -54,7 +53,7 @@ def index_of(identity: str) -> str:
 def pattern(prefix: str, index: str) -> str:
     """Return the indices of a kind as Elasticsearch takes them."""
     names = Names(prefix)
-    return names.all(index) if index in PERIODIC else names.one(index)
+    return names.pattern(index)
 
 
 def timed(index: str) -> dict[str, str]:

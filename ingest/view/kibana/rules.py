@@ -92,6 +92,9 @@ def reasons_against(objective: Objective) -> tuple[str, ...]:
         found.append(f"rollups have windows of {steps}, not of {format_duration(objective.window_ns)}")
     if objective.for_ns > objective.window_ns:
         found.append(f"a rule sees single windows, not whether they last for {format_duration(objective.for_ns)}")
+    if objective.budget is not None:
+        share = f"{float(100 * objective.budget):.9g}%"
+        found.append(f"a rule sees single windows, not which share of them a budget of {share} allows to be violated")
     if objective.no_data == VIOLATE:
         found.append("no_data is violate, and a window without completions has no rollup")
     for name, text in objective.where.items():

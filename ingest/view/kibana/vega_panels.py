@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ingest.errors import UsageError
-from ingest.view.kibana import comparisons, offset_maps, omissions, pictures
+from ingest.view.kibana import breath_pictures, comparisons, offset_maps, omissions, pictures
 from ingest.view.kibana.config import LEVELS, Panel
 from ingest.view.kibana.filling import Spec
 from ingest.view.kibana.saved_objects import SavedObject
@@ -30,6 +30,8 @@ PICTURES: dict[str, Callable[[str, Mapping[str, Any]], Spec]] = {
     "gap": omissions.gap,
     "kind-curves": omissions.kind_curves,
     "offsets": offset_maps.offsets,
+    "breaths": breath_pictures.scatter,
+    "breath-density": breath_pictures.density,
 }
 
 
@@ -53,8 +55,8 @@ def vega_object(panel: Panel, identity: str, prefix: str) -> SavedObject:
 
 
 def where(panel: Panel) -> dict[str, Any]:
-    """Return the fields that a panel's documents must have: scope and step of rollups, nothing for intervals."""
-    if panel.words.get("index", "rollups") == "intervals":
+    """Return the fields that a panel's documents must have: scope and step of rollups, nothing for intervals and points."""
+    if panel.words.get("index", "rollups") in ("intervals", "points"):
         return {}
     scope, level = panel.words.get("scope"), panel.words.get("level")
     if scope not in SCOPES or level not in LEVELS:

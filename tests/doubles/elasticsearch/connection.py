@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
-import socket
 import zlib
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -16,53 +14,25 @@ from tests.doubles.elasticsearch.errors import CannotDo, Refusal
 from tests.doubles.elasticsearch.node import Node, Request, Seen
 from tests.doubles.elasticsearch.routes import check_media, dispatch
 from tests.doubles.elasticsearch.sources import filter_path
+from tests.doubles.serving import Conversation, Listening
 
 Json = Any
 DRAINED = 8 << 20  # of a body that is too large: what is read before the connection is cut
 
 
-class Server(ThreadingHTTPServer):
+class Server(Listening):
     """The listening socket and its connections, one thread each."""
 
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = 128
-
     def __init__(self, node: Node, max_content_length: int) -> None:
-        super().__init__(("127.0.0.1", 0), Connection)
+        super().__init__(Connection)
         self.node = node
         self.max_content_length = max_content_length
-        self.open: set[socket.socket] = set()
-
-    def close_all(self) -> None:
-        """Cut all connections and stop listening."""
-        for one in list(self.open):
-            with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-        self.server_close()
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Be silent about clients that go away; other errors are answered where they happen."""
 
 
-class Connection(BaseHTTPRequestHandler):
+class Connection(Conversation):
     """One connection."""
 
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
     server: Server
-
-    def setup(self) -> None:
-        super().setup()
-        self.server.open.add(self.connection)
-
-    def finish(self) -> None:
-        self.server.open.discard(self.connection)
-        with contextlib.suppress(OSError):
-            super().finish()
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the name is the base class's
-        """Say nothing."""
 
     def _body(self) -> bytes | None:
         if "chunked" in self.headers.get("Transfer-Encoding", "").lower():

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Collection
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from tests.doubles.elasticsearch.aggregations import MAX_BUCKETS
 from tests.doubles.elasticsearch.connection import Server
 from tests.doubles.elasticsearch.node import Node, Rejecting, Seen
 from tests.doubles.elasticsearch.security import Guard
 from tests.doubles.elasticsearch.sources import loads
+from tests.doubles.serving import Serving
 
 Json = Any
 MODULES = ("reindex",)
 
 
-class ElasticsearchDouble:
+class ElasticsearchDouble(Serving):
     """An Elasticsearch server in this process, on 127.0.0.1 and a free port, from `with` to its end."""
 
     def __init__(
@@ -35,22 +34,12 @@ class ElasticsearchDouble:
         if unknown:
             raise ValueError(f"modules {sorted(unknown)}: the double knows {MODULES}")
         self.node = Node(version, frozenset(modules), Guard(api_key, basic, frozenset(denied)), max_buckets)
-        self._server = Server(self.node, max_content_length)
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._server.shutdown()
-        self._server.close_all()
-        self._thread.join(5)
+        super().__init__(Server(self.node, max_content_length))
 
     @property
     def url(self) -> str:
         """Return where it listens."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        return self.origin
 
     @property
     def requests(self) -> deque[Seen]:

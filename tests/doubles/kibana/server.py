@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import socket
 import struct
-import threading
 import time
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from tests.doubles.kibana.errors import Boom, CannotDo
 from tests.doubles.kibana.routes import answered
 from tests.doubles.kibana.state import KNOWN, Request, Seen, State
+from tests.doubles.serving import Conversation, Listening, Serving
 
 Json = Any
 FAULTS = ("503", "502", "504", "429", "reset", "reset_after", "slow", "half")
 
 
-class KibanaDouble:
+class KibanaDouble(Serving):
     """A Kibana in this process, on 127.0.0.1 and a free port, from `with` to its end.
 
     `starting`: how many requests are answered "not ready yet" before it is up. `levels`: what /api/status says one call after
@@ -49,22 +46,12 @@ class KibanaDouble:
             version, spaces, api_key, basic, denied, known, max_import_bytes,
             base_path=base_path, starting=starting, levels=list(levels), slow_seconds=slow_seconds,
         )  # fmt: skip
-        self._server = _Server(self.state)
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._server.shutdown()
-        self._server.close_all()
-        self._thread.join(5)
+        super().__init__(_Server(self.state))
 
     @property
     def url(self) -> str:
         """Return where it listens."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}{self.state.base_path}"
+        return f"{self.origin}{self.state.base_path}"
 
     @property
     def requests(self) -> deque[Seen]:
@@ -99,42 +86,14 @@ class KibanaDouble:
             self.state.faults.extend(faults)
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = 128
-
+class _Server(Listening):
     def __init__(self, state: State) -> None:
-        super().__init__(("127.0.0.1", 0), _Connection)
+        super().__init__(_Connection)
         self.state = state
-        self.open: set[socket.socket] = set()
-
-    def close_all(self) -> None:
-        for one in list(self.open):
-            with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-        self.server_close()
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Be silent about clients that go away; other errors are answered where they happen."""
 
 
-class _Connection(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
+class _Connection(Conversation):
     server: _Server
-
-    def setup(self) -> None:
-        super().setup()
-        self.server.open.add(self.connection)
-
-    def finish(self) -> None:
-        self.server.open.discard(self.connection)
-        with contextlib.suppress(OSError):
-            super().finish()
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the name is the base class's
-        """Say nothing."""
 
     def _answer(self) -> None:
         state = self.server.state

@@ -62,13 +62,14 @@ def test_another_prefix_is_another_set_of_objects_on_other_indices() -> None:
 
 
 def test_dashboards_refresh_restore_their_time_and_link_to_one_another() -> None:
-    assert [one.id for one in dashboards()] == ["cluster-latency", "hosts-and-threads", "heat-maps", "compare-runs", "coordinated-omission", "subsecond-offsets"]
+    assert [one.id for one in dashboards()] == ["cluster-latency", "hosts-and-threads", "heat-maps", "compare-runs", "coordinated-omission", "subsecond-offsets", "snabb-timeline"]
     for saved in DASHBOARDS:
         told = saved.attributes
         assert told["timeRestore"]
         assert told["refreshInterval"] == {"pause": False, "value": 10_000}
         controls = told["controlGroupInput"]["panelsJSON"]
-        wanted = ["run", "host", "op", "process"] if "offsets" in saved.id else ["run", "host", "op", "kind"]
+        last = [] if "snabb" in saved.id else ["process"] if "offsets" in saved.id else ["kind"]
+        wanted = ["run", "host", "op", *last]
         assert [one["explicitInput"]["fieldName"] for one in controls.values()] == [CONTROLS[name] for name in wanted]
         [links] = [panel for panel in told["panelsJSON"] if panel["panelIndex"] == "links"]
         text = links["embeddableConfig"]["savedVis"]["params"]["markdown"]

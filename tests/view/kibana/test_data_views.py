@@ -78,7 +78,14 @@ def test_bytes_and_counts() -> None:
 def test_a_view_has_a_time_field_where_all_documents_have_a_time() -> None:
     """The record of a source has none: a view of runs with a time field would never show it."""
     timed = {index: view.attributes.get("timeFieldName") for index, view in VIEWS.items()}
-    assert timed == {"intervals": "@timestamp", "rollups": "@timestamp", "runs": None, "marks": "@timestamp"}
+    assert timed == {
+        "intervals": "@timestamp",
+        "rollups": "@timestamp",
+        "runs": None,
+        "marks": "@timestamp",
+        "episodes": "@timestamp",
+        "points": "@timestamp",
+    }
 
 
 @pytest.mark.parametrize("index", VIEWS)

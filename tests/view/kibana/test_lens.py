@@ -17,6 +17,7 @@ import pytest
 from ingest import Question, Wanted, open_store, parse_percentiles, percentiles
 from ingest.cli import run as command
 from ingest.errors import UsageError
+from ingest.fields import indices
 from ingest.view.kibana.asked import Shown, chosen
 from ingest.view.kibana.asked_lens import lens_interval, lens_request
 from ingest.view.kibana.compile import compiled
@@ -25,6 +26,7 @@ from ingest.view.kibana.lens_panels import lens_object
 from tests.view.kibana.conftest import EXAMPLE, loaded
 from tests.view.kibana.lens_rows import asked_rows
 
+SLA = Path(__file__).parents[3] / "examples" / "SLA.yml"
 SECOND, MS = 1_000_000_000, 1_000_000
 STEP = 10 * SECOND
 NAMES = "50,90,99,99.9,99.99"
@@ -60,6 +62,7 @@ def site(server, tmp_path_factory):
     for store in (found.url, found.sqlite):
         assert command(["mark", "--run", "late", "--at", "2026-11-20T14:01:00Z", "disk 3 pulled", "--store", store]) == 0
         assert command(["mark", "--run", "late", "--at", "2026-11-20T14:01:10Z", "disk 3 pulled", "--store", store]) == 0
+        assert command(["check", str(SLA), store, "--run", "nightly", "--record", "--format", "csv"]) == 1
     return found
 
 
@@ -247,6 +250,21 @@ def test_marks_of_the_time_range_whatever_is_chosen(site, panels) -> None:
     assert asked_rows(site, saved, replace(shown, end_ms=shown.begin_ms + 30_000)) == []
 
 
+def test_episodes_are_those_that_were_kept_whatever_is_chosen(site, panels) -> None:
+    saved, shown = panels["cluster-latency-episodes"], shown_of(site, "nightly", chosen("host.name", ["ceph-a"]))
+    with open_store(site.sqlite) as store:
+        kept = store.episodes([one.run for one in store.runs()])
+    shown = replace(shown, begin_ms=min(one.start_ns for one in kept) // MS, end_ms=shown.end_ms)
+    rows = asked_rows(site, saved, shown)
+    key = ("start", "objective", "of", "end", "lasted", "peak", "samples", "worst host", "state")
+    expected = [
+        (one.start_ns // MS, one.objective, one.group, one.end_ns // MS, one.end_ns - one.start_ns)
+        + (one.peak_ns, one.samples, one.worst_host, one.state)
+        for one in kept
+    ]
+    assert sorted(tuple(row[name] for name in key) for row in rows) == sorted(expected) != []
+
+
 def test_intervals_are_what_kibana_makes_of_a_range() -> None:
     """Read off Kibana's calc_auto_interval: 50 bars, the next wider step; a written width is widened beyond 1,000 bars."""
     minute, hour, day = 60_000, 3_600_000, 86_400_000
@@ -260,6 +278,8 @@ def test_every_panel_compiles_to_plain_json_and_is_answered(site, panels) -> Non
     assert len(panels) >= 14
     for saved in panels.values():
         assert json.loads(json.dumps(saved.attributes)) == saved.attributes
+        if saved.references[0].id.endswith("-points"):
+            continue  # test_vega_breaths.py: this site has no Snabb timelines
         assert asked_rows(site, saved, replace(site.shown, begin_ms=START * 1000)), saved.id
 
 
@@ -275,7 +295,7 @@ WRONG = {
     "there is no word 'colour'": ("metric", {**TILE, "colour": "red"}),
     "'value' is missing": ("metric", {"view": "rollups", "level": "overview"}),
     "there is no chart 'pie': metric, lines, area, columns, table": ("pie", TILE),
-    "`view` is intervals, rollups, runs, marks, not histograms": ("metric", {**TILE, "view": "histograms"}),
+    f"`view` is {', '.join(indices())}, not histograms": ("metric", {**TILE, "view": "histograms"}),
     "`level` (overview, stored, run) is for rollups, and needed there": ("metric", {"view": "rollups", "value": TILE["value"]}),
     "`level` is overview, stored, run, not minute": ("metric", {**TILE, "level": "minute"}),
     "rollups need `scope` (cluster, host), of the panel or of each value": (

@@ -8,12 +8,14 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
 from ingest import Question, Wanted, open_store, parse_percentiles, percentiles
+from ingest.check import check, labels_of
 from ingest.errors import StoreError
 from ingest.objectives import Objective, read_objectives
 from ingest.store.records import COARSE_STEPS
@@ -205,6 +207,21 @@ def test_texts_with_quotes_stay_texts(stores) -> None:
         assert asked(elastic, objective, *ALL_TIME) == {}
 
 
+@pytest.mark.parametrize("by", [(), ("host",), ("host", "op")])
+@pytest.mark.parametrize(("p", "threshold"), [("99", 5_000_000), ("50", 220_000), ("99.9", 60_000_000)])
+def test_a_rule_finds_the_windows_that_check_finds(stores, by: tuple[str, ...], p: str, threshold: int) -> None:
+    elastic, sqlite = stores
+    where = {"kind": "completion"} if "op" in by else {"kind": "completion", "op": "read"}
+    objective = promised(threshold, p, by=by, where=where, no_data="ok")
+    assert reasons_against(objective) == ()
+    with open_store(sqlite.url) as store:
+        records = store.runs()
+        found = check(store.answer, labels_of(records), [objective], Question())
+    violated = {(one.run, *(value for _, value in one.labels)): one.violated for one in found.verdicts if one.violated}
+    ruled = {key: row[0] for key, row in asked(elastic, objective, 0, 4 * 10**18).items()}
+    assert ruled == violated != {}
+
+
 # ---- which objectives get a rule -------------------------------------------------------------------------------------
 
 
@@ -222,6 +239,7 @@ def test_steps_and_percentiles_are_those_of_rollups() -> None:
         (promised(window=30 * SECOND), "rollups have windows of 10s and 1m, not of 30s"),
         (promised(window=SECOND), "rollups have windows of 10s and 1m, not of 1s"),
         (promised(for_ns=TEN + 1), "a rule sees single windows, not whether they last for 10000000001ns"),
+        (promised(budget=Fraction(1, 80)), "a rule sees single windows, not which share of them a budget of 1.25% allows to be violated"),
         (promised(no_data="violate"), "no_data is violate, and a window without completions has no rollup"),
         (promised(where={"kind": "completion", "op": "read", "volume": "1"}), "rollups do not tell one volume from another (where)"),
         (promised(where={"kind": "completion", "op": "r*"}), "where has the pattern op: r*, and a rule takes exact texts alone"),

@@ -74,6 +74,8 @@ def _own(kind: str, body: Mapping[str, Any], windows: int) -> int:
         return int(body.get("size", UNASKED))
     if kind in ("range", "filters"):
         return len(body["ranges" if kind == "range" else "filters"])
+    if kind == "histogram" and {"min", "max"} <= body.get("hard_bounds", {}).keys():
+        return int((body["hard_bounds"]["max"] - body["hard_bounds"]["min"]) // body["interval"]) + 1
     if kind == "date_histogram":
         interval = body.get("interval")
         if isinstance(interval, Mapping):

@@ -58,7 +58,7 @@ def _counting_columns(saved: SavedObject) -> Iterator[Problem]:
 
 
 def _counted_by(saved: SavedObject, objects: Objects) -> Iterator[Problem]:
-    """Yield what a spec reads as doc_count of anything but a range over a histogram: only there it counts samples."""
+    """Yield what a spec reads as doc_count of anything but buckets of a histogram's values: only there it counts samples."""
     sampled: dict[str, bool] = {}
     for entry in entries(saved):
         index = objects.index(entry["url"].get("index", ""))
@@ -95,7 +95,7 @@ def _flattened(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _samples(index: str, node: Node) -> bool:
-    return node.kind == "range" and _is_histogram(index, node.field)
+    return node.kind in ("range", "histogram") and _is_histogram(index, node.field)
 
 
 def _is_counted(index: str) -> bool:

@@ -1,0 +1,149 @@
+"""events --breaths, --callbacks: what each breath of a Snabb timeline, or each callback of an app, cost and moved."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ingest.errors import UsageError
+
+if TYPE_CHECKING:
+    from ingest.intervals import Int
+    from ingest.read.snabb import Timeline
+
+Row = dict[str, Any]
+Stamp = Callable[[int], Any]
+
+AT_ONCE = 10_000
+WIDE = 1000
+UNTOLD = (
+    "no callback of this timeline tells what it moved (Snabb's events have not borne that since December 2022): "
+    "--name 'app.*' shows how long each took"
+)
+
+
+def check(words: Mapping[str, Any]) -> None:
+    """Raise UsageError for options that are about single events where breaths or callbacks are asked for, or both are."""
+    chosen = [name for name in ("breaths", "callbacks") if words[name]]
+    if len(chosen) > 1:
+        raise UsageError("--breaths and --callbacks are two tables: ask for one")
+    if not chosen and words["form"] == "csv":
+        raise UsageError("--format csv is for --breaths and --callbacks: events have unlike arguments, ndjson tells them all")
+    wrong = [option for option, name in (("--level", "level"), ("--name", "names")) if chosen and words[name]]
+    if wrong:
+        raise UsageError(f"{wrong[0]} chooses events: leave it out with --{chosen[0]}")
+
+
+def print_rows(rows: Sequence[Row], form: str, stamp: str) -> None:
+    """Print rows of equal columns as a table, csv or ndjson; what is not known is empty, null in ndjson.
+
+    Without any row csv has its first column alone, called `stamp`.
+    """
+    if form == "ndjson":
+        import orjson
+
+        for first in range(0, len(rows), AT_ONCE):
+            part = rows[first : first + AT_ONCE]
+            sys.stdout.write(b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in part).decode())
+    elif form == "csv":
+        import csv
+
+        out = csv.writer(sys.stdout, lineterminator="\n")
+        out.writerow(rows[0] if rows else (stamp,))
+        out.writerows(["" if value is None else value for value in row.values()] for row in rows)
+    elif rows:
+        _print_table(rows)
+
+
+def _print_table(rows: Sequence[Row]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = Console()
+    console = console if console.is_terminal else Console(width=WIDE)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+    for name in rows[0]:
+        table.add_column(name.replace("_", " "), justify="left" if name in ("time", "app", "callback") else "right")
+    for row in rows:
+        table.add_row(*(escape(_cell(name, value)) for name, value in row.items()))
+    console.print(table)
+
+
+def _cell(name: str, value: Any) -> str:
+    if value is None:
+        return ""
+    if name == "elapsed":
+        return f"{value:.9f}"
+    return f"{value:,}" if isinstance(value, int) and name != "breath" else str(value)
+
+
+def breath_rows(found: Timeline, stamp: tuple[str, Stamp], shift_ns: int, inside: Callable[[Int], Any]) -> list[Row]:
+    """Return a row a breath, by when it began; `inside` tells which moments are asked for."""
+    import numpy as np
+
+    from ingest.read.snabb_breaths import breaths
+
+    rows = breaths(found)
+    chosen = np.flatnonzero(inside(rows.start_ns + shift_ns))
+    columns = (rows.start_ns + shift_ns, rows.number, rows.core, rows.cycles, rows.lasted_ns)
+    whole = zip(*(column[chosen].tolist() for column in columns), strict=True)
+    moved = _moved(chosen, rows.packets, rows.bytes, rows.bits)
+    rates = rows.rate[chosen].tolist()
+    return [
+        {
+            stamp[0]: stamp[1](at),
+            "breath": number if number >= 0 else None,
+            "core": core & 0xFFF,
+            "node": core >> 12,
+            "cycles": cycles,
+            "ns": ns,
+            **dict(zip(("packets", "bytes", "bits"), told, strict=True)),
+            "cycles_a_packet": _ratio(cycles, told[0]),
+            "rate": rate,
+        }
+        for (at, number, core, cycles, ns), told, rate in zip(whole, moved, rates, strict=True)
+    ]
+
+
+def callback_rows(found: Timeline, stamp: tuple[str, Stamp], shift_ns: int, inside: Callable[[Int], Any]) -> list[Row]:
+    """Return a row a callback, by when it ended; `inside` tells which moments are asked for."""
+    import numpy as np
+
+    from ingest.read.snabb_callbacks import CALLBACKS, callbacks
+    from ingest.read.snabb_clock import nanoseconds
+
+    rows = callbacks(found, found.lags())
+    if not np.isfinite(rows.packets).any():
+        print(f"tailboard: {UNTOLD}", file=sys.stderr)
+    ended = found.stamp_ns[rows.end] + shift_ns
+    chosen = np.flatnonzero(inside(ended))
+    columns = (ended, found.codes[rows.end], rows.cycles, nanoseconds(rows.cycles, found.clock.hz), rows.rate)
+    whole = zip(*(column[chosen].tolist() for column in columns), strict=True)
+    return [
+        {
+            stamp[0]: stamp[1](at),
+            "app": found.messages[code].app,
+            "callback": CALLBACKS[found.messages[code].name.lower()].rpartition(".")[2],
+            "cycles": cycles,
+            "ns": ns,
+            "packets": packets,
+            "bytes": volume,
+            "cycles_a_packet": _ratio(cycles, packets),
+            "rate": rate,
+        }
+        for (at, code, cycles, ns, rate), (packets, volume) in zip(whole, _moved(chosen, rows.packets, rows.bytes), strict=True)
+    ]
+
+
+def _moved(chosen: Int, *columns: Any) -> Iterator[tuple[int | float | None, ...]]:
+    """Yield what rows moved: whole numbers where they are, None where it is not told."""
+    for told in zip(*(column[chosen].tolist() for column in columns), strict=True):
+        yield tuple(None if math.isnan(one) else int(one) if one == int(one) else one for one in told)
+
+
+def _ratio(cycles: int, packets: float | None) -> float | None:
+    return round(cycles / packets, 3) if packets else None

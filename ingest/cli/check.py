@@ -1,0 +1,197 @@
+"""check: objectives held against runs; when did the problem start and end."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ingest.cli import options
+from ingest.cli.origins import opened
+from ingest.cli.queries import answer_of
+from ingest.errors import DeliveryError, UsageError
+
+if TYPE_CHECKING:
+    from ingest.check import Checked
+    from ingest.cli.origins import Origin
+    from ingest.objectives import Objective
+    from ingest.query.question import Question
+    from ingest.query.verdicts import Episode
+    from ingest.series import RunLabels
+    from ingest.webhook import Webhook
+
+VIOLATED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What answers, the labels of the runs that it has, and up to when runs that are being watched are final."""
+
+    origin: Origin
+    runs: RunLabels
+    finals: dict[str, int]
+
+
+@click.command()
+@click.argument("sla", metavar="SLA.yml", type=click.Path(path_type=Path))
+@click.argument("sources", nargs=-1, metavar="[SOURCE]...")
+@click.option("--run", "runs", metavar="GLOB", multiple=True, help="Runs to judge, by id or name of the load.")
+@click.option("--where", metavar="K=GLOB", multiple=True, help="Only series whose label K matches.")
+@click.option("--from", "begin", metavar="T", help="From: ISO 8601, epoch s or ms, +90s (from each run's start), now-15m.")
+@click.option("--to", "end", metavar="T", help="Up to, likewise.")
+@click.option("--record", is_flag=True, help="Keep the episodes in the store, for reports and dashboards.")
+@click.option("--webhook", metavar="URL", help="POST each episode as JSON; env:NAME takes the address from the environment.")
+@options.reading_options
+@options.time_option
+@options.unit_option
+@click.option("--format", type=click.Choice(["table", "csv", "ndjson", "junit"]), default="table", show_default=True)
+def check(sla: Path, sources: tuple[str, ...], **words: Any) -> int:
+    """Objectives held against runs: when did the problem start and end, and who made it.
+
+    \b
+    Examples:
+      tailboard check SLA.yml ./cbt-archive
+      tailboard check SLA.yml --run 'nightly-42*' --record
+      tailboard check SLA.yml http://host:9200 --run 'nightly-*' --format junit > sla.xml
+
+    SLA.yml holds objectives: name, percentile, threshold, window; for, hold, no_data, budget, where, by (docs/check.md).
+    csv and ndjson have one line an episode: objective, the by labels, start,end, peak (in --unit, ns), samples, worst_host,
+    state (open, ended, or provisional where windows are not final). Exit status 1 where an objective is violated, 4 where the
+    webhook could not be told.
+    """
+    from ingest.check import check as verdicts_of
+    from ingest.check import keep
+    from ingest.webhook import webhook
+
+    hook = webhook(words["webhook"]) if words["webhook"] else None
+    selection = _selection(words)
+    with _opened(sources, words) as judged:
+        objectives = _objectives(sla, judged.runs)
+        found = verdicts_of(partial(answer_of, judged.origin), judged.runs, objectives, selection, sla, judged.finals)
+        if words["record"]:
+            keep(judged.origin, found)  # type: ignore[arg-type]  # _opened gives a store where it is to be written
+    _write(found, sla, words)
+    sys.stdout.flush()
+    return _told(hook, found) or (0 if found.met else VIOLATED)
+
+
+def _selection(words: dict[str, Any]) -> Question:
+    """Return what is to be judged; UsageError where only a part of a run would be kept as the whole, or I/Os are shares."""
+    from ingest.query.question import Question
+    from ingest.timing import parse_instant
+
+    if words["attribution"] != "completion":
+        raise UsageError("objectives count whole I/Os, in-flight weights are shares of them: leave out --attribution")
+    if words["record"] and (words["where"] or words["begin"] or words["end"]):
+        raise UsageError("--record keeps what whole runs show: leave out --where, --from and --to")
+    return Question(
+        runs=words["runs"],
+        where=options.pairs(words["where"], "--where"),
+        begin=parse_instant(words["begin"]) if words["begin"] else None,
+        end=parse_instant(words["end"]) if words["end"] else None,
+    )
+
+
+@contextmanager
+def _opened(sources: tuple[str, ...], words: dict[str, Any]) -> Iterator[Judged]:
+    """Give the files or the store that are asked, a store to be written with --record."""
+    from ingest.errors import StoreError
+    from ingest.store import open_store
+
+    stores = options.split_sources(sources)[0] if words["record"] else []  # it reads standard input, which is there once
+    if words["record"] and not stores:
+        raise UsageError("--record keeps episodes in a store: load the files first, then check the store")
+    with opened(sources, words) as origin:
+        judged = _judged(origin)
+        if not judged.runs:
+            raise StoreError("the store holds no run yet: tailboard load PATH --run NAME")
+        if not words["record"]:
+            yield judged
+            return
+    with open_store(stores[0], write=True) as store:
+        yield _judged(store)
+
+
+def _judged(origin: Origin) -> Judged:
+    """Return what files or a store tell of their runs."""
+    from ingest.check import finals_of, labels_of
+    from ingest.query.files import Files
+
+    if isinstance(origin, Files):
+        return Judged(origin, {run: dict(origin.found.labels.get(run, {})) for run in origin.run_names}, {})
+    records = origin.runs()  # type: ignore[attr-defined]  # what is not files is a store
+    return Judged(origin, labels_of(records), finals_of(records))
+
+
+def violations(origin: Origin, path: Path, question: Question) -> list[Episode]:
+    """Return the episodes of objectives in the runs, series and range of a question, for a page that draws them.
+
+    What could not be judged is said on stderr. InputError as `check` raises it.
+    """
+    from ingest.check import check as verdicts_of
+    from ingest.query.question import Question as Selection
+    from ingest.view.episodes import notes
+
+    judged = _judged(origin)
+    selection = Selection(question.runs, question.where, begin=question.begin, end=question.end)
+    ask = partial(answer_of, judged.origin)
+    found = verdicts_of(ask, judged.runs, _objectives(path, judged.runs), selection, path, judged.finals)
+    for note in notes(found):
+        print(f"tailboard: {note}", file=sys.stderr)
+    return [each for one in found.verdicts for each in one.episodes]
+
+
+def _objectives(path: Path, runs: RunLabels) -> Sequence[Objective]:
+    from ingest.objectives import read_objectives
+
+    return read_objectives(path, {name for labels in runs.values() for name in labels})
+
+
+def _write(found: Checked, path: Path, words: dict[str, Any]) -> None:
+    """Print the verdicts in the format that was asked for."""
+    from ingest.view import text
+    from ingest.view.episodes import episode_rows, notes, print_checked, stamp_of
+    from ingest.view.junit import junit
+
+    form, base = words["format"], _clock(found, words)
+    if form == "table":
+        print_checked(found, base)
+        return
+    for note in notes(found):
+        print(f"tailboard: {note}", file=sys.stderr)
+    if form == "junit":
+        sys.stdout.write(junit(found, path.name, base))
+        return
+    lines = {"csv": text.csv_lines, "ndjson": text.ndjson_lines}[form]
+    sys.stdout.writelines(line + "\n" for line in lines(episode_rows(found.verdicts, base, words["unit"]), stamp_of(base)))
+
+
+def _clock(found: Checked, words: dict[str, Any]) -> str:
+    """Return how times are shown; UsageError where a clock is asked that a run does not have."""
+    relative = any(one.relative for one in found.verdicts)
+    base: str = words["time_base"] or ("elapsed" if relative else "utc")
+    if base != "elapsed" and relative:
+        raise UsageError("a run has no time zero, so its times are elapsed; give --t0 to have a clock")
+    return base
+
+
+def _told(hook: Webhook | None, found: Checked) -> int:
+    """Tell the webhook of every episode that is certain; return the exit status, 0 where all went well."""
+    from ingest.check import certain
+
+    if hook is None:
+        return 0
+    episodes = sorted((each for one in found.verdicts for each in certain(one)), key=lambda each: each.start_ns)
+    try:
+        told = hook.tell(episodes, {one.run: one.relative for one in found.verdicts})
+    except DeliveryError as error:
+        print(f"tailboard: {error}", file=sys.stderr)
+        return error.exit_status
+    print(f"tailboard: told {hook.host} of {told} episode{'s' if told != 1 else ''}", file=sys.stderr)
+    return 0

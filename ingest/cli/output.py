@@ -1,0 +1,36 @@
+"""What commands write: files that are whole or not there, and what to say where nothing can be written."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from pathlib import Path
+
+from ingest.errors import InputError
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def write_whole(output: str, text: str) -> None:
+    """Write a file whole, or leave what was there before. InputError where it cannot be written."""
+    path = Path(output).resolve()
+    try:
+        if (path.exists() and not path.is_file()) or not os.access(path.parent, os.W_OK):
+            path.write_text(text, encoding="utf-8")  # a pipe, or a file in a folder that takes no other
+            return
+        unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+        try:
+            unfinished.write_text(text, encoding="utf-8")
+            if path.exists():
+                shutil.copymode(path, unfinished)
+            unfinished.replace(path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror or error}", output) from None
+
+
+def unwritable(error: OSError) -> str:
+    """Return a sentence for output that finds no room; empty text for another error."""
+    return f"the output cannot be written: {error.strerror}" if error.errno in FULL else ""

@@ -1,0 +1,206 @@
+"""runs: what a store holds, and what is to become of it: shown, deleted, kept at a larger step."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ingest.cli.stores import chosen, opened_store, store_option
+from ingest.errors import TailboardError, UsageError
+
+if TYPE_CHECKING:
+    from ingest.store import RunRecord, Store
+
+
+@click.group()
+def runs() -> None:
+    """List, show, delete and coarsen the runs of a store.
+
+    \b
+    Examples:
+      tailboard runs list
+      tailboard runs show nightly-42
+      tailboard runs delete 'nightly-4*' --yes
+      tailboard runs delete --older-than 400d --yes
+      tailboard runs coarsen 'nightly-*' --step 1m --older-than 30d
+    """
+
+
+@runs.command("list")
+@store_option
+@click.option("--format", type=click.Choice(["table", "ndjson"]), default="table", show_default=True)
+def list_(store: str | None, **words: Any) -> None:
+    """All runs: state, step, sources, samples, time zero, when loaded."""
+    from ingest.timing import format_duration
+    from ingest.view.text import utc
+
+    with opened_store(store) as store_:
+        rows = []
+        for record in store_.runs():
+            sources = store_.sources(record.run)
+            known = record.zero != "unknown"
+            rows.append(
+                {
+                    "run": record.run,
+                    "state": record.state,
+                    "step": format_duration(record.step_ns),
+                    "sources": len(sources),
+                    "samples": sum(int(source.account.get("samples", 0)) for source in sources),
+                    "start": utc(record.start_ns) if known else None,
+                    "loaded": record.loaded,
+                }
+            )
+    if words["format"] == "ndjson":
+        sys.stdout.writelines(json.dumps(row) + "\n" for row in rows)
+        return
+    from rich.box import SIMPLE_HEAD
+    from rich.markup import escape
+    from rich.table import Table
+
+    from ingest.view.terminal import people
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name in ("run", "state", "step", "sources", "samples", "start", "loaded"):
+        table.add_column(name, justify="right" if name in ("sources", "samples") else "left", overflow="fold")
+    for row in rows:
+        shown = {**row, "samples": f"{row['samples']:,}", "start": row["start"] or "unknown"}
+        table.add_row(*(escape(str(value)) for value in shown.values()))
+    people().print(table)
+
+
+@runs.command()
+@click.argument("run")
+@store_option
+def show(run: str, store: str | None) -> None:
+    """One run as JSON: parameters, labels, time zero, and each source with its account and marks."""
+    from dataclasses import asdict
+
+    with opened_store(store) as store_:
+        found = chosen(store_, (run,))
+        shown = [
+            {
+                **asdict(record),
+                "sources": [asdict(source) for source in store_.sources(record.run)],
+                "marks": list(store_.marks_of([record.run])),
+            }
+            for record in found
+        ]
+    print(json.dumps(shown if len(shown) > 1 else shown[0], indent=2))
+
+
+older_option = click.option(
+    "--older-than", "age", metavar="D", help="Only runs that began longer ago, as in 30d (without a time zero: that were loaded)."
+)
+dry_option = click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+
+
+@runs.command()
+@click.argument("run", required=False)
+@older_option
+@dry_option
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@store_option
+def delete(run: str | None, *, age: str | None, dry_run: bool, yes: bool, store: str | None) -> None:
+    """Delete runs with all that belongs to them: documents, rollups, sources, marks and the rest.
+
+    \b
+    Examples:
+      tailboard runs delete nightly-42
+      tailboard runs delete 'nightly-*' --older-than 400d --yes
+
+    RUN is a name or a glob; without it --older-than chooses among all. Cut off, the same command goes on. A SQLite file
+    keeps its size: the room is used by the next loads.
+    """
+    with opened_store(store, write=not dry_run) as store_:
+        found = _selected(store_, run, age)
+        names = ", ".join(record.run for record in found)
+        if not found or dry_run:
+            _say(f"would delete {names}" if found else f"no run is older than {age}: nothing to delete")
+            return
+        if not yes:
+            if not sys.stdin.isatty():
+                raise UsageError(f"deleting {names} needs --yes when there is no terminal to ask on")
+            click.confirm(f"Delete {names}?", abort=True, err=True)
+        for record in found:
+            _say(f"deleted {record.run}: {store_.delete_run(record.run)} documents")
+
+
+@runs.command()
+@click.argument("run", required=False)
+@click.option("--step", required=True, metavar="S", help="The larger step: 1s, 5s, 10s, 30s, 1m, 5m, 10m, 30m, 1h.")
+@older_option
+@dry_option
+@store_option
+def coarsen(run: str | None, *, step: str, age: str | None, dry_run: bool, store: str | None) -> int:
+    """Add the windows of runs up to a larger step, exactly: what is asked at that step has the same answer before and after.
+
+    \b
+    Examples:
+      tailboard runs coarsen nightly-42 --step 1m
+      tailboard runs coarsen 'nightly-*' --step 5m --older-than 30d
+
+    What is finer than the new step is gone; offsets keep their seconds. Cut off, the same command completes it. Later the
+    same sources are skipped as already loaded, others are refused for this run, and --replace loads all of it anew.
+    """
+    from ingest.store.coarsening import check_step
+    from ingest.timing import format_duration, parse_duration
+
+    step_ns = parse_duration(step)
+    check_step(step_ns)
+    with opened_store(store, write=not dry_run) as store_:
+        found = _selected(store_, run, age)
+        if not found:
+            _say(f"no run is older than {age}: nothing to coarsen")
+        failed: list[TailboardError] = []
+        for record in found:
+            if _is_at(record, step_ns):
+                _say(f"{record.run} is stored at {format_duration(record.step_ns)} already")
+            elif dry_run:
+                _say(f"would coarsen {record.run} from {format_duration(record.step_ns)} to {format_duration(step_ns)}")
+            else:
+                try:
+                    _coarsen(store_, record, step_ns)
+                except TailboardError as error:  # one run that is being loaded does not hold up the others
+                    _say(str(error))
+                    failed.append(error)
+    return failed[0].exit_status if failed else 0
+
+
+def _coarsen(store: Store, record: RunRecord, step_ns: int) -> None:
+    from ingest.timing import format_duration
+
+    done = store.coarsen(record.run, step_ns)
+    if done.from_ns == done.to_ns:
+        _say(f"{record.run} is stored at {format_duration(step_ns)} already")
+        return
+    steps = f"from {format_duration(done.from_ns)} to {format_duration(done.to_ns)}"
+    counts = f"{done.before} documents before, {done.after} after" if done.after else f"{done.before} old documents removed"
+    _say(f"coarsened {record.run} {steps}: {counts}")
+
+
+def _is_at(record: RunRecord, step_ns: int) -> bool:
+    """Return whether a run is stored at a step that large, and no coarsening of it was cut off."""
+    from ingest.store.coarsening import COARSENING
+
+    return record.step_ns >= step_ns and COARSENING not in record.parameters
+
+
+def _selected(store: Store, run: str | None, age: str | None) -> list[RunRecord]:
+    """Return the records of the runs that a glob selects and that are older than `age`."""
+    import time
+
+    from ingest.store.records import began_ns
+    from ingest.timing import parse_duration
+
+    if run is None and age is None:
+        raise UsageError("give a run, a glob, or --older-than")
+    before = time.time_ns() - parse_duration(age) if age else None
+    found = chosen(store, () if run is None else (run,))
+    return found if before is None else [one for one in found if (began := began_ns(one)) is not None and began < before]
+
+
+def _say(text: str) -> None:
+    print(f"tailboard: {text}", file=sys.stderr)

@@ -1,0 +1,78 @@
+"""What `watch` tells of objectives while a run grows: each episode when it has begun, and when it has ended."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ingest.errors import DeliveryError, RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ingest.query.verdicts import Episode
+    from ingest.store import Store
+    from ingest.webhook import Webhook
+
+SHARE, QUICK_SECONDS = 10, 0.2  # judging all of a long run may take a tenth of the time
+
+
+class Telling:
+    """Called by a watch after each cycle: judges, keeps, and tells on stderr and to a webhook; `end` judges once more.
+
+    What a webhook could not be told is told with the next change. InputError for a file of objectives that is wrong.
+    """
+
+    def __init__(self, sla: Path, hook: Webhook | None = None) -> None:
+        from ingest.check import after
+        from ingest.objectives import read_objectives
+
+        self._judge: Callable[[Store, str], None] = after(read_objectives(sla, None), self._tell, sla)
+        self._hook = hook
+        self._waiting: list[Episode] = []
+        self._complained = False
+        self._next: dict[str, float] = {}
+
+    def __call__(self, store: Store, run: str) -> None:
+        """Judge a run, unless that would take more than its share of the time."""
+        began = time.monotonic()
+        if began < self._next.get(run, 0.0):
+            return
+        self._judge(store, run)
+        self._deliver()
+        ended = time.monotonic()
+        if ended - began > QUICK_SECONDS:
+            self._next[run] = ended + SHARE * (ended - began)
+
+    def end(self, store: Store, runs: list[str]) -> None:
+        """Judge runs that have settled; DeliveryError where the webhook was not told of everything."""
+        for run in runs:
+            self._judge(store, run)
+        if self._hook is not None and self._waiting:
+            self._hook.tell(self._waiting)
+
+    def _tell(self, one: Episode) -> None:
+        from ingest.webhook import sentence
+
+        print(f"tailboard: {sentence(one)}", file=sys.stderr, flush=True)
+        self._waiting.append(one)
+
+    def _deliver(self) -> None:
+        """Tell the webhook what waits; what it refuses is dropped and said, whom it does not find is said once."""
+        if self._hook is None:
+            self._waiting.clear()
+            return
+        while self._waiting:
+            try:
+                self._hook.tell(self._waiting[:1])
+            except RefusedError as error:
+                print(f"tailboard: {error}", file=sys.stderr, flush=True)
+            except DeliveryError as error:
+                if not self._complained:
+                    print(f"tailboard: {error}; it is tried again", file=sys.stderr, flush=True)
+                self._complained = True
+                return
+            self._waiting.pop(0)
+            self._complained = False

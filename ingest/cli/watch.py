@@ -1,0 +1,228 @@
+"""watch: runs are loaded while they grow."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ingest.cli import options
+from ingest.cli.load import told as told_load
+from ingest.cli.origins import READING
+from ingest.cli.queries import parse_step
+from ingest.errors import InputError, StoreError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ingest.cli.telling import Telling
+    from ingest.live.watch import Cycle, Watch
+    from ingest.load import LoadAccount
+
+INTERRUPTED = 130
+LONGEST_LAG_NS = 3600 * 10**9  # older rows are of a benchmark that ran before
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--run", "run", required=True, metavar="ID", help="Name of the load; in an archive each permutation adds its path.")
+@click.option("--store", metavar="URL", help="Where to [default: $TAILBOARD_STORE, else sqlite:tailboard.db].")
+@click.option("--step", metavar="S", help="Stored step: 100ms, 1s, 5s, 10s, ... 1h [default: as the first rows are wide].")
+@click.option("--force", is_flag=True, help="Allow a step finer than the rows (flagged).")
+@click.option("--label", "labels", metavar="K=V", multiple=True, help="A label of the run, to group and select by.")
+@options.reading_options
+@click.option(
+    "--offsets/--no-offsets", default=True, show_default=True, help="Store single events by offset in their second, too."
+)
+@click.option("--interval", default="1s", show_default=True, metavar="D", help="How often to look at the files.")
+@click.option("--until-idle", metavar="D", help="End once nothing has come for so long, as in 60s [default: never].")
+@click.option(
+    "--objectives",
+    metavar="SLA.yml",
+    type=click.Path(path_type=Path),
+    help="Tell when these are violated and when no longer (check), and keep the episodes.",
+)
+@click.option("--webhook", metavar="URL", help="POST each of them as JSON, too; env:NAME takes the address from there.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object for each cycle that did something, one at the end.")
+def watch(paths: tuple[str, ...], **words: Any) -> int:
+    """Load log files and folders while they grow, and new ones as they come.
+
+    \b
+    Examples:
+      tailboard watch /var/log/bench --run nightly-42
+      tailboard watch h1/ h2/ --run test-7 --until-idle 60s
+      fio job.fio --status-interval=1 --output-format=json+ --output=out/fio.json &
+      tailboard watch out/ --run test-8 --until-idle 10s
+
+    HdrHistogram logs are read line by line, fio's status dumps document by document; other files are loaded once they have
+    not changed for a cycle. Run it again after it was killed: it goes on where it stopped. Ctrl-C settles the run, a
+    second one ends at once.
+    """
+    import os
+
+    from ingest.live.watch import Watch
+    from ingest.live.watching import Watching
+    from ingest.store import open_store
+
+    chosen, pace, idle = _chosen(words)
+    telling = _telling(words)
+    url = words["store"] or os.environ.get("TAILBOARD_STORE", options.DEFAULT_STORE)
+    with open_store(url, write=True) as store, _signals() as stopped:
+        shown = _Shown(as_json=words["as_json"])
+        running = Watch(Watching.begun([Path(path) for path in paths], store, chosen), telling)
+        _cycles(running, shown, pace, idle, stopped)
+        _let_signals_end_it()
+        shown.cycle(running.cycle(last=True))
+        account = running.settle()
+        shown.end(account, url, running.watching.said)
+        if telling is not None:
+            telling.end(store, sorted(account.runs))
+        refused, sentence = store.refusals()
+    if refused:
+        raise StoreError(sentence)
+    if stopped.signal == signal.SIGINT:
+        return INTERRUPTED
+    if not account.runs:
+        raise InputError(f"nothing came under {', '.join(paths)} that could be loaded")
+    return 0
+
+
+def _chosen(words: dict[str, Any]) -> tuple[Any, float, float | None]:
+    """Return how to load, how often to look in seconds, and after how many idle seconds to end."""
+    from ingest.load_plan import LoadOptions
+    from ingest.timing import parse_duration
+
+    if not words["run"].strip() or any(mark in words["run"] for mark in "*?[\n"):
+        raise UsageError("--run takes a plain name, without * ? [")
+    step = parse_step(words["step"]) if words["step"] else None
+    if isinstance(step, str):
+        raise UsageError("--step of a watch is a width such as 1s")
+    chosen = LoadOptions(
+        read=options.read_options(words["run"], **{name: words[name] for name in READING}),
+        step_ns=step,
+        force=words["force"],
+        attribution=words["attribution"],
+        labels=options.pairs(words["labels"], "--label"),
+        offsets=words["offsets"],
+        jobs=options.cores(words["jobs"]),
+    )
+    idle = parse_duration(words["until_idle"]) / 1e9 if words["until_idle"] else None
+    return chosen, parse_duration(words["interval"]) / 1e9, idle
+
+
+def _telling(words: dict[str, Any]) -> Telling | None:
+    """Return what judges after each cycle; None without --objectives."""
+    from ingest.cli.telling import Telling
+    from ingest.webhook import webhook
+
+    if not words["objectives"]:
+        if words["webhook"]:
+            raise UsageError("--webhook tells of objectives: give them with --objectives SLA.yml")
+        return None
+    return Telling(words["objectives"], webhook(words["webhook"]) if words["webhook"] else None)
+
+
+class _Stopped:
+    """Whether a signal has come that asks to end."""
+
+    def __init__(self) -> None:
+        self.signal = 0
+        self.event = threading.Event()
+
+    def __call__(self, number: int, _: object) -> None:
+        self.signal = number
+        self.event.set()
+
+
+@contextmanager
+def _signals() -> Iterator[_Stopped]:
+    """Give whether SIGINT or SIGTERM has come: the cycle that runs is finished first."""
+    stopped = _Stopped()
+    if threading.current_thread() is not threading.main_thread():
+        yield stopped
+        return
+    before = [(number, signal.signal(number, stopped)) for number in (signal.SIGINT, signal.SIGTERM)]
+    try:
+        yield stopped
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
+
+
+def _let_signals_end_it() -> None:
+    """Let a signal from now on end the process at once: what is cut off goes on with the next watch or load."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _cycles(running: Watch, shown: _Shown, pace: float, idle: float | None, stopped: _Stopped) -> None:
+    """Run one cycle after another until nothing has come for long, or a signal has."""
+    heard = time.monotonic()
+    while not stopped.event.is_set():
+        began = time.monotonic()
+        done = running.cycle()
+        shown.cycle(done)
+        now = time.monotonic()
+        if done.news:
+            heard = now
+        if idle is not None and now - heard >= idle:
+            return
+        if not done.behind:
+            stopped.event.wait(max(0.0, pace - (now - began)))
+
+
+class _Shown:
+    """Tells what happens: a line that stays in place on a terminal, JSON for machines, sentences for both."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        self._json = as_json
+        self._terminal = sys.stderr.isatty()
+        self._totals = {"rows": 0, "samples": 0, "documents": 0, "rejected": 0, "loaded": 0}
+
+    def cycle(self, done: Cycle) -> None:
+        """Tell of a cycle."""
+        for name in self._totals:
+            self._totals[name] += getattr(done, name)
+        self._say(done.said)
+        if self._json and (done.news or done.said):
+            _print({"event": "cycle", **{name: value for name, value in asdict(done).items() if name != "news"}})
+        if self._terminal:
+            print(f"\r\x1b[K{self._line(done)}", end="", file=sys.stderr, flush=True)
+
+    def end(self, account: LoadAccount, url: str, said: list[str]) -> None:
+        """Tell how it ended."""
+        if self._terminal:
+            print("\r\x1b[K", end="", file=sys.stderr)
+        self._say(said)
+        if self._json:
+            _print({"event": "settled", **account.as_dict()})
+        told_load(account, url)
+
+    def _say(self, texts: Any) -> None:
+        for text in texts:
+            start = "\r\x1b[K" if self._terminal else ""
+            print(f"{start}tailboard: {text}", file=sys.stderr, flush=True)
+
+    def _line(self, done: Cycle) -> str:
+        from ingest.store.live import NOTHING_FINAL
+        from ingest.view.text import utc
+
+        lag = f", {done.lag_ns / 1e9:.1f} s behind" if done.lag_ns is not None and done.lag_ns < LONGEST_LAG_NS else ""
+        final = f", final up to {utc(done.final_ns)}" if done.final_ns is not None and done.final_ns > NOTHING_FINAL else ""
+        waiting = f", {done.waiting} waiting" if done.waiting else ""
+        rejected = f", {self._totals['rejected']} rejected" if self._totals["rejected"] else ""
+        return f"watching {done.files} files{waiting}: {self._totals['rows']:,} rows{rejected}{lag}{final}"
+
+
+def _print(told: dict[str, Any]) -> None:
+    import json
+
+    print(json.dumps(told), flush=True)

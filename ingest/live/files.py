@@ -1,0 +1,133 @@
+"""The files that are watched, as the file system shows them, and what has become of one that was being read.
+
+A file is known by device and inode. A log that was renamed is found again by them; one that was copied and emptied
+(copytruncate) by its first bytes; one that was written anew under its name by its first bytes and those before the place up
+to which it was read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from ingest.errors import InputError
+from ingest.read.text import COMPRESSED, head
+
+HEAD_BYTES, MARK_BYTES = 1024, 64
+
+Place = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A file as it is: where, its size in bytes, when it was changed."""
+
+    place: Place
+    size: int
+    mtime_ns: int
+
+
+class Fate(Enum):
+    """What has become of a file: as it was or grown, moved to another name, emptied or overwritten, gone."""
+
+    SAME = "same"
+    MOVED = "moved"
+    REWRITTEN = "rewritten"
+    GONE = "gone"
+
+
+@dataclass(frozen=True, slots=True)
+class Print:
+    """What a file is known by beside its place: a digest of its first bytes, and the bytes before `offset`."""
+
+    offset: int
+    head_size: int
+    head: str
+    mark: bytes
+
+    @staticmethod
+    def of(descriptor: int, offset: int) -> Print:
+        """Return the print of an open file that was read up to `offset`."""
+        size = min(offset, HEAD_BYTES)
+        mark = os.pread(descriptor, min(offset, MARK_BYTES), max(0, offset - MARK_BYTES))
+        return Print(offset, size, _digest(os.pread(descriptor, size, 0)), mark)
+
+    def fits(self, descriptor: int) -> bool:
+        """Return whether an open file holds what was read, as far as can be told."""
+        return os.fstat(descriptor).st_size >= self.offset and self == Print.of(descriptor, self.offset)
+
+    def begins(self, path: Path) -> bool:
+        """Return whether a file, decompressed by its ending, begins as this one did; of plain ones all that is known is held."""
+        try:
+            start = head(path, self.head_size)
+            if not self.head_size or _digest(start) != self.head:
+                return False
+            if path.suffix in COMPRESSED or path.stat().st_size < self.offset:
+                return True
+            with path.open("rb") as stream:
+                return self.fits(stream.fileno())
+        except (OSError, InputError):
+            return False
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+def scanned(paths: Iterable[Path]) -> dict[Path, Seen]:
+    """Return all files under the paths, each once; what goes away meanwhile is not there."""
+    found: dict[Path, Seen] = {}
+    for path in paths:
+        with contextlib.suppress(OSError):
+            seen = path.stat()
+            if stat.S_ISDIR(seen.st_mode):
+                _walk(path, found)
+            else:
+                found[path] = _seen(seen)
+    return found
+
+
+def _walk(folder: Path, found: dict[Path, Seen]) -> None:
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in sorted(entries, key=lambda one: one.name):
+            with contextlib.suppress(OSError):
+                if entry.is_dir(follow_symlinks=False):
+                    _walk(folder / entry.name, found)
+                elif entry.is_file():
+                    found[folder / entry.name] = _seen(entry.stat())
+
+
+def _seen(found: os.stat_result) -> Seen:
+    return Seen((found.st_dev, found.st_ino), found.st_size, found.st_mtime_ns)
+
+
+def fate_of(path: Path, place: Place, known: Print, files: Mapping[Path, Seen], names: Mapping[Place, Path]) -> tuple[Fate, Path]:
+    """Return what has become of a file that was read up to somewhere, and its path now.
+
+    A file that was copied over it, whole and with what was read at its beginning, is the same.
+    """
+    here = files.get(path)
+    if here is not None and here.place == place:
+        return (Fate.SAME if _fits(path, known, place) else Fate.REWRITTEN), path
+    moved = names.get(place)
+    if moved is not None and _fits(moved, known, place):
+        return Fate.MOVED, moved
+    if here is not None and _fits(path, known, here.place):
+        return Fate.SAME, path
+    return Fate.GONE, path
+
+
+def _fits(path: Path, known: Print, place: Place) -> bool:
+    """Return whether the file at a place holds what was read; one that has moved since files were looked at is not judged."""
+    try:
+        with path.open("rb", buffering=0) as stream:
+            found = os.fstat(stream.fileno())
+            return (found.st_dev, found.st_ino) != place or known.fits(stream.fileno())
+    except OSError:
+        return True

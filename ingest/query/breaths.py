@@ -1,0 +1,236 @@
+"""What breaths cost and what they moved: counts by packets and cycles a packet, lines through them, a sample of single ones.
+
+    cycles of a breath = base + slope * packets        least squares over every breath in range, from the sums of its windows
+
+The same from files and stores, to the last digit: a range takes whole windows of a second, and sums are added up exactly. Where
+timelines of unlike rates come together in a group, each breath counts 5^(9-rate) times; `n` is always what was stored.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from ingest.breaths import BREATH, CYCLES, PACKETS, SUMS, BreathWindows, only, taken, weight_of
+from ingest.intervals import Int
+from ingest.series import Series
+
+LEAST_FITTED = 30
+LEAST_ALIKE = 3  # of unlike weights: how many of equal ones are as certain
+CERTAIN = 2.0  # standard errors that a slope must be away from 0
+
+Name = Callable[[Series], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A line through breaths: cycles of one without packets, cycles a packet with its standard error, and how well it fits.
+
+    `explained` is the share of the variance (R squared), `residual` the standard deviation of what is left, in cycles. `why`
+    says why there is no line: then all these are NaN. `packets` is the range of packets that it holds for.
+    """
+
+    n: int
+    base: float = math.nan
+    slope: float = math.nan
+    error: float = math.nan
+    explained: float = math.nan
+    residual: float = math.nan
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Density:
+    """Occupied cells, by group: packets of a breath in [.., ..), cycles a packet in [.., ..), `n` stored breaths.
+
+    `count` is n, or where a group mixes rates how many breaths these stand for. `open` is 1 where the upper edge of cycles or
+    packets is none.
+    """
+
+    groups: tuple[str, ...]
+    group: Int
+    packets: Int
+    packets_to: Int
+    cycles: Int
+    cycles_to: Int
+    n: Int
+    count: Int
+    open: Int
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """All breaths of a group: stored ones, of which `known` tell their packets and `idle` moved none, and what they cost.
+
+    `packets`, `cycles`, `bytes` are sums over the known ones (of all by estimate where `mixed`), `all_breaths` and `all_packets`
+    estimates for stored and not stored ones together. `longest` is the most cycles of one.
+    """
+
+    name: str
+    n: int
+    known: int
+    idle: int
+    longest: int
+    packets: float
+    cycles: float
+    bytes: float
+    all_breaths: int
+    all_packets: int
+    mixed: bool
+
+    @property
+    def cycles_a_packet(self) -> float:
+        """Return cycles a packet over all; NaN where none was moved."""
+        return self.cycles / self.packets if self.packets else math.nan
+
+
+def breath_rows(windows: BreathWindows) -> BreathWindows:
+    """Return the windows of breaths, without those of callbacks."""
+    return only(windows, lambda series: series.op == BREATH)
+
+
+def callback_rows(windows: BreathWindows) -> BreathWindows:
+    """Return the windows of callbacks: of files whose events tell what these moved, until December 2022."""
+    return only(windows, lambda series: series.op != BREATH)
+
+
+def grouped(windows: BreathWindows, name: Name) -> tuple[tuple[str, ...], Int]:
+    """Return the names of groups in order, and the group of each row."""
+    names = [name(one) for one in windows.table]
+    groups = sorted(set(names))
+    place = {one: number for number, one in enumerate(groups)}
+    codes = np.array([place[one] for one in names], np.int64)
+    return tuple(groups), codes[windows.series] if len(windows) else np.empty(0, np.int64)
+
+
+def mixed_groups(windows: BreathWindows, group: Int, groups: int) -> Int:
+    """Return, of each group, whether breaths of unlike rates come together in it (1) or not (0)."""
+    pairs = np.unique(np.stack([group, windows.rate]), axis=1)
+    return (np.bincount(pairs[0], minlength=groups) > 1).astype(np.int64)
+
+
+def density(windows: BreathWindows, name: Name) -> Density:
+    """Return how many breaths moved so many packets at so many cycles a packet: exact counts, by group."""
+    groups, group = grouped(windows, name)
+    mixed = mixed_groups(windows, group, len(groups))
+    row = np.repeat(np.arange(len(windows)), np.diff(windows.indptr))
+    weight = np.where(mixed[group] > 0, weight_of(windows.rate), 1)[row] if len(row) else row
+    span = PACKETS.bins * CYCLES.bins
+    found, place = np.unique(group[row] * span + windows.cells, return_inverse=True)
+    n, count = np.zeros(len(found), np.int64), np.zeros(len(found), np.int64)
+    np.add.at(n, place.reshape(-1), windows.counts)
+    np.add.at(count, place.reshape(-1), windows.counts * weight)
+    cell = found % span
+    x, y = cell // CYCLES.bins, cell % CYCLES.bins
+    last = (x == PACKETS.bins - 1) | (y == CYCLES.bins - 1)
+    edges = (PACKETS.edges[x], PACKETS.edges[x + 1], CYCLES.edges[y], CYCLES.edges[y + 1])
+    return Density(groups, found // span, *edges, n, count, last.astype(np.int64))
+
+
+def fits(windows: BreathWindows, name: Name) -> dict[str, Fit]:
+    """Return the line through the breaths of each group, computed exactly from their sums, by name."""
+    groups, group = grouped(windows, name)
+    return {one: fitted(moments(taken(windows, np.flatnonzero(group == code)))) for code, one in enumerate(groups)}
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Exact sums over breaths that tell their packets, each `weight` times; `alike` is how many equal weights are as certain."""
+
+    n: int
+    total: Fraction
+    alike: Fraction
+    sums: Mapping[str, Fraction]
+
+
+def moments(windows: BreathWindows) -> Moments:
+    """Return the sums over windows; each breath counts by its rate where rates are mixed."""
+    rates = np.unique(windows.rate).tolist()
+    total, squared = Fraction(0), Fraction(0)
+    sums = dict.fromkeys(SUMS, Fraction(0))
+    for rate in rates:
+        mine = windows.rate == rate
+        weight = int(weight_of(np.array(rate))) if len(rates) > 1 else 1
+        known = int(windows.known[mine].sum())
+        total += weight * known
+        squared += weight * weight * known
+        for column, one in enumerate(SUMS):
+            sums[one] += weight * Fraction(math.fsum(windows.sums[mine, column].tolist()))
+    return Moments(int(windows.known.sum()), total, total**2 / squared if squared else Fraction(0), sums)
+
+
+def fitted(found: Moments) -> Fit:
+    """Return the line of least squares; without one where breaths are few, all moved as much, or the slope is not certain."""
+    if found.n < LEAST_FITTED:
+        return Fit(found.n, why=f"{found.n} breaths are too few for a line: at least {LEAST_FITTED}")
+    if found.alike <= LEAST_ALIKE:
+        return Fit(found.n, why=f"no line: a few breaths stand for nearly all of {found.n}")
+    sums, total = found.sums, found.total
+    packets, cycles = sums["packets"] / total, sums["cycles"] / total
+    spread = sums["packets_squared"] / total - packets**2
+    if spread <= 0:
+        return Fit(found.n, why=f"no line: every breath moved {float(packets):g} packets")
+    both = sums["packets_cycles"] / total - packets * cycles
+    variance = max(Fraction(0), sums["cycles_squared"] / total - cycles**2)
+    slope = both / spread
+    left = max(Fraction(0), variance - slope * both)
+    residual = float(left) * float(found.alike / (found.alike - 2))
+    error = math.sqrt(residual / float(found.alike * spread))
+    told = Fit(
+        n=found.n,
+        base=float(cycles - slope * packets),
+        slope=float(slope),
+        error=error,
+        explained=1 - float(left / variance) if variance else 1.0,
+        residual=math.sqrt(residual),
+    )
+    if abs(told.slope) < CERTAIN * error:
+        why = f"no line: {told.slope:.3g} ± {error:.2g} cycles a packet are not certain"
+        return Fit(found.n, why=why)
+    return told
+
+
+def costs(windows: BreathWindows, name: Name) -> list[Cost]:
+    """Return what the breaths of each group cost, those that cost the most cycles a packet first."""
+    groups, group = grouped(windows, name)
+    mixed = mixed_groups(windows, group, len(groups))
+    found = []
+    for code, one in enumerate(groups):
+        mine = taken(windows, np.flatnonzero(group == code))
+        sums = moments(mine).sums
+        weight = weight_of(mine.rate)
+        found.append(
+            Cost(
+                name=one,
+                n=int(mine.count.sum()),
+                known=int(mine.known.sum()),
+                idle=int(mine.idle.sum()),
+                longest=int(mine.longest.max(initial=0)),
+                packets=float(sums["packets"]),
+                cycles=float(sums["cycles"]),
+                bytes=float(sums["bytes"]),
+                all_breaths=int((mine.count * weight).sum()),
+                all_packets=round(math.fsum((mine.sums[:, 0] * weight).tolist())),
+                mixed=bool(mixed[code]),
+            )
+        )
+    return sorted(found, key=lambda cost: (-cost.cycles_a_packet if cost.packets else math.inf, cost.name))
+
+
+def names_of(windows: BreathWindows) -> Name:
+    """Return how processes are called: with their host, run and app where there are several of these."""
+    hosts, runs = {one.host for one in windows.table}, {one.run for one in windows.table}
+
+    def name(series: Series) -> str:
+        parts = [series.run] if len(runs) > 1 else []
+        parts += [series.host] if len(hosts) > 1 else []
+        parts.append(series.process or "-")
+        if series.op != BREATH:
+            parts.append(f"{series.job or '-'} {series.op.rpartition('.')[2].removesuffix('ed')}")
+        return " ".join(part for part in parts if part)
+
+    return name

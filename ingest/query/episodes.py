@@ -1,0 +1,294 @@
+"""When did the problem start and end: windows held against an objective, violated ones joined to episodes.
+
+    windows of 10 s   ok  ok  BAD BAD ok  BAD none none ok  ok        hold 10s, no_data: violate
+    episodes                  |---------------------|                 from the first violated window to the last
+
+Windows lie in rows ordered by group, then time. A stretch without completions is one row, however long: a clock that jumps
+costs nothing. Everything works on whole columns; see `ingest.check` for who asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.errors import InputError
+from ingest.intervals import Bool, Int, Intervals
+from ingest.objectives import HOLD, VIOLATE, Objective
+from ingest.query.question import Answer, regrouped
+from ingest.query.verdicts import ENDED, OPEN, PROVISIONAL, Episode, Labels, Verdict
+from ingest.ranks import Percentile, Ranked, censored, percentile_values
+from ingest.series import Group
+
+HOST = "host"
+FOREVER = 1 << 62
+OUTSIDE = "no window of this run lies between --from and --to"
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Rows of windows: group code, (start, end] and percentile in ns, samples; a row without samples holds `count` windows.
+
+    `value_ns` is NaN where nothing completed, `thin` says that samples cannot carry the percentile (the rank is used all the
+    same), `open` that the value is a lower bound.
+    """
+
+    group: Int
+    start_ns: Int
+    end_ns: Int
+    samples: Int
+    value_ns: NDArray[np.float64]
+    thin: Bool
+    open: Bool
+    count: Int
+
+    def __len__(self) -> int:
+        return len(self.group)
+
+    def take(self, rows: Int) -> Windows:
+        """Return the given rows in the given order."""
+        columns = {name: getattr(self, name)[rows] for name in Windows.__slots__}
+        return Windows(**columns)
+
+    def until(self, end_ns: int, step_ns: int) -> Windows:
+        """Return the windows that end by a time, which is an edge of windows."""
+        kept = self.take(np.flatnonzero(self.start_ns < end_ns))
+        ends = np.minimum(kept.end_ns, end_ns)
+        return replace(kept, end_ns=ends, count=(ends - kept.start_ns) // step_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """A run from its first to its last window: edges in ns, the end of its last final window, when it began, has it a clock.
+
+    Windows that do not lie wholly between `from_ns` and `to_ns` are not judged.
+    """
+
+    run: str
+    start_ns: int
+    end_ns: int
+    final_ns: int
+    zero_ns: int = 0
+    relative: bool = False
+    from_ns: int = -FOREVER
+    to_ns: int = FOREVER
+
+    def within(self, step_ns: int) -> Life:
+        """Return the part that is judged in windows of a step; InputError where that is none."""
+        low, high = max(self.start_ns, -(-self.from_ns // step_ns) * step_ns), min(self.end_ns, self.to_ns // step_ns * step_ns)
+        if low >= high:
+            raise InputError(OUTSIDE)
+        return replace(self, start_ns=low, end_ns=high)
+
+
+def judged(objective: Objective, answer: Answer, life: Life) -> list[Verdict]:
+    """Return a verdict for each group of an answer, ordered by labels; the answer is by the objective's labels and by host.
+
+    Latencies in ns, off by at most the error of their layout; windows, samples and times are exact.
+    """
+    asked = HOST in objective.by
+    labels = tuple(name for name in answer.by if name != HOST or asked)
+    narrow = answer if asked else regrouped(answer, labels)
+    parts = [part for part in narrow.parts if len(part)]
+    keys = {part.table[code] for part in parts for code in np.unique(part.series).tolist()}
+    groups = sorted(key for key in keys if isinstance(key, tuple))
+    rows = _concatenated([_rows(part, objective.percentile, groups) for part in parts])
+    low, high = int(min(rows.start_ns.min(), life.start_ns)), int(max(rows.end_ns.max(), life.end_ns))
+    part = replace(life, start_ns=low, end_ns=high).within(objective.window_ns)
+    rows = rows.take(np.flatnonzero((rows.start_ns >= part.start_ns) & (rows.end_ns <= part.end_ns)))
+    named = [tuple(zip(labels, key, strict=True)) for key in groups]
+    found = verdicts(objective, rows, named, part, answer.kind)
+    return _with_worst_hosts(found, answer, labels, objective)
+
+
+def verdicts(objective: Objective, rows: Windows, groups: Sequence[Labels], life: Life, kind: str) -> list[Verdict]:
+    """Return a verdict for each group of windows; the windows of `life` that are in no row are without completions."""
+    step = objective.window_ns
+    every = with_silence(rows, len(groups), step, life)
+    final_end = min(life.final_ns // step * step, life.end_ns)
+    final = every.until(final_end, step)
+    bad = violated(final, objective)
+    told = (objective, groups, kind)
+    certain = joined(final, bad, replace(life, end_ns=final_end), *told)
+    known = {(one.labels, one.start_ns) for one in certain}
+    later = [] if final_end == life.end_ns else joined(every, violated(every, objective), life, *told)
+    open_yet = [replace(one, state=PROVISIONAL) for one in later if (one.labels, one.start_ns) not in known]
+    episodes: dict[Labels, list[Episode]] = {}
+    for one in sorted([*certain, *open_yet], key=lambda one: one.start_ns):
+        episodes.setdefault(one.labels, []).append(one)
+    empty = final.samples == 0
+    chosen = (final.count > 0, empty, final.thin, bad)
+    windows, silent, thin, count = (_by_group(final, one, len(groups)).tolist() for one in chosen)
+    all_windows = _by_group(every, every.count > 0, len(groups)).tolist()
+    return [
+        Verdict(
+            objective=objective,
+            run=life.run,
+            labels=labels,
+            kind=kind,
+            windows=windows[code],
+            silent=silent[code],
+            thin=thin[code],
+            violated=count[code],
+            provisional=all_windows[code] - windows[code],
+            episodes=tuple(episodes.get(labels, ())),
+            zero_ns=life.zero_ns,
+            relative=life.relative,
+        )
+        for code, labels in enumerate(groups)
+    ]
+
+
+def no_windows() -> Windows:
+    """Return no row."""
+    none, never = np.empty(0, np.int64), np.empty(0, np.bool_)
+    return Windows(none, none, none, none, np.empty(0), never, never, none)
+
+
+def with_silence(rows: Windows, groups: int, step_ns: int, life: Life) -> Windows:
+    """Return the rows of all groups in order, and between them the stretches of the run's life in which nothing completed."""
+    ordered = rows.take(np.lexsort((rows.start_ns, rows.group)))
+    codes = np.arange(groups)
+    group = np.concatenate([ordered.group, codes])
+    begins = np.concatenate([ordered.end_ns, np.full(groups, life.start_ns)])
+    ends = np.concatenate([ordered.start_ns, np.full(groups, life.end_ns)])
+    # What ends and what begins a stretch, each in order of time: the life begins first, and ends last.
+    begins = begins[np.lexsort((begins, group))]
+    order = np.lexsort((ends, group))
+    group, ends = group[order], ends[order]
+    gaps = np.flatnonzero(ends > begins)
+    zeros, never = np.zeros(len(gaps), np.int64), np.zeros(len(gaps), np.bool_)
+    count = (ends[gaps] - begins[gaps]) // step_ns
+    silence = Windows(group[gaps], begins[gaps], ends[gaps], zeros, np.full(len(gaps), np.nan), never, never, count)
+    both = _concatenated([ordered, silence])
+    return both.take(np.lexsort((both.start_ns, both.group)))
+
+
+def violated(rows: Windows, objective: Objective) -> Bool:
+    """Return which rows are violated: above the threshold, or without completions as `no_data` says."""
+    empty = rows.samples == 0
+    with np.errstate(invalid="ignore"):
+        above: Bool = rows.value_ns > objective.threshold_ns
+    if objective.no_data == VIOLATE:
+        above |= empty
+    elif objective.no_data == HOLD:
+        before = above[:-1] & (rows.group[1:] == rows.group[:-1])
+        above[1:] |= empty[1:] & before
+    return above
+
+
+def joined(rows: Windows, bad: Bool, life: Life, objective: Objective, groups: Sequence[Labels], kind: str) -> list[Episode]:
+    """Return the episodes of violated rows at most `hold` apart, those that last for `for` at least, without worst hosts."""
+    chosen = np.flatnonzero(bad)
+    if not len(chosen):
+        return []
+    own = rows.take(chosen)
+    fresh = np.ones(len(own), np.bool_)
+    fresh[1:] = (own.group[1:] != own.group[:-1]) | (own.start_ns[1:] - own.end_ns[:-1] > objective.hold_ns)
+    first = np.flatnonzero(fresh)
+    last = np.append(first[1:], len(own)) - 1
+    values = np.where(np.isnan(own.value_ns), -1.0, own.value_ns)
+    peak = np.maximum.reduceat(values, first)
+    at_peak = own.open & (values == np.repeat(peak, last - first + 1))
+    total = np.append(0, np.cumsum(rows.samples))
+    starts, ends = own.start_ns[first], own.end_ns[last]
+    columns = (
+        own.group[first],
+        peak,
+        ends + objective.hold_ns >= life.end_ns,
+        starts,
+        ends,
+        np.logical_or.reduceat(at_peak, first),
+        total[chosen[last] + 1] - total[chosen[first]],
+        np.add.reduceat(own.count, first),
+        np.add.reduceat(np.where(own.samples == 0, own.count, 0), first),
+        np.add.reduceat(own.thin.astype(np.int64), first),
+    )
+    lasting = np.flatnonzero(ends - starts >= objective.for_ns)
+    names = ("start_ns", "end_ns", "peak_open", "samples", "windows", "silent", "thin")
+    promise = (objective.percentile.text, objective.threshold_ns, objective.window_ns)
+    return [
+        Episode(
+            objective.name,
+            life.run,
+            groups[group],
+            dict(groups[group]).get("kind", kind),
+            *promise,
+            peak_ns=None if highest < 0 else int(highest),
+            worst_host="",
+            state=OPEN if goes_on else ENDED,
+            **dict(zip(names, told, strict=True)),
+        )
+        for group, highest, goes_on, *told in zip(*(one[lasting].tolist() for one in columns), strict=True)
+    ]
+
+
+def _by_group(rows: Windows, chosen: Bool, groups: int) -> Int:
+    """Return how many windows of each group are chosen."""
+    counts = np.zeros(groups, np.int64)
+    np.add.at(counts, rows.group, np.where(chosen, rows.count, 0))
+    return counts
+
+
+def _rows(part: Intervals, percentile: Percentile, groups: Sequence[Group]) -> Windows:
+    """Return the windows of a part that hold samples, with the percentile by rank whether they carry it or not."""
+    rows = part.take(np.flatnonzero(part.samples > 0))
+    ranked, places = Ranked(rows), {key: place for place, key in enumerate(groups)}
+    codes = np.array([places.get(key, -1) if isinstance(key, tuple) else -1 for key in rows.table], np.int64)
+    count = rows.samples if rows.completions is None else rows.completions
+    carried = percentile_values(rows, percentile, ranked=ranked)
+    by_rank = ranked.values(np.arange(len(rows)), percentile.ranks(ranked.samples)).astype(np.float64)
+    (lower_bound,) = censored(rows, [percentile])
+    thin = ~percentile.carried(count)
+    values = np.where(np.isnan(carried), by_rank, carried)
+    ones = np.ones(len(rows), np.int64)
+    return Windows(codes[rows.series], rows.start_ns, rows.end_ns, count, values, thin, lower_bound, ones)
+
+
+def _concatenated(parts: Sequence[Windows]) -> Windows:
+    names = Windows.__slots__
+    return Windows(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+
+def _with_worst_hosts(found: list[Verdict], answer: Answer, labels: Sequence[str], objective: Objective) -> list[Verdict]:
+    """Return the verdicts with the host that made most samples above the threshold in each episode, the first of equals."""
+    if HOST in labels:
+        named = [(one, dict(one.labels)[HOST]) for one in found]
+        return [replace(one, episodes=tuple(replace(each, worst_host=host) for each in one.episodes)) for one, host in named]
+    above = _above(answer, labels, objective.threshold_ns)
+    told = []
+    for one in found:
+        hosts = sorted(above.get(tuple(value for _, value in one.labels), {}).items())
+        begins, ends = (np.array([getattr(each, name) for each in one.episodes], np.int64) for name in ("start_ns", "end_ns"))
+        if not hosts or not one.episodes:
+            told.append(one)
+            continue
+        sums = np.zeros((len(hosts), len(begins)), np.int64)
+        for number, (_, parts) in enumerate(hosts):
+            for starts, totals in parts:
+                sums[number] += totals[np.searchsorted(starts, ends)] - totals[np.searchsorted(starts, begins)]
+        most = [hosts[place][0] if sums[place, at] else "" for at, place in enumerate(sums.argmax(axis=0).tolist())]
+        named_episodes = (replace(each, worst_host=host) for each, host in zip(one.episodes, most, strict=True))
+        told.append(replace(one, episodes=tuple(named_episodes)))
+    return told
+
+
+def _above(answer: Answer, labels: Sequence[str], threshold_ns: int) -> dict[Group, dict[str, list[tuple[Int, Int]]]]:
+    """Return, for each group and host, starts of windows with samples above a threshold, and how many there were before each."""
+    places, host = [answer.by.index(name) for name in labels], answer.by.index(HOST)
+    found: dict[Group, dict[str, list[tuple[Int, Int]]]] = {}
+    for part in answer.parts:
+        over = np.append(0, np.cumsum(np.where(part.layout.values[part.bins] > threshold_ns, part.counts, 0)))
+        each = over[part.indptr[1:]] - over[part.indptr[:-1]]
+        rows = np.flatnonzero(each > 0)
+        rows = rows[np.lexsort((part.start_ns[rows], part.series[rows]))]
+        cuts = np.searchsorted(part.series[rows], np.arange(len(part.table) + 1))
+        for code, key in enumerate(part.table):
+            own = rows[cuts[code] : cuts[code + 1]]
+            if isinstance(key, tuple) and len(own):
+                hosts = found.setdefault(tuple(key[place] for place in places), {})
+                hosts.setdefault(key[host], []).append((part.start_ns[own], np.append(0, np.cumsum(each[own]))))
+    return found

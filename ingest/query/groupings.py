@@ -1,0 +1,80 @@
+"""By which labels two runs are compared beside one another: operations, hosts, and what was asked for, from one answer each.
+
+An answer by all of these labels is asked once; sums over some of them are exact, so what is regrouped here is what a question by
+those labels alone is answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ingest.query.compare import Pair, kinds_of, paired
+from ingest.query.lags import LAG
+from ingest.query.question import Answer, regrouped
+from ingest.series import Group
+
+USUAL = ("op", "host")
+UNLIKE_EVENTS = "lags of unlike events are counted as they were stored, at unlike rates: --by op keeps events apart"
+
+
+def labels_of(by: Sequence[str]) -> tuple[str, ...]:
+    """Return the labels of an answer of which all groupings can be made: those asked for, operation and host."""
+    return tuple(dict.fromkeys((*by, *USUAL)))
+
+
+def is_lag(*answers: Answer) -> bool:
+    """Return whether the answers are about lags: those of unlike events are stored at unlike rates, and are not added up."""
+    return all(kinds_of(answer) == {LAG} for answer in answers)
+
+
+def groupings(baseline: Answer, run: Answer, by: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the labels to compare by, one after the other: operation, host, each that was asked for, and these together.
+
+    Left out is what has one value in both runs; of lags what does not tell operations apart. Kinds stay apart in all.
+    """
+    kind = tuple(name for name in by if name == "kind")
+    asked = tuple(name for name in by if name != "kind")
+    wanted = [*((name,) for name in USUAL), *((name,) for name in asked), asked]
+    lags = is_lag(baseline, run)
+    found = []
+    for labels in dict.fromkeys(one for one in wanted if one):
+        values = groups_of(baseline, labels) | groups_of(run, labels)
+        if len(values) > 1 and (not lags or "op" in labels):
+            found.append((*kind, *labels))
+    return found
+
+
+def groups_of(answer: Answer, by: Sequence[str]) -> set[Group]:
+    """Return the groups that an answer has by some of its labels."""
+    places = [answer.by.index(name) for name in by]
+    keys = {key for part in answer.parts for key in part.table if isinstance(key, tuple)}
+    return {tuple(key[place] for place in places) for key in keys}
+
+
+def grouped(baseline: Answer, run: Answer, by: Sequence[str], *, unlike: bool = False) -> Pair:
+    """Return two answers as a pair by some of their labels, and by kind where one holds several.
+
+    UsageError for unlike kinds, unless `unlike`.
+    """
+    kept = by if "kind" in by or "kind" not in baseline.by else ("kind", *by)
+    pair = paired(regrouped(baseline, kept), regrouped(run, kept), by, unlike=unlike)
+    unlike_events = is_lag(baseline, run) and "op" not in by
+    return replace(pair, notes=(*pair.notes, UNLIKE_EVENTS)) if unlike_events else pair
+
+
+def alone_in(pair: Pair, group: Group) -> Pair:
+    """Return what a pair has of one group, without labels."""
+    return Pair(_only(pair.baseline, group), _only(pair.run, group), pair.notes)
+
+
+def _only(answer: Answer, group: Group) -> Answer:
+    parts = []
+    for part in answer.parts:
+        inside = np.array([key == group for key in part.table], np.bool_)
+        chosen = part.take(np.flatnonzero(inside[part.series]))
+        if len(chosen):
+            parts.append(replace(chosen, table=((),), series=np.zeros_like(chosen.series)))
+    return replace(answer, parts=tuple(parts), by=())

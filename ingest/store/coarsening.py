@@ -1,0 +1,82 @@
+"""Coarsening: the windows of a run added up to a larger step, for data that is kept long and looked at rarely.
+
+Adding windows up is exact: every count of every bin stays, and a question at the larger step has the same answer before and
+after. What is finer than the new step is gone for good. Offsets keep their seconds.
+
+A run remembers the step that it was loaded with (`COARSENED`): rows that were added now would be cut at another grid than
+those that are there, so a later load may repeat what it holds, or replace all of it, and nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ingest.errors import StoreError, UsageError
+from ingest.grid import STEPS
+from ingest.store.records import COMPLETE, RunRecord
+from ingest.timing import format_duration
+
+COARSENED, COARSENING = "coarsened_from_ns", "coarsening_to_ns"
+
+
+@dataclass(frozen=True, slots=True)
+class Coarsened:
+    """What was made of a run: its step before and now in ns, and how many documents it had and has."""
+
+    run: str
+    from_ns: int
+    to_ns: int
+    before: int
+    after: int
+
+
+def check_step(step_ns: int) -> None:
+    """Raise UsageError unless runs are stored at such a step."""
+    if step_ns not in STEPS:
+        steps = ", ".join(format_duration(one) for one in STEPS)
+        raise UsageError(f"{format_duration(step_ns)} is no step that is stored: choose one of {steps}")
+
+
+def check_coarser(record: RunRecord, step_ns: int) -> None:
+    """Raise UsageError unless the step is a larger multiple of the run's, StoreError while the run is not complete."""
+    check_step(step_ns)
+    if step_ns <= record.step_ns or step_ns % record.step_ns:
+        now, asked = format_duration(record.step_ns), format_duration(step_ns)
+        raise UsageError(f"{record.run} is stored at {now}: {asked} is no larger multiple of that")
+    if record.state != COMPLETE:
+        raise StoreError(f"{record.run} is not complete: load it to its end before it is coarsened")
+
+
+def grid_of(record: RunRecord) -> str:
+    """Return what a run's windows were cut at, for people: as loaded, or coarsened from which step."""
+    before = record.parameters.get(COARSENED)
+    return f"coarsened from {format_duration(int(before))}" if before else "as loaded"
+
+
+def unfinished(record: RunRecord) -> str:
+    """Return a sentence about a coarsening that is under way or was cut off, empty where there is none."""
+    step = record.parameters.get(COARSENING)
+    if not step:
+        return ""
+    command = f"tailboard runs coarsen '{record.run}' --step {format_duration(int(step))}"
+    return f"{record.run} is being coarsened, or that was cut off: {command} completes it"
+
+
+def check_addable(record: RunRecord, sources: int) -> None:
+    """Raise StoreError where `sources` would be added to a run that is coarsened."""
+    if sentence := unfinished(record):
+        raise StoreError(sentence)
+    if sources and COARSENED in record.parameters:
+        then, now = format_duration(int(record.parameters[COARSENED])), format_duration(record.step_ns)
+        raise StoreError(
+            f"{record.run} was coarsened from {then} to {now}, and {sources} of these sources are new to it or have grown: "
+            "load them as another --run, or use --replace with all sources to load it anew"
+        )
+
+
+def check_joinable(known: RunRecord, run: RunRecord, sources: int) -> None:
+    """Raise StoreError where a load that was planned for `run` would write into a run that is another by now."""
+    if known.step_ns != run.step_ns:
+        then, now = format_duration(run.step_ns), format_duration(known.step_ns)
+        raise StoreError(f"{run.run} is being loaded with another step, {now} and not {then}: use --replace to load it anew")
+    check_addable(known, sources)

@@ -1,0 +1,161 @@
+"""Breaths in Elasticsearch: documents of windows and of single breaths, told apart by `record`, in one index by time.
+
+{"record":"breaths","@timestamp":...,"process":{"name":"77"},"operation":"breath","breath":{"rate":5,"count":470,...}}
+{"record":"point","@timestamp":...,"process":{"name":"77"},"operation":"breath","point":{"packets":204,"cycles":7384,...}}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import orjson
+
+from ingest.breaths import BREATH, SUMS, BreathSample, BreathWindows, Kept, weight_of
+from ingest.errors import StoreError
+from ingest.grid import SECOND
+from ingest.intervals import Int
+from ingest.series import Series
+from ingest.store.elastic.bulk import Sender
+from ingest.store.elastic.connection import Connection
+from ingest.store.elastic.encoding import FIELDS, MS, Chunk, chunked, deletion, label_in, labels_document, series_of
+from ingest.store.elastic.names import Names, digest
+from ingest.store.elastic.reading import documents, pages
+from ingest.store.elastic.templates import INDEX as TEMPLATE
+from ingest.store.elastic.templates import stored_template
+from ingest.store.records import SourceRecord
+
+INDEX = "points"
+WINDOW, POINT = "breaths", "point"
+ESTIMATED = ("all_breaths", "all_packets", "all_bits")
+COUNTS = ("count", "known", "idle", "longest")
+LABELS = ("run", "host", "process", "op", "job")
+
+
+def check_template(connection: Connection, names: Names) -> None:
+    """Raise StoreError where the site has no template for this index: it was set up by a version that knew none."""
+    name, url = names.one(INDEX), connection.address.url
+    if stored_template(connection, TEMPLATE, name) is None:
+        option = "" if names.prefix == "tailboard" else f" --index-prefix {names.prefix}"
+        raise StoreError(f"{url} has no index template {name}: tailboard setup --elasticsearch {url}{option}")
+
+
+def breath_chunks(kept: Kept, source: SourceRecord, names: Names) -> Iterator[Chunk]:
+    """Yield what is kept of a source as it is sent."""
+    told = {"source": {"id": source.source}, "generation": source.generation}
+    yield from chunked(_window_lines(kept.windows, told, names))
+    yield from chunked(_point_lines(kept.sample, told, names))
+
+
+def _line(index: str, identity: str, document: Mapping[str, Any]) -> bytes:
+    action = orjson.dumps({"index": {"_index": index, "_id": identity}})
+    return action + b"\n" + orjson.dumps(document) + b"\n"
+
+
+def _window_lines(rows: BreathWindows, told: Mapping[str, Any], names: Names) -> Iterator[bytes]:
+    heads = [labels_document(one) for one in rows.table]
+    cells, counts = rows.cells.tolist(), rows.counts.tolist()
+    weights = weight_of(rows.rate)
+    estimated = [
+        (weights * column.astype(np.int64)).tolist() for column in (rows.count, rows.sums[:, 0], rows.sums[:, SUMS.index("bits")])
+    ]
+    columns = zip(
+        names.of(INDEX, rows.start_ns),
+        rows.series.tolist(),
+        rows.rate.tolist(),
+        rows.start_ns.tolist(),
+        pairwise(rows.indptr.tolist()),
+        zip(*(getattr(rows, name).tolist() for name in COUNTS), strict=True),
+        rows.sums.tolist(),
+        zip(*estimated, strict=True),
+        strict=True,
+    )
+    for index, code, rate, start, (low, high), numbers, sums, told_of_all in columns:
+        breath = {
+            "rate": rate,
+            **dict(zip(COUNTS, numbers, strict=True)),
+            **dict(zip(SUMS, sums, strict=True)),
+            **({"cells": {"values": cells[low:high], "counts": counts[low:high]}} if low < high else {}),
+            **(dict(zip(ESTIMATED, told_of_all, strict=True)) if rows.table[code].op == BREATH else {}),
+        }
+        document = {
+            "record": WINDOW,
+            "@timestamp": start // MS,
+            **heads[code],
+            "interval": {"step_ms": SECOND // MS},
+            "breath": breath,
+        }
+        yield _line(index, _identity(WINDOW, rows.table[code], rate, start), {**document, **told})
+
+
+def _point_lines(rows: BreathSample, told: Mapping[str, Any], names: Names) -> Iterator[bytes]:
+    heads = [labels_document(one) for one in rows.table]
+    columns = (rows.series, rows.rate, rows.order, rows.at_ns, rows.packets, rows.cycles)
+    listed = zip(names.of(INDEX, rows.at_ns), *(column.tolist() for column in columns), strict=True)
+    for index, code, rate, order, at, packets, cycles in listed:
+        point = {"order": order, "at_ns": at, "packets": packets, "cycles": cycles}
+        document = {"record": POINT, "@timestamp": -(-at // MS), **heads[code], "breath": {"rate": rate}, "point": point}
+        yield _line(index, _identity(POINT, rows.table[code], order, at), {**document, **told})
+
+
+def _identity(record: str, series: Series, *numbers: int) -> str:
+    return digest([record, *(getattr(series, label) for label in LABELS), *numbers])
+
+
+def settle_breaths(connection: Connection, names: Names, sender: Sender, again: Sequence[SourceRecord]) -> None:
+    """Let searches see what was sent, without what older generations have left of the sources that were read again."""
+    refresh = f"/{names.all(INDEX)}/_refresh"
+    connection.call("POST", refresh, ignore_unavailable=True)
+    for source in again:
+        filters = [
+            {"term": {"run.id": source.run}},
+            {"term": {"source.id": source.source}},
+            {"range": {"generation": {"lt": source.generation}}},
+        ]
+        found = pages(connection, names.all(INDEX), {"bool": {"filter": filters}}, source=False)
+        for chunk in chunked(deletion(hit["_index"], hit["_id"]) for page in found for hit in page):
+            sender.send(source.source, chunk)
+    if again:
+        sender.flush()
+        connection.call("POST", refresh, ignore_unavailable=True)
+
+
+def breaths_in(connection: Connection, names: Names, run: str) -> Kept:
+    """Return what is kept of the breaths of a run."""
+    found: dict[str, list[Mapping[str, Any]]] = {WINDOW: [], POINT: []}
+    for document in documents(connection, names.all(INDEX), {"bool": {"filter": [{"term": {"run.id": run}}]}}):
+        found[document["record"]].append(document)
+    return Kept(_windows(found[WINDOW]), _sample(found[POINT]))
+
+
+def _coded(told: Sequence[Mapping[str, Any]]) -> tuple[tuple[Series, ...], Int]:
+    table: dict[Series, int] = {}
+    codes = [table.setdefault(series_of({name: label_in(one, name) for name in FIELDS}), len(table)) for one in told]
+    return tuple(table), np.array(codes, np.int64)
+
+
+def _windows(documents: Sequence[Mapping[str, Any]]) -> BreathWindows:
+    table, codes = _coded(documents)
+    told = [one["breath"] for one in documents]
+    cells = [one.get("cells") or {"values": [], "counts": []} for one in told]
+    widths = np.array([len(one["values"]) for one in cells], np.int64)
+    counts = {name: np.array([one[name] for one in told], np.int64) for name in ("rate", *COUNTS)}
+    return BreathWindows(
+        table=table,
+        series=codes,
+        start_ns=np.array([one["@timestamp"] for one in documents], np.int64) * MS,
+        **counts,
+        sums=np.array([[one[name] for name in SUMS] for one in told], np.float64).reshape(-1, len(SUMS)),
+        indptr=np.concatenate([[0], np.cumsum(widths)]).astype(np.int64),
+        cells=np.array([cell for one in cells for cell in one["values"]], np.int64),
+        counts=np.array([count for one in cells for count in one["counts"]], np.int64),
+    )
+
+
+def _sample(documents: Sequence[Mapping[str, Any]]) -> BreathSample:
+    table, codes = _coded(documents)
+    told = [one["point"] for one in documents]
+    numbers = (np.array([one[name] for one in told], np.int64) for name in ("order", "at_ns", "packets", "cycles"))
+    return BreathSample(table, codes, np.array([one["breath"]["rate"] for one in documents], np.int64), *numbers)

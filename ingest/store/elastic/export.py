@@ -1,0 +1,100 @@
+"""What a store holds of a run, as the lines of bulk requests: sent to a server that was set up, the run is there.
+
+    {"index":{"_index":"tailboard-intervals-2026.11","_id":"u1Zc3gJ0sV6m8Wm5b4Yq1db3b6e8"}}
+    {"@timestamp":1789999200000,"run":{"id":"nightly-42"},"host":{"name":"ceph-a"},...}
+
+From Elasticsearch documents are read back as they are; from SQLite they are made by the code that a load makes them with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import orjson
+
+from ingest.errors import StoreError
+from ingest.series import OFFSET
+from ingest.store import Store
+from ingest.store.answers import Plan
+from ingest.store.elastic.encoding import MS, interval_chunks
+from ingest.store.elastic.names import Names, digest
+from ingest.store.elastic.reading import pages
+from ingest.store.elastic.record_documents import RUN, SOURCE, SourceState, run_document, source_document
+from ingest.store.elastic.rollup_documents import RollupDocuments
+from ingest.store.elastic.store import ElasticStore
+from ingest.store.live import ALL_FINAL
+from ingest.store.records import CLUSTER, COMPLETE, HOST, UNKNOWN_ZERO, RunRecord, SourceRecord, rollup_steps, step_of
+from ingest.store.rollups import cluster_group, host_group
+from ingest.store.sqlite import SqliteStore
+from ingest.store.sqlite_documents import stored_series, windows_of
+from ingest.store.sqlite_holdings import SqliteHoldings
+
+KINDS = ("intervals", "rollups")
+
+
+def bulk_lines(store: Store, records: Iterable[RunRecord], names: Names) -> Iterator[bytes]:
+    """Yield the lines of bulk requests for runs: intervals, rollups, marks, sources, and last the record of each run.
+
+    Raises StoreError for a run that is not complete, or that has no time zero: no server would take it.
+    """
+    for record in records:
+        if record.state != COMPLETE:
+            raise StoreError(f"{record.run} is not complete: load it to its end first")
+        if record.zero == UNKNOWN_ZERO:
+            raise StoreError(f"{record.run} has no time zero: its documents have no real times")
+        if isinstance(store, ElasticStore):
+            yield from _read_back(store, record)
+        elif isinstance(store, SqliteStore):
+            yield from _made(store, record, names)
+
+
+def _read_back(store: ElasticStore, record: RunRecord) -> Iterator[bytes]:
+    of_run = {"term": {"run.id": record.run}}
+    for index in (*(store.names.all(kind) for kind in KINDS), store.names.one("marks"), store.names.one("runs")):
+        last: list[bytes] = []
+        for page in pages(store.connection, index, of_run, source=True):
+            for hit in page:
+                line = _line(hit["_index"], hit["_id"], hit["_source"])
+                if hit["_source"].get("record") == RUN:
+                    last.append(line)
+                else:
+                    yield line
+        yield from last
+
+
+def _made(store: SqliteStore, record: RunRecord, names: Names) -> Iterator[bytes]:
+    series = stored_series(store.db, [record.run])
+    told: list[bytes] = []
+    for source in store.sources(record.run):
+        numbers = {number for (number,) in store.db.execute("SELECT id FROM series WHERE run = ? AND source = ?", _key(source))}
+        mine = [one for one in series if one.number in numbers]
+        told.append(_record(names, SOURCE, source_document(source, SourceState({one.series: one for one in mine})), source))
+        for offsets in (False, True):
+            chosen = [one for one in mine if (one.series.kind == OFFSET) == offsets]
+            if chosen:
+                for windows in windows_of(store.db, chosen, step_of([chosen[0].series], record.step_ns)):
+                    for chunk in interval_chunks(windows, record, source, names):
+                        yield chunk.body
+    documents = RollupDocuments(record, names, ALL_FINAL)
+    for scope, grouped in ((HOST, host_group), (CLUSTER, cluster_group)):
+        for step in rollup_steps(record.step_ns):
+            for windows in SqliteHoldings(store.db).rollup_windows(Plan(record, step, scope=scope)):
+                yield from documents.lines(windows.relabelled(grouped), step, 0)
+    for mark in store.marks_of([record.run]):
+        at_ns, text = int(mark["at_ns"]), str(mark["text"])
+        body = {"run": {"id": record.run}, "@timestamp": at_ns // MS, "mark": {"at_ns": at_ns}, "text": text}
+        yield _line(names.one("marks"), digest([record.run, at_ns, text]), body)
+    yield from told
+    yield _line(names.one("runs"), digest([RUN, record.run]), run_document(record, 0))
+
+
+def _key(source: SourceRecord) -> tuple[str, str]:
+    return source.run, source.source
+
+
+def _record(names: Names, kind: str, body: object, source: SourceRecord) -> bytes:
+    return _line(names.one("runs"), digest([kind, *_key(source)]), body)
+
+
+def _line(index: str, id_: str, body: object) -> bytes:
+    return orjson.dumps({"index": {"_index": index, "_id": id_}}) + b"\n" + orjson.dumps(body) + b"\n"

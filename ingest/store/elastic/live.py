@@ -1,0 +1,205 @@
+"""What a store in Elasticsearch does for a watch: documents, then rollups, then checkpoints and what is final, in this order.
+
+Whoever is killed between two of them writes the same documents again. Answers take rollups only for windows that are final,
+so what lies between is never seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import orjson
+
+from ingest.layout import LogLinear, parse_layout
+from ingest.series import OFFSET, Group
+from ingest.store.elastic.bulk import owner_of
+from ingest.store.elastic.encoding import FIELDS, MS, chunked, deletion, label_in, series_of
+from ingest.store.elastic.names import digest, series_digest, window_ids
+from ingest.store.elastic.reading import documents, pages
+from ingest.store.elastic.record_documents import (
+    CHECKPOINT,
+    SOURCE,
+    WATCH,
+    SourceState,
+    checkpoint_document,
+    checkpoint_of,
+    stored_series,
+    watch_document,
+)
+from ingest.store.elastic.rollups import RollupWriter
+from ingest.store.elastic.store import ElasticStore
+from ingest.store.elastic.sweeping import Sweeper
+from ingest.store.elastic.touched import Cell, Touched
+from ingest.store.live import Checkpoint, Marks, News, Watch, marks_of
+from ingest.store.records import COMPLETE, LOADING, RunRecord, SourceRecord, Spans, StoredSeries
+from ingest.store.rollups import layouts_of
+
+EVERY_GENERATION = 1 << 40
+LONGEST_NOTED_NS = 3600 * 10**9
+
+
+class ElasticLive:
+    """An open store in Elasticsearch, as a watch uses it."""
+
+    def __init__(self, store: ElasticStore) -> None:
+        self._store = store
+        self._index = store.names.one("runs")
+        self._states: dict[tuple[str, str], SourceState] = {}
+        self._layouts: dict[str, Mapping[Group, LogLinear]] = {}
+        self._told: dict[str, Watch] = {}
+        self._cells: dict[str, set[Cell]] = {}
+
+    def checkpoints(self, run: str) -> list[Checkpoint]:
+        """Return all checkpoints of a run."""
+        found = documents(self._store.connection, self._index, _records(run, CHECKPOINT))
+        return sorted(map(checkpoint_of, found), key=lambda one: one.source)
+
+    def watches(self, run: str) -> list[Watch]:
+        """Return the watches of a run."""
+        return self._store.records.watches(run)
+
+    def keep(self, run: RunRecord, news: Sequence[News], watch: Watch) -> int:
+        """Write what a cycle has read, the rollups of its windows, then checkpoints and marks; return how many documents."""
+        store, touched, written = self._store, Touched(), 0
+        oldest = min((int(part.start_ns.min()) for one in news for part in one.windows), default=watch.final_ns)
+        if run.run in self._told and oldest < self._told[run.run].final_ns:
+            self.tell(replace(watch, final_ns=oldest))
+        for one in news:
+            state = self._state(one.source)
+            for windows in one.windows:
+                packed = store.packed(run, one.source, windows)
+                touched.add(packed.touch.windows)
+                for series in packed.touch.series:
+                    state.series[series] = StoredSeries(0, series, parse_layout(packed.touch.layout), packed.touch.exact)
+                for chunk in packed.chunks:
+                    store.sender.send(owner_of(run.run, one.source.source), chunk)
+                    written += chunk.documents
+            for series, (first, last) in one.spans.items():
+                if series in state.series:
+                    state.series[series] = replace(state.series[series], first_ns=first, last_ns=last)
+        store.sender.flush()
+        for one in news:
+            state = self._state(one.source)
+            state.refused = store.delivery.refused[owner_of(run.run, one.source.source)]
+        store.records.put_sources((replace(one.source, state=LOADING), self._state(one.source)) for one in news)
+        self._roll(run, touched, watch)
+        store.records.put(_line(self._index, one.checkpoint) for one in news)
+        self.tell(watch)
+        store.stop_senders()
+        return written
+
+    def _roll(self, run: RunRecord, touched: Touched, watch: Watch) -> None:
+        """Make the rollups anew that have changed, or have become final."""
+        stored, _ = self._store.records.series([run.run])
+        now = layouts_of([one for one in stored if one.series.kind != OFFSET])
+        before = self._layouts.get(run.run, now)
+        if any(now[group] != layout for group, layout in before.items() if group in now):
+            touched.add(self._sweeper.all_windows(run))
+        self._layouts[run.run] = now
+        cells = self._cells.setdefault(run.run, set())
+        cells |= set(touched.windows)
+        touched.add({cell: starts for cell, starts in self._newly_final(run, watch, cells).items() if len(starts)})
+        self._write(run, touched, stored, marks_of(self.watches(run.run), watch, watch.told_ns), lowered=False)
+
+    def _newly_final(self, run: RunRecord, watch: Watch, cells: Iterable[Cell]) -> dict[Cell, Any]:
+        """Return the windows that have become final since the last cycle, by what was written of late."""
+        before = self._told.get(run.run)
+        if before is None or not 0 < watch.final_ns - before.final_ns < LONGEST_NOTED_NS:
+            return {}
+        low = before.final_ns // run.step_ns - 1
+        starts = np.arange(low, watch.final_ns // run.step_ns, dtype=np.int64) * run.step_ns
+        return dict.fromkeys(cells, starts)
+
+    def _write(self, run: RunRecord, touched: Touched, stored: Sequence[StoredSeries], marks: Marks, *, lowered: bool) -> None:
+        store = self._store
+        RollupWriter(store.connection, store.names, store.sender, store.records, run, touched, lowered, marks, grown=False).write(
+            stored
+        )
+
+    @property
+    def _sweeper(self) -> Sweeper:
+        return Sweeper(self._store.connection, self._store.names, self._store.sender)
+
+    def _state(self, source: SourceRecord) -> SourceState:
+        """Return what is known of the series of a source: of one that was begun by another process, from its record."""
+        key = (source.run, source.source)
+        if key not in self._states:
+            self._states[key] = state = SourceState()
+            for document in documents(self._store.connection, self._index, _records(source.run, SOURCE)):
+                if document["source"]["id"] == source.source:
+                    found = [stored_series(0, source.run, told) for told in document["source"].get("series") or ()]
+                    state.series = {one.series: one for one in found}
+        return self._states[key]
+
+    def forget(self, run: RunRecord, sources: Iterable[str], watch: Watch) -> None:
+        """Delete sources with their documents and checkpoints, and make the rollups anew where they were."""
+        store, touched, names = self._store, Touched(), list(sources)
+        self.tell(watch)
+        store.connection.call("POST", f"/{store.names.all('intervals')}/_refresh", ignore_unavailable=True)
+        for source in names:
+            touched.add(self._sweeper.sweep(SourceRecord(run.run, source, "", 0, "", generation=EVERY_GENERATION)))
+            self._states.pop((run.run, source), None)
+        gone = [digest([record, run.run, source]) for source in names for record in (SOURCE, CHECKPOINT)]
+        store.records.put(deletion(self._index, id_) for id_ in gone)
+        stored, _ = store.records.series([run.run])
+        self._write(run, touched, stored, marks_of(self.watches(run.run), watch, watch.told_ns), lowered=True)
+        self._layouts.pop(run.run, None)
+
+    def set_aside(self, run: RunRecord, source: str, kept: SourceRecord, segment: int) -> None:
+        """Move the documents of a source to another one, complete, their series' segments moved by `segment`."""
+        store = self._store
+        store.connection.call("POST", f"/{store.names.all('intervals')}/_refresh", ignore_unavailable=True)
+        query = {"bool": {"filter": [{"term": {"run.id": run.run}}, {"term": {"source.id": source}}]}}
+        for page in pages(store.connection, store.names.all("intervals"), query, source=True):
+            lines = [_moved(hit, kept, segment) for hit in page]
+            for chunk in chunked([*lines, *(deletion(hit["_index"], hit["_id"]) for hit in page)]):
+                store.sender.send(owner_of(run.run, kept.source), chunk)
+        store.sender.flush()
+        before = self._state(SourceRecord(run.run, source, "", 0, ""))
+        moved = [replace(one, series=one.series.replaced(segment=one.series.segment + segment)) for one in before.series.values()]
+        state = SourceState({one.series: one for one in moved}, before.refused)
+        store.records.put_sources([(replace(kept, state=COMPLETE), state)])
+        self._states.pop((run.run, source), None)
+        store.records.put(deletion(self._index, digest([record, run.run, source])) for record in (SOURCE, CHECKPOINT))
+
+    def finish(self, source: SourceRecord, spans: Spans) -> None:
+        """Note that a source is complete as it is."""
+        self._store.records.put_sources([(replace(source, state=COMPLETE), self._state(source))])
+
+    def tell(self, watch: Watch) -> None:
+        """Note what is final as far as a watch knows."""
+        self._told[watch.run] = watch
+        action = {"index": {"_index": self._index, "_id": digest([WATCH, watch.run, watch.watch])}}
+        self._store.records.put([orjson.dumps(action) + b"\n" + orjson.dumps(watch_document(watch)) + b"\n"])
+
+    def leave(self, run: str, watch: str) -> None:
+        """Delete a watch that has settled what it read, with its checkpoints."""
+        own = [digest([CHECKPOINT, run, one.source]) for one in self.checkpoints(run) if one.watch == watch]
+        self._store.records.put(deletion(self._index, id_) for id_ in [*own, digest([WATCH, run, watch])])
+        self._told.pop(run, None)
+
+
+def _records(run: str, record: str) -> dict[str, Any]:
+    return {"bool": {"filter": [{"term": {"run.id": run}}, {"term": {"record": record}}]}}
+
+
+def _line(index: str, checkpoint: Checkpoint) -> bytes:
+    id_ = digest([CHECKPOINT, checkpoint.run, checkpoint.source])
+    action = {"index": {"_index": index, "_id": id_}}
+    return orjson.dumps(action) + b"\n" + orjson.dumps(checkpoint_document(checkpoint)) + b"\n"
+
+
+def _moved(hit: Mapping[str, Any], kept: SourceRecord, segment: int) -> bytes:
+    """Return the bulk line of a document under another source and segment."""
+    document = dict(hit["_source"])
+    document["segment"] = int(document.get("segment", 0)) + segment
+    document["source"] = {"id": kept.source}
+    step = int(document["interval"]["step_ms"]) * MS
+    series = series_of({label: label_in(document, label) for label in FIELDS}).replaced(segment=document["segment"])
+    start = np.array([document["@timestamp"] * MS], np.int64)
+    [id_] = window_ids([series_digest(series, step)], np.zeros(1, np.int64), start, step)
+    action = {"index": {"_index": hit["_index"], "_id": id_}}
+    return orjson.dumps(action) + b"\n" + orjson.dumps(document) + b"\n"

@@ -1,0 +1,43 @@
+"""Two loads of one source at the same time, the file having grown in between: neither may leave the older content as complete.
+
+Documents bear the same ids in every generation, so a slow load of the older content may overwrite what a quicker one of the
+newer has written. The slow one sees at its end that it was overtaken, and opens the source again. The quick one counts at its
+end what is there in its generation. Either way the next load reads the source once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ingest.errors import StoreError
+from ingest.store.elastic.connection import Connection
+from ingest.store.elastic.names import Names
+from ingest.store.elastic.reading import search
+from ingest.store.elastic.record_documents import SourceState
+from ingest.store.elastic.records import Records
+from ingest.store.records import SourceRecord
+
+
+def check_not_overtaken(records: Records, run: str, finished: Iterable[SourceRecord]) -> None:
+    """Raise StoreError where another load has read a source again since this one began; the source counts as loading then."""
+    there = {one.source: one.generation for one in records.sources(run)}
+    late = [source for source in finished if there.get(source.source, 0) > source.generation]
+    for source in late:
+        records.reopen(run, source.source)
+    if late:
+        raise StoreError(_sentence(late[0]))
+
+
+def check_all_there(connection: Connection, names: Names, source: SourceRecord, state: SourceState) -> None:
+    """Raise StoreError where documents of a source that was read again have been overwritten by a slower load."""
+    index = names.all("intervals")
+    connection.call("POST", f"/{index}/_refresh")
+    of_source = [{"term": {"run.id": source.run}}, {"term": {"source.id": source.source}}]
+    query = {"bool": {"filter": [*of_source, {"term": {"generation": source.generation}}]}}
+    answer = search(connection, index, {"size": 0, "track_total_hits": True, "query": query})
+    if answer["hits"]["total"]["value"] < state.written - state.refused:
+        raise StoreError(_sentence(source))
+
+
+def _sentence(source: SourceRecord) -> str:
+    return f"{source.path} was loaded by another program at the same time: run the same load again"

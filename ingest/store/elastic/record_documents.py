@@ -1,0 +1,145 @@
+"""Records of runs and sources <-> documents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ingest.layout import parse_layout
+from ingest.series import Series
+from ingest.store.elastic.encoding import FIELDS, MS, label_in, labels_document
+from ingest.store.live import Checkpoint, Watch
+from ingest.store.records import RunRecord, SourceRecord, StoredSeries
+
+RUN, SOURCE, CHECKPOINT, WATCH = "run", "source", "checkpoint", "watch"
+
+
+@dataclass(slots=True)
+class SourceState:
+    """What a load knows of a source beside its record: its series as they were written, how many documents, how many refused."""
+
+    series: dict[Series, StoredSeries] = field(default_factory=dict)
+    refused: int = 0
+    written: int = 0
+
+
+def run_document(run: RunRecord, generation: int) -> dict[str, Any]:
+    """Return the document of a run."""
+    return {
+        "record": RUN,
+        "@timestamp": run.start_ns // MS,
+        "run": {
+            "id": run.run,
+            "load": run.load,
+            "step_ns": run.step_ns,
+            "attribution": run.attribution,
+            "start_ns": run.start_ns,
+            "zero": run.zero,
+            "parameters": dict(run.parameters),
+            "labels": dict(run.labels),
+            "loaded": run.loaded,
+            "generation": generation,
+        },
+        "labels": searchable(run.labels),
+    }
+
+
+def watch_document(watch: Watch) -> dict[str, Any]:
+    """Return the document of a watch."""
+    told = {"id": watch.watch, "final_ns": watch.final_ns, "largest_ns": watch.largest_ns, "told_ns": watch.told_ns}
+    return {"record": WATCH, "run": {"id": watch.run}, "watch": told}
+
+
+def watch_of(document: Mapping[str, Any]) -> Watch:
+    """Return a watch from its document."""
+    told = document["watch"]
+    return Watch(document["run"]["id"], told["id"], int(told["final_ns"]), int(told["largest_ns"]), int(told["told_ns"]))
+
+
+def checkpoint_document(checkpoint: Checkpoint) -> dict[str, Any]:
+    """Return the document of a checkpoint."""
+    return {
+        "record": CHECKPOINT,
+        "run": {"id": checkpoint.run},
+        "source": {"id": checkpoint.source},
+        "watch": {"id": checkpoint.watch},
+        "checkpoint": {"state": dict(checkpoint.state)},
+    }
+
+
+def checkpoint_of(document: Mapping[str, Any]) -> Checkpoint:
+    """Return a checkpoint from its document."""
+    run, source, watch = (document[name]["id"] for name in ("run", "source", "watch"))
+    return Checkpoint(run, source, watch, document["checkpoint"]["state"])
+
+
+def searchable(labels: Mapping[str, str]) -> dict[str, str]:
+    """Return labels under names that are fields: dots would nest."""
+    return {name.replace(".", "_") or "_": str(value) for name, value in labels.items()}
+
+
+def run_record(document: Mapping[str, Any]) -> RunRecord:
+    """Return the record of a run from its document; the state is that of its sources."""
+    run = document["run"]
+    return RunRecord(
+        run=run["id"],
+        load=run["load"],
+        step_ns=int(run["step_ns"]),
+        attribution=run["attribution"],
+        start_ns=int(run["start_ns"]),
+        zero=run["zero"],
+        parameters=run.get("parameters") or {},
+        labels=run.get("labels") or {},
+        loaded=run.get("loaded") or "",
+    )
+
+
+def source_document(record: SourceRecord, state: SourceState) -> dict[str, Any]:
+    """Return the document of a source."""
+    series = [
+        {
+            **labels_document(one.series),
+            "segment": one.series.segment,
+            "layout": str(one.layout),
+            "exact": one.exact,
+            "first_ns": one.first_ns,
+            "last_ns": one.last_ns,
+        }
+        for one in state.series.values()
+    ]
+    told = {
+        "id": record.source,
+        "path": record.path,
+        "size": record.size,
+        "digest": record.digest,
+        "context": record.context,
+        "state": record.state,
+        "account": dict(record.account),
+        "series": series,
+        "refused": state.refused,
+    }
+    return {"record": SOURCE, "run": {"id": record.run}, "generation": record.generation, "source": told}
+
+
+def source_record(document: Mapping[str, Any]) -> SourceRecord:
+    """Return the record of a source from its document."""
+    told = document["source"]
+    return SourceRecord(
+        run=document["run"]["id"],
+        source=told["id"],
+        path=told["path"],
+        size=int(told["size"]),
+        digest=told["digest"],
+        context=told["context"],
+        state=told["state"],
+        generation=int(document["generation"]),
+        account=told.get("account") or {},
+    )
+
+
+def stored_series(number: int, run: str, told: Mapping[str, Any]) -> StoredSeries:
+    """Return a series that the document of a source tells of."""
+    labels = {label: label_in(told, label) for label in FIELDS}
+    series = Series(**{**labels, "run": run}, segment=int(told["segment"]))
+    return StoredSeries(number, series, parse_layout(told["layout"]), bool(told["exact"]), told["first_ns"], told["last_ns"])

@@ -1,0 +1,91 @@
+"""Merged windows -> the bulk lines of rollups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from ingest.intervals import Intervals
+from ingest.series import Group, Series, kind_preference
+from ingest.store.elastic.encoding import MS, histogram_texts, labels_document
+from ingest.store.elastic.names import Names, digest, window_ids
+from ingest.store.elastic.record_documents import searchable
+from ingest.store.live import Marks
+from ingest.store.records import RunRecord, overview_step
+from ingest.store.rollups import rollup_values
+
+VERSION_BITS = 48
+
+Key = tuple[str, str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class RollupDocuments:
+    """Makes the documents of one run's rollups; `marks` say which windows are final."""
+
+    run: RunRecord
+    names: Names
+    marks: Marks
+
+    def lines(self, windows: Intervals, step_ns: int, generation: int) -> Iterator[bytes]:
+        """Yield the bulk lines of merged windows."""
+        values = rollup_values(windows)
+        names = list(values)
+        numbers = zip(*values.values(), strict=True)
+        texts = zip(*histogram_texts(windows), strict=True)
+        keys = [four(key) for key in windows.table]
+        prefixes = [digest([self.run.run, *key, step_ns]) for key in keys]
+        ids = window_ids(prefixes, windows.series, windows.start_ns, step_ns)
+        counts = (windows.samples if windows.completions is None else windows.completions).tolist()
+        versions = ((generation << VERSION_BITS) + windows.samples).tolist()
+        layout = {"layout": str(windows.layout), "error": float(windows.layout.error)}
+        codes, starts, ends = windows.series.tolist(), windows.start_ns.tolist(), windows.end_ns.tolist()
+        indices = self.names.of("rollups", windows.start_ns)
+        for index, id_, version, code, start, end, count, row, (value, number) in zip(
+            indices, ids, versions, codes, starts, ends, counts, numbers, texts, strict=True
+        ):
+            told = {name: one for name, one in zip(names, row, strict=True) if one is not None}
+            latency = {**layout, "count": count, **told, "exact": bool(told["exact"])}
+            histogram = {"values": orjson.Fragment(value), "counts": orjson.Fragment(number)}
+            head = self.head(keys[code], start, end, step_ns, generation)
+            if windows.completions is None:
+                body = {**head, "latency": {**latency, "histogram": histogram}}
+            else:
+                body = {**head, "latency": latency, "in_flight": {"histogram": histogram}}
+            yield action(index, id_, version) + orjson.dumps(body) + b"\n"
+
+    def head(self, key: Key, start: int, end: int, step_ns: int, generation: int) -> dict[str, Any]:
+        """Return what a rollup says beside its latencies."""
+        scope, host, op, kind = key
+        return {
+            "@timestamp": start // MS,
+            **labels_document(Series(run=self.run.run, host=host, op=op, kind=kind)),
+            "kind_preference": kind_preference(kind),
+            "rollup": {
+                "scope": scope,
+                "step_ms": step_ns // MS,
+                "stored": step_ns == self.run.step_ns,
+                "overview": step_ns == overview_step(self.run.step_ns),
+            },
+            "interval": {"end_ns": end},
+            "final": end <= self.marks.of(host),
+            "generation": generation,
+            **({"labels": searchable(self.run.labels)} if self.run.labels else {}),
+        }
+
+
+def action(index: str, id_: str, version: int) -> bytes:
+    """Return the action line of a rollup: a version that is not below what is there."""
+    told = b'{"index":{"_index":"%b","_id":"%b","version":%d,"version_type":"external_gte"}}\n'
+    return told % (index.encode(), id_.encode(), version)
+
+
+def four(key: Series | Group) -> Key:
+    """Return the group of a rollup: scope, host, op, kind."""
+    if isinstance(key, Series):
+        raise TypeError("rollups are of groups")
+    scope, host, op, kind = key
+    return scope, host, op, kind

@@ -1,0 +1,160 @@
+"""The file of the embedded store: opened, created, brought up to this version; SQLite's errors as sentences.
+
+A store of an older version lacks tables and nothing else. Opened to be written it gets them, in one transaction; opened to
+be read it stays as it is, and empty tables of the connection's own stand in for those that it lacks.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ingest.environment import seconds
+from ingest.errors import StoreError
+from ingest.fields import assets
+
+SCHEMA_VERSION = 2
+OLDEST_VERSION = 1  # what came later only added tables
+PATIENCE_SECONDS = 60.0
+WAL_TRIES, WAL_PAUSE_SECONDS = 50, 0.1
+CREATE = "CREATE TABLE "
+ADVICE = {
+    "unable to open": "check that the folder exists and can be written to",
+    "readonly": "it is read-only: check owner and mode, or name another store with --store",
+    "not a database": "the file is something else: name another store",
+    "is full": "the disk is full: free some space and run the same load again, it goes on where it stopped",
+    "disk I/O": "the disk is full or failing, or a limit of file sizes is met: then run the same load again, it goes on",
+    "malformed": "the file is damaged: load into a new store",
+}
+
+
+def patience() -> float:
+    """Return for how many seconds a store that another program writes is waited for."""
+    return seconds("TAILBOARD_SQLITE_PATIENCE", PATIENCE_SECONDS)
+
+
+@contextmanager
+def told(url: str) -> Iterator[None]:
+    """Turn SQLite's errors into sentences."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        text = str(error)
+        hint = next((advice for word, advice in ADVICE.items() if word in text), "")
+        if "locked" in text:
+            hint = f"another program has been writing for {patience():g} s: try again"
+        raise StoreError(f"{url}: {text}{f'; {hint}' if hint else ''}") from None
+
+
+@contextmanager
+def transaction(db: sqlite3.Connection) -> Iterator[None]:
+    """Hold one write transaction: all of it or, whatever fails, nothing."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:  # SQLite ends it by itself when the disk is full
+            db.execute("ROLLBACK")
+        raise
+
+
+@contextmanager
+def snapshot(db: sqlite3.Connection) -> Iterator[None]:
+    """Hold one state of the store for several questions: a run that is coarsened between two would be read at the wrong step."""
+    mine = not db.in_transaction
+    if mine:
+        db.execute("BEGIN")
+    try:
+        yield
+    finally:
+        if mine and db.in_transaction:
+            db.execute("COMMIT")
+
+
+def opened(path: Path, url: str, *, write: bool) -> sqlite3.Connection:
+    """Return a connection to a store of this version; with `write` it is created, or brought up to it, if need be.
+
+    StoreError where the file is no store, or one of a newer version.
+    """
+    if write:
+        db = sqlite3.connect(path, timeout=patience(), isolation_level=None)
+        _make(db)
+    else:
+        db = _for_reading(path, url)
+    version = _version(db)
+    if not OLDEST_VERSION <= version <= SCHEMA_VERSION:
+        raise StoreError(f"{url} is no tailboard store of this version (found {version}, need {SCHEMA_VERSION})")
+    if version < SCHEMA_VERSION:
+        db.execute("PRAGMA temp_store = MEMORY")
+        for statement in _missing(db):
+            db.execute(statement.replace(CREATE, "CREATE TEMP TABLE ", 1))
+    db.execute("PRAGMA synchronous = NORMAL" if write else "PRAGMA mmap_size = 268435456")
+    return db
+
+
+def _for_reading(path: Path, url: str) -> sqlite3.Connection:
+    if not path.exists():
+        raise StoreError(f"there is no store at {url}: load something first, or name another (tailboard load --help)")
+    quoted = str(path.resolve()).replace("?", "%3f").replace("#", "%23")
+    try:
+        db = sqlite3.connect(f"file:{quoted}?mode=ro", uri=True, timeout=patience(), isolation_level=None)
+        db.execute("SELECT 1 FROM sqlite_master").fetchone()
+    except sqlite3.OperationalError:
+        # A folder that cannot be written to cannot hold the shared memory of the log: read the file as it is.
+        if os.access(path.resolve().parent, os.W_OK) or not os.access(path, os.R_OK):
+            raise
+        log = path.resolve().with_name(f"{path.resolve().name}-wal")
+        if log.exists() and log.stat().st_size:
+            raise StoreError(
+                f"{url} lies in a read-only folder, and {log.name} holds what is not in the file yet: copy both to a folder "
+                "that can be written to"
+            ) from None
+        db = sqlite3.connect(f"file:{quoted}?immutable=1", uri=True, isolation_level=None)
+    return db
+
+
+def _make(db: sqlite3.Connection) -> None:
+    """Create what a new or older file lacks; of several loaders that begin at once, one does."""
+    version = _version(db)
+    if version >= SCHEMA_VERSION:
+        return
+    with transaction(db):
+        version = _version(db)
+        empty = not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if version < SCHEMA_VERSION and (empty or version >= OLDEST_VERSION):
+            for statement in _missing(db):
+                db.execute(statement)
+            db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    if version or not empty:
+        return
+    for _ in range(WAL_TRIES):
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError:
+            # Changing the journal needs the file for oneself, and does not wait for it.
+            time.sleep(WAL_PAUSE_SECONDS)
+        else:
+            return
+
+
+def _version(db: sqlite3.Connection) -> int:
+    return int(db.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _missing(db: sqlite3.Connection) -> list[str]:
+    """Return the statements of the schema that create what the file does not have."""
+    there = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    statements = (assets("mappings") / "sqlite.sql").read_text(encoding="utf-8").split(";\n")
+    creating = [statement[statement.index(CREATE) :] for statement in statements if CREATE in statement]
+    return [one for one in creating if one.removeprefix(CREATE).split(" ", 1)[0] not in there]
+
+
+def tables_of_runs(db: sqlite3.Connection) -> list[str]:
+    """Return the tables whose rows belong to a run: those with a column of that name."""
+    query = "SELECT m.name FROM sqlite_master m JOIN pragma_table_info(m.name) c WHERE m.type = 'table' AND c.name = 'run'"
+    return [name for (name,) in db.execute(query)]

@@ -1,0 +1,135 @@
+"""What a SQLite store does for a watch: a cycle is one transaction, so documents, rollups and checkpoints always agree."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from ingest.documents import id_range, pack
+from ingest.intervals import Int
+from ingest.layout import LogLinear
+from ingest.series import OFFSET, Group
+from ingest.store.live import Checkpoint, Marks, News, Watch, marks_of
+from ingest.store.records import COMPLETE, RunRecord, SourceRecord, Spans
+from ingest.store.rollups import layouts_of
+from ingest.store.sqlite import WATCHES, SqliteStore
+from ingest.store.sqlite_documents import stored_series
+from ingest.store.sqlite_rollups import note_final, write_rollups, write_touched
+
+Layouts = Mapping[Group, LogLinear]
+
+
+class SqliteLive:
+    """An open SQLite store, as a watch uses it."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self._store = store
+        self._layouts: dict[str, Layouts] = {}
+        self._noted: dict[str, Marks] = {}
+
+    def checkpoints(self, run: str) -> list[Checkpoint]:
+        """Return all checkpoints of a run."""
+        rows = self._store.db.execute("SELECT run, source, watch, state FROM checkpoints WHERE run = ? ORDER BY source", (run,))
+        return [Checkpoint(name, source, watch, json.loads(state)) for name, source, watch, state in rows]
+
+    def watches(self, run: str) -> list[Watch]:
+        """Return the watches of a run."""
+        return [Watch(*row) for row in self._store.db.execute(f"{WATCHES} WHERE run = ?", (run,))]
+
+    def keep(self, run: RunRecord, news: Sequence[News], watch: Watch) -> int:
+        """Write what a cycle has read, the rollups of its windows, then checkpoints and marks; return how many documents."""
+        written = 0
+        with self._store.transaction() as db:
+            before = self._layouts.get(run.run) or _layouts(db, run.run)
+            for one in news:
+                written += sum(self._store.put(db, run, one.source, pack(windows)) for windows in one.windows)
+                self._store.note_reach(db, one.spans)
+            marks = marks_of(self.watches(run.run), watch, watch.told_ns)
+            self._roll(db, run, news, before, marks)
+            db.executemany(
+                "UPDATE sources SET account = ?, size = ? WHERE run = ? AND source = ?",
+                [(json.dumps(dict(one.source.account)), one.source.size, run.run, one.source.source) for one in news],
+            )
+            db.executemany("INSERT OR REPLACE INTO checkpoints VALUES (?,?,?,?)", [_row(one.checkpoint) for one in news])
+            _tell(db, watch)
+        return written
+
+    def _roll(self, db: sqlite3.Connection, run: RunRecord, news: Sequence[News], before: Layouts, marks: Marks) -> None:
+        """Make the rollups anew that have changed, or have become final."""
+        now = _layouts(db, run.run)
+        if any(now[group] != layout for group, layout in before.items() if group in now):
+            write_rollups(db, run, marks)
+        else:
+            starts, hosts = touched(news)
+            if len(starts):
+                write_touched(db, run, starts, hosts, marks)
+            note_final(db, run, marks, self._noted.get(run.run))
+        self._layouts[run.run], self._noted[run.run] = now, marks
+
+    def forget(self, run: RunRecord, sources: Iterable[str], watch: Watch) -> None:
+        """Delete sources with their documents and checkpoints, and make the rollups anew where they were."""
+        with self._store.transaction() as db:
+            for source in sources:
+                numbers = db.execute("SELECT id FROM series WHERE run = ? AND source = ?", (run.run, source)).fetchall()
+                for (number,) in numbers:
+                    db.execute("DELETE FROM intervals WHERE id BETWEEN ? AND ?", id_range(number, None, None, 1))
+                for table in ("series", "sources", "checkpoints"):
+                    db.execute(f"DELETE FROM {table} WHERE run = ? AND source = ?", (run.run, source))
+            marks = marks_of(self.watches(run.run), watch, watch.told_ns)
+            write_rollups(db, run, marks)
+            _tell(db, watch)
+        self._store.look_again()
+        self._layouts.pop(run.run, None)
+
+    def set_aside(self, run: RunRecord, source: str, kept: SourceRecord, segment: int) -> None:
+        """Move the documents of a source to another one, complete, their series' segments moved by `segment`."""
+        with self._store.transaction() as db:
+            db.execute(
+                "UPDATE series SET segment = segment + ?, source = ? WHERE run = ? AND source = ?",
+                (segment, kept.source, run.run, source),
+            )
+            db.execute(
+                "UPDATE sources SET source = ?, state = ?, account = ?, digest = ? WHERE run = ? AND source = ?",
+                (kept.source, COMPLETE, json.dumps(dict(kept.account)), kept.digest, run.run, source),
+            )
+            db.execute("DELETE FROM checkpoints WHERE run = ? AND source = ?", (run.run, source))
+        self._store.look_again()
+
+    def finish(self, source: SourceRecord, spans: Spans) -> None:
+        """Note that a source is complete as it is."""
+        self._store.finish_source(source, spans)
+
+    def tell(self, watch: Watch) -> None:
+        """Note what is final as far as a watch knows."""
+        with self._store.transaction() as db:
+            _tell(db, watch)
+
+    def leave(self, run: str, watch: str) -> None:
+        """Delete a watch that has settled what it read, with its checkpoints."""
+        with self._store.transaction() as db:
+            for table in ("checkpoints", "watches"):
+                db.execute(f"DELETE FROM {table} WHERE run = ? AND watch = ?", (run, watch))
+
+
+def touched(news: Sequence[News]) -> tuple[Int, set[str]]:
+    """Return the starts of all windows that were written of latencies, in order, and the hosts that they are of."""
+    parts = [windows for one in news for windows in one.windows if len(windows)]
+    starts = np.unique(np.concatenate([part.start_ns for part in parts])) if parts else np.empty(0, np.int64)
+    return starts, {one.host for part in news for one in part.spans}
+
+
+def _layouts(db: sqlite3.Connection, run: str) -> Layouts:
+    return layouts_of([one for one in stored_series(db, [run]) if one.series.kind != OFFSET])
+
+
+def _row(checkpoint: Checkpoint) -> tuple[str, ...]:
+    told = json.dumps(dict(checkpoint.state), separators=(",", ":"))
+    return checkpoint.run, checkpoint.source, checkpoint.watch, told
+
+
+def _tell(db: sqlite3.Connection, watch: Watch) -> None:
+    row = (watch.run, watch.watch, watch.final_ns, watch.largest_ns, watch.told_ns)
+    db.execute("INSERT OR REPLACE INTO watches VALUES (?,?,?,?,?)", row)

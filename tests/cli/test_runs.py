@@ -1,0 +1,141 @@
+"""runs delete and runs coarsen as commands: what they choose by age, what they say, and that nothing of a run is left."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from pathlib import Path
+
+import pytest
+
+from ingest import open_store
+from ingest.cli import run as command
+from ingest.fields import fields, in_store, indices
+from tests.store.grounds import FIO, ElasticGround, grounds, loaded
+
+DAY = 86_400
+NOW = int(time.time())
+AGES = {"old/1": 100, "old/2": 40, "new": 3, "tomorrow": -1}
+
+
+@pytest.fixture(params=["sqlite", "double"])
+def ground(request, tmp_path: Path):
+    with grounds(request.param, tmp_path) as found:
+        for name, days in AGES.items():
+            reading = {"t0": (NOW - days * DAY) * 1_000_000_000, "host": "h"}
+            loaded(found.url, [FIO / "coarse-3" / "a_clat_hist.1.log"], run=name, reading=reading)
+        yield found
+
+
+def names(ground) -> list[str]:
+    with open_store(ground.url) as store:
+        return [record.run for record in store.runs()]
+
+
+def test_runs_are_deleted_by_name_and_by_age(ground, capsys) -> None:
+    delete = ["runs", "delete", "--store", ground.url]
+    assert command([*delete, "--older-than", "30d", "--dry-run"]) == 0
+    assert "would delete old/1, old/2" in capsys.readouterr().err
+    assert len(names(ground)) == 4
+    assert command([*delete, "--older-than", "30d"]) == 2
+    assert "needs --yes" in capsys.readouterr().err
+    assert command([*delete, "old", "--older-than", "50d", "--yes"]) == 0
+    assert "deleted old/1: " in capsys.readouterr().err
+    assert names(ground) == ["new", "old/2", "tomorrow"]
+    assert command([*delete, "--older-than", "50d", "--yes"]) == 0
+    assert "no run is older than 50d: nothing to delete" in capsys.readouterr().err
+    assert command([*delete, "n*", "--yes"]) == 0
+    assert command([*delete, "--older-than", "1s", "--yes"]) == 0
+    assert names(ground) == ["tomorrow"], "a run whose clock is ahead is not old"
+    assert command([*delete]) == 2
+    assert "give a run, a glob, or --older-than" in capsys.readouterr().err
+    assert command([*delete, "nothing"]) == 3
+    assert command([*delete, "--older-than", "yesterday"]) == 2
+
+
+def test_a_run_without_time_zero_is_as_old_as_its_load(tmp_path: Path, capsys) -> None:
+    url = f"sqlite:{tmp_path / 's.db'}"
+    loaded(url, [FIO / "coarse-3" / "a_clat_hist.1.log"], run="relative")
+    assert command(["runs", "delete", "--older-than", "1d", "--yes", "--store", url]) == 0
+    assert "nothing to delete" in capsys.readouterr().err
+    with open_store(url, write=True) as store:
+        store.db.execute("UPDATE runs SET loaded = '2020-01-01T00:00:00Z by tailboard 0'")
+    assert command(["runs", "delete", "--older-than", "1d", "--yes", "--store", url]) == 0
+    assert "deleted relative" in capsys.readouterr().err
+
+
+def test_runs_are_coarsened_by_age_and_again_without_effect(ground, capsys) -> None:
+    coarsen = ["runs", "coarsen", "--step", "10s", "--older-than", "30d", "--store", ground.url]
+    assert command([*coarsen, "--dry-run"]) == 0
+    assert capsys.readouterr().err.count("would coarsen old/") == 2
+    before = ground.documents()
+    assert command(coarsen) == 0
+    told = capsys.readouterr().err
+    assert "coarsened old/1 from 1s to 10s: " in told and "coarsened old/2" in told and "new" not in told
+    after = ground.documents()
+    assert [one for one in after if one["run"] in ("new", "tomorrow")] == [
+        one for one in before if one["run"] in ("new", "tomorrow")
+    ]
+    assert {one["step"] for one in after if one["run"].startswith("old")} == {10_000_000_000}
+    assert command(coarsen) == 0
+    assert capsys.readouterr().err.count("is stored at 10s already") == 2
+    assert ground.documents() == after
+    assert command(["runs", "coarsen", "new", "--step", "7s", "--store", ground.url]) == 2
+    assert "7s is no step that is stored" in capsys.readouterr().err
+    assert command(["runs", "coarsen", "--step", "1m", "--older-than", "900d", "--store", ground.url]) == 0
+    assert "nothing to coarsen" in capsys.readouterr().err
+
+
+def test_one_run_that_cannot_be_coarsened_does_not_hold_up_the_others(ground, capsys) -> None:
+    with open_store(ground.url, write=True) as store:
+        (record,) = (one for one in store.runs() if one.run == "new")
+        store.begin(record, store.sources("new"))
+    assert command(["runs", "coarsen", "*", "--step", "1m", "--store", ground.url]) == 4
+    told = capsys.readouterr().err
+    assert "new is not complete" in told and told.count("coarsened ") == 3
+
+
+def filled(path: Path, run: str) -> list[str]:
+    """Put a row of a run into every table that knows runs; the names of all tables."""
+    names = []
+    with sqlite3.connect(path) as db:
+        for (table,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'intervals'").fetchall():
+            columns = [
+                (name, kind) for name, kind in db.execute("SELECT name, type FROM pragma_table_info(?)", (table,)) if name != "id"
+            ]
+            row = [run if name == "run" else "{}" if kind == "TEXT" else 1 for name, kind in columns]
+            db.execute(f"INSERT INTO {table} ({','.join(name for name, _ in columns)}) VALUES ({','.join('?' * len(row))})", row)
+            names.append(table)
+    return names
+
+
+def test_deleting_leaves_nothing_of_a_run_in_any_table(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    open_store(f"sqlite:{path}", write=True)
+    tables = filled(path, "mine")
+    assert filled(path, "other") == tables and {"series", "rollups", "runs", "sources", "marks"} < set(tables)
+    assert command(["runs", "delete", "mine", "--yes", "--store", f"sqlite:{path}"]) == 0
+    with sqlite3.connect(path) as db:
+        for table in tables:
+            assert db.execute(f"SELECT DISTINCT run FROM {table}").fetchall() == [("other",)], table
+
+
+def test_every_document_of_a_run_can_be_found_by_it() -> None:
+    for name, document in fields()["documents"].items():
+        for store in ("sqlite", "elasticsearch"):
+            joined = fields()["documents"][document["joins"]] if store == "elasticsearch" and "joins" in document else document
+            own = [field["name"] for field in in_store(joined, store)]
+            assert "run.id" in own or name == "intervals", f"{name} in {store}"
+
+
+def test_deleting_leaves_nothing_of_a_run_in_any_index(tmp_path: Path) -> None:
+    with grounds("double", tmp_path) as ground:
+        assert isinstance(ground, ElasticGround)
+        loaded(ground.url, [FIO / "coarse-3" / "a_clat_hist.1.log"], run="mine", reading={"t0": NOW * 1_000_000_000})
+        for index in indices():
+            for run in ("mine", "other"):
+                name = f"{ground.prefix}-{index}" + ("-2026.11" if index in ("intervals", "rollups", "points") else "")
+                ground.client.index(index=name, id=f"by-hand-{run}", document={"run": {"id": run}})
+        assert command(["runs", "delete", "mine", "--yes", "--store", ground.url]) == 0
+        for index in indices():
+            assert {hit["_source"]["run"]["id"] for hit in ground.hits(f"{index}*")} == {"other"}, index

@@ -1,0 +1,352 @@
+"""What may become of a file while it is watched: truncated, deleted, compressed, copied over, copied in piece by piece."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ingest import Question, open_store
+from ingest.store.records import COMPLETE, LOADING, WATCHED
+from tests.live.feeding import HEAD, SECOND, Clock, answers, batch, begun, log_lines, options
+from tests.store.grounds import FIO, grounds
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(params=["sqlite", "double"])
+def ground(request, tmp_path: Path):
+    with grounds(request.param, tmp_path) as found:
+        yield found
+
+
+def text(seed: int, rows: int, from_s: float = 0.0) -> str:
+    return HEAD + "".join(line for line in log_lines(random.Random(seed), rows, from_s=from_s) if not line.startswith("no"))
+
+
+def whole(store, name: str = "x") -> list[str]:
+    """The rows of one process, all of its segments added up."""
+    from ingest.query.percentiles import percentiles
+    from ingest.view.text import csv_lines
+    from tests.live.feeding import ALL
+
+    question = Question(by=("process", "op", "kind"), where={"process": name, "kind": "*"}, step=SECOND)
+    return list(csv_lines(percentiles(store.answer(question), ALL)))
+
+
+def ended(watch) -> list[str]:
+    said = list(watch.cycle(last=True).said)
+    watch.settle()
+    return [*said, *watch.watching.said]
+
+
+def test_what_was_read_of_a_truncated_log_is_kept_beside_what_comes_after_it(ground, tmp_path: Path) -> None:
+    folder, clock = tmp_path / "logs", Clock()
+    folder.mkdir()
+    log = folder / "x.hlog"
+    first, second = text(1, 20), text(2, 15, from_s=17.3)  # three seconds of both
+    log.write_text(first)
+    with open_store(ground.url, write=True) as store:
+        watch = begun(folder, store, clock)
+        watch.cycle()
+        log.write_text(second)  # emptied in place, and written anew
+        said = watch.cycle().said
+        assert "x.hlog was truncated or overwritten: the 60 rows that were read are kept" in said[0]
+        clock.seconds += 1
+        watch.cycle()
+        both = tmp_path / "both"
+        both.mkdir()
+        (both / "x.hlog").write_text(first)
+        again = tmp_path / "again"
+        again.mkdir()
+        (again / "x.hlog").write_text(second)
+        expected = added_up(tmp_path, [both, again])
+        assert whole(store) == expected
+        assert [text for text in ended(watch) if "read live" in text] == []
+        assert whole(store) == expected
+        assert [record.state for record in store.runs()] == [COMPLETE]
+        assert {one.source.rpartition("|")[2] for one in store.sources("r")} == {"x", "x~1"}
+
+
+def added_up(folder: Path, logs: list[Path]) -> list[str]:
+    """What two loads of logs under one name hold together: two stores cannot, so the logs bear hosts that are not asked for."""
+    from ingest.load import load
+
+    store = folder / "added.db"
+    store.unlink(missing_ok=True)
+    with open_store(f"sqlite:{store}", write=True) as opened:
+        for number, path in enumerate(logs):
+            load([path], opened, options(reading={"host": f"h{number}"}))
+        return whole(opened)
+
+
+def test_a_deleted_log_is_kept_and_read_to_its_end(ground, tmp_path: Path) -> None:
+    folder, clock = tmp_path / "logs", Clock()
+    folder.mkdir()
+    log = folder / "x.hlog"
+    content = text(1, 20).encode()
+    stream = log.open("ab", buffering=0)
+    stream.write(content[:9000])
+    with open_store(ground.url, write=True) as store:
+        watch = begun(folder, store, clock)
+        watch.cycle()
+        stream.write(content[9000:])
+        log.unlink()
+        for _ in range(3):
+            clock.seconds += 1
+            watch.cycle()
+        stream.close()
+        log.write_bytes(content)
+        expected = added_up(tmp_path, [folder])
+        log.unlink()
+        assert whole(store) == expected
+        assert [text for text in ended(watch) if "read live" in text] == []
+        assert whole(store) == expected
+        assert [record.state for record in store.runs()] == [COMPLETE]
+
+
+def test_a_log_that_is_rotated_and_compressed_is_counted_once(ground, tmp_path: Path) -> None:
+    folder, clock = tmp_path / "logs", Clock()
+    folder.mkdir()
+    log = folder / "x.hlog"
+    log.write_text(text(1, 20))
+    with open_store(ground.url, write=True) as store:
+        watch = begun(folder, store, clock)
+        watch.cycle()
+        with gzip.open(folder / "x.hlog.1.gz", "wb") as out:
+            out.write(log.read_bytes())
+        log.unlink()
+        log.write_text(text(2, 10, from_s=20.0))
+        said: list[str] = []
+        for _ in range(4):
+            clock.seconds += 1
+            said += watch.cycle().said
+        assert any("was rotated" in one for one in said), said
+        expected = answers(batch(folder, tmp_path / "batch.db"))
+        assert answers(ground.url) == expected
+        assert [text for text in ended(watch) if "read live" in text] == []
+        assert answers(ground.url) == expected
+
+
+def test_a_log_that_is_copied_over_with_more_in_it_goes_on(tmp_path: Path) -> None:
+    folder, clock = tmp_path / "logs", Clock()
+    folder.mkdir()
+    log, content = folder / "x.hlog", text(1, 30).encode()
+    with grounds("sqlite", tmp_path) as ground, open_store(ground.url, write=True) as store:
+        watch = begun(folder, store, clock)
+        rows = 0
+        for size in (5000, 9000, 14000, len(content)):
+            (folder / ".x.hlog.partial").write_bytes(content[:size])  # as rsync does it
+            (folder / ".x.hlog.partial").rename(log)
+            clock.seconds += 1
+            done = watch.cycle()
+            rows += done.rows
+            assert not done.said
+        assert rows == 90
+        assert answers(ground.url) == answers(batch(folder, tmp_path / "batch.db"))
+        watch.settle()
+
+
+def test_a_copy_of_a_log_is_left_out_while_the_log_is_there(tmp_path: Path) -> None:
+    folder, clock = tmp_path / "logs", Clock()
+    folder.mkdir()
+    (folder / "x.hlog").write_text(text(1, 20))
+    with grounds("sqlite", tmp_path) as ground, open_store(ground.url, write=True) as store:
+        watch = begun(folder, store, clock)
+        watch.cycle()
+        expected = answers(ground.url)
+        shutil.copy(folder / "x.hlog", folder / "y.hlog")
+        clock.seconds += 1
+        assert "is a copy of" in watch.cycle().said[0]
+        assert answers(ground.url) == expected
+        ended(watch)
+        assert answers(ground.url) == expected == answers(batch(folder, tmp_path / "batch.db"))
+
+
+def test_other_files_are_loaded_once_they_are_whole(ground, tmp_path: Path) -> None:
+    folder, clock = tmp_path / "logs", Clock()
+    folder.mkdir()
+    contents = {path.name: path.read_bytes() for path in (FIO / "randrw").iterdir() if path.is_file()}
+    reading = {"t0": 1_789_999_200 * SECOND}
+    with open_store(ground.url, write=True) as store:
+        watch = begun(folder, store, clock, reading=reading, step_ns=None)
+        for part in range(1, 5):
+            for name, content in contents.items():
+                (folder / name).write_bytes(content[: len(content) * part // 4])
+            clock.seconds += 1
+            assert watch.cycle().loaded == 0  # they have changed since
+        loaded = sum(watch.cycle().loaded for _ in range(2))
+        assert loaded == 2
+        expected = answers(batch(folder, tmp_path / "batch.db", reading=reading, step_ns=None))
+        assert answers(ground.url) == expected
+        assert not watch.cycle().loaded
+        ended(watch)
+        assert answers(ground.url) == expected
+
+
+def test_watching_again_what_was_settled_does_nothing_until_it_grows(tmp_path: Path) -> None:
+    folder, clock = tmp_path / "logs", Clock()
+    folder.mkdir()
+    log, content = folder / "x.hlog", text(1, 30).encode()
+    log.write_bytes(content[:9000])
+    with grounds("sqlite", tmp_path) as ground, open_store(ground.url, write=True) as store:
+        watch = begun(folder, store, clock)
+        watch.cycle()
+        ended(watch)
+        again = begun(folder, store, clock)
+        assert (again.cycle().rows, again.watching.tails) == (0, {})
+        assert [record.state for record in store.runs()] == [COMPLETE]
+        with log.open("ab") as out:
+            out.write(content[9000:])
+        clock.seconds += 100
+        assert again.cycle().rows == 90
+        assert [record.state for record in store.runs()] == [WATCHED]
+        assert answers(ground.url) == answers(batch(folder, tmp_path / "batch.db"))
+        ended(again)
+        assert answers(ground.url) == answers(batch(folder, tmp_path / "batch.db"))
+        assert begun(folder, store, clock).cycle().rows == 0
+
+
+def test_a_log_of_another_benchmark_under_known_labels_is_refused(tmp_path: Path) -> None:
+    folder, clock = tmp_path / "logs", Clock()
+    folder.mkdir()
+    (folder / "x.hlog").write_text(text(1, 10))
+    with grounds("sqlite", tmp_path) as ground, open_store(ground.url, write=True) as store:
+        watch = begun(folder, store, clock)
+        watch.cycle()
+        ended(watch)
+        expected = answers(ground.url)
+        (folder / "x.hlog").write_text(text(2, 20))
+        other = begun(folder, store, clock)
+        assert "holds other data than" in other.cycle().said[0]
+        assert answers(ground.url) == expected
+
+
+def test_a_load_completes_what_a_killed_watch_has_left(ground, tmp_path: Path) -> None:
+    from ingest.load import load
+
+    folder, clock = tmp_path / "logs", Clock()
+    folder.mkdir()
+    (folder / "x.hlog").write_text(text(1, 20)[:-40])
+    clock.seconds -= 120
+    with open_store(ground.url, write=True) as store:
+        begun(folder, store, clock).cycle()
+        assert [record.state for record in store.runs()] == [LOADING]  # it was not heard of for two minutes
+        assert "cut off" in " ".join(store.answer(Question(step=SECOND)).warnings)
+    with open_store(ground.url, write=True) as store:
+        load([folder], store, options())
+        assert [record.state for record in store.runs()] == [COMPLETE]
+    assert answers(ground.url) == answers(batch(folder, tmp_path / "batch.db"))
+
+
+def tailboard(*words: object) -> subprocess.CompletedProcess[str]:
+    environment = {key: value for key, value in os.environ.items() if key != "TAILBOARD_STORE"}
+    return subprocess.run([sys.executable, "-m", "ingest", *map(str, words)], capture_output=True, text=True, env=environment)
+
+
+def test_the_command_ends_when_nothing_comes(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    words = (
+        "watch",
+        tmp_path / "logs",
+        "--run",
+        "r",
+        "--store",
+        f"sqlite:{tmp_path / 's.db'}",
+        "--interval",
+        "50ms",
+        "--until-idle",
+        "200ms",
+    )
+    nothing = tailboard(*words)
+    assert nothing.returncode == 3 and "nothing came under" in nothing.stderr
+    (tmp_path / "logs" / "x.hlog").write_text(text(1, 20))
+    done = tailboard(*words, "--json")
+    assert done.returncode == 0, done.stderr
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    assert sum(one["rows"] for one in told if one["event"] == "cycle") == 60
+    assert (told[-1]["event"], told[-1]["rows"], told[-1]["runs"]) == ("settled", 60, ["r"])
+    for wrong, reason in ((("--interval", "soon"), "is not a duration"), (("--step", "3s"), "no step that is stored")):
+        refused = tailboard(*words, *wrong)
+        assert refused.returncode == 2 and reason in refused.stderr, refused.stderr
+
+
+def test_a_copy_that_was_there_from_the_start_is_counted_once(ground, tmp_path: Path) -> None:
+    folder, clock = tmp_path / "logs", Clock()
+    folder.mkdir()
+    for name in ("x.hlog", "y.hlog"):
+        (folder / name).write_text(text(1, 20))
+    with open_store(ground.url, write=True) as store:
+        watch = begun(folder, store, clock)
+        assert watch.cycle().rows == 60
+        expected = answers(batch(folder, tmp_path / "batch.db"))
+        assert answers(ground.url) == expected
+        ended(watch)
+        assert answers(ground.url) == expected
+        assert [record.state for record in store.runs()] == [COMPLETE]
+
+
+def test_logs_that_become_the_same_are_settled_as_a_load_takes_them(ground, tmp_path: Path) -> None:
+    folder, clock = tmp_path / "logs", Clock()
+    folder.mkdir()
+    (folder / "x.hlog").write_text(text(1, 20))
+    (folder / "y.hlog").write_text(text(2, 20))
+    with open_store(ground.url, write=True) as store:
+        watch = begun(folder, store, clock)
+        watch.cycle()
+        (folder / "z.hlog").write_text(text(1, 20)[:9000])  # held back as a copy
+        watch.cycle()
+        shutil.copy(folder / "y.hlog", folder / "z.hlog")
+        clock.seconds += 100
+        watch.cycle()
+        ended(watch)
+        assert answers(ground.url) == answers(batch(folder, tmp_path / "batch.db"))
+        assert [record.state for record in store.runs()] == [COMPLETE]
+
+
+def test_two_logs_under_the_same_labels_are_told_and_one_is_read(tmp_path: Path) -> None:
+    folder, clock = tmp_path / "logs", Clock()
+    for number, name in enumerate(("a", "b")):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "x.hlog").write_text(text(number, 20))
+    with grounds("sqlite", tmp_path) as ground, open_store(ground.url, write=True) as store:
+        watch = begun(folder, store, clock, reading={"host": "h"})
+        [said] = watch.cycle().said
+        assert "refused" in said and "b/x.hlog" in said and "two hosts called h?" in said
+        ended(watch)
+        assert answers(ground.url) == answers(batch(folder / "a", tmp_path / "batch.db", reading={"host": "h"}))
+        assert [record.state for record in store.runs()] == [COMPLETE]
+
+
+def test_what_was_begun_before_a_kill_and_bears_other_labels_now_is_not_counted_twice(
+    ground, tmp_path: Path, monkeypatch
+) -> None:
+    """Killed after documents were written and before the first checkpoint; then a sibling makes a host of the folder."""
+    folder, clock = tmp_path / "logs", Clock()
+    for name in ("h1", "h2"):
+        (folder / name).mkdir(parents=True)
+    (folder / "h1" / "x.hlog").write_text(text(1, 20))
+    with open_store(ground.url, write=True) as store:
+        watch = begun(folder, store, clock)
+        late = "_roll" if ground.url.startswith("http") else "keep"
+        monkeypatch.setattr(type(watch.watching.live), late, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            watch.cycle()
+        monkeypatch.undo()
+    (folder / "h2" / "x.hlog").write_text(text(2, 20))
+    with open_store(ground.url, write=True) as store:
+        assert [one.source for one in store.sources("r")] == ["hdr-log||||x"]
+        watch = begun(folder, store, clock)
+        watch.cycle()
+        expected = answers(batch(folder, tmp_path / "batch.db"))
+        assert answers(ground.url) == expected
+        ended(watch)
+        assert answers(ground.url) == expected
+        assert [record.state for record in store.runs()] == [COMPLETE]

@@ -1,0 +1,95 @@
+"""Logs that are read while they grow: at any moment the store answers as if what is there had been loaded at once."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ingest import open_store
+from ingest.store.records import COMPLETE, WATCHED
+from tests.live.feeding import HEAD, Clock, Writer, answers, batch, begun, log_lines, whole_lines
+from tests.store.grounds import grounds
+from tests.store.test_sqlite import clean_documents, everything
+
+
+def state_of(url: str, run: str = "r") -> str:
+    with open_store(url) as store:
+        return next(record.state for record in store.runs() if record.run == run)
+
+
+def schedule(seed: int, folder: Path, url: str, scratch: Path, cycles: int, checks: int) -> None:
+    """Write, rotate, kill and go on at random; compare with a load of what is there at some of the moments, and at the end."""
+    rng, clock = random.Random(seed), Clock()
+    writers = [Writer(folder / host / "x.hlog", rng, rows=40) for host in ("h1", "h2")]
+    store = open_store(url, write=True)
+    watch = begun(folder, store, clock)
+    looked = sorted(rng.sample(range(cycles // 4, cycles), checks))
+    for number in range(cycles):
+        for writer in writers:
+            if rng.random() < 0.9:
+                writer.write()
+        event = rng.random()
+        writer = rng.choice(writers)
+        if event < 0.04:
+            rotated(rng, writer)
+        elif event < 0.12:  # as if killed: nothing of what the process knew is left
+            store.__exit__(None, None, None)
+            store = open_store(url, write=True)
+            watch = begun(folder, store, clock)
+        clock.seconds += 1
+        watch.cycle()
+        if number in looked and all(writer.path.read_bytes().count(b"\n") > 3 for writer in writers):
+            # before their first rows logs of one name make no hosts of their folders: a load then calls them otherwise
+            watch.cycle()  # a rotated log is read under its new name in the cycle after that which saw it go
+            assert answers(url) == answers(batch(whole_lines(folder, scratch / "copy"), scratch / "batch.db")), (seed, number)
+            if url.startswith("sqlite:"):
+                assert clean_documents(Path(url[7:])) == clean_documents(scratch / "batch.db")
+            assert state_of(url) == WATCHED
+    for writer in writers:
+        writer.rest()
+        writer.stream.close()
+    while watch.cycle().news:
+        clock.seconds += 1
+    assert not any("read live" in text for text in watch.watching.said)
+    watch.cycle(last=True)
+    watch.settle()
+    assert not [text for text in watch.watching.said if "read live" in text], watch.watching.said
+    store.__exit__(None, None, None)
+    assert answers(url) == answers(batch(folder, scratch / "batch.db")), seed
+    assert state_of(url) == COMPLETE
+    if url.startswith("sqlite:"):
+        assert everything(Path(url[7:])) == everything(scratch / "batch.db")
+
+
+def rotated(rng: random.Random, writer: Writer) -> None:
+    """Rotate a log: renamed, or copied and emptied; another one goes on under its name. Older ones move on by one."""
+    text = (HEAD + "".join(log_lines(rng, 25, from_s=round(rng.uniform(0, 40), 3)))).encode()
+    writer.stream.write(
+        writer.text[writer.written : writer.text.find(b"\n", writer.written) + 1]
+    )  # a log is rotated between lines
+    older = sorted(writer.path.parent.glob("x.hlog.*"), reverse=True)
+    for path in older:
+        path.rename(path.with_name(f"x.hlog.{int(path.suffix[1:]) + 1}"))
+    first = writer.path.with_name("x.hlog.1")
+    if rng.random() < 0.5:
+        writer.path.rename(first)
+        writer.anew(text)
+    else:
+        shutil.copy(writer.path, first)
+        writer.emptied(text)
+
+
+@pytest.mark.parametrize(("kind", "seed"), [("sqlite", 0), ("sqlite", 1), ("sqlite", 2), ("double", 3), ("double", 4)])
+def test_whatever_happens_to_the_logs_the_store_answers_as_a_load_of_them(kind: str, seed: int, tmp_path: Path) -> None:
+    with grounds(kind, tmp_path) as ground:
+        schedule(seed, tmp_path / "logs", ground.url, tmp_path, cycles=40, checks=4)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("kind", "seed"), [(kind, seed) for kind in ("sqlite", "double") for seed in range(100, 150)])
+def test_whatever_happens_a_hundred_times(kind: str, seed: int, tmp_path: Path) -> None:
+    with grounds(kind, tmp_path) as ground:
+        schedule(seed, tmp_path / "logs", ground.url, tmp_path, cycles=60, checks=6)

@@ -1,0 +1,92 @@
+"""export --format documents: what a load would send, byte for byte the same documents, and a run that can be sent on."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ingest import Question, open_store
+from ingest.cli import run as command
+from tests.store.grounds import FIO, ElasticGround, SqliteGround, grounds, loaded
+from tests.store.test_contract import EXAMPLE, SECOND, answered
+from tests.store.test_offsets import made, store_of
+
+VARYING = ("loaded", "path", "generation")
+
+
+@pytest.fixture
+def double(tmp_path: Path):
+    with grounds("double", tmp_path) as found:
+        yield found
+
+
+def exported(url: str, prefix: str, capsys, monkeypatch, *more: str) -> list[tuple[dict, dict]]:
+    """(action, document) pairs."""
+    monkeypatch.setenv("TAILBOARD_INDEX_PREFIX", prefix)
+    capsys.readouterr()
+    assert command(["export", url, "--format", "documents", *more]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    monkeypatch.delenv("TAILBOARD_INDEX_PREFIX")
+    return list(zip(lines[::2], lines[1::2], strict=True))
+
+
+def by_id(pairs: list[tuple[dict, dict]]) -> dict[tuple[str, str], dict]:
+    found = {(action["index"]["_index"], action["index"]["_id"]): without(document) for action, document in pairs}
+    assert len(found) == len(pairs)
+    return found
+
+
+def without(document: dict) -> dict:
+    return {name: without(value) if isinstance(value, dict) else value for name, value in document.items() if name not in VARYING}
+
+
+def there(ground: ElasticGround) -> dict[tuple[str, str], dict]:
+    """What the double holds; cells of rollups without any sample are no part of a run."""
+    hits = [hit for index in ("intervals-*", "rollups-*", "marks", "runs") for hit in ground.hits(index)]
+    return {(hit["_index"], hit["_id"]): without(hit["_source"]) for hit in hits}
+
+
+def filled(ground, tmp_path: Path) -> None:
+    loaded(ground.url, [EXAMPLE], run="cbt")
+    store_of(ground.url, tmp_path / "events", made(), run="events")
+    loaded(ground.url, [FIO / "coarse-3" / "a_clat_hist.1.log"], run="weights", reading={"t0": 10**18}, attribution="in-flight")
+    with open_store(ground.url, write=True) as store:
+        store.mark("events", 1_789_999_203 * SECOND, "osd.3 down")
+
+
+def test_both_stores_export_what_a_load_sends(double, tmp_path: Path, capsys, monkeypatch) -> None:
+    sqlite = SqliteGround(tmp_path)
+    filled(sqlite, tmp_path)
+    filled(double, tmp_path)
+    expected = there(double)
+    assert len(expected) > 3000
+    assert by_id(exported(sqlite.url, double.prefix, capsys, monkeypatch)) == expected
+    assert by_id(exported(double.url, double.prefix, capsys, monkeypatch)) == expected
+
+
+def test_sent_to_another_server_the_run_is_there(double, tmp_path: Path, capsys, monkeypatch) -> None:
+    sqlite = SqliteGround(tmp_path)
+    filled(sqlite, tmp_path)
+    pairs = exported(sqlite.url, double.prefix, capsys, monkeypatch, "--run", "cbt")
+    answer = double.client.bulk(operations=[line for pair in pairs for line in pair], refresh=True)
+    assert not answer["errors"]
+    for question in (Question(by=("host", "op"), step=10 * SECOND), Question(by=("volume",), step="all")):
+        assert answered(double.url, question) == answered(sqlite.url, replace(question, runs=("cbt",)))
+    again = loaded(double.url, [EXAMPLE], run="cbt")
+    assert (again.documents, dict(again.duplicate)) == (0, {"already loaded": 12})
+
+
+def test_what_cannot_be_sent_is_refused(tmp_path: Path, capsys) -> None:
+    ground = SqliteGround(tmp_path)
+    loaded(ground.url, [FIO / "coarse-3" / "a_clat_hist.1.log"], run="relative")
+    assert command(["export", ground.url, "--format", "documents"]) == 4
+    assert "relative has no time zero" in capsys.readouterr().err
+    with open_store(ground.url, write=True) as store:
+        store.begin(store.runs()[0], store.sources("relative"))
+    assert command(["export", ground.url, "--format", "documents"]) == 4
+    assert "is not complete" in capsys.readouterr().err
+    assert command(["export", str(EXAMPLE), "--format", "documents"]) == 2
+    assert "documents are exported from a store" in capsys.readouterr().err

@@ -1,0 +1,226 @@
+"""The file of the embedded store: versions, full disks, read-only places, other writers. Never a damaged store, always a sentence."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ingest import Question, open_store
+from ingest.cli import run as command
+from ingest.errors import StoreError
+from ingest.fields import assets
+from ingest.store import sqlite_file
+from ingest.store.sqlite import SqliteStore
+from tests.store.grounds import SqliteGround, loaded
+from tests.store.test_contract import EXAMPLE, SECOND, answered
+
+DATA = Path(__file__).parents[1] / "data" / "store"
+QUESTION = Question(by=("host", "op"), step=10 * SECOND)
+
+
+@pytest.fixture(scope="module")
+def clean(tmp_path_factory) -> SqliteGround:
+    ground = SqliteGround(tmp_path_factory.mktemp("clean"))
+    loaded(ground.url, [EXAMPLE])
+    return ground
+
+
+@pytest.fixture
+def older(clean, tmp_path: Path) -> Path:
+    """A store as version 1 made it: its own SQL, the same rows."""
+    path = tmp_path / "older.db"
+    with sqlite3.connect(path) as db:
+        db.executescript((DATA / "version-1.sql").read_text())
+        db.execute("ATTACH ? AS new", (str(clean.path),))
+        for table in tables(path):
+            db.execute(f"INSERT INTO {table} SELECT * FROM new.{table}")
+    db.execute("DETACH new")
+    db.execute("PRAGMA journal_mode = WAL")
+    db.close()
+    return path
+
+
+def tables(path: Path) -> set[str]:
+    with sqlite3.connect(path) as db:
+        return {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+
+
+def version(path: Path) -> int:
+    with sqlite3.connect(path) as db:
+        return db.execute("PRAGMA user_version").fetchone()[0]
+
+
+def whole(path: Path) -> bool:
+    return not path.exists() or sqlite3.connect(path).execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_an_older_store_is_read_as_it_is(clean, older: Path, tmp_path: Path) -> None:
+    content = older.read_bytes()
+    assert answered(f"sqlite:{older}", QUESTION) == answered(clean.url, QUESTION)
+    with open_store(f"sqlite:{older}") as store:
+        assert all(
+            store.db.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,) for table in tables(clean.path) - tables(older)
+        )
+    assert (older.read_bytes(), version(older)) == (content, 1)
+    copy = tmp_path / "copy.db"
+    shutil.copy(older, copy)
+    copy.chmod(0o444)
+    assert answered(f"sqlite:{copy}", QUESTION) == answered(clean.url, QUESTION)
+
+
+def test_an_older_store_gets_its_tables_when_it_is_written(clean, older: Path) -> None:
+    missing = tables(clean.path) - tables(older)
+    assert missing, "version 2 has tables of its own"
+    again = loaded(f"sqlite:{older}", [EXAMPLE])
+    assert (again.documents, dict(again.duplicate)) == (0, {"already loaded": 12})
+    assert version(older) == sqlite_file.SCHEMA_VERSION and tables(older) == tables(clean.path)
+    assert answered(f"sqlite:{older}", QUESTION) == answered(clean.url, QUESTION)
+    with sqlite3.connect(older) as found, sqlite3.connect(clean.path) as fresh:
+        columns = "SELECT m.name, c.name, c.type, c.pk FROM sqlite_master m JOIN pragma_table_info(m.name) c WHERE m.type = 'table' ORDER BY 1, c.cid"
+        assert found.execute(columns).fetchall() == fresh.execute(columns).fetchall()
+
+
+def test_an_upgrade_is_all_or_nothing(clean, older: Path, monkeypatch) -> None:
+    before = tables(older)
+    real = sqlite_file._missing
+    monkeypatch.setattr(sqlite_file, "_missing", lambda db: [*real(db), "CREATE TABLE runs (x)"])
+    with pytest.raises(StoreError, match="already exists"):
+        open_store(f"sqlite:{older}", write=True)
+    assert (tables(older), version(older)) == (before, 1)
+
+
+def test_several_programs_upgrade_at_once(clean, older: Path) -> None:
+    words = [sys.executable, "-m", "ingest", "load", str(EXAMPLE), "--run", "r", "--store", f"sqlite:{older}"]
+    programs = [subprocess.Popen(words, stderr=subprocess.DEVNULL) for _ in range(3)]
+    assert [one.wait(timeout=60) for one in programs] == [0] * 3
+    assert tables(older) == tables(clean.path) and whole(older)
+
+
+@pytest.mark.parametrize("write", [False, True])
+def test_a_store_of_a_newer_version_is_left_alone(older: Path, write: bool) -> None:
+    with sqlite3.connect(older) as db:
+        db.execute("PRAGMA user_version = 99")
+    before = tables(older)
+    with pytest.raises(StoreError, match=r"no tailboard store of this version \(found 99, need 2\)"):
+        open_store(f"sqlite:{older}", write=write)
+    assert (tables(older), version(older)) == (before, 99)
+
+
+def test_the_sql_of_version_1_is_a_part_of_todays() -> None:
+    today = (assets("mappings") / "sqlite.sql").read_text()
+    for statement in (DATA / "version-1.sql").read_text().split(";\n")[1:]:
+        assert statement in today, "what a table of version 1 lacks must be added when it is opened, too"
+
+
+SHARES = [0.05, 0.4, 0.9, *(pytest.param(share / 20, marks=pytest.mark.soak) for share in range(2, 20))]
+
+
+@pytest.mark.parametrize("share", SHARES)
+def test_a_full_disk_at_any_moment_leaves_a_whole_store(clean, tmp_path: Path, monkeypatch, share: float) -> None:
+    """The file may not grow past a share of the pages that it needs, which SQLite reports as a full disk."""
+    ground = SqliteGround(tmp_path)
+    real = sqlite_file._make
+    pages = int(share * sqlite3.connect(clean.path).execute("PRAGMA page_count").fetchone()[0])
+
+    def limited(db: sqlite3.Connection) -> None:
+        db.execute(f"PRAGMA max_page_count = {pages}")
+        real(db)
+
+    with monkeypatch.context() as full:
+        full.setattr(sqlite_file, "_make", limited)
+        with pytest.raises(StoreError, match="the disk is full: free some space and run the same load again"):
+            loaded(ground.url, [EXAMPLE])
+    assert whole(ground.path)
+    loaded(ground.url, [EXAMPLE])
+    assert (ground.documents(), ground.rollups()) == (clean.documents(), clean.rollups())
+
+
+def load_command(path: Path) -> list[str]:
+    return [sys.executable, "-m", "ingest", "load", str(EXAMPLE), "--run", "r", "--store", f"sqlite:{path}"]
+
+
+@pytest.mark.parametrize("limit", [0, 50_000, pytest.param(300_000, marks=pytest.mark.soak), 700_000])
+def test_a_limit_of_file_sizes_gives_a_sentence(clean, tmp_path: Path, limit: int) -> None:
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    ground = SqliteGround(tmp_path)
+    done = subprocess.run(load_command(ground.path), preexec_fn=limited, capture_output=True, text=True)
+    assert done.returncode == 4, done.stderr
+    assert "run the same load again" in done.stderr and done.stderr.count("\n") == 1
+    assert whole(ground.path)
+    loaded(ground.url, [EXAMPLE])
+    assert (ground.documents(), ground.rollups()) == (clean.documents(), clean.rollups())
+
+
+def test_a_coarsening_without_room_changes_nothing(clean, tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    shutil.copy(clean.path, path)
+    words = [sys.executable, "-m", "ingest", "runs", "coarsen", "*", "--step", "10s", "--store", f"sqlite:{path}"]
+    done = subprocess.run(
+        words, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000)), capture_output=True, text=True
+    )
+    assert done.returncode == 4 and "a limit of file sizes is met" in done.stderr and "Traceback" not in done.stderr
+    assert whole(path) and answered(f"sqlite:{path}", Question(step=SECOND)) == answered(clean.url, Question(step=SECOND))
+    subprocess.run(words, check=True, stderr=subprocess.DEVNULL)
+    assert answered(f"sqlite:{path}", QUESTION) == answered(clean.url, QUESTION)
+
+
+def test_a_store_goes_on_after_a_write_that_found_no_room(clean, tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    shutil.copy(clean.path, path)
+    with open_store(f"sqlite:{path}", write=True) as store:
+        store.db.execute("PRAGMA max_page_count = 1")  # as many as there are
+        run = store.runs()[0].run
+        with pytest.raises(StoreError, match="the disk is full"):
+            store.mark(run, 6, "x" * 1_000_000)
+        store.mark(run, 5, "fits")
+        assert [mark["text"] for mark in store.marks_of([run])] == ["fits"]
+    assert whole(path)
+
+
+def test_a_second_writer_waits_and_then_gives_a_sentence(clean, tmp_path: Path, monkeypatch, capsys) -> None:
+    path = tmp_path / "s.db"
+    shutil.copy(clean.path, path)
+    monkeypatch.setenv("TAILBOARD_SQLITE_PATIENCE", "0.3")
+    with open_store(f"sqlite:{path}", write=True) as first, first.transaction():
+        assert command(["mark", "--run", "*", "--at", "+1s", "late", "--store", f"sqlite:{path}"]) == 4
+        told = capsys.readouterr().err
+        assert "locked; another program has been writing for 0.3 s: try again" in told and told.count("\n") == 1
+        assert command(["percentiles", f"sqlite:{path}", "--step", "all"]) == 0, "readers do not wait"
+    assert command(["mark", "--run", "*", "--at", "+1s", "late", "--store", f"sqlite:{path}"]) == 0
+    monkeypatch.setenv("TAILBOARD_SQLITE_PATIENCE", "soon")
+    assert command(["mark", "--run", "*", "--at", "+1s", "late", "--store", f"sqlite:{path}"]) == 2
+
+
+def test_a_file_in_the_middle_of_a_write_is_not_read_without_its_log(clean, tmp_path: Path, monkeypatch) -> None:
+    """In a read-only folder SQLite cannot read the write-ahead log: without it the numbers would be old ones."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with open_store(f"sqlite:{tmp_path / 's.db'}", write=True) as store:
+        store.db.execute("PRAGMA wal_autocheckpoint = 0")
+        loaded(f"sqlite:{tmp_path / 's.db'}", [EXAMPLE])
+        for name in ("s.db", "s.db-wal"):
+            shutil.copy(tmp_path / name, folder / name)
+    real = sqlite3.connect
+
+    def refused(name: str, **words):
+        if "mode=ro" in name:
+            raise sqlite3.OperationalError("unable to open database file")
+        return real(name, **words)
+
+    monkeypatch.setattr(sqlite_file.sqlite3, "connect", refused)
+    monkeypatch.setattr(sqlite_file.os, "access", lambda path, mode: mode == os.R_OK)
+    with pytest.raises(StoreError, match="s.db-wal holds what is not in the file yet"):
+        SqliteStore(str(folder / "s.db"))
+    (folder / "s.db-wal").unlink()
+    shutil.copy(clean.path, folder / "s.db")
+    with SqliteStore(str(folder / "s.db")) as store:
+        assert len(store.runs()) == 1

@@ -1,0 +1,84 @@
+"""Breaths of two runs on the page of a comparison, from files and from a store: what is drawn is what the query layer finds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from breath_rings import Work, rings
+from ingest import Files, Question
+from ingest.cli import run as command
+from ingest.query.breath_sources import from_files
+from ingest.query.breaths import breath_rows, costs, fits
+from ingest.read import ReadOptions
+from ingest.view.breath_overlay import TOGETHER, breath_panel
+from tests.view.conftest import shown
+from tests.view.page import rows_of, settle
+
+BASELINE = {"one": Work(), "two": Work(breaths=700), "gone": Work(breaths=40)}
+RUN = {"one": Work(stalls=0.01), "two": Work(slope=60, breaths=700), "new": Work(breaths=40)}
+
+
+def kept(folder: Path, run: str = "r"):
+    return from_files(Files([folder], ReadOptions(run=run)), Question())
+
+
+@pytest.fixture(scope="module")
+def sides(tmp_path_factory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("sides")
+    return rings(folder / "good", **BASELINE), rings(folder / "bad", **RUN)
+
+
+@pytest.fixture(params=["files", "sqlite"])
+def page_of(request, sides, tmp_path) -> Path:
+    path = tmp_path / "compare.html"
+    sources = [str(side) for side in sides]
+    if request.param == "sqlite":
+        sources = [f"sqlite:{tmp_path / 's.db'}"]
+        for side in sides:
+            assert command(["load", str(side), "--run", side.name, "--store", sources[0]]) == 0
+    assert command(["compare", *sources, "--baseline", "good", "--run", "bad", "-o", str(path)]) == 0
+    return path
+
+
+def test_both_runs_are_drawn_with_their_lines(browser, page_of, sides) -> None:
+    before, after = (breath_rows(kept(side).windows) for side in sides)
+    lines = [fits(windows, lambda one: one.process) for windows in (before, after)]
+    cost = [{one.name: one.cycles_a_packet for one in costs(windows, lambda one: one.process)} for windows in (before, after)]
+    with shown(browser, page_of) as page:
+        assert [row["facet"] for row in rows_of(page, "breaths", "facets")] == ["two", "one"]
+        points = rows_of(page, "breaths")
+        assert {row["label"] for row in points} == {"baseline good", "run bad"}
+        for row in rows_of(page, "breaths", "lines"):
+            fit = lines[row["label"] == "run bad"][row["facet"]]
+            assert row["v"] == pytest.approx(fit.base + fit.slope * row["x"], rel=1e-9)
+        for side, label in zip(sides, ("baseline good", "run bad")):
+            sample = kept(side).sample
+            known = {(sample.table[code].process, x, y) for code, x, y in zip(sample.series.tolist(), sample.packets.tolist(), sample.cycles.tolist())}
+            mine = [(row["facet"], row["x"], row["y"]) for row in points if row["label"] == label]
+            assert set(mine) <= known and len(mine) > 400
+        table = page.locator("#panel-breaths tbody tr").all_inner_texts()
+        assert [row.split("\t")[:4] for row in table] == [
+            [name, f"{cost[0][name]:,.3g}", f"{cost[1][name]:,.3g}", f"{cost[1][name] / cost[0][name]:.3g}"] for name in ("two", "one")
+        ]
+        page.locator("input[name=axis][value=linear]").click()
+        settle(page)
+        assert page.evaluate("tailboard.views.breaths.signal('axis')") == "linear"
+
+
+def test_processes_of_other_names_are_taken_together(tmp_path) -> None:
+    before, after = kept(rings(tmp_path / "a", p1=Work(breaths=300), p2=Work(breaths=200))), kept(rings(tmp_path / "b", q=Work(slope=90, breaths=300)))
+    panel = breath_panel(before, after)
+    assert panel is not None
+    [view] = panel.charts[0].views.values()
+    assert view.tables["facets"]["facet"] == [TOGETHER]
+    assert view.tables["facets"]["note"] == ["500 breaths and 300 breaths"]
+    ratios = [sum(one.cycles for one in found) / sum(one.packets for one in found) for found in (costs(breath_rows(side.windows), lambda _: "x") for side in (before, after))]
+    assert f"({ratios[1] / ratios[0]:.3g} times)" in view.says
+
+
+def test_there_is_no_panel_unless_both_have_timelines(tmp_path) -> None:
+    some = kept(rings(tmp_path / "a", p=Work(breaths=40)))
+    fio = kept(Path(__file__).parents[1] / "data" / "fio" / "randrw")
+    assert breath_panel(some, fio) is None and breath_panel(fio, some) is None
