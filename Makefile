@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-SPREAD := -n auto --maxprocesses 4 --dist worksteal
+# One more than there are cores, as tests also wait; four at most.
+SPREAD := -n $(shell cores=$$(nproc 2>/dev/null || echo 2); echo $$((cores < 4 ? cores + 1 : 4))) --dist worksteal
 
 .PHONY: demo test test-client8 check soak bench build audit clean
 

@@ -37,7 +37,7 @@ def read(tmp_path: Path):
 def test_the_example_of_the_design_is_read_whole(read) -> None:
     (example,) = re.findall(r"^      (objectives:\n +- \{.*\})$", DESIGN.read_text(), re.MULTILINE)
     (one,) = read(example)
-    assert set(re.findall(r"(\w+): ", example.split("{", 1)[1])) - {"op"} | {"budget"} == set(WORDS)
+    assert set(re.findall(r"(\w+): ", example.split("{", 1)[1])) - {"op"} == set(WORDS)
     assert one == Objective(
         name="read p99",
         percentile=parse_percentiles("99")[0],
@@ -48,6 +48,7 @@ def test_the_example_of_the_design_is_read_whole(read) -> None:
         no_data="violate",
         where={"op": "read"},
         by=("host",),
+        budget=Fraction(1, 100),
         line=2,
     )
 

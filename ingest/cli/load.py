@@ -56,23 +56,7 @@ def load(paths: tuple[str, ...], **words: Any) -> int:
     """
     import os
 
-    from ingest.load_plan import LoadOptions
-
-    if not words["run"].strip() or any(mark in words["run"] for mark in "*?[\n"):
-        raise UsageError("--run takes a plain name, without * ? [")
-    step = parse_step(words["step"]) if words["step"] else None
-    if isinstance(step, str):
-        raise UsageError("--step of a load is a width such as 1s")
-    chosen = LoadOptions(
-        read=options.read_options(words["run"], **{name: words[name] for name in READING}),
-        step_ns=step,
-        force=words["force"],
-        attribution=words["attribution"],
-        labels=options.pairs(words["labels"], "--label"),
-        replace=words["replace"],
-        offsets=words["offsets"],
-        jobs=options.cores(words["jobs"]),
-    )
+    chosen = load_options(words, "a load")
     url = words["store"] or os.environ.get("TAILBOARD_STORE", options.DEFAULT_STORE)
     accounts: dict[str, Any] = {}
     failed: list[tuple[str, TailboardError]] = []
@@ -98,6 +82,27 @@ def load(paths: tuple[str, ...], **words: Any) -> int:
         print(f"tailboard: {run}: {wrong}", file=sys.stderr)
     print(f"tailboard: {len(failed)} of {len(paths)} archives are not loaded whole", file=sys.stderr)
     return failed[0][1].exit_status
+
+
+def load_options(words: dict[str, Any], what: str) -> LoadOptions:
+    """Return how the words of a call say to load; `what` is called so in errors."""
+    from ingest.load_plan import LoadOptions
+
+    if not words["run"].strip() or any(mark in words["run"] for mark in "*?[\n"):
+        raise UsageError("--run takes a plain name, without * ? [")
+    step = parse_step(words["step"]) if words["step"] else None
+    if isinstance(step, str):
+        raise UsageError(f"--step of {what} is a width such as 1s")
+    return LoadOptions(
+        read=options.read_options(words["run"], **{name: words[name] for name in READING}),
+        step_ns=step,
+        force=words["force"],
+        attribution=words["attribution"],
+        labels=options.pairs(words["labels"], "--label"),
+        replace=words.get("replace", False),
+        offsets=words["offsets"],
+        jobs=options.cores(words["jobs"]),
+    )
 
 
 def _loads(run: str, paths: Sequence[Path], *, each: bool) -> Iterator[tuple[str, list[Path]]]:

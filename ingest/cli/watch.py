@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ingest.cli import options
+from ingest.cli.load import load_options
 from ingest.cli.load import told as told_load
-from ingest.cli.origins import READING
-from ingest.cli.queries import parse_step
 from ingest.errors import InputError, StoreError, UsageError
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ def watch(paths: tuple[str, ...], **words: Any) -> int:
     from ingest.live.watching import Watching
     from ingest.store import open_store
 
-    chosen, pace, idle = _chosen(words)
+    chosen, (pace, idle) = load_options(words, "a watch"), _pace(words)
     telling = _telling(words)
     url = words["store"] or os.environ.get("TAILBOARD_STORE", options.DEFAULT_STORE)
     with open_store(url, write=True) as store, _signals() as stopped:
@@ -94,27 +93,12 @@ def watch(paths: tuple[str, ...], **words: Any) -> int:
     return 0
 
 
-def _chosen(words: dict[str, Any]) -> tuple[Any, float, float | None]:
-    """Return how to load, how often to look in seconds, and after how many idle seconds to end."""
-    from ingest.load_plan import LoadOptions
+def _pace(words: dict[str, Any]) -> tuple[float, float | None]:
+    """Return how often to look in seconds, and after how many idle seconds to end."""
     from ingest.timing import parse_duration
 
-    if not words["run"].strip() or any(mark in words["run"] for mark in "*?[\n"):
-        raise UsageError("--run takes a plain name, without * ? [")
-    step = parse_step(words["step"]) if words["step"] else None
-    if isinstance(step, str):
-        raise UsageError("--step of a watch is a width such as 1s")
-    chosen = LoadOptions(
-        read=options.read_options(words["run"], **{name: words[name] for name in READING}),
-        step_ns=step,
-        force=words["force"],
-        attribution=words["attribution"],
-        labels=options.pairs(words["labels"], "--label"),
-        offsets=words["offsets"],
-        jobs=options.cores(words["jobs"]),
-    )
     idle = parse_duration(words["until_idle"]) / 1e9 if words["until_idle"] else None
-    return chosen, parse_duration(words["interval"]) / 1e9, idle
+    return parse_duration(words["interval"]) / 1e9, idle
 
 
 def _telling(words: dict[str, Any]) -> Telling | None:
