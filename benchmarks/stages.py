@@ -74,7 +74,8 @@ def watch(clock: Clock) -> None:
     from ingest import intervals
     from ingest.cli import queries
     from ingest.query import files
-    from ingest.read import fio_hist, integer_rows
+    from ingest.read import integer_rows
+    from ingest.read.fio import hist as fio_hist
 
     steps: list[tuple[Any, str, str]] = [
         (files, "discover", DISCOVER),

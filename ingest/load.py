@@ -22,7 +22,7 @@ from ingest.read import Found, Source, Windows, discover, read
 from ingest.read.account import Account
 from ingest.read.event_once import offset_sources, once
 from ingest.read.events import Events
-from ingest.read.snabb_work import kept_of
+from ingest.read.snabb.work import kept_of
 from ingest.series import IN_FLIGHT, Series
 from ingest.store import Store
 from ingest.store.records import COMPLETE, RunRecord, SourceRecord, Spans

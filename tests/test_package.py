@@ -19,7 +19,7 @@ def test_the_wheel_carries_mappings_and_kibana_inside_the_package(tmp_path: Path
         "ingest/mappings/sqlite.sql",
         "ingest/mappings/fields.yml",
         "ingest/kibana/vega/heatmap.json",
-        "ingest/view/report.html",
+        "ingest/view/page/report.html",
     } <= names
     assert {name.split("/")[0] for name in names if ".dist-info" not in name} == {"ingest"}
     with zipfile.ZipFile(wheel) as archive:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ingest.breaths import Kept
     from ingest.query.question import Question
-    from ingest.view.panels import Panel
+    from ingest.view.page.panels import Panel
 
 
 def breath_panels(
@@ -30,7 +30,7 @@ def breath_panels(
     """
     from ingest.query.breath_sources import together
     from ingest.query.overview import literal
-    from ingest.view.breath_overlay import breath_panel
+    from ingest.view.page.breath_overlay import breath_panel
 
     found = []
     for names in sides:

@@ -11,7 +11,7 @@ from ingest.errors import UsageError
 
 if TYPE_CHECKING:
     from ingest.intervals import Int
-    from ingest.read.snabb import Timeline
+    from ingest.read.snabb.timeline import Timeline
 
 Row = dict[str, Any]
 Stamp = Callable[[int], Any]
@@ -85,7 +85,7 @@ def breath_rows(found: Timeline, stamp: tuple[str, Stamp], shift_ns: int, inside
     """Return a row a breath, by when it began; `inside` tells which moments are asked for."""
     import numpy as np
 
-    from ingest.read.snabb_breaths import breaths
+    from ingest.read.snabb.breaths import breaths
 
     rows = breaths(found)
     chosen = np.flatnonzero(inside(rows.start_ns + shift_ns))
@@ -113,8 +113,8 @@ def callback_rows(found: Timeline, stamp: tuple[str, Stamp], shift_ns: int, insi
     """Return a row a callback, by when it ended; `inside` tells which moments are asked for."""
     import numpy as np
 
-    from ingest.read.snabb_callbacks import CALLBACKS, callbacks
-    from ingest.read.snabb_clock import nanoseconds
+    from ingest.read.snabb.callbacks import CALLBACKS, callbacks
+    from ingest.read.snabb.clock import nanoseconds
 
     rows = callbacks(found, found.lags())
     if not np.isfinite(rows.packets).any():

@@ -175,7 +175,7 @@ def compare(sources: tuple[str, ...], **words: Any) -> int:
     status, told = _judged(table, limit)
     if output:
         from ingest.cli.breath_pages import breath_panels
-        from ingest.view.compare_page import compare_page
+        from ingest.view.page.compare_page import compare_page
 
         paths = _named(options.split_sources(sources)[1])
         more = breath_panels(sources, paths, words, sides, question) if is_lag(baseline, run) else []

@@ -18,9 +18,9 @@ from ingest.errors import UsageError
 
 if TYPE_CHECKING:
     from ingest.intervals import Bool, Int
-    from ingest.read.snabb import Timeline
-    from ingest.read.snabb_lags import Lags
-    from ingest.read.snabb_messages import Message
+    from ingest.read.snabb.lags import Lags
+    from ingest.read.snabb.messages import Message
+    from ingest.read.snabb.timeline import Timeline
 
 AT_ONCE, TABLE_ROWS = 10_000, 500
 EXACT = 2**53
@@ -61,7 +61,7 @@ def events(file: Path, **words: Any) -> None:
     """
     from ingest.cli import breaths as tables
     from ingest.read import ReadOptions, discover
-    from ingest.read.snabb import timeline
+    from ingest.read.snabb.timeline import timeline
     from ingest.read.sources import SNABB
     from ingest.timing import parse_instant
 
@@ -187,8 +187,8 @@ class _Shown:
             yield self._some(chosen[first : first + at_once])
 
     def _some(self, rows: Int) -> list[Row]:
-        from ingest.read.snabb_clock import nanoseconds
-        from ingest.read.snabb_lags import REASONS
+        from ingest.read.snabb.clock import nanoseconds
+        from ingest.read.snabb.lags import REASONS
 
         found, lags = self.found, self.lags
         anchor, cycles = lags.anchor[rows], lags.cycles[rows]

@@ -262,8 +262,8 @@ def _standard_input() -> Path:
         raise InputError("standard input is empty")
     with path.open("rb") as check:
         start = check.read(1 << 16)
-    from ingest.read.chrome_objects import looks_like_chrome
-    from ingest.read.perf_header import looks_like_perf
+    from ingest.read.chrome.objects import looks_like_chrome
+    from ingest.read.perf.header import looks_like_perf
 
     if looks_like_perf(start) or looks_like_chrome(start):
         return path.rename(folder / "stdin.trace")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ingest.query.compare import Pair
     from ingest.query.question import Answer, Question
     from ingest.ranks import Percentile
-    from ingest.view.compare_page import Compared
+    from ingest.view.page.compare_page import Compared
 
     Ask = Callable[[Question], Answer]
 
@@ -40,7 +40,7 @@ def compared(
 ) -> Compared:
     """Return what the page of a comparison is made of, from answers by all of its labels."""
     from ingest.query.groupings import grouped, groupings, is_lag
-    from ingest.view.compare_page import Compared
+    from ingest.view.page.compare_page import Compared
 
     whole = None if is_lag(baseline, run) else grouped(baseline, run, [name for name in by if name == "kind"], unlike=unlike)
     movers = [grouped(baseline, run, labels, unlike=unlike) for labels in groupings(baseline, run, by)]

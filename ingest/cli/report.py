@@ -51,8 +51,8 @@ def page_of(sources: tuple[str, ...], words: dict[str, Any]) -> str:
     """Return the report of a selection as HTML."""
     from ingest.cli.origins import opened
     from ingest.timing import parse_duration
-    from ingest.view.contents import parts_from, run_names
-    from ingest.view.report import page_of as page
+    from ingest.view.page.contents import parts_from, run_names
+    from ingest.view.page.report import page_of as page
 
     question = asked(words, parse_step(words["step"]))
     sla = parse_duration(words["sla"]) if words.get("sla") else 0

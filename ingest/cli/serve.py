@@ -45,13 +45,13 @@ def serve(source: str | None, **words: Any) -> int:
     --run it shows the run that began last. Runs, range and step are chosen in the page and stand in its address. Nothing is
     ever written. Ctrl-C ends it.
     """
-    from ingest.live.app import application
-    from ingest.live.page import Subject
+    from ingest.live.serve.app import application
+    from ingest.live.serve.page import Subject
     from ingest.timing import parse_duration
-    from ingest.view.page_parts import runtime
+    from ingest.view.page.parts import runtime
 
     try:
-        from ingest.live.serve import is_local, listening, names_of, served
+        from ingest.live.serve.server import is_local, listening, names_of, served
     except ImportError:
         raise UsageError("serve needs waitress: pip install 'tailboard[serve]'") from None
 

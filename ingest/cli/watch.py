@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ingest.cli.telling import Telling
-    from ingest.live.watch import Cycle, Watch
+    from ingest.live.watch.cycle import Cycle, Watch
     from ingest.load import LoadAccount
 
 INTERRUPTED = 130
@@ -66,8 +66,8 @@ def watch(paths: tuple[str, ...], **words: Any) -> int:
     """
     import os
 
-    from ingest.live.watch import Watch
-    from ingest.live.watching import Watching
+    from ingest.live.watch.cycle import Watch
+    from ingest.live.watch.watching import Watching
     from ingest.store import open_store
 
     chosen, (pace, idle) = load_options(words, "a watch"), _pace(words)

@@ -26,8 +26,8 @@ from ingest.query.union import union
 from ingest.read import Source
 from ingest.read.account import Account
 from ingest.read.context import EXPECTED
-from ingest.read.hdr_ranges import Part, alike, cut, read_part, settled
-from ingest.read.hdr_rows import Tail
+from ingest.read.hdr.ranges import Part, alike, cut, read_part, settled
+from ingest.read.hdr.rows import Tail
 
 MARGIN = 4
 SUM_ENTRIES = 1 << 18

@@ -18,9 +18,7 @@ from ingest.intervals import Intervals, in_time_order, merged
 MOST_ENTRIES = 500_000
 
 
-def union(
-    streams: Sequence[Iterator[Intervals]], most_entries: int = MOST_ENTRIES, slack_ns: int = 0
-) -> Iterator[Intervals]:
+def union(streams: Sequence[Iterator[Intervals]], most_entries: int = MOST_ENTRIES, slack_ns: int = 0) -> Iterator[Intervals]:
     """Yield the windows of all streams added up, ordered by start, then group; one layout at a time.
 
     Each (group, start, end) comes once, unless a stream brings it later than `slack_ns` after what it had reached. Merging

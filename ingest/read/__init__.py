@@ -39,15 +39,15 @@ from ingest.read.sources import (
     Source,
 )
 
-READERS = {HIST: "fio_hist", JSON: "fio_dumps", HDR: "hdr_log", OPERATIONS: "operations"}
+READERS = {HIST: "fio.hist", JSON: "fio.dumps", HDR: "hdr.log", OPERATIONS: "operations"}
 EVENT_READERS = {
-    RAW: "fio_raw",
+    RAW: "fio.raw",
     SMALLFILE: "smallfile",
     YCSB: "ycsb_raw",
-    PERF: "perf_script",
-    CHROME: "chrome_trace",
+    PERF: "perf.script",
+    CHROME: "chrome.trace",
     DESCRIBED: "described",
-    SNABB: "snabb",
+    SNABB: "snabb.timeline",
 }
 
 

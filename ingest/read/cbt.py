@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ingest.read.fio_names import CBT_SUMMARY
+from ingest.read.fio.names import CBT_SUMMARY
 from ingest.read.text import plain_name
 
 SETTINGS_FILES = ("benchmark_config.yaml", "cbt_config.yaml")

@@ -10,7 +10,7 @@ column, or whose times are none, is counted with its reason, the others are kept
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from ingest.intervals import Int
 from ingest.read.arrow_lines import Form, Lines, arrow, sound_rows, tables
 from ingest.read.arrow_numbers import DECIMAL, FLOAT, nanoseconds, types
 from ingest.read.context import Context
-from ingest.read.description import Description
+from ingest.read.description import Columns, Description
 from ingest.read.event_labels import TOO_MANY, SeriesTable
 from ingest.read.events import DAY_NS, Events
 from ingest.read.text import head
@@ -36,23 +36,6 @@ MOST_WEIGHED = 1 << 60
 YEAR_NS = 365 * DAY_NS
 ISO_ZONED = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[-+]\d\d:?\d\d)"
 ISO_PLAIN = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,9})?"
-
-
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """The columns of one file: all names in order (none for NDJSON), and by role the column and its unit in ns (0: ISO 8601)."""
-
-    names: tuple[str, ...]
-    skipped: int
-    roles: Mapping[str, str]
-    units: Mapping[str, int]
-    labels: Mapping[str, str]
-    sample: Mapping[str, str]
-
-    @property
-    def is_json(self) -> bool:
-        """Return whether lines are JSON objects."""
-        return not self.names
 
 
 def columns_of(path: Path, context: Context, told: Description) -> Columns:

@@ -31,6 +31,23 @@ ENDINGS = (".yml", ".yaml")
 
 
 @dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns of one file: all names in order (none for NDJSON), and by role the column and its unit in ns (0: ISO 8601)."""
+
+    names: tuple[str, ...]
+    skipped: int
+    roles: Mapping[str, str]
+    units: Mapping[str, int]
+    labels: Mapping[str, str]
+    sample: Mapping[str, str]
+
+    @property
+    def is_json(self) -> bool:
+        """Return whether lines are JSON objects."""
+        return not self.names
+
+
+@dataclass(frozen=True, slots=True)
 class Description:
     """Which columns of a file hold what. `units` are ns by role, 0 for ISO 8601 text; without one the name's ending tells.
 

@@ -13,17 +13,18 @@ from dataclasses import replace
 from pathlib import Path
 
 from ingest.errors import InputError
-from ingest.read import cbt, fio_hist
+from ingest.read import cbt
 from ingest.read.account import Account
-from ingest.read.chrome_objects import looks_like_chrome
+from ingest.read.chrome.objects import looks_like_chrome
 from ingest.read.context import Context, TimeZero
-from ingest.read.fio_names import LogName, parse_log_name
-from ingest.read.fio_summaries import FioSummaries
+from ingest.read.fio import hist as fio_hist
+from ingest.read.fio.names import LogName, parse_log_name
+from ingest.read.fio.summaries import FioSummaries
 from ingest.read.folders import files_under, root_of
-from ingest.read.hdr_names import looks_like_hdr, looks_like_hgrm, looks_like_operations
-from ingest.read.perf_header import looks_like_perf
+from ingest.read.hdr.names import looks_like_hdr, looks_like_hgrm, looks_like_operations
+from ingest.read.perf.header import looks_like_perf
 from ingest.read.smallfile import looks_like_smallfile, parse_name
-from ingest.read.snabb_names import looks_like_timeline
+from ingest.read.snabb.names import looks_like_timeline
 from ingest.read.sources import (
     CHROME,
     DESCRIBED,
@@ -86,12 +87,12 @@ def discover(paths: Sequence[Path], options: ReadOptions) -> Found:
         sources = event_sources.readable(sources, fio, skipped)
     sources.extend(_json_sources(summaries, fio, root, base, options, skipped))
     if others[HDR] or others[OPERATIONS]:
-        from ingest.read import hdr_sources  # few loads have them, and start-up is small
+        from ingest.read.hdr import sources as hdr_sources  # few loads have them, and start-up is small
 
         sources.extend(hdr_sources.sources(others[HDR], base, options, skipped))
         sources.extend(hdr_sources.operation_sources(others[OPERATIONS], base, options, skipped))
     if others[SNABB]:
-        from ingest.read import snabb_sources
+        from ingest.read.snabb import sources as snabb_sources
 
         sources.extend(snabb_sources.sources(others[SNABB], base, options, skipped))
     sources = [_told(source, options) for source in sources] if options.told else sources
@@ -244,7 +245,7 @@ def _json_sources(
     claimed: set[tuple[Path, str, str]] = set()
     # CBT keeps a process's JSON twice: cut out as json_output.* (which sorts first) and within output.*
     for path in sorted(summaries):
-        from ingest.read import fio_json
+        from ingest.read.fio import json_plus as fio_json
 
         document = fio.documents.get(path)
         if document is None:

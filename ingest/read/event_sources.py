@@ -9,14 +9,15 @@ from itertools import chain
 from pathlib import Path
 
 from ingest.errors import InputError
-from ingest.read import fio_hist, fio_raw_shape
 from ingest.read.account import Account
 from ingest.read.arrow_lines import MISSING
 from ingest.read.context import Context, TimeZero
 from ingest.read.events import events_layout
-from ingest.read.fio_names import LogName
-from ingest.read.fio_summaries import FioSummaries
-from ingest.read.hdr_sources import folder_hosts
+from ingest.read.fio import hist as fio_hist
+from ingest.read.fio import raw_shape as fio_raw_shape
+from ingest.read.fio.names import LogName
+from ingest.read.fio.summaries import FioSummaries
+from ingest.read.hdr.sources import folder_hosts
 from ingest.read.smallfile import parse_name
 from ingest.read.sources import (
     COMPLETION,

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ingest.errors import InputError
-from ingest.read.hdr_names import HGRM
+from ingest.read.hdr.names import HGRM
 from ingest.read.text import blocks
 
 NUMBER = r"\d+(?:\.\d+)?"

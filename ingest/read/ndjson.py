@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Decimal, InvalidOperation
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import orjson
@@ -18,10 +18,8 @@ from ingest.intervals import Int
 from ingest.read.account import Account
 from ingest.read.arrow_lines import CUT_OFF, NEWLINE, NULS, TOO_LONG, arrow, reject
 from ingest.read.arrow_numbers import MORE_PLACES, MOST_NS, PRECISION, places, types
+from ingest.read.description import Columns
 from ingest.read.text import LONGEST_LINE, whole_blocks
-
-if TYPE_CHECKING:
-    from ingest.read.described import Columns
 
 NO_OBJECT = "no JSON object"
 LEVELS = 4

@@ -27,7 +27,7 @@ from ingest.grid import SECOND, window_start
 from ingest.intervals import Exact, Int, Intervals
 from ingest.layout import LogLinear, hdr_layout
 from ingest.read.context import INTENDED, RATE, Context
-from ingest.read.hdr_names import ENDS, LATENCIES, OPS, STARTS, TAGS, column_names, plain_column
+from ingest.read.hdr.names import ENDS, LATENCIES, OPS, STARTS, TAGS, column_names, plain_column
 from ingest.read.schedule import UNSCHEDULED, due_at, facts
 from ingest.read.text import blocks, head
 from ingest.series import Series

@@ -7,11 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from ingest.errors import InputError
-from ingest.read import chrome_trace, perf_header
 from ingest.read.account import Account
+from ingest.read.chrome import trace as chrome_trace
 from ingest.read.context import KEEP_IDLE, Context, TimeZero
 from ingest.read.events import events_layout
-from ingest.read.hdr_sources import folder_hosts
+from ingest.read.hdr.sources import folder_hosts
+from ingest.read.perf import header as perf_header
 from ingest.read.sources import CHROME, PERF, ReadOptions, Skipped, Source
 from ingest.read.text import plain_name
 from ingest.series import Series

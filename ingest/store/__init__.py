@@ -12,6 +12,7 @@ from ingest.intervals import Int, Intervals
 from ingest.query.question import Answer, Key, Question
 from ingest.query.verdicts import Episode
 from ingest.store.coarsening import Coarsened
+from ingest.store.live import LiveStore
 from ingest.store.records import RunRecord, SourceRecord, Spans
 
 
@@ -146,4 +147,20 @@ def open_store(url: str, *, write: bool = False) -> Store:
     raise UsageError(f"{url!r} is no store: give sqlite:PATH or http://HOST:9200")
 
 
-__all__ = ["Coarsened", "RunRecord", "SourceRecord", "Spans", "Store", "open_store"]
+def live_store(store: Store) -> LiveStore:
+    """Return what an open store does for a watch."""
+    from ingest.store.sqlite import SqliteStore
+
+    if isinstance(store, SqliteStore):
+        from ingest.store.sqlite_live import SqliteLive
+
+        return SqliteLive(store)
+    from ingest.store.elastic.live import ElasticLive
+    from ingest.store.elastic.store import ElasticStore
+
+    if isinstance(store, ElasticStore):
+        return ElasticLive(store)
+    raise TypeError(f"{type(store).__name__} cannot be watched into")
+
+
+__all__ = ["Coarsened", "LiveStore", "RunRecord", "SourceRecord", "Spans", "Store", "live_store", "open_store"]

@@ -11,13 +11,10 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from ingest.intervals import Intervals
 from ingest.store.records import UNKNOWN_ZERO, WATCHED, RunRecord, SourceRecord, Spans
-
-if TYPE_CHECKING:
-    from ingest.store import Store
 
 NOTHING_LEFT = 1 << 62  # as `final_ns`: no live series is waited for
 NOTHING_FINAL = -NOTHING_LEFT
@@ -108,22 +105,6 @@ class LiveStore(Protocol):
     def leave(self, run: str, watch: str) -> None:
         """Delete a watch that has settled what it read, with its checkpoints."""
         ...
-
-
-def live_store(store: Store) -> LiveStore:
-    """Return what an open store does for a watch."""
-    from ingest.store.sqlite import SqliteStore
-
-    if isinstance(store, SqliteStore):
-        from ingest.store.sqlite_live import SqliteLive
-
-        return SqliteLive(store)
-    from ingest.store.elastic.live import ElasticLive
-    from ingest.store.elastic.store import ElasticStore
-
-    if isinstance(store, ElasticStore):
-        return ElasticLive(store)
-    raise TypeError(f"{type(store).__name__} cannot be watched into")
 
 
 def marks_of(watches: Iterable[Watch], own: Watch, now_ns: int) -> Marks:

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from ingest.intervals import Int, Intervals
 from ingest.layout import LogLinear, hdr_half, hdr_layout
-from ingest.read.hdr_names import tag_of
+from ingest.read.hdr.names import tag_of
 from ingest.timing import UNITS_NS
 
 INNER, OUTER = 0x1C849313, 0x1C849314

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from ingest import Question, open_store, parse_instant, parse_percentiles
 from ingest.errors import InputError
-from ingest.live.watch import Watch
-from ingest.live.watching import Watching
+from ingest.live.watch.cycle import Watch
+from ingest.live.watch.watching import Watching
 from ingest.load import load
 from ingest.load_plan import LoadOptions
 from ingest.query.percentiles import Wanted, percentiles

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import orjson
 
-from ingest.live.app import application
-from ingest.live.page import Subject
-from ingest.live.serve import listening
+from ingest.live.serve.app import application
+from ingest.live.serve.page import Subject
+from ingest.live.serve.server import listening
 from ingest.query.question import Question
 from ingest.store import RunRecord, SourceRecord, open_store
 from tests.doubles.origin import SECOND, ZERO, Made, Row, series

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from ingest import open_store
-from ingest.live.watch import Watch
-from ingest.live.watching import Watching
+from ingest.live.watch.cycle import Watch
+from ingest.live.watch.watching import Watching
 from tests.live.feeding import answers, batch, options
 from tests.store.grounds import grounds
 

@@ -21,16 +21,16 @@ import orjson
 import pytest
 
 from ingest.cli import run as command
-from ingest.live import app as apps
-from ingest.live import desk as desks
-from ingest.live import page as pages
-from ingest.live import source as sources
-from ingest.live.desk import BusyError, Desk
+from ingest.live.serve import app as apps
+from ingest.live.serve import desk as desks
+from ingest.live.serve import page as pages
+from ingest.live.serve import source as sources
+from ingest.live.serve.desk import BusyError, Desk
 from ingest.query.question import Question
 from ingest.query.verdicts import Episode
-from ingest.store import open_store
-from ingest.store.live import NOTHING_FINAL, NOTHING_LEFT, Watch, live_store
-from ingest.view.contents import parts_from
+from ingest.store import live_store, open_store
+from ingest.store.live import NOTHING_FINAL, NOTHING_LEFT, Watch
+from ingest.view.page.contents import parts_from
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.doubles.origin import SECOND, ZERO, random_rows, series
 from tests.live.serving import Command, Relay, get, plain, put, raw, serving, update
@@ -68,7 +68,7 @@ def port(store):
         "/data/",
         "/data%00",
         "/index.html",
-        "/ingest/view/page.js",
+        "/ingest/view/page/page.js",
         "/.",
     ],
 )
@@ -690,7 +690,7 @@ def test_what_is_no_store(tmp_path, capsys):
 def test_without_waitress_it_says_what_to_install(store, capsys, monkeypatch):
     for name in ("waitress", "waitress.server"):
         monkeypatch.setitem(sys.modules, name, None)
-    monkeypatch.delitem(sys.modules, "ingest.live.serve", raising=False)
+    monkeypatch.delitem(sys.modules, "ingest.live.serve.server", raising=False)
     assert command(["serve", store]) == 2
     assert capsys.readouterr().err == "tailboard: serve needs waitress: pip install 'tailboard[serve]'\n"
 

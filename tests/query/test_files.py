@@ -25,7 +25,8 @@ from ingest.query.heatmap import distribution, heatmap
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
 from ingest.ranks import parse_percentiles
-from ingest.read import ReadOptions, fio_hist, text
+from ingest.read import ReadOptions, text
+from ingest.read.fio import hist as fio_hist
 from ingest.timing import Instant, parse_instant
 from oracles import brute, logs, per_io
 from strategies import chains

@@ -18,7 +18,8 @@ from ingest.query.percentiles import Wanted
 from ingest.query.question import Question
 from ingest.query.table import Table
 from ingest.ranks import parse_percentiles
-from ingest.read import ReadOptions, hdr_ranges
+from ingest.read import ReadOptions
+from ingest.read.hdr import ranges as hdr_ranges
 from oracles import hdr
 
 SECOND = 10**9

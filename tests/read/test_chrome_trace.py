@@ -19,7 +19,7 @@ from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
 from ingest.ranks import parse_percentiles
 from ingest.read import ReadOptions, Source, discover, events
-from ingest.read import chrome_objects as chrome
+from ingest.read.chrome import objects as chrome
 from oracles.events import nearest_rank
 from oracles.traces import Operation, chrome_operations
 from tests.mutations import mutated, mutations

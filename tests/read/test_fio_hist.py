@@ -19,8 +19,10 @@ from ingest.errors import InputError
 from ingest.query.files import Files
 from ingest.query.question import Question
 from ingest.ranks import censored, parse_percentiles, percentile_values
-from ingest.read import ReadOptions, fio_hist, fio_repairs, text
-from ingest.read.fio_names import parse_log_name
+from ingest.read import ReadOptions, text
+from ingest.read.fio import hist as fio_hist
+from ingest.read.fio import repairs as fio_repairs
+from ingest.read.fio.names import parse_log_name
 from oracles import brute, logs, per_io
 
 MS = 1_000_000

@@ -12,7 +12,7 @@ import pytest
 from ingest.errors import InputError
 from ingest.query.files import Files
 from ingest.query.question import Question
-from ingest.read import fio_json
+from ingest.read.fio import json_plus as fio_json
 from oracles import brute, per_io
 
 MS = 1_000_000

@@ -18,8 +18,8 @@ from ingest.errors import TailboardError
 from ingest.query.files import Files
 from ingest.query.question import Question
 from ingest.read import ReadOptions, discover, read
-from ingest.read.hdr_codec import PayloadError, payload_of, payload_of_bytes
-from ingest.read.hdr_counts import counts_of
+from ingest.read.hdr.codec import PayloadError, payload_of, payload_of_bytes
+from ingest.read.hdr.counts import counts_of
 from tests.mutations import Change, Mutation, mutated, mutations
 
 DATA = Path(__file__).parent.parent / "data" / "hdr"

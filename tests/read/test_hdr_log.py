@@ -25,8 +25,8 @@ from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
 from ingest.ranks import parse_percentiles
 from ingest.read import ReadOptions, discover, read
-from ingest.read.hdr_codec import PayloadError, payload_of, payload_of_bytes
-from ingest.read.hdr_counts import counts_of
+from ingest.read.hdr.codec import PayloadError, payload_of, payload_of_bytes
+from ingest.read.hdr.counts import counts_of
 from oracles import hdr
 
 HDR = Path(__file__).parent.parent / "data" / "hdr"

@@ -18,7 +18,7 @@ from ingest.errors import InputError, TailboardError
 from ingest.query.files import Files
 from ingest.query.question import Question
 from ingest.read import ReadOptions, Source, discover, events
-from ingest.read.perf_moments import op_of
+from ingest.read.perf.moments import op_of
 from oracles.traces import Sample, is_idle, perf_samples
 from tests.mutations import mutated, mutations
 

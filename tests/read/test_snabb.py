@@ -13,13 +13,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from ingest.errors import InputError
-from ingest.read.snabb import Timeline, timeline
-from ingest.read.snabb_breaths import breaths
-from ingest.read.snabb_clock import Readings, clock_of, nanoseconds
-from ingest.read.snabb_lags import COUNTED
-from ingest.read.snabb_messages import message_of
-from ingest.read.snabb_names import looks_like_timeline, process_of
-from ingest.read.snabb_order import OUTSIDE, SEAM, WRITING
+from ingest.read.snabb.breaths import breaths
+from ingest.read.snabb.clock import Readings, clock_of, nanoseconds
+from ingest.read.snabb.lags import COUNTED
+from ingest.read.snabb.messages import message_of
+from ingest.read.snabb.names import looks_like_timeline, process_of
+from ingest.read.snabb.order import OUTSIDE, SEAM, WRITING
+from ingest.read.snabb.timeline import Timeline, timeline
 from oracles import snabb as oracle
 
 SAMPLE = Path(__file__).parents[1] / "data" / "snabb" / "real.timeline.xz"

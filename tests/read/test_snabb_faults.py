@@ -23,10 +23,10 @@ from ingest.query.files import Files
 from ingest.query.lags import weighed
 from ingest.query.question import Question
 from ingest.read import ReadOptions, discover, read
-from ingest.read.snabb import timeline
-from ingest.read.snabb_breaths import breaths
-from ingest.read.snabb_order import HOLE, IMPOSSIBLE
-from ingest.read.snabb_ring import MOST_STRINGS, _settled
+from ingest.read.snabb.breaths import breaths
+from ingest.read.snabb.order import HOLE, IMPOSSIBLE
+from ingest.read.snabb.ring import MOST_STRINGS, _settled
+from ingest.read.snabb.timeline import timeline
 from oracles import snabb as oracle
 from tests.mutations import Mutation, mutated
 from tests.mutations import mutations as drawn

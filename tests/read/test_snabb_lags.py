@@ -19,7 +19,7 @@ from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
 from ingest.ranks import parse_percentiles
 from ingest.read import ReadOptions, discover, events, read
-from ingest.read.snabb_lags import REASONS
+from ingest.read.snabb.lags import REASONS
 from oracles import events as single
 from oracles import snabb as oracle
 

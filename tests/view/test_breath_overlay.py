@@ -12,7 +12,7 @@ from ingest.cli import run as command
 from ingest.query.breath_sources import from_files
 from ingest.query.breaths import breath_rows, costs, fits
 from ingest.read import ReadOptions
-from ingest.view.breath_overlay import TOGETHER, breath_panel
+from ingest.view.page.breath_overlay import TOGETHER, breath_panel
 from tests.view.conftest import shown
 from tests.view.page import rows_of, settle
 

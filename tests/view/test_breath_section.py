@@ -19,9 +19,9 @@ from ingest.query.breath_sources import from_files
 from ingest.query.breaths import breath_rows, callback_rows, costs, density, fits, names_of
 from ingest.query.overview import overviews
 from ingest.read import ReadOptions
-from ingest.view import breath_section
-from ingest.view.contents import parts_from
-from ingest.view.report import page_of
+from ingest.view.page import breath_section
+from ingest.view.page.contents import parts_from
+from ingest.view.page.report import page_of
 from oracles import snabb as oracle
 from tests.store.grounds import loaded
 from tests.view.conftest import shown

@@ -24,7 +24,7 @@ from ingest.query.compare import Pair
 from ingest.query.groupings import grouped, labels_of
 from ingest.ranks import parse_percentiles
 from ingest.view import comparison, vega
-from ingest.view.compare_page import compare_page
+from ingest.view.page.compare_page import compare_page
 from tests.doubles.origin import SECOND, Made, series
 from tests.query.nights import drawn, written
 from tests.store.grounds import grounds, loaded

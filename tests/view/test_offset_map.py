@@ -24,7 +24,7 @@ from ingest.query.offset_map import OffsetMap, highlighted, joined, lit_counts
 from ingest.query.offset_overview import OffsetOverview, offset_overviews, shown_names
 from ingest.query.offsets import from_files, from_store
 from ingest.read import ReadOptions
-from ingest.view import offset_section
+from ingest.view.page import offset_section
 from oracles import offsets as oracle
 from oracles import per_io
 from tests.store.grounds import grounds

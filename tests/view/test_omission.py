@@ -18,7 +18,7 @@ from ingest.query.gap import gap
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
 from ingest.ranks import parse_percentiles
-from ingest.view import embed, omission, report
+from ingest.view.page import embed, omission, report
 from tests.doubles.origin import NS, SECOND, Made, series
 
 FOLDER = Path(omission.__file__).parent

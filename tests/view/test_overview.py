@@ -15,7 +15,7 @@ from ingest.query.question import Answer, Question
 from ingest.ranks import parse_percentiles
 from ingest.store.sqlite import SqliteStore
 from ingest.timing import Instant
-from ingest.view import embed
+from ingest.view.page import embed
 from tests.doubles.origin import SECOND, ZERO, Made, random_rows
 
 KEPT = parse_percentiles("50,99,100")

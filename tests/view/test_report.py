@@ -27,7 +27,9 @@ from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, Question
 from ingest.query.worst import worst_windows
 from ingest.ranks import parse_percentiles
-from ingest.view import embed, page_parts, report, vega
+from ingest.view import vega
+from ingest.view.page import embed, report
+from ingest.view.page import parts as page_parts
 from strategies import counts as drawn_counts
 from strategies import layouts, made
 from tests.doubles.origin import NS, SECOND, ZERO, Made, random_rows, series

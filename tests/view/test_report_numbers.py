@@ -25,7 +25,8 @@ from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
 from ingest.query.worst import worst_windows
 from ingest.ranks import parse_percentiles
-from ingest.view import embed, vega
+from ingest.view import vega
+from ingest.view.page import embed
 from tests.doubles.origin import NS, SECOND, ZERO, Made, random_rows, series
 
 SCRIPT = Path(vega.__file__).with_name("report.js")

@@ -1,0 +1,143 @@
+"""Loading runs while they grow: one cycle after another, and the end.
+
+    cycle:  look at the files -> rotated, truncated, gone? -> new ones -> read what has come -> windows, rollups, checkpoints
+
+Documents written live have the ids and the contents that a load gives them, so that the load which settles a source
+changes nothing but its generation.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ingest.live.watch.arrive import arrive, load_whole
+from ingest.live.watch.files import Seen, scanned
+from ingest.live.watch.follow import follow
+from ingest.live.watch.settle import settle
+from ingest.live.watch.tail import Tail
+from ingest.live.watch.watching import Watching
+from ingest.load import LoadAccount
+from ingest.store import Store
+from ingest.store.live import NOTHING_LEFT
+from ingest.store.live import Watch as Told
+
+HEARTBEAT_NS = 10 * 1_000_000_000
+MOST_BYTES = 4 << 20  # of logs, read in one cycle: what it holds in memory is some ten times that
+
+After = Callable[[Store, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """What a cycle did: rows, samples and documents written, files loaded whole, and what is to be said.
+
+    `files` are read as they grow, `waiting` are not whole yet; `lag_ns` is how long ago the newest row ended, when all was
+    written, of the log that is furthest behind; `final_ns` up to when windows are final, None where nothing is provisional.
+    """
+
+    files: int
+    waiting: int
+    rows: int
+    rejected: int
+    samples: int
+    documents: int
+    loaded: int
+    lag_ns: int | None
+    final_ns: int | None
+    behind: bool
+    news: bool
+    said: tuple[str, ...]
+    seconds: float
+
+
+class Watch:
+    """A watch of some paths: `cycle` after cycle, then `settle`. `after` is called for each run whose rollups have changed."""
+
+    def __init__(self, watching: Watching, after: After | None = None) -> None:
+        self.watching = watching
+        self._after = after
+        self._ours: dict[Path, Seen] = {}
+        self._counted: Counter[str] = Counter()
+
+    def cycle(self, *, last: bool = False) -> Cycle:
+        """Return what one cycle did; the `last` one takes rows that are cut off, too, as a load would."""
+        began, watching = time.monotonic(), self.watching
+        files = scanned(watching.paths)
+        self._counted = Counter()
+        follow(watching, files)
+        arrive(watching, files)
+        heard = [tail for run in sorted({run for run, _ in watching.tails}) for tail in self._keep(run, files, last=last)]
+        changed = {tail.run.run for tail in heard}
+        loaded = load_whole(watching, files)
+        self._counted["documents"] += loaded.documents
+        if self._after is not None:
+            for run in sorted({*changed, *loaded.runs}):
+                self._after(watching.store, run)
+        ours = {path: files[path] for path in (*watching.tailed(), *watching.waiting) if path in files}
+        news = ours != self._ours or bool(changed or loaded.loaded)
+        self._ours = ours
+        said, watching.said = tuple(watching.said), []
+        finals = [told.final_ns for told in watching.told.values()]
+        return Cycle(
+            files=len(watching.tailed()),
+            waiting=len(watching.waiting),
+            rows=self._counted["rows"],
+            rejected=self._counted["rejected"],
+            samples=self._counted["samples"],
+            documents=self._counted["documents"],
+            loaded=loaded.loaded,
+            lag_ns=max((watching.now_ns() - end for tail in heard if (end := tail.newest_ns) is not None), default=None),
+            final_ns=min(finals, default=NOTHING_LEFT) if finals and min(finals) < NOTHING_LEFT else None,
+            behind=any(tail.behind for tail in watching.tails.values()),
+            news=news,
+            said=said,
+            seconds=time.monotonic() - began,
+        )
+
+    def _keep(self, run: str, files: dict[Path, Seen], *, last: bool) -> list[Tail]:
+        """Read what has come of a run and have the store keep it; return the tails of which something has come."""
+        watching = self.watching
+        news, heard = [], []
+        for tail in sorted(watching.of(run), key=lambda one: one.reported_ns or 0):
+            seen = files.get(tail.path)
+            if self._counted["bytes"] >= MOST_BYTES and tail.has_grown(seen):
+                tail.behind = True
+                continue
+            before, offset = _counts(tail), tail.known.offset
+            try:
+                windows = tail.read(None if tail.gone else seen, last=last or tail.gone)
+            except OSError as error:  # of a network's file system, perhaps: the next cycle tries again
+                watching.say_once(f"{tail.path} cannot be read: {error.strerror or error}")
+                continue
+            now = _counts(tail)
+            self._counted["bytes"] += tail.known.offset - offset
+            if windows or now != before:
+                self._counted.update({name: count - before[name] for name, count in now.items()})
+                tail.heard = watching.clock()
+                news.append(tail.news(windows, watching.name))
+                heard.append(tail)
+        told = watching.marks(run)
+        if not news and not _moved(told, watching.told.get(run)):
+            return heard
+        watching.told[run] = told
+        self._counted["documents"] += watching.live.keep(watching.runs[run], news, told)
+        return heard
+
+    def settle(self) -> LoadAccount:
+        """Return the account of the load that settles all sources: the end of the watch."""
+        return settle(self.watching)
+
+
+def _moved(now: Told, before: Told | None) -> bool:
+    """Return whether others should hear of a watch: what is final has changed, or they have not heard of it for long."""
+    return before is None or now.final_ns != before.final_ns or now.told_ns - before.told_ns >= HEARTBEAT_NS
+
+
+def _counts(tail: Tail) -> dict[str, int]:
+    """Return the rows, rejected rows and samples of a tail so far."""
+    account = tail.account
+    return {"rows": account.rows, "rejected": account.rows_rejected, "samples": account.samples}

@@ -1,0 +1,172 @@
+"""A file that is read as it grows: how far, what its reader knows, the windows that are not whole yet."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ingest.grid import window_parts
+from ingest.intervals import Intervals
+from ingest.live.watch.files import Fate, Place, Print, Seen, fate_of
+from ingest.live.watch.growing import Growing, growing, with_told
+from ingest.live.watch.held import Held
+from ingest.read import Source
+from ingest.read.account import Account
+from ingest.read.fio.json_plus import LARGEST_DOCUMENT
+from ingest.series import LABELS, Series
+from ingest.store.live import Checkpoint, News
+from ingest.store.records import RunRecord, SourceRecord
+
+AT_ONCE = 1 << 19
+
+
+@dataclass(slots=True)
+class Tail:
+    """A source that is read as it grows. Its file is held open: what was written before it was moved away is still read."""
+
+    run: RunRecord
+    record: SourceRecord
+    path: Path
+    place: Place = (0, 0)
+    known: Print = field(default_factory=lambda: Print(0, 0, "", b""))
+    spans: dict[Series, tuple[int, int]] = field(default_factory=dict)
+    account: Account = field(default_factory=Account)
+    largest_ns: int = 0
+    heard: float = 0.0
+    gone: bool = False
+    behind: bool = False
+    descriptor: int = -1
+    source: Source | None = None
+    _reader: Growing | None = None
+    _state: Mapping[str, Any] | None = None
+    _held: Held = field(default_factory=Held)
+    _seen: Seen | None = None
+
+    @staticmethod
+    def left(run: RunRecord, record: SourceRecord, checkpoint: Checkpoint) -> Tail:
+        """Return a tail as another process has left it; it reads on once it is attached to its source."""
+        state = checkpoint.state
+        device, inode = state["place"]
+        offset, size, head, mark = state["print"]
+        return Tail(
+            run=run,
+            record=record,
+            path=Path(state["path"]),
+            place=(device, inode),
+            known=Print(offset, size, head, bytes.fromhex(mark)),
+            spans={Series(*labels): (first, last) for *labels, first, last in state["spans"]},
+            account=Account.of(state["account"]),
+            largest_ns=state["largest_ns"],
+            _state=state["reader"],
+            _held=Held(state["held"]),
+        )
+
+    def attach(self, source: Source) -> None:
+        """Read on in the file of a source, from where this one has come to; InputError where it cannot be read."""
+        descriptor = os.open(source.path, os.O_RDONLY | os.O_CLOEXEC)
+        self.close()
+        self._state = self._reader.state() if self._reader is not None else self._state
+        self.descriptor = descriptor
+        found = os.fstat(self.descriptor)
+        self.place, self.path = (found.st_dev, found.st_ino), source.path
+        source.context.account.replace(replace(self.account, path=str(source.path), notes=list(source.context.account.notes)))
+        self.source, self.account = source, source.context.account
+        self._reader = growing(source, lambda at, size: os.pread(self.descriptor, size, at), self._state)
+        self._seen = None
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self.descriptor >= 0:
+            with suppress(OSError):
+                os.close(self.descriptor)
+        self.descriptor = -1
+
+    @property
+    def print(self) -> Print:
+        """Return what its file is known by: of one that nothing was read of, all that it holds."""
+        if self.known.offset or self.descriptor < 0:
+            return self.known
+        return Print.of(self.descriptor, os.fstat(self.descriptor).st_size)
+
+    @property
+    def reported_ns(self) -> int | None:
+        """Return up to when all series of the file have reported, None before its first row."""
+        if self._reader is not None:
+            return self._reader.reported_ns
+        return self._state["reported_ns"] if self._state else None
+
+    @property
+    def newest_ns(self) -> int | None:
+        """Return the end of its newest row, None before the first."""
+        return max((last for _, last in self.spans.values()), default=None)
+
+    @property
+    def rows(self) -> int:
+        """Return how many rows there were so far."""
+        return self.account.rows
+
+    def fate(self, files: Mapping[Path, Seen], names: Mapping[Place, Path]) -> tuple[Fate, Path]:
+        """Return what has become of the file, and its path now; nothing is read of one that has not changed."""
+        here = files.get(self.path)
+        if here is not None and here == self._seen:
+            return Fate.SAME, self.path
+        return fate_of(self.path, self.place, self.known, files, names)
+
+    def has_grown(self, seen: Seen | None) -> bool:
+        """Return whether there may be something to read."""
+        return self._reader is not None and (seen is None or seen != self._seen)
+
+    def read(self, seen: Seen | None, *, last: bool = False) -> list[Intervals]:
+        """Return the windows that new rows have changed, whole; none where the file has not grown. `last` reads a cut-off row."""
+        if self._reader is None or not (last or self.has_grown(seen)):
+            return []
+        at_once = AT_ONCE
+        while True:
+            data = os.pread(self.descriptor, at_once, self.known.offset)
+            size = len(data) if last and len(data) < at_once else self._reader.whole(data)
+            if size or len(data) < at_once or at_once >= LARGEST_DOCUMENT:
+                break
+            at_once *= 2
+        self.behind = len(data) == at_once
+        self._seen = None if self.behind else seen
+        return self._taken(data[:size]) if size else []
+
+    def _taken(self, data: bytes) -> list[Intervals]:
+        """Return the windows that whole lines or documents have changed."""
+        assert self._reader is not None
+        assert self.source is not None
+        changed: list[Intervals] = []
+        rows_of = with_told(self.source, self._reader.take(data, self.known.offset))
+        for rows in rows_of:
+            if not len(rows):
+                continue
+            for series, first, newest in rows.reach():
+                low, high = self.spans.get(series, (first, newest))
+                self.spans[series] = (min(low, first), max(high, newest))
+            if len(rows.bins):
+                self.largest_ns = max(self.largest_ns, int(rows.layout.edges[int(rows.bins.max()) + 1]))
+            changed += self._held.add(window_parts(rows, self.run.step_ns))
+        self.known = Print.of(self.descriptor, self.known.offset + len(data))
+        return changed
+
+    def news(self, windows: list[Intervals], watch: str) -> News:
+        """Return what the store is to keep of this tail, with windows to write."""
+        self.record = replace(self.record, path=str(self.path), size=self.known.offset, account=self.account.as_dict())
+        return News(self.record, windows, self.spans, Checkpoint(self.run.run, self.record.source, watch, self._kept()))
+
+    def _kept(self) -> dict[str, Any]:
+        known = self.known
+        return {
+            "path": str(self.path),
+            "place": self.place,
+            "print": [known.offset, known.head_size, known.head, known.mark.hex()],
+            "spans": [[*(getattr(one, label) for label in LABELS), one.segment, *span] for one, span in self.spans.items()],
+            "account": self.account.told(),
+            "largest_ns": self.largest_ns,
+            "held": self._held.state(),
+            "reader": self._reader.state() if self._reader is not None else self._state,
+        }

@@ -1,0 +1,152 @@
+"""What a watch knows: its runs, the files that it reads as they grow, those that it waits for, and what it has to say."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ingest.errors import InputError
+from ingest.live.watch.files import Seen
+from ingest.live.watch.tail import Tail
+from ingest.load_plan import LoadOptions
+from ingest.read import Found, discover
+from ingest.store import LiveStore, Store, live_store
+from ingest.store.live import NOTHING_FINAL, NOTHING_LEFT, SILENT_NS, Watch
+from ingest.store.records import COMPLETE, RunRecord
+
+SILENT_SECONDS = SILENT_NS / 1e9
+FIRST_LOOK = 0.1
+
+Key = tuple[str, str]
+
+
+@dataclass(slots=True)
+class Watching:
+    """The state of a watch. `tails` are by run and source; `judged` are files that have been looked at as they are now."""
+
+    paths: Sequence[Path]
+    store: Store
+    live: LiveStore
+    options: LoadOptions
+    name: str
+    clock: Callable[[], float] = time.monotonic
+    now_ns: Callable[[], int] = time.time_ns
+    runs: dict[str, RunRecord] = field(default_factory=dict)
+    tails: dict[Key, Tail] = field(default_factory=dict)
+    waiting: dict[Path, Seen] = field(default_factory=dict)
+    judged: dict[Path, Seen] = field(default_factory=dict)
+    replaced: set[Key] = field(default_factory=set)
+    look: bool = True
+    looks: dict[Path, tuple[int, float]] = field(default_factory=dict)
+    once: set[str] = field(default_factory=set)
+    said: list[str] = field(default_factory=list)
+    told: dict[str, Watch] = field(default_factory=dict)
+
+    @staticmethod
+    def begun(
+        paths: Sequence[Path],
+        store: Store,
+        options: LoadOptions,
+        clock: Callable[[], float] = time.monotonic,
+        now_ns: Callable[[], int] = time.time_ns,
+    ) -> Watching:
+        """Return a watch that goes on where one of the same paths on this host was cut off."""
+        name = f"{socket.gethostname()}:{' '.join(sorted(str(path.resolve()) for path in paths))}"
+        found = Watching(paths, store, live_store(store), options, name, clock, now_ns)
+        base = options.read.run
+        for record in store.runs():
+            if record.run == base or record.run.startswith(f"{base}/"):
+                found.resume(record)
+        return found
+
+    def resume(self, record: RunRecord) -> None:
+        """Take over the tails that this watch has left in a run."""
+        checkpoints = [one for one in self.live.checkpoints(record.run) if one.watch == self.name]
+        sources = {one.source: one for one in self.store.sources(record.run)}
+        begun = {name for name, one in sources.items() if one.state != COMPLETE and one.digest == self.digest}
+        lone = sorted(begun - {one.source for one in checkpoints})
+        if lone:  # killed before their first checkpoint: their files may bear other labels by now
+            self.live.forget(record, lone, self.provisional(record.run))
+        for one in checkpoints:
+            source = sources.get(one.source)
+            if source is not None and source.state != COMPLETE:
+                tail = Tail.left(record, source, one)
+                tail.heard = self.clock()
+                self.tails[record.run, one.source] = tail
+                self.runs[record.run] = record
+        if checkpoints:
+            self.say(f"goes on where the last watch of {record.run} ended: {len(checkpoints)} files")
+
+    @property
+    def digest(self) -> str:
+        """Return what stands for the digest of a source while it is read as it grows."""
+        return f"read while it grew by {self.name}"
+
+    def say(self, text: str) -> None:
+        """Keep a sentence for people."""
+        self.said.append(text)
+
+    def say_once(self, text: str) -> None:
+        """Keep a sentence that was not said before."""
+        if text not in self.once:
+            self.once.add(text)
+            self.say(text)
+
+    def may_look(self, path: Path) -> bool:
+        """Return whether to look at a file again: the longer it has been nothing to read, the less often."""
+        times, last = self.looks.get(path, (0, 0.0))
+        return not times or self.clock() - last >= min(FIRST_LOOK * 2**times, SILENT_SECONDS)
+
+    def looked(self, paths: Iterable[Path]) -> None:
+        """Note that files were looked at."""
+        for path in paths:
+            self.looks[path] = (min(self.looks.get(path, (0, 0.0))[0] + 1, 16), self.clock())
+
+    def tailed(self) -> dict[Path, Key]:
+        """Return the files that are read as they grow."""
+        return {tail.path: key for key, tail in self.tails.items() if not tail.gone}
+
+    def of(self, run: str) -> list[Tail]:
+        """Return the tails of a run."""
+        return [tail for (name, _), tail in self.tails.items() if name == run]
+
+    def discovered(self) -> Found:
+        """Return what is under the paths that are there; nothing where nothing can be read yet."""
+        there = [path for path in self.paths if path.exists()]
+        try:
+            return discover(there, self.options.read) if there else Found((), (), {})
+        except InputError as error:
+            self.say_once(f"nothing to read yet: {error}")
+            return Found((), (), {})
+
+    def marks(self, run: str) -> Watch:
+        """Return up to when the windows of a run are final: what all its live series have reported, less the largest latency."""
+        tails, before = self.of(run), self.told.get(run)
+        largest = max([before.largest_ns if before else 0, *(tail.largest_ns for tail in tails)])
+        hosts: dict[str, int] = {}
+        for tail in tails:
+            reported = tail.reported_ns
+            if tail.gone or reported is None or self.clock() - tail.heard >= SILENT_SECONDS:
+                continue
+            for host in {series.host for series in tail.spans}:
+                hosts[host] = min(hosts.get(host, NOTHING_LEFT), reported - largest)
+        return Watch(run, self.name, min(hosts.values(), default=NOTHING_LEFT), largest, self.now_ns(), hosts)
+
+    def provisional(self, run: str) -> Watch:
+        """Return marks that call all of a run provisional: while some of it is read anew."""
+        before = self.told.get(run)
+        return Watch(run, self.name, NOTHING_FINAL, before.largest_ns if before else 0, self.now_ns())
+
+    def forget(self, keys: Iterable[Key]) -> None:
+        """Delete what was read of tails: it comes again under another name, or from better logs."""
+        by_run: dict[str, list[str]] = {}
+        for run, source in keys:
+            by_run.setdefault(run, []).append(source)
+            self.tails.pop((run, source)).close()
+            self.replaced.discard((run, source))
+        for run, sources in by_run.items():
+            self.live.forget(self.runs[run], sources, self.provisional(run))
+            self.told.pop(run, None)

@@ -1,0 +1,280 @@
+"""Rows of a fio histogram log -> intervals: chains per direction, segments, and the repairs that fio's faults need.
+
+A chain is the rows of one direction in file order; a segment is a stretch of it in which time does not run back. Each
+chain is a series (its op), each segment a series of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.intervals import Histogram, Int, Intervals, gather
+from ingest.layout import LogLinear
+from ingest.read.context import Context
+from ingest.read.fio import repairs as fio_repairs
+from ingest.read.integer_rows import Rows
+from ingest.series import OPS, Series
+
+MS = 1_000_000
+DAY_MS = 86_400_000
+LAST_STAMP_MS = 2**43
+UNIX_MS = (10**12, 4 * 10**12)
+DEFAULT_WIDTH_MS = 1000
+NEAR_START = 3
+
+
+def typical_width_ms(steps_ms: Int, options: Mapping[str, str]) -> int:
+    """Return how wide rows are meant to be: log_hist_msec if known, else what the steps between rows suggest.
+
+    A stall leaves one wide row and hundreds of narrow ones behind, so no plain median: either the width that half of the
+    time is covered by, or the mean step (fio's clock for rows advances by log_hist_msec a row), whichever is smaller.
+    0 if nothing tells.
+    """
+    told = options.get("log_hist_msec", "")
+    if told.isdigit() and int(told):
+        return int(told)
+    steps = np.sort(steps_ms[(steps_ms >= 0) & (steps_ms < DAY_MS)])
+    covered = np.cumsum(steps)
+    if not len(steps) or not covered[-1]:
+        return 0
+    return min(int(steps[np.searchsorted(covered, covered[-1] / 2)]), max(1, round(float(steps.mean()))))
+
+
+@dataclass(slots=True)
+class Chain:
+    """What one direction carries from chunk to chunk: the last stamp (file ms), the segment, the sums so far."""
+
+    op: str
+    bins: int
+    stamp: int = 0
+    segment: int = -1
+    end_ns: int = 0
+    lost: int = 0
+    total: Int = field(init=False)
+    repair: fio_repairs.Repair = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.total = np.zeros(self.bins, np.int64)
+        self.repair = fio_repairs.Repair(self.bins)
+
+
+class Chains:
+    """Builds intervals from the rows of one log, chunk by chunk, and the residual interval at its end."""
+
+    def __init__(self, layout: LogLinear, leading: int, context: Context) -> None:
+        self.layout = layout
+        self.context = context
+        self.account = context.account
+        self.directed = leading > 1
+        self.mask = fio_repairs.masked_from(layout, context.version)
+        self.mode: str | None = None
+        self.unix = False
+        self.width_ms = 0
+        self.chains: dict[str, Chain] = {}
+
+    def intervals(self, rows: Rows, lines: Int) -> Iterator[Intervals]:
+        """Yield the intervals of a chunk of rows, in file order within each direction."""
+        kept = self._plausible(rows, lines)
+        rows, lines = fio_repairs.take(rows, kept), lines[kept]
+        if not len(rows):
+            return
+        stamps = rows.lead[:, 0].astype(np.int64)
+        ops = rows.lead[:, 1].astype(np.int64) if self.directed else np.zeros(len(rows), np.int64)
+        order = [np.flatnonzero(ops == code) for code in range(len(OPS))]
+        if self.mode is None:
+            self._look(rows, stamps, order)
+        if self.mask is None:
+            self.mask = fio_repairs.garbage_from(rows, stamps, order, self.layout, self.context)
+            if self.mask is not None and self.chains:
+                late = f"bins from 786 us up are corrupt from line {lines[0]} on at the latest; earlier ones look whole"
+                self.account.note(late)
+        for code, chain_rows in enumerate(order):
+            if len(chain_rows):
+                op = OPS[code] if self.directed else "all"
+                chain = self.chains.setdefault(op, Chain(op, self.layout.bins))
+                part = self._chain(chain, fio_repairs.take(rows, chain_rows), stamps[chain_rows], lines[chain_rows])
+                if part is not None and len(part):
+                    yield part
+
+    def _plausible(self, rows: Rows, lines: Int) -> Int:
+        direction_ok = rows.lead[:, 1] < len(OPS) if self.directed else np.ones(len(rows), np.bool_)
+        stamp_ok = rows.lead[:, 0] < LAST_STAMP_MS
+        filled = np.diff(rows.indptr) > 0
+        self.account.reject("direction is not 0, 1 or 2", lines[~direction_ok].tolist())
+        self.account.reject("time stamp past the year 2248", lines[direction_ok & ~stamp_ok].tolist())
+        good = direction_ok & stamp_ok
+        self.account.reject("all bins zero (clat_percentiles=0?)", lines[good & ~filled].tolist())
+        return np.flatnonzero(good & filled)
+
+    def _look(self, rows: Rows, stamps: Int, order: list[Int]) -> None:
+        """Decide from the first chunk how stamps and counts are to be read."""
+        options = self.context.options
+        steps = np.concatenate([np.diff(stamps[picked]) for picked in order])
+        self.width_ms = typical_width_ms(steps, options) or DEFAULT_WIDTH_MS
+        self.unix = fio_repairs.epoch_stamps(options) or UNIX_MS[0] <= int(stamps[0]) < UNIX_MS[1]
+        self.mode = fio_repairs.counting(rows, order, self.layout, self.context)
+        if self.mode != fio_repairs.PER_INTERVAL:
+            self.account.note(f"counts are {self.mode}: differenced")
+
+    def _chain(self, chain: Chain, rows: Rows, stamps: Int, lines: Int) -> Intervals | None:
+        before = np.concatenate([[chain.stamp], stamps[:-1]])
+        began = stamps < before
+        if chain.segment < 0:
+            began[0] = True
+        segment = chain.segment + np.cumsum(began)
+        start, jumped = self._starts(before, stamps, began, first=chain.segment < 0)
+        chain.stamp, chain.segment = int(stamps[-1]), int(segment[-1])
+        old = segment < self._older_segments(chain.op)
+        reasons: dict[str, Int] = {"clock jump: the row is taken for as wide as its neighbours": jumped}
+        if self.mask is not None:
+            reasons[fio_repairs.MASKED] = np.arange(len(rows))
+            rows = fio_repairs.masked(rows, self.mask)
+        lost = np.array(self.account.rejected_lines, np.int64)
+        gap = np.diff(np.searchsorted(lost, lines), prepend=chain.lost) > 0
+        chain.lost = len(lost)
+        repaired = chain.repair.apply(rows, began, gap, self.mode or fio_repairs.PER_INTERVAL)
+        reasons.update(repaired.reasons)
+        bad = np.zeros(len(rows), np.bool_)
+        for reason, places in repaired.rejected.items():
+            self.account.reject(reason, lines[places].tolist())
+            bad[places] = True
+        self.account.reject("row of an older run that was appended to", lines[old & ~bad].tolist())
+        kept = np.flatnonzero(~bad & ~old)
+        self._count(kept, lines, reasons)
+        if not len(kept):
+            return None
+        indptr, bins, counts = repaired.indptr, repaired.bins, repaired.counts
+        if len(kept) < len(rows):
+            indptr, flat = gather(indptr, kept)
+            bins, counts = bins[flat], counts[flat]
+        np.add.at(chain.total, bins, counts)
+        self.account.samples += int(counts.sum())
+        zero = (0 if self.unix else self.context.zero.epoch_ns or 0) + self.context.offset_ns
+        base = zero + np.where(segment[kept] > 0, self.context.restart_ns, 0)
+        chain.end_ns = max(chain.end_ns, int((stamps[kept] * MS + base).max()))
+        lowest, highest = int(segment[kept[0]]), int(segment[kept[-1]])
+        chunk = Intervals(
+            layout=self.layout,
+            table=tuple(self._series(chain.op, code) for code in range(lowest, highest + 1)),
+            series=segment[kept] - lowest,
+            start_ns=start[kept] * MS + base,
+            end_ns=np.maximum(stamps[kept], start[kept]) * MS + base,
+            indptr=indptr,
+            bins=bins,
+            counts=counts,
+        )
+        empty = np.diff(indptr) == 0
+        return chunk.take(np.flatnonzero(~empty)) if empty.any() else chunk
+
+    def _starts(self, before: Int, stamps: Int, began: NDArray[np.bool_], *, first: bool) -> tuple[Int, Int]:
+        """Return where each row's interval begins (file ms), and which rows had to be narrowed after a clock jump."""
+        guess = np.maximum(stamps - self.width_ms, 0)
+        start = np.where(began, guess if self.unix else 0, before)
+        jumped = stamps - start > DAY_MS
+        if not self.unix:
+            later = began & (stamps > NEAR_START * self.width_ms)
+            if first:
+                later[0] = False
+            jumped |= later
+        return np.where(jumped, guess, start), np.flatnonzero(jumped)
+
+    def _count(self, kept: Int, lines: Int, reasons: dict[str, Int]) -> None:
+        touched = np.zeros(len(lines), np.bool_)
+        chosen = np.zeros(len(lines), np.bool_)
+        chosen[kept] = True
+        named: dict[str, list[int]] = {}
+        for reason, places in reasons.items():
+            taken = places[chosen[places]]
+            if len(taken):
+                named[reason] = lines[taken].tolist()
+                touched[taken] = True
+        repaired = int(touched.sum())
+        if repaired:
+            self.account.repair(repaired, named)
+        self.account.accept(len(kept) - repaired)
+
+    def _older_segments(self, op: str) -> int:
+        """Return how many segments of a direction belong to older runs: all but the last ones that fio's JSON knows jobs for."""
+        found = self.context.segments.get(op, 0)
+        known = self.context.grouped or sum((op, "completion") in job for job in self.context.jobs)
+        return max(0, found - known) if found and known else 0
+
+    def _series(self, op: str, segment: int) -> Series:
+        return self.context.series.replaced(op=op, kind="completion", segment=segment)
+
+    def tail(self, siblings: Mapping[str, Histogram]) -> Iterator[Intervals]:
+        """Yield what fio's json+ holds beyond the log's rows, as a last interval of each direction, and keep the sums.
+
+        fio never writes the last partial interval of a histogram log. The difference is exact where every bin of it is
+        zero or more; else the log and the JSON are not of one run, and the account says so. `siblings` are the sums of
+        the other logs where the JSON has but one sum for all.
+        """
+        completion = {op for job in self.context.jobs for op, kind in job if kind == "completion"}
+        for op in sorted(completion | set(self.chains)):
+            chain = self.chains.setdefault(op, Chain(op, self.layout.bins))
+            part = self._residual(chain, siblings.get(op)) if op in completion else None
+            if part is not None:
+                chain.total[part.bins] += part.counts
+                self.account.samples += int(part.counts.sum())
+                yield part
+            filled = np.flatnonzero(chain.total)
+            self.account.totals[op] = Histogram(self.layout, filled, chain.total[filled])
+            self.account.saturated += int(chain.total[-1])
+
+    def _residual(self, chain: Chain, siblings: Histogram | None) -> Intervals | None:
+        summaries = [job[chain.op, "completion"] for job in self.context.jobs if (chain.op, "completion") in job]
+        # A latency_target reset zeroes what fio's JSON counts, so only what came after it is in both.
+        logged = chain.repair.since_reset.astype(np.int64) if chain.repair.was_reset else chain.total.copy()
+        if siblings is not None:
+            logged[siblings.bins] += siblings.counts
+        count = sum(summary.count for summary in summaries)
+        missing = count - int(logged.sum())
+        if self.mask is not None:
+            self.account.note(f"{chain.op}: {missing} samples were lost in masked bins or the last partial interval")
+            return None
+        expected = np.zeros(self.layout.bins, np.int64)
+        for summary in summaries:
+            if summary.bins is None:
+                if missing:
+                    self.account.note(
+                        f"{chain.op}: fio counts {count}, its log holds {count - missing}; fio never writes the last partial "
+                        "interval, and only json+ tells what was in it"
+                    )
+                return None
+            if not summary.bins.layout.nests_in(self.layout):
+                self.account.note(f"{chain.op}: fio's JSON has other bins than its log; not reconciled")
+                return None
+            np.add.at(expected, summary.bins.layout.moved_to(self.layout)[summary.bins.bins], summary.bins.counts)
+        residual = expected - logged
+        if (residual < 0).any():
+            self.account.note(
+                f"{chain.op}: the log holds {int(-residual[residual < 0].sum())} samples that fio's JSON does not: "
+                "not of one run, or counts of an unknown kind"
+            )
+            return None
+        return self._last_interval(chain, residual)
+
+    def _last_interval(self, chain: Chain, residual: Int) -> Intervals | None:
+        bins = np.flatnonzero(residual)
+        if not len(bins):
+            return None
+        zero = (self.context.zero.epoch_ns or 0) + self.context.offset_ns + self.context.restart_ns
+        own = [job[key].runtime_ns for job in self.context.jobs for key in job if key[0] == chain.op]
+        runtime = max([self.context.runtime_ns, *own])
+        start = chain.end_ns or zero
+        end = zero + runtime if not self.unix or self.context.zero.epoch_ns else start
+        series = self._series(chain.op, max(chain.segment, 0))
+        return Intervals(
+            layout=self.layout,
+            table=(series.replaced(job="") if self.context.siblings else series,),
+            series=np.zeros(1, np.int64),
+            start_ns=np.array([start]),
+            end_ns=np.array([max(end, start)]),
+            indptr=np.array([0, len(bins)]),
+            bins=bins,
+            counts=residual[bins],
+        )

@@ -1,0 +1,169 @@
+"""fio's JSON documents -> intervals: one of a finished run, or the differences of those that a running fio appends.
+
+    fio --status-interval=1 --output-format=json+ --output=out.json      (3.33: a document a second, then the last one)
+
+Each document counts from the start of the run, so the difference of two that follow each other is what was done between
+them: that is how a stock fio can be watched. Traps, and what is done:
+
+* a document may hold lower counts than the one before it: another run was appended. Its intervals count from its own start,
+  in a further segment where they would lie over those of the run before;
+* runtimes of a job and of the run are rounded apart by some ms: an interval begins where the one before it of the same
+  series ended, and never ends before that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ingest.errors import InputError
+from ingest.intervals import Exact, Int, Intervals, concatenate
+from ingest.layout import LogLinear
+from ingest.read.context import Context, Summary
+from ingest.read.fio.json_plus import MS, NANOSECONDS, Document, Job, documents
+from ingest.series import Series
+
+EXACT_BELOW = 1_000_000
+NO_BINS = "fio JSON without bins: run fio with --output-format=json+ to have its histograms"
+
+
+def read(path: Path, context: Context) -> Iterator[Intervals]:
+    """Yield one interval per job, op and kind for a finished run, or per consecutive pair of appended documents.
+
+    Bins are fio's own (error 1/128); min, max and mean are exact in the interval of a finished run. Each document counts
+    as one row of the account. Raises InputError if no document has bins.
+    """
+    account = context.account
+    rejected: list[tuple[str, int]] = []
+    differences = Differences(context)
+    seen = 0
+    for document in documents(path, rejected):
+        seen += 1
+        chunk = differences.take(document)
+        if chunk is not None:
+            yield chunk
+    for reason, line in rejected:
+        account.reject(reason, [line])
+    if not seen:
+        reason, line = rejected[0] if rejected else ("no JSON document in it", 1)
+        raise InputError(f"{reason}; expected the output of fio --output-format=json+", path, line)
+    if not account.samples:
+        raise InputError(NO_BINS, path)
+
+
+class Differences:
+    """Takes the documents of one file in order and gives what was done between them. `previous` is the last one taken."""
+
+    def __init__(self, context: Context, previous: Document | None = None, state: Mapping[str, Any] | None = None) -> None:
+        self.previous = previous
+        self._context = context
+        self._segment = int(state["segment"]) if state else 0
+        self._ends: dict[Series, int] = {}
+        for *labels, end in state["ends"] if state else ():
+            self._ends[Series(*labels)] = int(end)
+
+    def state(self) -> dict[str, Any]:
+        """Return what is left for the documents to come beside the last one, as values that JSON can hold."""
+        ends = [[*(getattr(one, name) for name in Series.__slots__), end] for one, end in self._ends.items()]
+        return {"segment": self._segment, "ends": ends}
+
+    def take(self, document: Document) -> Intervals | None:
+        """Return the intervals since the last document; None if nothing was done."""
+        account, previous = self._context.account, self.previous
+        if previous is not None and not _continues(previous, document):
+            account.note(f"line {document.line}: another run begins (counts went back)")
+            previous = None
+            starts = [self._start_of(document, job) for job in document.jobs]
+            self._segment += any(start < end for start in starts for end in self._ends.values())
+        chunk = self._difference(previous, document)
+        if chunk is not None:
+            account.samples += int(chunk.counts.sum())
+        account.accept(1)
+        self.previous = document
+        return chunk
+
+    def _difference(self, previous: Document | None, document: Document) -> Intervals | None:
+        parts = []
+        context = self._context
+        for number, job in enumerate(document.jobs):
+            before = previous.jobs[number] if previous else None
+            for (op, kind), summary in job.summaries.items():
+                old = before.summaries.get((op, kind)) if before else None
+                own = {"host": context.series.host or job.host, "job": str(number + 1), "op": op, "kind": kind}
+                series = context.series.replaced(**own, segment=self._segment)
+                bounds = self._bounds(series, document, job, previous, summary)
+                counts = self._counts(document, job, summary, old)
+                if counts is not None:
+                    parts.append(_interval(series, bounds, summary, counts, whole=old is None))
+        return concatenate(parts) if parts else None
+
+    def _counts(self, document: Document, job: Job, now: Summary, old: Summary | None) -> Int | None:
+        """Return the counts of all bins that one job and direction did since the last document; None if nothing."""
+        if now.bins is None:
+            return None
+        dense = np.zeros(now.bins.layout.bins, np.int64)
+        dense[now.bins.bins] = now.bins.counts
+        if old is not None and old.bins is not None:
+            dense[old.bins.bins] -= old.bins.counts
+        if (dense < 0).any():
+            self._context.account.note(f"line {document.line}: a bin of {job.name} went back and was counted as zero")
+            dense = np.maximum(dense, 0)
+        return dense if dense.any() else None
+
+    def _start_of(self, document: Document, job: Job) -> int:
+        """Return the epoch ns at which the run of a document began."""
+        zero = self._context.zero
+        if zero.epoch_ns is not None and zero.origin.startswith("--t0"):
+            return zero.epoch_ns + self._context.offset_ns
+        found = document.zero_ms(job)
+        return (found[0] * MS if found else zero.epoch_ns or 0) + self._context.offset_ns
+
+    def _bounds(self, series: Series, document: Document, job: Job, previous: Document | None, now: Summary) -> tuple[int, int]:
+        start = self._start_of(document, job)
+        end = start + max(job.runtime_ms * MS, now.runtime_ns)
+        if previous is not None:
+            start = min(end, end - (document.timestamp_ms - previous.timestamp_ms) * MS)
+        if series in self._ends and (previous is not None or start < self._ends[series]):
+            start = self._ends[series]
+        self._ends[series] = max(start, end)
+        return start, self._ends[series]
+
+
+def _interval(series: Series, bounds: tuple[int, int], now: Summary, dense: Int, *, whole: bool) -> Intervals:
+    """Return what one job and direction did between two documents, or in a `whole` run."""
+    bins = np.flatnonzero(dense)
+    layout = _layout(now)
+    exact = None
+    # fio prints the mean with six decimals: below a million samples mean * N gives back the integer sum.
+    if whole and now.count < EXACT_BELOW and now.mean_ns:
+        total = round(now.mean_ns / layout.unit_ns * now.count) * layout.unit_ns
+        exact = Exact(np.array([now.min_ns]), np.array([now.max_ns]), np.array([total]), np.array([True]))
+    return Intervals(
+        layout=layout,
+        table=(series,),
+        series=np.zeros(1, np.int64),
+        start_ns=np.array([bounds[0]]),
+        end_ns=np.array([bounds[1]]),
+        indptr=np.array([0, len(bins)]),
+        bins=bins,
+        counts=dense[bins],
+        exact=exact,
+    )
+
+
+def _layout(summary: Summary) -> LogLinear:
+    return NANOSECONDS if summary.bins is None else summary.bins.layout
+
+
+def _continues(previous: Document, document: Document) -> bool:
+    if len(previous.jobs) != len(document.jobs):
+        return False
+    for before, after in zip(previous.jobs, document.jobs, strict=True):
+        for key, summary in before.summaries.items():
+            later = after.summaries.get(key)
+            if later is None or later.count < summary.count:
+                return False
+    return True

@@ -1,0 +1,287 @@
+"""fio histogram logs: `write_hist_log` with `log_hist_msec`.
+
+    1005, 0, 4096, 0, 0, 12, 0, 3, ...         time ms, direction (0 read, 1 write, 2 trim), block size, bins
+    1010, 1, 4096, 0, 1, 0, 0, 0, ...
+
+A row is stamped with the END of its interval and holds the completion latencies since the row before it of the same
+direction; each direction has its own chain. Rows follow I/O completions: none without I/O, one wide row and then many
+narrow ones (also with equal stamps) after a stall. The last partial interval is never written; fio's json+ has it, and it
+is added as the last interval. The first row begins at fio's own time zero.
+
+Which fio wrote it, by the number of columns: 1,216 bins of us (2.14 to 2.21, 19 groups of 64), 1,856 bins of ns (since
+2.99, 29 groups), each divided by 2^coarseness: 14 counts, all different. Traps, each repaired or refused with its line:
+
+* development versions of 2016 count cumulatively; `fio --client` compounds (row n holds row n - 2 as well);
+* fio 3.6 to 3.16 write uninitialised memory into the bins above 928 (786 us): they are masked and flagged;
+* `latency_target` resets wrap the counts around 2^64; the row plus all rows since the last reset gives them back;
+* `per_job_logs=0` and old logs of the same name stand one after another: time runs back, a new segment begins;
+* `log_compression` writes heap addresses instead of bins (5 to 7 columns); `clat_percentiles=0` writes zeros.
+
+Source: fio stat.c and iolog.c for the format; each point checked against the output of fio 3.33.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.errors import InputError
+from ingest.intervals import Histogram, Intervals
+from ingest.layout import LogLinear, fio_layout
+from ingest.read import integer_rows
+from ingest.read.account import Account
+from ingest.read.context import Context
+from ingest.read.fio.chains import DEFAULT_WIDTH_MS, LAST_STAMP_MS, UNIX_MS, Chains, typical_width_ms
+from ingest.read.fio.repairs import epoch_stamps
+from ingest.read.text import blocks, head, whole_blocks
+from ingest.series import OPS
+
+Bytes = NDArray[np.uint8]
+
+LEADING = 3
+NS_GROUPS, US_GROUPS = 29, 19
+NS_UNIT, US_UNIT = 1, 1000
+LARGEST_CUSTOM, SMALLEST_CUSTOM = 37, 19
+HEAD = 1 << 16
+CHUNK_ENTRIES = 400_000
+CHUNK_ROWS = 20_000
+STAMP_DIGITS = len(str(LAST_STAMP_MS))
+GARBAGE_COLUMNS = range(4, 9)
+WRAPPED_COUNT = re.compile(rb"\d{19}")
+EMPTY = "holds no line: fio wrote no histogram (gtod_reduce, disable_clat, or a run shorter than log_hist_msec)"
+
+
+def layout_of(columns: int, unit_ns: int | None = None) -> tuple[int, LogLinear] | None:
+    """Return (leading cells, layout) for a number of columns, or None if fio writes no such row.
+
+    Builds with another group count are known by it; between 20 and 28 groups the unit must be given.
+    """
+    for leading in (LEADING, 1):
+        bins = columns - leading
+        for coarseness in range(7):
+            groups, rest = divmod(bins << coarseness, 64)
+            if rest or (leading == 1 and coarseness):
+                continue
+            if groups in (NS_GROUPS, US_GROUPS):
+                return leading, fio_layout(groups, unit_ns or (NS_UNIT if groups == NS_GROUPS else US_UNIT), coarseness)
+    for coarseness in range(7):
+        groups, rest = divmod((columns - LEADING) << coarseness, 64)
+        if not rest and SMALLEST_CUSTOM < groups <= LARGEST_CUSTOM and (unit_ns or groups >= NS_GROUPS):
+            return LEADING, fio_layout(groups, unit_ns or NS_UNIT, coarseness)
+    return None
+
+
+def layout_of_text(text: bytes, context: Context, path: Path) -> tuple[int, int, LogLinear]:
+    """Return (columns, leading, layout) that the first lines of a log agree on; InputError if they are no histogram rows."""
+    lines = text.split(b"\n")
+    complete = lines[:-1] or lines
+    widths = Counter(line.count(b",") + 1 for line in complete[:200] if line.strip(b"\r \0"))
+    for columns, _ in widths.most_common():
+        found = layout_of(columns, context.recorded_unit_ns)
+        if found:
+            return columns, *found
+    if not widths:
+        raise InputError(EMPTY, path)
+    columns = widths.most_common(1)[0][0]
+    if columns in GARBAGE_COLUMNS:
+        raise InputError(
+            f"rows of {columns} columns are no histograms: log_compression destroys them, and averaged or raw latency logs "
+            "hold no bins; run fio without log_compression",
+            path,
+            1,
+        )
+    custom = ""
+    groups, rest = divmod(columns - LEADING, 64)
+    if not rest and SMALLEST_CUSTOM < groups < NS_GROUPS:
+        custom = f"; {groups} groups of 64 bins are a custom build: say its unit with --recorded-unit us or ns"
+    raise InputError(f"{columns} columns are no fio histogram (expected 1859 or 1219, less with coarseness){custom}", path, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Peeked:
+    """What the first lines of a log tell: its layout, its first stamp, the median width of its rows, the kind of stamps."""
+
+    layout: LogLinear
+    first_ms: int
+    width_ms: int
+    unix: bool
+
+
+def _stamp(cell: bytes) -> int | None:
+    """Return a time stamp in ms, None if the cell holds none that a row can have."""
+    return stamp if cell.isdigit() and len(cell) <= STAMP_DIGITS and (stamp := int(cell)) < LAST_STAMP_MS else None
+
+
+def peek(path: Path, context: Context) -> Peeked:
+    """Return what the head of a log tells; InputError if it is no histogram log."""
+    text = head(path)
+    _, leading, layout = layout_of_text(text, context, path)
+    stamps: dict[bytes, list[int]] = {}
+    for line in text.split(b"\n")[:-1]:
+        cells = line.split(b",", 2)
+        if len(cells) == 3 and (stamp := _stamp(cells[0])) is not None:
+            stamps.setdefault(cells[1] if leading > 1 else b"", []).append(stamp)
+    firsts = [times[0] for times in stamps.values()]
+    steps = np.array([after - before for times in stamps.values() for before, after in pairwise(times)], np.int64)
+    first = min(firsts, default=0)
+    unix = epoch_stamps(context.options) or UNIX_MS[0] <= first < UNIX_MS[1]
+    width = typical_width_ms(steps, context.options) or (DEFAULT_WIDTH_MS if unix else max(firsts, default=0))
+    return Peeked(layout, first, width, unix)
+
+
+def segments_of(path: Path) -> dict[str, int]:
+    """Return, by op, how often time begins anew in a log that several jobs or runs share; empty if that does not tell runs.
+
+    A latency_target reset also begins time anew; it shows by counts near 2^64, and then no run can be told from another.
+    """
+    last: dict[bytes, int] = {}
+    found: dict[bytes, int] = {}
+    for block in blocks(path):
+        for line in bytes(block).split(b"\n"):
+            cells = line.split(b",", 2)
+            if len(cells) == 3 and (stamp := _stamp(cells[0])) is not None:
+                op = cells[1].strip()
+                if stamp < last.get(op, LAST_STAMP_MS):
+                    if op in last and WRAPPED_COUNT.search(cells[2]):
+                        return {}
+                    found[op] = found.get(op, 0) + 1
+                last[op] = stamp
+    return {OPS[int(op)]: count for op, count in found.items() if op in (b"0", b"1", b"2")}
+
+
+def restart_ms(path: Path) -> int:
+    """Return the largest stamp in ms before time first runs back in a log, 0 if it does not."""
+    last: dict[bytes, int] = {}
+    for block in blocks(path):
+        for line in bytes(block).split(b"\n"):
+            cells = line.split(b",", 2)
+            if len(cells) == 3 and (stamp := _stamp(cells[0])) is not None:
+                if stamp < last.get(cells[1], 0):
+                    return max(last.values())
+                last[cells[1]] = stamp
+    return 0
+
+
+def last_stamp_ms(path: Path) -> int:
+    """Return the largest stamp of a log's last lines in ms."""
+    largest = 0
+    for block in blocks(path):
+        stamps = [_stamp(line.split(b",", 1)[0]) for line in bytes(block).split(b"\n")[-8:]]
+        largest = max((stamp for stamp in stamps if stamp is not None), default=largest)
+    return largest
+
+
+def read(path: Path, context: Context) -> Iterator[Intervals]:
+    """Yield the histogram rows of a log in bounded chunks, ops and segments as series of their own, kind `completion`.
+
+    Stamps become epoch ns (relative ns where the context knows no time zero). Counts are exact; the layout's error bound
+    is at most 1/128 times 2^coarseness. Rejected and repaired rows are counted in the account with their lines. Raises
+    InputError where the file as a whole is not a histogram log.
+    """
+    chains: Chains | None = None
+    pending: list[tuple[integer_rows.Rows, NDArray[np.int64]]] = []
+    scanner: _Scanner | None = None
+    for data in whole_blocks(path, context.account):
+        if scanner is None or chains is None:
+            columns, leading, layout = layout_of_text(bytes(data[:HEAD]), context, path)
+            scanner = _Scanner(columns, leading, context)
+            chains = Chains(layout, leading, context)
+        pending.extend(scanner.rows(data))
+        if sum(len(rows.bins) for rows, _ in pending) > CHUNK_ENTRIES or sum(len(rows) for rows, _ in pending) > CHUNK_ROWS:
+            yield from chains.intervals(*_joined(pending))
+            pending = []
+    if scanner is None or chains is None:
+        layout_of_text(b"", context, path)
+        return
+    if pending:
+        yield from chains.intervals(*_joined(pending))
+    yield from chains.tail(_sums_of(context))
+
+
+def _sums_of(context: Context) -> dict[str, Histogram]:
+    """Return the sums by op of the sibling logs, for the one log that carries the sums of a job group."""
+    sums: dict[str, Histogram] = {}
+    for path in context.siblings:
+        account = Account(path=str(path))
+        for _ in read(path, replace(context, siblings=(), jobs=(), account=account)):
+            pass
+        for op, found in account.totals.items():
+            dense = np.zeros(found.layout.bins, np.int64)
+            for part in (found, sums.get(op)):
+                if part is not None:
+                    dense[part.bins] += part.counts
+            bins = np.flatnonzero(dense)
+            sums[op] = Histogram(found.layout, bins, dense[bins])
+    return sums
+
+
+class _Scanner:
+    """Turns blocks of text into rows and line numbers, counting what cannot be parsed."""
+
+    def __init__(self, columns: int, leading: int, context: Context) -> None:
+        self.columns = columns
+        self.parser = integer_rows.Parser(columns, leading)
+        self.account = context.account
+        self.line = 1
+
+    def rows(self, block: memoryview) -> Iterator[tuple[integer_rows.Rows, NDArray[np.int64]]]:
+        """Yield the rows of a block and their line numbers."""
+        parsed = self.parser.parse(np.frombuffer(block, np.uint8))
+        if parsed is not None:
+            yield parsed, self.line + np.arange(len(parsed))
+            self.line += len(parsed)
+            return
+        text = bytes(block)
+        if b"\r\n" in text:
+            self.account.note("carriage returns (CRLF) were taken off the ends of lines")
+            text = text.replace(b"\r\n", b"\n")
+        yield from self._halves(text)
+
+    def _halves(self, block: bytes) -> Iterator[tuple[integer_rows.Rows, NDArray[np.int64]]]:
+        """Parse a block with a fault in it: halve it until the lines at fault stand alone."""
+        lines = [line + b"\n" for line in block.split(b"\n")]
+        lines[-1] = lines[-1][:-1]
+        stack = [lines if lines[-1] else lines[:-1]]
+        while stack:
+            lines = stack.pop()
+            parsed = self.parser.parse(np.frombuffer(b"".join(lines), np.uint8))
+            if parsed is not None:
+                yield parsed, self.line + np.arange(len(parsed))
+                self.line += len(lines)
+            elif len(lines) > 1:
+                middle = len(lines) // 2
+                stack.extend((lines[middle:], lines[:middle]))
+            else:
+                reason = self._fault(lines[0])
+                if reason:
+                    self.account.reject(reason, [self.line])
+                self.line += 1
+
+    def _fault(self, line: bytes) -> str:
+        """Return why a line cannot be taken, or empty text if there is nothing on it."""
+        text = line.rstrip(b"\n")
+        if not text.strip(b" \t\r"):
+            return ""
+        if b"\0" in text:
+            return "NUL bytes: a hole left by a crash or a partial copy"
+        if not line.endswith(b"\n"):
+            return "last line breaks off without a newline"
+        cells = text.count(b",") + 1
+        if cells != self.columns:
+            return f"{'fewer' if cells < self.columns else 'more'} columns than the rows of this log ({self.columns})"
+        return "not a row of plain integers"
+
+
+def _joined(
+    pending: list[tuple[integer_rows.Rows, NDArray[np.int64]]],
+) -> tuple[integer_rows.Rows, NDArray[np.int64]]:
+    parts = [rows for rows, _ in pending]
+    lines = np.concatenate([numbers for _, numbers in pending])
+    return integer_rows.concatenate(parts), lines

@@ -1,0 +1,257 @@
+"""fio's JSON output: the summary of a finished run, and the documents that a running fio appends.
+
+    {
+      "fio version" : "fio-3.33",
+      "timestamp_ms" : 1795207146164,
+      "global options" : { "write_hist_log" : "a", "log_hist_msec" : "1000" },
+      "jobs" : [ { "jobname" : "j", "job_runtime" : 4501, "job options" : { ... },
+          "read" : { "runtime" : 4500, "total_ios" : 900,
+            "clat_ns" : { "min" : 41, "max" : 14539, "mean" : 1217.155556, "N" : 900,
+              "percentile" : { "99.000000" : 2960 }, "bins" : { "41" : 1, "42" : 2, "14528" : 1 } } } } ]
+    }
+
+`--output-format=json+` adds `bins`: midpoint -> count, non-zero ones only, so the whole histogram of a job and direction.
+With `--status-interval=1` fio appends one complete cumulative document a second to `--output`: `dumps` makes intervals
+of them. `fio --client` writes `client_stats` with a host name each instead of `jobs`.
+
+Traps: text may stand around the documents; `timestamp` is the end of a standalone run but the start of a --client run;
+`bins` keys are ns since 2.99, us in 2.20 and 2.21, bin numbers with zeros from 2.2.12 to 2.19; a mixed entry (unified
+reporting) has no direction; the group sum "All clients" repeats the others.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from ingest.errors import InputError
+from ingest.intervals import Histogram
+from ingest.layout import fio_layout
+from ingest.read.context import Summary
+from ingest.read.text import blocks
+from ingest.series import OPS
+
+KINDS = {"clat": "completion", "lat": "total", "slat": "submission"}
+NANOSECONDS = fio_layout(29, 1)
+MICROSECONDS = fio_layout(19, 1000)
+LARGEST_DOCUMENT = 256 << 20
+MS = 1_000_000
+LARGEST = 2**43
+ALL_CLIENTS = "All clients"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One entry of `jobs` or `client_stats`: its options (globals included) and summaries by (op, kind).
+
+    `runtime_ms` is the longest of its directions: `job_runtime` is a sum where entries stand for groups.
+    """
+
+    name: str
+    group: int
+    host: str
+    options: Mapping[str, str]
+    runtime_ms: int
+    start_ms: int | None
+    summaries: Mapping[tuple[str, str], Summary]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One complete JSON document of fio."""
+
+    version: tuple[int, ...]
+    timestamp_ms: int
+    through_client: bool
+    jobs: tuple[Job, ...]
+    line: int
+
+    def zero_ms(self, job: Job) -> tuple[int, str] | None:
+        """Return the epoch ms that the job's relative stamps count from, and what told.
+
+        Without job_start (before 3.36) the end of the run less the longest runtime of the job's group: jobs of one group
+        start together, and fio writes the time stamp last, after its logs (measured 15 to 350 ms late with 3.33).
+        """
+        if job.start_ms:
+            return job.start_ms, "fio JSON job_start"
+        if self.through_client:
+            ramp = _seconds_ms(job.options.get("ramp_time", "0"))
+            return (self.timestamp_ms + ramp, "fio --client timestamp (1 s)") if self.timestamp_ms else None
+        runtime = max(other.runtime_ms for other in self.jobs if other.group == job.group)
+        if self.timestamp_ms and runtime:
+            return self.timestamp_ms - runtime, "fio JSON timestamp - runtime"
+        return None
+
+
+def _whole(value: Any) -> int:
+    """Return a number of ns, ms or samples; ValueError where no fio can have counted it."""
+    number = int(value)
+    if not 0 <= number < LARGEST:
+        raise ValueError(f"{value!r} is no number that fio counts")
+    return number
+
+
+def _mean(value: Any) -> float:
+    _whole(value)
+    return float(value)
+
+
+def _seconds_ms(text: str) -> int:
+    found = re.fullmatch(r"(\d+)(us|ms|s|m|h|d)?", text.strip())
+    if not found:
+        return 0
+    factors = {"us": 0.001, "ms": 1, "s": 1000, None: 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+    return int(int(found[1]) * factors[found[2]])
+
+
+def documents(path: Path, rejected: list[tuple[str, int]] | None = None) -> Iterator[Document]:
+    """Yield the fio documents of a file in order; what is no document is skipped, a broken one goes to `rejected`."""
+    yield from documents_in(blocks(path), path, rejected if rejected is not None else [])
+
+
+def documents_in(
+    text: Iterable[memoryview | bytes], path: Path, bad: list[tuple[str, int]], lines_before: int = 0
+) -> Iterator[Document]:
+    """Yield the fio documents of blocks of whole lines, which `lines_before` others precede."""
+    for line, text_of in _texts(text, path, bad, lines_before):
+        try:
+            raw = orjson.loads(text_of)
+        except orjson.JSONDecodeError as error:
+            bad.append((f"not JSON ({error})", line))
+            continue
+        if not isinstance(raw, dict) or "fio version" not in raw:
+            bad.append(('JSON, but not of fio (no "fio version")', line))
+            continue
+        try:
+            yield _document(raw, line)
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            bad.append((f"unlike fio's JSON ({type(error).__name__}: {error})", line))
+
+
+def last_document(path: Path) -> Document:
+    """Return the last complete fio document of a file; InputError if there is none."""
+    rejected: list[tuple[str, int]] = []
+    last = None
+    for last in documents(path, rejected):  # noqa: B007  # only the last one counts, the others are not kept
+        pass
+    if last is None:
+        reason, line = rejected[0] if rejected else ("no JSON document in it", 1)
+        raise InputError(f"{reason}; expected the output of fio --output-format=json+", path, line)
+    return last
+
+
+def typical_width_ns(path: Path) -> int:
+    """Return the median time between appended documents in ns, or the length of a finished run."""
+    stamps, runtime = [], 0
+    for document in documents(path):
+        stamps.append(document.timestamp_ms)
+        runtime = max([runtime, *(job.runtime_ms for job in document.jobs)])
+    steps = np.diff(np.array(stamps, np.int64))
+    return int(np.median(steps) if len(steps) else runtime) * MS
+
+
+def _texts(
+    found: Iterable[memoryview | bytes], path: Path, bad: list[tuple[str, int]], lines_before: int
+) -> Iterator[tuple[int, bytes]]:
+    """Yield (line, text) of each document: fio puts the outer braces alone on a line of their own."""
+    begin, number, size = 0, lines_before, 0
+    lines: list[bytes] = []
+    for block in found:
+        for raw in bytes(block).splitlines():
+            number += 1
+            line = raw.rstrip()
+            if line == b"{" or (not lines and line.startswith(b"{")):
+                if lines:
+                    bad.append(("document breaks off before the next begins", begin))
+                begin, lines, size = number, [], 0
+            elif not lines:
+                continue
+            lines.append(line)
+            size += len(line)
+            if size > LARGEST_DOCUMENT:
+                raise InputError("a JSON document of more than 256 MB is not fio's", path, begin)
+            if line == b"}" or (len(lines) == 1 and line.endswith(b"}")):
+                yield begin, b"\n".join(lines)
+                lines = []
+    if lines:
+        text = b"\n".join(lines)
+        try:
+            json.loads(text)
+        except ValueError:
+            bad.append(("last document breaks off: fio was still writing, or the copy is partial", begin))
+        else:
+            yield begin, text
+
+
+def _document(raw: dict[str, Any], line: int) -> Document:
+    version = tuple(int(part) for part in re.findall(r"\d+", str(raw["fio version"]))[:3])
+    common = {str(k): str(v) for k, v in raw.get("global options", {}).items()}
+    entries = raw.get("client_stats", raw.get("jobs", []))
+    jobs = tuple(_job(entry, common) for entry in entries if entry.get("jobname") != ALL_CLIENTS)
+    stamp = raw.get("timestamp_ms", _whole(raw.get("timestamp", 0)) * 1000)
+    return Document(version, _whole(stamp), "client_stats" in raw, jobs, line)
+
+
+def _job(entry: dict[str, Any], common: dict[str, str]) -> Job:
+    own = {str(k): str(v) for k, v in entry.get("job options", {}).items()}
+    summaries = {
+        (op, kind): summary
+        for op in OPS
+        for name, kind in KINDS.items()
+        if (summary := _summary(entry.get(op) or {}, name)) is not None
+    }
+    start = entry.get("job_start")
+    return Job(
+        name=str(entry.get("jobname", "")),
+        group=int(entry.get("groupid", 0)),
+        host=str(entry.get("hostname", "")),
+        options={**common, **own},
+        runtime_ms=max(_whole((entry.get(op) or {}).get("runtime", 0)) for op in OPS),
+        start_ms=_whole(start) if start else None,
+        summaries=summaries,
+    )
+
+
+def _summary(direction: dict[str, Any], name: str) -> Summary | None:
+    unit = 1 if f"{name}_ns" in direction else 1000
+    raw = direction.get(f"{name}_ns", direction.get(name))
+    if raw is None or not int(direction.get("total_ios", 0)):
+        return None
+    total = int(direction["total_ios"])
+    # Before N was printed (3.x), total_ios is the count of completions; later N is what the histogram holds.
+    count = _whole(raw.get("N", total if raw.get("max", 0) else 0))
+    if not count:
+        return None
+    percentiles = tuple((text, int(value) * unit) for text, value in raw.get("percentile", {}).items())
+    return Summary(
+        count=count,
+        runtime_ns=_whole(direction.get("runtime", 0)) * MS,
+        min_ns=_whole(raw.get("min", 0)) * unit,
+        max_ns=_whole(raw.get("max", 0)) * unit,
+        mean_ns=_mean(raw.get("mean", 0)) * unit,
+        percentiles=percentiles,
+        bins=_histogram(raw.get("bins"), unit),
+    )
+
+
+def _histogram(bins: dict[str, Any] | None, unit: int) -> Histogram | None:
+    if not bins:
+        return None
+    layout = NANOSECONDS if unit == 1 else MICROSECONDS
+    pairs = [(_whole(key), _whole(value)) for key, value in bins.items() if not key.startswith("FIO_") and int(value)]
+    keys = np.array([pair[0] for pair in pairs], np.int64)
+    counts = np.array([pair[1] for pair in pairs], np.int64)
+    if (counts < 0).any() or (keys < 0).any():
+        raise ValueError("negative bins")
+    index = keys if any(key.startswith("FIO_") for key in bins) else layout.index(keys * unit)
+    order = np.argsort(index, kind="stable")
+    if (np.diff(index[order]) == 0).any():
+        raise ValueError("two bins of one value")
+    return Histogram(layout, index[order], counts[order])

@@ -1,0 +1,182 @@
+"""Which columns a raw fio latency log has and in which unit it counts: by its version, its options and its first lines.
+
+    time, value, direction, block size                       up to 3.17
+    ..., block size, offset                                  2.1.11 to 3.17 with log_offset
+    ..., block size, priority                                3.18 and later: 0 or 1, with log_prio (3.28) 0x and four digits
+    ..., block size, offset, priority                        3.18 and later with log_offset
+    ..., block size, offset, priority, issue time            3.38 and later with log_offset and log_issue_time
+    time, mean, maximum, direction, block size, ...          3.37 and later with log_window_value=both: averaged
+
+Values are us up to 2.21 and ns since 2.99. What is neither told nor visible is refused with the option that tells it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ingest.errors import InputError
+from ingest.read.context import Context
+from ingest.read.fio.repairs import epoch_stamps
+from ingest.read.text import head
+from ingest.series import OPS
+
+ROW = re.compile(rb"^[ \t]*\d{1,19}(?:[ \t]*,[ \t]*(?:-?\d{1,20}|0x[0-9a-fA-F]{1,8})){3,7}[ \t]*\r?$")
+HEAD, LOOKED_AT = 1 << 14, 100
+FEWEST, MOST = 4, 8
+DIRECTIONS = 3
+NANOSECONDS_SINCE, PRIORITY_SINCE = (2, 99), (3, 18)
+EMPTY = "holds no line: fio measured no latency of this kind"
+NO_ROWS = "no raw latency log: its lines are not time, value, direction, block size as fio writes them"
+SIZES = {"us": 1000, "ns": 1}
+UNIX_MS = (10**12, 4 * 10**12)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Where things stand in a row: `columns` names them all in order; `unit_ns` is what values are counted in."""
+
+    columns: tuple[str, ...]
+    unit_ns: int
+    first_ms: int
+    hexadecimal: bool
+    told_by: str
+
+
+def shape_of(path: Path, context: Context) -> Shape:
+    """Return the shape of a raw log; InputError where it is averaged, no such log, or its columns or unit cannot be told."""
+    text = head(path, HEAD)
+    if not text.strip(b"\r\n \t"):
+        raise InputError(EMPTY, path)
+    rows = _rows(text)
+    if not rows:
+        raise InputError(NO_ROWS, path, 1)
+    direction = _direction(rows, context, path)
+    sizes = [int(row[direction + 1]) for row in rows if row[direction + 1].isdigit()]
+    if sum(size == 0 for size in sizes) * 2 > len(sizes):
+        raise InputError(_averaged(context.options), path, 1)
+    after = [row[direction + 2 :] for row in rows]
+    width = len(rows[0])
+    extra, priority = _extra([cells[0] for cells in after] if after[0] else [], len(after[0]), context, path)
+    maximum = ("maximum",) if direction > 2 else ()
+    columns = ("time", "value", *maximum, "direction", "size", *extra)
+    hexadecimal = any(cell[:2] == b"0x" for cells in after for cell in cells)
+    unit, told_by = _unit(columns, rows, context, path, width, priority=priority)
+    return Shape(columns, unit, int(rows[0][0]), hexadecimal, told_by)
+
+
+def _rows(text: bytes) -> list[list[bytes]]:
+    """Return the cells of the first rows that have the commonest number of columns."""
+    lines = text.split(b"\n")
+    found = [
+        [cell.strip() for cell in line.split(b",")]
+        for line in (lines[:-1] or lines)[: 2 * LOOKED_AT]
+        if ROW.match(line) and FEWEST <= line.count(b",") + 1 <= MOST
+    ][:LOOKED_AT]
+    widths = Counter(len(cells) for cells in found)
+    if not widths:
+        return []
+    width = widths.most_common(1)[0][0]
+    return [cells for cells in found if len(cells) == width and cells[0].isdigit()]
+
+
+def _direction(rows: Sequence[Sequence[bytes]], context: Context, path: Path) -> int:
+    """Return the place of the direction: the third column, or the fourth where a maximum stands before it."""
+    places = [
+        place
+        for place in (2, 3)
+        if place + 1 < len(rows[0]) and 2 * sum(row[place].isdigit() and int(row[place]) < DIRECTIONS for row in rows) > len(rows)
+    ]
+    both = context.options.get("log_window_value") == "both" or context.options.get("log_max_value") == "both"
+    if len(places) > 1:
+        return 3 if both else 2
+    if not places:
+        bad = "no column of directions (0, 1 or 2) as third or, behind a maximum, as fourth"
+        raise InputError(f"{NO_ROWS}: {bad}", path, 1)
+    return places[0]
+
+
+def _averaged(options: Mapping[str, str]) -> str:
+    told = options.get("log_avg_msec", "")
+    width = f" of {told} ms" if told else ""
+    return (
+        f"averaged (log_avg_msec): each row is a mean over a window{width}, and percentiles cannot be made of means; run fio "
+        "without log_avg_msec, or with write_hist_log"
+    )
+
+
+def _extra(first: Sequence[bytes], count: int, context: Context, path: Path) -> tuple[tuple[str, ...], bool]:
+    """Return the names of the columns behind the block size, and whether a priority is among them."""
+    if count == 0:
+        return (), False
+    if count == 1:
+        return (("priority",), True) if _is_priority(first, context, path) else (("offset",), False)
+    if count == 2:
+        return ("offset", "priority"), True
+    if count == 3:
+        return ("offset", "priority", "issued"), True
+    raise InputError(f"{NO_ROWS}: {count} columns behind the block size", path, 1)
+
+
+def _is_priority(cells: Sequence[bytes], context: Context, path: Path) -> bool:
+    """Return whether a fifth column is the priority; InputError where it may as well be an offset."""
+    if any(cell[:2] == b"0x" for cell in cells):
+        return True
+    large = any(int(cell) > 1 for cell in cells)
+    if context.version is not None:
+        if large and context.version[:2] >= PRIORITY_SINCE:
+            version = ".".join(map(str, context.version))
+            raise InputError(
+                f"fio {version} writes a priority of 0 or 1 as the last of five columns, and this log has others there: "
+                "another fio wrote it, say --fio-version",
+                path,
+                1,
+            )
+        return context.version[:2] >= PRIORITY_SINCE
+    if large:
+        return False
+    if any(cell == b"1" for cell in cells):
+        return True
+    if context.recorded_unit_ns is not None:
+        return True  # all zeros: what it is changes nothing once the unit is known
+    raise InputError(
+        "the fifth column is 0 in all first rows: the priority that fio 3.18 and later write (values in ns), or an offset of "
+        "fio up to 3.17 with log_offset (us up to 2.21)? say --fio-version, or --recorded-unit",
+        path,
+        1,
+    )
+
+
+def _unit(
+    columns: Sequence[str], rows: Sequence[Sequence[bytes]], context: Context, path: Path, width: int, *, priority: bool
+) -> tuple[int, str]:
+    """Return the unit of values in ns and what told it; InputError where nothing does."""
+    if context.recorded_unit_ns:
+        return context.recorded_unit_ns, "--recorded-unit"
+    if context.version:
+        return (1 if context.version[:2] >= NANOSECONDS_SINCE else 1000), f"fio {'.'.join(map(str, context.version))}"
+    if priority or "issued" in columns:
+        return 1, f"{width} columns, as fio 3.18 and later write"
+    largest = max(int(row[1]) for row in rows)
+    sizes = ", ".join(f"{largest * scale / 1e6:.4g} ms in {unit}" for unit, scale in SIZES.items())
+    raise InputError(
+        f"{width} columns: fio up to 2.21 wrote us, 2.99 to 3.17 ns, and nothing here tells which (its largest value at the "
+        f"beginning would be {sizes}); say --fio-version or --recorded-unit",
+        path,
+        1,
+    )
+
+
+def is_epoch(shape: Shape, context: Context) -> bool:
+    """Return whether stamps are real time since 1970."""
+    return epoch_stamps(context.options) or UNIX_MS[0] <= shape.first_ms < UNIX_MS[1]
+
+
+def ops_of_head(path: Path, context: Context) -> set[str]:
+    """Return the ops in the first lines of a raw log."""
+    rows = _rows(head(path, HEAD))
+    place = _direction(rows, context, path) if rows else 0
+    return {OPS[int(row[place])] for row in rows if row[place] in (b"0", b"1", b"2")}

@@ -1,0 +1,1 @@
+"""Interval logs of HdrHistogram: lines, payloads, clocks, tags."""

@@ -1,0 +1,52 @@
+"""Rows of an HdrHistogram log that grows: what its lines have left for those to come, as plain values and back."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from ingest.layout import parse_layout
+from ingest.read.context import Context
+from ingest.read.hdr.clock import Clock
+from ingest.read.hdr.codec import Geometry
+from ingest.read.hdr.names import Origin
+from ingest.read.hdr.rows import Rows
+from ingest.series import LABELS, Series
+
+
+class KeptRows(Rows):
+    """Takes the lines of one log, and can go on after another process has taken some of them."""
+
+    def __init__(self, context: Context, origin: Origin, unit_ns: int, state: Mapping[str, Any] | None = None) -> None:
+        super().__init__(context, origin, unit_ns)
+        if state is None:
+            return
+        self._clock = Clock.knowing(*state["clock"])
+        self._number = state["lines"]
+        self._shift = state["shift"]
+        self._table = {Series(*labels): code for code, labels in enumerate(state["series"])}
+        for tag, layout, ends in state["ends"]:
+            self._ends[tag.encode("latin-1"), parse_layout(layout)] = [(end, code) for end, code in ends]
+        for geometry in state["geometries"]:
+            self._layouts.of(Geometry(*geometry))
+        self._trimmed = state["trimmed"]
+        self._samples = Counter(state["samples"])
+        self._lag_ns = state["lag_ns"]
+        low, high = state["span"]
+        self._span = (low, high)
+
+    def state(self) -> dict[str, Any]:
+        """Return what is left for the lines to come, as values that JSON can hold. All lines taken are in `intervals` given."""
+        return {
+            "clock": self._clock.known,
+            "lines": self._number,
+            "shift": self._shift,
+            "series": [[*(getattr(one, label) for label in LABELS), one.segment] for one in self._table],
+            "ends": [[tag.decode("latin-1"), str(layout), ends] for (tag, layout), ends in self._ends.items()],
+            "geometries": [[one.digits, one.unit_magnitude, one.ratio] for one in self._layouts.geometries],
+            "trimmed": self._trimmed,
+            "samples": dict(self._samples),
+            "lag_ns": self._lag_ns,
+            "span": self._span,
+        }

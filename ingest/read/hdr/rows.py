@@ -1,0 +1,299 @@
+"""Lines of an HdrHistogram log -> rows of `Intervals`: batches unpacked at once, series, segments, and the account."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.intervals import Intervals, concatenate, gather, sum_rows
+from ingest.layout import LogLinear
+from ingest.read.context import RATE, Context
+from ingest.read.hdr.clock import NEGATIVE, OUT_OF_RANGE, Clock, StampError, seconds_ns, split_line
+from ingest.read.hdr.codec import Geometry, Payload, PayloadError, payload_of
+from ingest.read.hdr.counts import Counts, counts_of
+from ingest.read.hdr.layouts import PAST_RANGE, TOO_MANY, Bins, Layouts, moved
+from ingest.read.hdr.names import Origin, named
+from ingest.read.schedule import UNSCHEDULED, facts
+from ingest.read.text import LONGEST_LINE
+from ingest.series import Series
+
+Int = NDArray[np.int64]
+
+MOST_NS = 1 << 62
+ROUNDING_NS = 5_000_000
+ROUNDED_SHARE = 10
+MOST_SEGMENTS = 64
+MOST_SERIES = 10_000
+CUT_OFF = "the last line is cut off: the file was still being written, or was truncated"
+LONG_LINE = "a line of more than 1 MiB"
+BACKWARDS = "lines of one tag overlap or run back in time too often: sort the log by time"
+TOO_MANY_TAGS = f"more than {MOST_SERIES} tags"
+NO_HISTOGRAM = "no interval: no histogram at its end"
+COMMENT, LEGEND = b"#", b'"'
+SERVICE, RESPONSE, WAIT = "service", "response", "wait"
+
+
+class _Line(NamedTuple):
+    """An interval whose counts are still packed: its line number, (start, end] in ns, and tag."""
+
+    number: int
+    start_ns: int
+    end_ns: int
+    tag: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """What the lines of a part of a log leave for those of the next, by tag and layout, and for the log's facts.
+
+    `plain` says that time zero was told once, no tag needed a second segment and no limit of the log was met: parts are
+    then read alike, together or alone, if each tag begins in a part no earlier than it ended in those before it.
+    """
+
+    plain: bool
+    firsts: Mapping[tuple[bytes, LogLinear], int]
+    ends: Mapping[tuple[bytes, LogLinear], int]
+    bins: int
+    trimmed: int
+    samples: Mapping[str, int]
+    lag_ns: int | None
+    span: tuple[int, int]
+
+
+class Rows:
+    """Takes the lines of one log and gives its intervals. `pending` is the bytes of payloads that wait to be unpacked."""
+
+    def __init__(self, context: Context, origin: Origin, unit_ns: int) -> None:
+        self.pending = 0
+        self.entries = 0
+        self.unpacked = 0
+        self._context = context
+        self._origin = origin
+        self._clock = Clock()
+        self._layouts = Layouts(unit_ns)
+        self._number = 0
+        self._shift: int | None = None
+        self._lines: list[_Line] = []
+        self._payloads: list[Payload] = []
+        self._table: dict[Series, int] = {}
+        self._ends: dict[tuple[bytes, LogLinear], list[tuple[int, int]]] = {}
+        self._firsts: dict[tuple[bytes, LogLinear], int] = {}
+        self._parts: dict[LogLinear, list[Intervals]] = {}
+        self._trimmed = 0
+        self._samples: Counter[str] = Counter()
+        self._lag_ns: int | None = None
+        self._span = (MOST_NS, -MOST_NS)
+
+    def take(self, line: bytes, *, whole: bool) -> None:
+        """Take the next line of the log; `whole` says that its end was seen."""
+        self._number += 1
+        first = line[:1]
+        if first == COMMENT:
+            self._clock.comment(line)
+            return
+        if first == LEGEND or not line.strip(b" \t\r\0"):
+            return
+        try:
+            tag, start_text, length_text, text = split_line(line)
+            stamp, length = seconds_ns(start_text), seconds_ns(length_text)
+            if length < 0:
+                raise StampError(NEGATIVE)
+            if not text:
+                raise StampError(NO_HISTOGRAM)
+            payload = payload_of(text)
+        except (StampError, PayloadError) as error:
+            long = len(line) >= LONGEST_LINE
+            self._context.account.reject(LONG_LINE if long else str(error) if whole else CUT_OFF, [self._number])
+            return
+        start = self._clock.base_of(stamp) + stamp + self._shifted(stamp)
+        if not -MOST_NS < start <= start + length < MOST_NS:
+            self._context.account.reject(OUT_OF_RANGE, [self._number])
+            return
+        self._lines.append(_Line(self._number, start, start + length, tag))
+        self._payloads.append(payload)
+        self.pending += len(payload.words) + 64
+
+    def _shifted(self, stamp: int) -> int:
+        """Return what is added to all stamps: the host's offset, and what --t0 says other than the log."""
+        if self._shift is None:
+            own, base = self._clock.zero(stamp)[0], self._clock.base_of(stamp)
+            zero = self._context.zero
+            told = zero.epoch_ns is not None and "--t0" in zero.origin and (own is None or base != 0)
+            self._shift = self._context.offset_ns + ((zero.epoch_ns or 0) - (own or 0) if told else 0)
+        return self._shift
+
+    def unpack(self) -> None:
+        """Turn all payloads that wait into rows."""
+        lines, payloads = self._lines, self._payloads
+        self._lines, self._payloads, self.pending = [], [], 0
+        if not lines:
+            return
+        found = counts_of(payloads)
+        for row, reason in found.faults.items():
+            self._context.account.reject(reason, [lines[row].number])
+        by_geometry: dict[Geometry, list[int]] = {}
+        for row, payload in enumerate(payloads):
+            if row not in found.faults:
+                by_geometry.setdefault(payload.geometry, []).append(row)
+        for geometry, rows in by_geometry.items():
+            target = self._layouts.of(geometry)
+            if isinstance(target, str):
+                self._context.account.reject(target, [lines[row].number for row in rows])
+            else:
+                self._add([lines[row] for row in rows], _taken(found, rows), geometry, target)
+
+    def _add(self, lines: list[_Line], found: tuple[Int, Int, Int], geometry: Geometry, target: Bins) -> None:
+        """Keep the rows of one geometry; those past the end of its layout are rejected."""
+        indptr, bins, counts = found
+        bins = moved(bins, geometry, target)
+        keep = list(range(len(lines)))
+        if len(bins) and int(bins.max()) >= target.layout.bins:
+            past = set(np.searchsorted(indptr, np.flatnonzero(bins >= target.layout.bins), side="right") - 1)
+            self._context.account.reject(PAST_RANGE, [lines[row].number for row in sorted(past)])
+            keep = [row for row in keep if row not in past]
+        if target.moved_by is not None:
+            self._context.account.note("a double histogram whose bins are no whole ns: moved to ns bins as fine as its own")
+        codes, starts, good = self._placed([lines[row] for row in keep], target.layout)
+        keep = [keep[row] for row in good]
+        if len(keep) < len(lines):
+            indptr, flat = gather(indptr, np.array(keep, np.int64))
+            bins, counts = bins[flat], counts[flat]
+        if target.moved_by is not None:
+            indptr, bins, counts = sum_rows(indptr, bins, counts, np.arange(len(keep)), len(keep))
+        ends = np.array([lines[row].end_ns for row in keep], np.int64)
+        rows = Intervals(target.layout, tuple(self._table), codes, starts, ends, indptr, bins, counts)
+        self._parts.setdefault(target.layout, []).append(rows)
+        self._note_schedule(rows)
+        self.entries += len(bins)
+        self.unpacked += len(keep)
+        self._context.account.accept(len(keep))
+        self._context.account.samples += int(counts.sum())
+
+    def _placed(self, lines: list[_Line], layout: LogLinear) -> tuple[Int, Int, list[int]]:
+        """Return series codes and starts of lines, and which of them could be placed."""
+        codes, starts, good = [], [], []
+        for row, line in enumerate(lines):
+            found = self._ends.setdefault((line.tag, layout), [])
+            place, start = _segment(found, line)
+            if place == len(found):
+                if place >= MOST_SEGMENTS or len(self._table) >= MOST_SERIES:
+                    reason = BACKWARDS if place >= MOST_SEGMENTS else TOO_MANY_TAGS
+                    self._context.account.reject(reason, [line.number])
+                    continue
+                found.append((0, self._new_series(line.tag)))
+                self._firsts.setdefault((line.tag, layout), line.start_ns)
+            code = found[place][1]
+            found[place] = (line.end_ns, code)
+            self._trimmed += start != line.start_ns
+            codes.append(code)
+            starts.append(start)
+            good.append(row)
+        return np.array(codes, np.int64), np.array(starts, np.int64), good
+
+    def _new_series(self, tag: bytes) -> int:
+        """Return the code of a new series of a tag: the next segment among those of the same labels."""
+        labels = named(tag.decode("utf-8", "replace"), self._origin)
+        base = self._context.series.replaced(op=labels.op, kind=labels.kind, tag=labels.tag)
+        segment = 0
+        while (series := base.replaced(segment=segment)) in self._table:
+            segment += 1
+        return self._table.setdefault(series, len(self._table))
+
+    def intervals(self) -> Iterator[Intervals]:
+        """Yield what was unpacked since the last call, one layout each."""
+        self.unpack()
+        parts, self._parts, self.entries, self.unpacked = self._parts, {}, 0, 0
+        for rows in parts.values():
+            yield concatenate(rows)
+
+    def _note_schedule(self, rows: Intervals) -> None:
+        """Remember what tells of the schedule: samples by kind, the longest wait, the span of the log."""
+        if not len(rows):
+            return
+        samples = rows.samples
+        codes = np.flatnonzero(np.bincount(rows.series, minlength=len(rows.table)))
+        for code in codes.tolist():
+            series = rows.table[code]
+            kind = series.kind if isinstance(series, Series) else ""
+            chosen = rows.series == code
+            self._samples[kind] += int(samples[chosen].sum())
+            if kind == WAIT and (bins := rows.bins[chosen[rows.row]]).size:
+                self._lag_ns = max(self._lag_ns or 0, int(rows.layout.values[bins.max()]))
+        self._span = (min(self._span[0], int(rows.start_ns.min())), max(self._span[1], int(rows.end_ns.max())))
+
+    def _facts(self) -> list[str]:
+        """Return what the log tells of its schedule, and the target rate that the user told."""
+        rate = self._context.options.get(RATE)
+        kinds = {kind for kind, count in self._samples.items() if count}
+        if kinds == {SERVICE} and not rate:
+            return [UNSCHEDULED]
+        if not rate and not kinds & {RESPONSE, WAIT}:
+            return []
+        samples = self._samples[SERVICE] or self._samples[RESPONSE] or sum(self._samples.values())
+        return facts(samples, self._span[1] - self._span[0], Fraction(rate) if rate else None, self._lag_ns)
+
+    def skip_to(self, lines: Sequence[bytes], number: int) -> int:
+        """Take time zero from the first lines of a log, of which the last is an interval; go on after line `number`.
+
+        Returns what is added to stamps from there on, in ns, as long as no comment says otherwise.
+        """
+        for line in lines[:-1]:
+            self._clock.comment(line)
+        stamp = seconds_ns(split_line(lines[-1])[1])
+        self._number = number
+        return self._clock.base_of(stamp) + self._shifted(stamp)
+
+    def tail(self) -> Tail:
+        """Return what the lines so far leave for others of the same log."""
+        limits = {BACKWARDS, TOO_MANY_TAGS, TOO_MANY, LONG_LINE}
+        limited = self._clock.told_again or limits & self._context.account.rejected.keys()
+        return Tail(
+            plain=not limited and all(len(found) == 1 for found in self._ends.values()),
+            firsts=self._firsts,
+            ends={key: found[-1][0] for key, found in self._ends.items()},
+            bins=self._layouts.total,
+            trimmed=self._trimmed,
+            samples=self._samples,
+            lag_ns=self._lag_ns,
+            span=self._span,
+        )
+
+    def absorb(self, tail: Tail) -> None:
+        """Count what was found in a part of the log that was read elsewhere among the facts of the log."""
+        self._trimmed += tail.trimmed
+        self._samples.update(tail.samples)
+        self._lag_ns = max((lag for lag in (self._lag_ns, tail.lag_ns) if lag is not None), default=None)
+        self._span = (min(self._span[0], tail.span[0]), max(self._span[1], tail.span[1]))
+
+    def settle(self) -> None:
+        """Say in the account what was done to the rows as a whole, and what they tell of the schedule."""
+        for sentence in self._facts():
+            self._context.account.note(sentence)
+        if self._trimmed:
+            lines = f"{self._trimmed} lines begin before the one before them ended, by the rounding of stamps: begun at its end"
+            self._context.account.note(lines)
+
+
+def _taken(found: Counts, rows: list[int]) -> tuple[Int, Int, Int]:
+    """Return the CSR arrays of some rows."""
+    if len(rows) == len(found.indptr) - 1:
+        return found.indptr, found.bins, found.counts
+    indptr, flat = gather(found.indptr, np.array(rows, np.int64))
+    return indptr, found.bins[flat], found.counts[flat]
+
+
+def _segment(ends: list[tuple[int, int]], line: _Line) -> tuple[int, int]:
+    """Return the first segment that a line can follow in, and the start it has there."""
+    rounding = max(ROUNDING_NS, (line.end_ns - line.start_ns) // ROUNDED_SHARE)
+    for place, (end, _) in enumerate(ends):
+        if line.start_ns >= end:
+            return place, line.start_ns
+        if end < line.end_ns and end - line.start_ns <= rounding:
+            return place, end
+    return len(ends), line.start_ns

@@ -1,0 +1,1 @@
+"""What `perf script` prints: samples and their moments, requests and system calls."""

@@ -1,0 +1,113 @@
+"""Breaths of a Snabb timeline: what each cost and what it moved, one row a breath that was stored whole.
+
+A breath is a `breath_start` and the `breath_end` that bears the same number. What it moved is decided by the names of the
+arguments, which changed over the years: where the end has `npackets`, it tells of this breath alone (`bpp` bytes a packet);
+where start and end both have `totalpackets`, they are totals since the process began, and their difference is the breath's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.intervals import Bool, Int
+from ingest.read.snabb.clock import nanoseconds
+from ingest.read.snabb.lags import BREATH_END, BREATH_START
+from ingest.read.snabb.timeline import Timeline
+
+Float = NDArray[np.float64]
+
+NUMBER = "breath"
+OWN_PACKETS, OWN_SIZE = "npackets", "bpp"
+TOTALS = ("totalpackets", "totalbytes", "totaletherbits")
+EXACT = 2**53
+
+
+@dataclass(frozen=True, slots=True)
+class Breaths:
+    """Breaths in order: when each began (ns, as stamps of the timeline), its number, cycles and ns that it took.
+
+    `packets`, `bytes` and `bits` (on the wire, with what Ethernet adds) are what it moved, NaN where the file does not tell.
+    `core` is TSC_AUX, node and cpu together. Breaths are a sample: `rate` tells that one in 5^(9-rate) was stored.
+    """
+
+    start_ns: Int
+    number: Int
+    core: Int
+    cycles: Int
+    lasted_ns: Int
+    packets: Float
+    bytes: Float
+    bits: Float
+    rate: Int
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+
+def breaths(found: Timeline) -> Breaths:
+    """Return the breaths of a timeline, oldest first: those whose start and end are both there, on one core.
+
+    Cycles are exact below 2^53 of the counter (40 days at 2.6 GHz), beyond that to the rounding of doubles.
+    """
+    starts, ends = found.named(BREATH_START), found.named(BREATH_END)
+    start, end = _pairs(found, starts, ends)
+    cycles = found.tsc[end] - found.tsc[start]
+    moved = {name: grown(found, start, end, name) for name in TOTALS}
+    own, has_own = found.argument(end, OWN_PACKETS)
+    size, has_size = found.argument(end, OWN_SIZE)
+    with np.errstate(over="ignore", invalid="ignore"):
+        packets = np.where(has_own, own, moved["totalpackets"])
+        volume = np.where(has_own & has_size, own.astype(np.float64) * size, moved["totalbytes"])
+    rates = np.array([message.rate for message in found.messages], np.int64)
+    return Breaths(
+        start_ns=found.stamp_ns[start],
+        number=_whole(found.argument(start, NUMBER)[0]),
+        core=found.core[start],
+        cycles=cycles,
+        lasted_ns=nanoseconds(cycles, found.clock.hz),
+        packets=_possible(packets),
+        bytes=_possible(volume),
+        bits=moved["totaletherbits"],
+        rate=rates[found.codes[end]],
+    )
+
+
+def _pairs(found: Timeline, starts: Int, ends: Int) -> tuple[Int, Int]:
+    """Return start and end of each breath: an end belongs to the last start before it if both bear the same number."""
+    if not len(starts):
+        return starts, starts
+    before = np.searchsorted(starts, ends) - 1
+    ends, before = ends[before >= 0], before[before >= 0]
+    first = np.append(True, before[1:] != before[:-1])[: len(before)]
+    ends, mine = ends[first], starts[before[first]]
+    number, told = found.argument(mine, NUMBER)
+    other, told_too = found.argument(ends, NUMBER)
+    same: Bool = told & told_too & (number == other) & (found.core[mine] == found.core[ends])
+    return mine[same], ends[same]
+
+
+def grown(found: Timeline, start: Int, end: Int, name: str) -> Float:
+    """Return by how much a total grew from start to end; NaN where it is not told, or fell."""
+    before, told = found.argument(start, name)
+    after, told_too = found.argument(end, name)
+    with np.errstate(invalid="ignore"):
+        usable = told & told_too & (after >= before)
+        growth = np.where(usable, after - before, 0).astype(np.float64)
+    return np.where(usable & np.isfinite(growth), growth, np.nan)
+
+
+def _possible(values: Float) -> Float:
+    """Return the values that are numbers of something, NaN for the others."""
+    with np.errstate(invalid="ignore"):
+        return np.where((values >= 0) & (values < np.inf), values, np.nan)
+
+
+def _whole(numbers: NDArray[np.generic]) -> Int:
+    """Return numbers of breaths as integers; -1 for what is none."""
+    values = numbers.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        usable = (values >= 0) & (values < EXACT)
+    return np.where(usable, values, -1).astype(np.int64)

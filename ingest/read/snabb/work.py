@@ -1,0 +1,78 @@
+"""The breaths and callbacks of a source, as what is kept of them is made of: under labels, at the time of its run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ingest.breaths import BREATH, Float, Kept, Work, joined, sampled, windows_of
+from ingest.read.context import TSC_HZ
+from ingest.read.snabb.breaths import breaths
+from ingest.read.snabb.callbacks import CALLBACKS, callbacks
+from ingest.read.snabb.timeline import Timeline, timeline
+from ingest.read.sources import SNABB, Source
+from ingest.series import Series
+
+MOST_MOVED = 1 << 50
+
+
+def kept_of(source: Source) -> Kept | None:
+    """Return what is kept of a source's breaths; None where it is no timeline. InputError as `timeline`."""
+    if source.format != SNABB:
+        return None
+    found = timeline(source.path, int(source.context.options.get(TSC_HZ, "0")))
+    zero = 0 if found.real else (source.context.zero.epoch_ns or 0)
+    shift, labels = zero + source.context.offset_ns, source.context.series.replaced(kind="")
+    whole = breaths_of(found, labels, shift)
+    parts = [windows_of(whole), *(windows_of(one) for one in callbacks_of(found, labels, shift))]
+    return Kept(joined(parts), sampled(whole))
+
+
+def breaths_of(found: Timeline, labels: Series, shift_ns: int) -> Work:
+    """Return the breaths of a timeline; `shift_ns` is added to when they ended."""
+    rows = breaths(found)
+    return Work(
+        table=(labels.replaced(op=BREATH),),
+        series=np.zeros(len(rows), np.int64),
+        rate=rows.rate,
+        end_ns=rows.start_ns + rows.lasted_ns + shift_ns,
+        number=rows.number,
+        cycles=rows.cycles,
+        packets=credible(rows.packets),
+        bytes=credible(rows.bytes),
+        bits=credible(rows.bits),
+    )
+
+
+def callbacks_of(found: Timeline, labels: Series, shift_ns: int) -> Iterator[Work]:
+    """Yield the callbacks of a timeline that tell what they moved, if there are any."""
+    rows = callbacks(found, found.lags())
+    packets = credible(rows.packets)
+    told = np.flatnonzero(~np.isnan(packets))
+    if not len(told):
+        return
+    table: dict[Series, int] = {}
+    codes = np.full(len(found.messages), -1, np.int64)
+    for code, message in enumerate(found.messages):
+        if (name := message.name.lower()) in CALLBACKS:
+            one = labels.replaced(op=name, job=message.app)
+            codes[code] = table.setdefault(one, len(table))
+    end = rows.end[told]
+    yield Work(
+        table=tuple(table),
+        series=codes[found.codes[end]],
+        rate=rows.rate[told],
+        end_ns=found.stamp_ns[end] + shift_ns,
+        number=found.place[end],
+        cycles=rows.cycles[told],
+        packets=packets[told],
+        bytes=credible(rows.bytes[told]),
+        bits=np.full(len(told), np.nan),
+    )
+
+
+def credible(moved: Float) -> Float:
+    """Return what was moved in whole numbers, NaN for what no breath can move: there an argument was damaged."""
+    with np.errstate(invalid="ignore"):
+        return np.where(moved < MOST_MOVED, np.floor(moved), np.nan)

@@ -1,0 +1,78 @@
+"""What a report holds of where its data come from: for the file of `report`, and for the page that `serve` keeps up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+from ingest.errors import InputError
+from ingest.query.breath_sources import kept_from
+from ingest.query.files import Files
+from ingest.query.offset_overview import offset_overviews, shown_names
+from ingest.query.overview import overviews
+from ingest.query.question import Answer, Question
+from ingest.query.verdicts import Episode
+from ingest.view.page import breath_section, episode_section, offset_page, offset_section
+from ingest.view.page.report import Parts, parts_of
+from ingest.view.page.section import Section
+
+
+class Source(Protocol):
+    """What files and stores can both do."""
+
+    def answer(self, question: Question) -> Answer:
+        """Return the merged windows that a question asks for."""
+        ...
+
+    def facts(self, answer: Answer) -> Sequence[tuple[str, str]]:
+        """Return (name, value) pairs about the runs of an answer."""
+        ...
+
+    def marks(self, answer: Answer) -> Sequence[Mapping[str, Any]]:
+        """Return the marks of the runs of an answer: run, at_ns, text."""
+        ...
+
+
+def run_names(source: Source) -> list[str]:
+    """Return the names of all runs of files or of a store."""
+    return source.run_names if isinstance(source, Files) else [record.run for record in source.runs()]  # type: ignore[attr-defined]
+
+
+def parts_from(
+    source: Source,
+    names: Sequence[str],
+    question: Question,
+    *,
+    sla_ns: int = 0,
+    full: bool = False,
+    offsets: bool = False,
+    more: Sequence[Section] = (),
+    episodes: Sequence[Episode] | None = None,
+    marks: Sequence[Mapping[str, Any]] = (),
+) -> Parts:
+    """Return the parts of the report of a selection among the runs `names`; `more` are shown beside the sections of the data.
+
+    `marks` are drawn beside those of the source; `episodes` too, by default those that a store has kept. With `offsets`
+    those of runs that have any are shown; where none has latencies, they alone. InputError where nothing is selected.
+    """
+    held = offset_overviews(source, shown_names(names, question), question, full=full) if offsets else []
+    try:
+        runs = overviews(source.answer, names, question, full=full, without={one.ticks.run for one in held})
+    except InputError:
+        if not held or "kind" in question.where:
+            raise
+        answer = offset_page.answer_of(held)
+        return offset_page.parts_of(held, source.facts(answer), [*source.marks(answer), *marks], more)
+    chosen = replace(runs[0].cluster, runs=tuple(name for run in runs for name in run.cluster.runs))
+    shown = [run.run for run in runs]
+    of_breaths = breath_section.sections_of(kept_from(source, question), shown)
+    violated = kept_episodes(source, chosen.runs) if episodes is None else episodes
+    of_episodes = episode_section.sections(violated, chosen.run_start_ns, relative=chosen.relative)
+    found = [*of_episodes, *offset_section.sections(held, shown), *of_breaths, *more]
+    return parts_of(runs, source.facts(chosen), [*source.marks(chosen), *marks], question.by, sla_ns, found)
+
+
+def kept_episodes(source: Source, runs: Sequence[str]) -> Sequence[Episode]:
+    """Return the episodes that a store has kept of runs; files keep none."""
+    return [] if isinstance(source, Files) else source.episodes(runs)  # type: ignore[attr-defined]

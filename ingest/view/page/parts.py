@@ -1,0 +1,117 @@
+"""What every page of tailboard is made of: one HTML file with all its data, scripts and styles, which opens offline.
+
+`{{names}}` of a template are filled in one pass, so that nothing which was put in is looked at again. The policy of a page runs
+no script but those whose digests it names, and lets it ask the network for nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+from functools import cache, lru_cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+import orjson
+
+from ingest.errors import UsageError
+from ingest.view.page.report_tables import text
+from ingest.view.vega import printable
+
+LONG_FACT = 60
+LONG_SECONDS = 120
+SECOND = 1_000_000_000
+MS = 1_000_000
+
+
+@cache  # a server goes on with the files that it began with
+def page_file(name: str) -> str:
+    """Return the text of a file of ingest/view/page."""
+    return resources.files("ingest.view.page").joinpath(name).read_text(encoding="utf-8")
+
+
+def filled(name: str, filling: Mapping[str, str]) -> str:
+    """Return a file of ingest/view/page with its `{{names}}` filled in; KeyError for a name that nothing is said of."""
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: filling[found[1]], page_file(name))
+
+
+def policy(*scripts: str, connect: bool = False) -> str:
+    """Return the content security policy: these scripts, styles of the page, nothing from anywhere; `connect` adds its server."""
+    digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
+    rest = "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+    return f"default-src 'none'; script-src {allowed}; {rest}" + ("; connect-src 'self'" if connect else "")
+
+
+@lru_cache(maxsize=1)
+def runtime() -> str:
+    """Return the script that sets `vegaEmbed`: Vega with its expression interpreter, and tooltips.
+
+    UsageError where vl-convert-python is not installed.
+    """
+    try:
+        import vl_convert
+    except ImportError:
+        raise UsageError("a page needs vl-convert-python: pip install 'tailboard[report]'") from None
+    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return re.sub(r"<(?=/script|!--)", r"<\\", bundle, flags=re.IGNORECASE)
+
+
+def deflated(content: Mapping[str, Any]) -> str:
+    """Return JSON as base64 of deflated bytes, which no markup can end."""
+    return base64.b64encode(zlib.compress(orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY), 6)).decode("ascii")
+
+
+def bundled(content: Mapping[str, Any], streams: Iterable[bytes] = ()) -> str:
+    """Return JSON and the streams that it tells of (see embed.py) as the text that a page unpacks."""
+    header = orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
+    body = b"".join([len(header).to_bytes(4, "little"), header, *streams])
+    return base64.b64encode(zlib.compress(body, 6)).decode("ascii")
+
+
+def short_names(names: Sequence[str]) -> list[str]:
+    """Return names of runs without the folders that all of them have in common."""
+    shown = [printable(name) for name in names]
+    if len(shown) < 2:
+        return shown
+    folders = [name.split("/") for name in shown]
+    same = next((at for at, parts in enumerate(zip(*folders, strict=False)) if len(set(parts)) > 1), min(map(len, folders)) - 1)
+    return ["/".join(parts[same:]) for parts in folders]
+
+
+def between(low_ns: int, high_ns: int) -> str:
+    """Return a range of time for people: 2026-11-20 21:00:04 to 21:01:20 UTC."""
+    begin, end = (str(np.datetime64(stamp // MS, "ms")).replace("T", " ").removesuffix(".000") for stamp in (low_ns, high_ns))
+    day = begin.split(" ")[0] + " "
+    return f"{begin} to {end.removeprefix(day)} UTC"
+
+
+def duration(span_ns: int) -> str:
+    """Return a length of time for people: 76 s, or 0:12:30 from two minutes on."""
+    seconds = span_ns / SECOND
+    return f"{seconds:.6g} s" if seconds < LONG_SECONDS else str(timedelta(seconds=round(seconds)))
+
+
+def fact_list(pairs: Sequence[tuple[str, str]]) -> str:
+    """Return the entries of a list of facts: values of one name together, names with long values last."""
+    values: dict[str, list[str]] = {}
+    for name, value in pairs:
+        values.setdefault(name, []).append(value)
+    short: list[str] = []
+    long: list[str] = []
+    for name, found in values.items():
+        wide = len(found) > 1 or len(found[0]) > LONG_FACT
+        entry = f"<dt>{text(name)}</dt>" + "".join(f"<dd>{text(value)}</dd>" for value in found)
+        (long if wide else short).append(f'<div class="wide">{entry}</div>' if wide else f"<div>{entry}</div>")
+    return "\n".join([*short, *long])
+
+
+def note_list(notes: Sequence[str]) -> str:
+    """Return what a reader must see first, as HTML; empty without any."""
+    items = "".join(f"<li>{text(note)}</li>" for note in notes)
+    return f'<div class="notes" role="note"><strong>Note</strong><ul>{items}</ul></div>' if notes else ""
