@@ -127,7 +127,7 @@ def test_what_is_new_is_drawn_within_two_refreshes(looking, tmp_path):
                 put(url, both(range(last + 1, now + 1)), done=now % 3 == 0, zero=zero)
                 last = now
                 took.append(until(page, f"{NEWEST} === {(zero + last * SECOND) // 1_000_000}"))
-                if len(took) % (SECONDS // 12) == 0:
+                if len(took) % max(5, SECONDS // 36) == 0:
                     heaps.append(paused_heap_of(page))
                     sizes.append(server.resident)
             settle(page)
@@ -138,7 +138,8 @@ def test_what_is_new_is_drawn_within_two_refreshes(looking, tmp_path):
                 )
                 assert drawn(page) == answered(store.answer(asked), "90")
             assert 55 <= len({t for t, _ in drawn(page)}) <= 62
-            assert page.evaluate("kept === tailboard.views.percentiles")  # pictures are filled anew, not made anew
+            if SECONDS <= 60:  # pictures are filled anew, and made anew only once Vega holds too much of what went
+                assert page.evaluate("kept === tailboard.views.percentiles")
             assert page.evaluate("[tailboard.live.failed, tailboard.frames.length <= 4000]") == [0, True]
         assert server.stop() == (130, "")
     print(
@@ -147,7 +148,7 @@ def test_what_is_new_is_drawn_within_two_refreshes(looking, tmp_path):
     assert len(took) > SECONDS / 4
     late = [seconds for seconds in took if seconds >= 2 * refresh]  # this computer may be busy with something else
     assert len(late) <= len(took) // 20 and max(took) < 2 * refresh + 3, took
-    third = len(heaps) // 3  # Vega forgets what went in batches: a saw, of which the troughs tell
+    third = len(heaps) // 3  # what went is forgotten in batches, and with the chart: a saw, of which the troughs tell
     assert third and min(heaps[-third:]) - min(heaps[:third]) < 3_000_000, heaps
     assert min(sizes[-third:]) - min(sizes[:third]) < 8_000_000, sizes
 

@@ -9,6 +9,8 @@
   const TOP = { heatmap: 64, load: 40 }; // room above a chart, for its legend
   const FRAMES = 4000; // of which is kept how long they took
   const CLEAN = 256; // after how many rows that went Vega forgets them, instead of 10,000: a page may be open for days
+  // Vega keeps the number of each row that was ever in a derived table (the lookup of its Relay): after so many a chart is made anew.
+  const HELD = 60_000;
   const WHOLE = { from: "", to: "", least: "", most: "" };
   const drawn = {}, dirty = new Set(), cache = new Map(), root = document.documentElement;
   const find = (id) => document.getElementById(id);
@@ -245,11 +247,13 @@
     const size = small ? [wide, spec.height] : [wide - left - 8, height ?? spec.height];
     if (!small) element.style.height = `${size[1] + top + 46}px`;
     let rest = [];
+    if (drawn[name]?.held > HELD) discard(name);
     if (drawn[name]) {
       const { view, last } = drawn[name], large = PIECEMEAL[name];
       for (const [key, value] of Object.entries(common)) if (known.has(key)) view.signal(key, value);
       for (const { name: key } of spec.data.filter((entry) => entry.name in tables && last[entry.name] !== tables[entry.name])) {
         const rows = key === large && tables[key].length > FIRST ? tailboard.widestFirst(tables[key]) : tables[key];
+        drawn[name].held += rows.length;
         view.data(key, key === large ? rows.slice(0, FIRST) : rows);
         if (key === large) rest = rows.slice(FIRST);
       }
@@ -264,7 +268,7 @@
       how.tooltip = { disableDefaultStyle: true };
       const { view, finalize } = await vegaEmbed(element, filled, how); // ast: the page's policy has no unsafe-eval
       view.cleanThreshold = CLEAN;
-      drawn[name] = { view, finalize };
+      drawn[name] = { view, finalize, held: 0 };
       page.views[name] = view;
       if (known.has("drag")) view.addSignalListener("drag", (_, range) => (dragged = range && [view, range]));
       if (known.has("picked")) view.addSignalListener("picked", (_, cell) => cell && map.tell(cell));
@@ -325,12 +329,13 @@
       }
     }).catch(failed));
   }
+  function discard(name) {
+    drawn[name].finalize();
+    delete drawn[name];
+  }
   function redraw() {
     page.ready = page.ready.then(() => {
-      for (const name of Object.keys(drawn)) {
-        drawn[name].finalize();
-        delete drawn[name];
-      }
+      Object.keys(drawn).forEach(discard);
       cache.delete(JSON.stringify("theme"));
     });
     return refresh();
