@@ -29,7 +29,7 @@ from ingest.view import vega
 from ingest.view.page import embed
 from tests.doubles.origin import NS, SECOND, ZERO, Made, random_rows, series
 
-SCRIPT = Path(vega.__file__).with_name("report.js")
+SCRIPT = Path(embed.__file__).with_name("report.js")
 NODE = shutil.which("node")
 
 
