@@ -10,7 +10,7 @@
   const FRAMES = 4000; // of which is kept how long they took
   const CLEAN = 256; // after how many rows that went Vega forgets them, instead of 10,000: a page may be open for days
   // Vega keeps the number of each row that was ever in a derived table (the lookup of its Relay): after so many a chart is made anew.
-  const HELD = 60_000;
+  const HELD = 20_000;
   const WHOLE = { from: "", to: "", least: "", most: "" };
   const drawn = {}, dirty = new Set(), cache = new Map(), root = document.documentElement;
   const find = (id) => document.getElementById(id);
