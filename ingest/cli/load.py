@@ -27,16 +27,8 @@ SHOWN_FINDINGS = 20
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--run", "run", required=True, metavar="ID", help="Name of the load; in an archive each permutation adds its path.")
+@options.loading_options
 @click.option("--each", is_flag=True, help="Each PATH is a load of its own, named RUN/FOLDER: several archives at once.")
-@click.option("--store", metavar="URL", help="Where to [default: $TAILBOARD_STORE, else sqlite:tailboard.db].")
-@click.option("--step", metavar="S", help="Stored step: 100ms, 1s, 5s, 10s, ... 1h [default: as the rows are wide].")
-@click.option("--force", is_flag=True, help="Allow a step finer than the rows (flagged).")
-@click.option("--label", "labels", metavar="K=V", multiple=True, help="A label of the run, to group and select by.")
-@options.reading_options
-@click.option(
-    "--offsets/--no-offsets", default=True, show_default=True, help="Store single events by offset in their second, too."
-)
 @click.option("--replace", is_flag=True, help="Load anew what is there: other step, units, offsets, or corrected files.")
 @click.option("--strict", is_flag=True, help="Exit with 3 if any row is rejected or any file refused.")
 @click.option("--json", "as_json", is_flag=True, help="Print the account as JSON on stdout.")
@@ -54,10 +46,7 @@ def load(paths: tuple[str, ...], **words: Any) -> int:
     Run it again after it was interrupted, or when files have grown: what is there already is skipped. The account at the
     end says what became of every file and row.
     """
-    import os
-
-    chosen = load_options(words, "a load")
-    url = words["store"] or os.environ.get("TAILBOARD_STORE", options.DEFAULT_STORE)
+    chosen, url = load_options(words, "a load"), options.store_url(words["store"])
     accounts: dict[str, Any] = {}
     failed: list[tuple[str, TailboardError]] = []
     for run, files in _loads(words["run"], [Path(path) for path in paths], each=words["each"]):

@@ -71,6 +71,20 @@ reading_options = stacked(
     click.option("--jobs", type=click.IntRange(1, 256), default=None, help="Processes that read logs [default: cores]."),
 )
 
+loading_options = stacked(
+    click.option(
+        "--run", "run", required=True, metavar="ID", help="Name of the load; in an archive each permutation adds its path."
+    ),
+    click.option("--store", metavar="URL", help="Where to [default: $TAILBOARD_STORE, else sqlite:tailboard.db]."),
+    click.option("--step", metavar="S", help="Stored step: 100ms, 1s, 5s, 10s, ... 1h [default: as the rows are wide]."),
+    click.option("--force", is_flag=True, help="Allow a step finer than the rows (flagged)."),
+    click.option("--label", "labels", metavar="K=V", multiple=True, help="A label of the run, to group and select by."),
+    reading_options,
+    click.option(
+        "--offsets/--no-offsets", default=True, show_default=True, help="Store single events by offset in their second, too."
+    ),
+)
+
 selecting_options = stacked(
     click.option("--run", "runs", metavar="GLOB", multiple=True, help="Runs to take, by id or name of the load."),
     click.option("--by", metavar="LABELS", default="", help="Group by host,op,job,kind,run,volume,... or a setting."),
@@ -227,10 +241,15 @@ def cores(jobs: int | None) -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def store_url(named: str | None) -> str:
+    """Return the URL that --store names, else that of the default store."""
+    return named or os.environ.get("TAILBOARD_STORE", DEFAULT_STORE)
+
+
 def split_sources(sources: tuple[str, ...]) -> tuple[list[str], list[Path]]:
     """Return the stores and the paths among the sources of a call; without any, the default store."""
     stores, paths = [], []
-    for source in sources or (os.environ.get("TAILBOARD_STORE", DEFAULT_STORE),):
+    for source in sources or (store_url(None),):
         if source.startswith(("sqlite:", "http://", "https://")):
             stores.append(source)
         elif source == "-":

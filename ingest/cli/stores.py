@@ -25,7 +25,7 @@ def opened_store(url: str | None, *, write: bool = False) -> Store:
     """Return the store that --store names, else the default one."""
     from ingest.store import open_store
 
-    return open_store(url or os.environ.get("TAILBOARD_STORE", options.DEFAULT_STORE), write=write)
+    return open_store(options.store_url(url), write=write)
 
 
 def chosen(store: Store, globs: tuple[str, ...]) -> list[RunRecord]:

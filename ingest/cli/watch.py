@@ -31,15 +31,7 @@ LONGEST_LAG_NS = 3600 * 10**9  # older rows are of a benchmark that ran before
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--run", "run", required=True, metavar="ID", help="Name of the load; in an archive each permutation adds its path.")
-@click.option("--store", metavar="URL", help="Where to [default: $TAILBOARD_STORE, else sqlite:tailboard.db].")
-@click.option("--step", metavar="S", help="Stored step: 100ms, 1s, 5s, 10s, ... 1h [default: as the first rows are wide].")
-@click.option("--force", is_flag=True, help="Allow a step finer than the rows (flagged).")
-@click.option("--label", "labels", metavar="K=V", multiple=True, help="A label of the run, to group and select by.")
-@options.reading_options
-@click.option(
-    "--offsets/--no-offsets", default=True, show_default=True, help="Store single events by offset in their second, too."
-)
+@options.loading_options
 @click.option("--interval", default="1s", show_default=True, metavar="D", help="How often to look at the files.")
 @click.option("--until-idle", metavar="D", help="End once nothing has come for so long, as in 60s [default: never].")
 @click.option(
@@ -64,15 +56,13 @@ def watch(paths: tuple[str, ...], **words: Any) -> int:
     not changed for a cycle. Run it again after it was killed: it goes on where it stopped. Ctrl-C settles the run, a
     second one ends at once.
     """
-    import os
-
     from ingest.live.watch.cycle import Watch
     from ingest.live.watch.watching import Watching
     from ingest.store import open_store
 
     chosen, (pace, idle) = load_options(words, "a watch"), _pace(words)
     telling = _telling(words)
-    url = words["store"] or os.environ.get("TAILBOARD_STORE", options.DEFAULT_STORE)
+    url = options.store_url(words["store"])
     with open_store(url, write=True) as store, _signals() as stopped:
         shown = _Shown(as_json=words["as_json"])
         running = Watch(Watching.begun([Path(path) for path in paths], store, chosen), telling)

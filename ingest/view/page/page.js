@@ -471,10 +471,5 @@
     show();
     listen();
   }
-  function failed(error) {
-    const can = "A current Firefox, Chrome, Edge or Safari can.";
-    find("failed").textContent = `The charts cannot be drawn here (${error.message}). ${can}`;
-    find("failed").hidden = false;
-  }
   page.ready = begin().then(() => void refresh(), failed);
 })();

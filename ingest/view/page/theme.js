@@ -1,5 +1,5 @@
 "use strict";
-// The colours of a page as Vega takes them, from its style sheet: first in the script of every page.
+// What every page's script begins with: the colours as Vega takes them, and what is said where charts cannot be drawn.
 function themeOf(root) {
   const value = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();
   const list = (name) => value(name).split(",").map((color) => color.trim());
@@ -11,4 +11,9 @@ function themeOf(root) {
   const config = { background: "transparent", font, axis, legend, title: { color: ink }, range };
   const verdicts = { slower: value("slower"), faster: value("faster"), unsure: value("unsure"), ink };
   return { config, colors: { ramp: list("ramp"), other: list("other"), hot: list("hot"), line: value("mark"), ...verdicts } };
+}
+function failed(error) {
+  const told = document.getElementById("failed"), can = "A current Firefox, Chrome, Edge or Safari can.";
+  told.textContent = `The charts cannot be drawn here (${error.message}). ${can}`;
+  told.hidden = false;
 }
