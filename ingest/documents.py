@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.errors import InputError
 from ingest.intervals import Exact, Int, Intervals, gather, merged
 from ingest.layout import LogLinear
 from ingest.series import Series
@@ -24,6 +26,7 @@ CODINGS = {
 }
 WINDOW_BITS = 36
 WINDOW_BIAS = 1 << (WINDOW_BITS - 1)
+YEAR_NS = 31_556_952 * 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,14 @@ def document_ids(series_id: Int, start_ns: Int, step_ns: int) -> Int:
     if len(window) and (int(window.min()) < 0 or int(window.max()) >= 1 << WINDOW_BITS):
         raise ValueError("a time stamp lies outside the range that can be stored at this step")
     return (series_id << WINDOW_BITS) + window
+
+
+def check_storable(parts: Sequence[Intervals], step_ns: int, path: Path) -> None:
+    """Raise InputError where windows of a file lie so far from 1970 that their ids would not hold them."""
+    reach = WINDOW_BIAS * step_ns
+    for part in parts:
+        if len(part) and not -reach <= int(part.start_ns.min()) <= int(part.start_ns.max()) < reach:
+            raise InputError(f"a time stamp more than {reach // YEAR_NS} years from 1970: a larger --step holds it", path)
 
 
 def window_of(ids: Int, step_ns: int) -> Int:

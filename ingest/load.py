@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from ingest.breaths import Kept
-from ingest.documents import Whole
+from ingest.documents import Whole, check_storable
 from ingest.errors import InputError
-from ingest.grid import in_flight, window_parts
+from ingest.grid import in_flight as shared
+from ingest.grid import window_parts
 from ingest.intervals import Intervals
 from ingest.load_plan import LoadOptions, Plan, plans
 from ingest.offsets import Stored, is_offsets
@@ -25,7 +26,7 @@ from ingest.read.events import Events
 from ingest.read.snabb.work import kept_of
 from ingest.series import IN_FLIGHT, Series
 from ingest.store import Store
-from ingest.store.records import COMPLETE, RunRecord, SourceRecord, Spans
+from ingest.store.records import COMPLETE, SourceRecord, Spans
 
 DOCUMENTS_A_CHUNK = 20_000
 
@@ -133,7 +134,8 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
         spans: dict[Series, tuple[int, int]] = {}
         stored = Stored() if source.path in offsets else None
         try:
-            for windows in _whole_windows(source, plan.record, options, spans, stored):
+            weighed = options.attribution == IN_FLIGHT
+            for windows in whole_windows(source, plan.record.step_ns, spans, stored, in_flight=weighed):
                 for first in range(0, len(windows), DOCUMENTS_A_CHUNK):
                     rows = np.arange(first, min(first + DOCUMENTS_A_CHUNK, len(windows)))
                     yield store.packed(plan.record, record, windows.take(rows)), is_offsets(windows), None, {}
@@ -162,28 +164,32 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
     store.finish_run(plan.record)
 
 
-def _whole_windows(
-    source: Source, record: RunRecord, options: LoadOptions, spans: dict[Series, tuple[int, int]], offsets: Stored | None
+def whole_windows(
+    source: Source, step_ns: int, spans: dict[Series, tuple[int, int]], offsets: Stored | None = None, *, in_flight: bool
 ) -> Iterator[Intervals]:
     """Yield the windows of a source once they are whole; note in `spans` from when to when its series reach.
 
-    Windows of `offsets`, where they are wanted, come between those of latencies.
+    Windows of `offsets`, where they are wanted, come between those of latencies. InputError where it is not what it claims.
     """
 
     def seen(chunk: Events) -> None:
         if offsets is not None:
             offsets.add(once(source, chunk))
 
-    whole, weighed = Whole(), options.attribution == IN_FLIGHT
-    for chunk in read(source, Windows(record.step_ns, in_flight=weighed), seen):
-        rows = chunk.relabelled(_in_flight_kind) if weighed else chunk
+    whole = Whole()
+    for chunk in read(source, Windows(step_ns, in_flight=in_flight), seen):
+        rows = chunk.relabelled(_in_flight_kind) if in_flight else chunk
         for series, first, last in rows.reach():
             low, high = spans.get(series, (first, last))
             spans[series] = (min(low, first), max(high, last))
-        if weighed:
-            yield from whole.add_all([rows if rows.completions is not None else in_flight(rows, record.step_ns)])
+        if in_flight:
+            parts = [rows if rows.completions is not None else shared(rows, step_ns)]
+            check_storable(parts, step_ns, source.path)
+            yield from whole.add_all(parts)
         else:
-            yield from whole.add(window_parts(rows, record.step_ns))
+            parts = window_parts(rows, step_ns)
+            check_storable(parts, step_ns, source.path)
+            yield from whole.add(parts)
         if offsets is not None:
             yield from offsets.whole()
     yield from whole.rest()

@@ -52,9 +52,9 @@ def watch(paths: tuple[str, ...], **words: Any) -> int:
       fio job.fio --status-interval=1 --output-format=json+ --output=out/fio.json &
       tailboard watch out/ --run test-8 --until-idle 10s
 
-    HdrHistogram logs are read line by line, fio's status dumps document by document; other files are loaded once they have
-    not changed for a cycle. Run it again after it was killed: it goes on where it stopped. Ctrl-C settles the run, a
-    second one ends at once.
+    HdrHistogram logs are read line by line, fio's status dumps document by document, logs of operations from the beginning
+    whenever they have grown; other files are loaded once they have not changed for a cycle. Run it again after it was
+    killed: it goes on where it stopped. Ctrl-C settles the run, a second one ends at once.
     """
     from ingest.live.watch.cycle import Watch
     from ingest.live.watch.watching import Watching

@@ -241,7 +241,7 @@ def flags(values: Any) -> NDArray[np.bool_]:
     return found[values.offset :].view(np.bool_)
 
 
-def tables(path: Path, lines: Lines) -> Iterator[tuple[Any, Int]]:
-    """Yield the columns of all rows of a file; damage at its end is noted, what came before is kept."""
-    for block in whole_blocks(path, lines.account):
+def tables(path: Path, lines: Lines, upto: int | None = None) -> Iterator[tuple[Any, Int]]:
+    """Yield the columns of all rows of a file, or of its first `upto` bytes; damage at its end is noted, the rest kept."""
+    for block in whole_blocks(path, lines.account, upto):
         yield from lines.tables(block)

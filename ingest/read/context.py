@@ -53,7 +53,8 @@ class Context:
     them, and the log of the last job carries the sums, with the other logs as `siblings`. `offset_ns` is added to stamps,
     `restart_ns` to those of segments after the first (a latency_target reset begins time anew).
     `digits` 0 bins single events as finely as fio, `shadowed` are the ops that another source of the same I/Os is taken for,
-    `description` tells the columns of a file that no reader knows.
+    `description` tells the columns of a file that no reader knows. Of a log of lines that is still written, the first `upto`
+    bytes are read: up to the end of its last whole line.
     `options` are the tool's own, and under the names above what the user said: how requests were sent, how fast a counter ran.
     """
 
@@ -73,4 +74,5 @@ class Context:
     digits: int = 0
     shadowed: frozenset[str] = frozenset()
     description: Description | None = None
+    upto: int | None = None
     account: Account = field(default_factory=Account)

@@ -40,7 +40,7 @@ ISO_PLAIN = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,9})?"
 
 def columns_of(path: Path, context: Context, told: Description) -> Columns:
     """Return where everything stands in a file; InputError where a column or its unit is missing."""
-    first, second = (*head(path).lstrip(b"\xef\xbb\xbf").split(b"\n"), b"")[:2]
+    first, second = (*head(path, upto=context.upto).lstrip(b"\xef\xbb\xbf").split(b"\n"), b"")[:2]
     if not first.strip():
         raise InputError("holds no line in its beginning", path)
     roles = dict(told.columns)
@@ -116,9 +116,10 @@ def read(path: Path, context: Context) -> Iterator[Events]:
     if columns.is_json:
         from ingest.read.ndjson import tables_of_json
 
-        chunks = tables_of_json(path, columns, context.account)
+        chunks = tables_of_json(path, columns, context.account, context.upto)
     else:
-        chunks = tables(path, Lines(_form(columns, told), context.account, skipped=columns.skipped))
+        parsed = Lines(_form(columns, told), context.account, skipped=columns.skipped)
+        chunks = tables(path, parsed, context.upto)
     for table, lines in chunks:
         yield _events(pa, table, lines, columns, context, series)
 

@@ -74,6 +74,7 @@ def _context(path: Path, series: Series, options: ReadOptions) -> Context:
         recorded_unit_ns=options.recorded_unit_ns,
         digits=options.digits,
         description=options.description,
+        upto=options.upto(path),
         account=Account(path=str(path)),
     )
 

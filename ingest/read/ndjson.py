@@ -25,10 +25,13 @@ NO_OBJECT = "no JSON object"
 LEVELS = 4
 
 
-def tables_of_json(path: Path, columns: Columns, account: Account) -> Iterator[tuple[Any, Int]]:
-    """Yield the wanted columns of all lines of a file with their line numbers; what is no object is counted."""
+def tables_of_json(path: Path, columns: Columns, account: Account, upto: int | None = None) -> Iterator[tuple[Any, Int]]:
+    """Yield the wanted columns of all lines of a file (or of its first `upto` bytes) with their line numbers.
+
+    What is no object is counted.
+    """
     reader = _Objects(columns, account, path)
-    for block in whole_blocks(path, account):
+    for block in whole_blocks(path, account, upto):
         yield from reader.tables(bytes(block))
 
 

@@ -76,7 +76,7 @@ class _Taken:
 
 def columns_of(path: Path, context: Context) -> Columns:
     """Return where everything stands; InputError if a column is missing, twice there, or of unknown unit."""
-    names = column_names(head(path).split(b"\n", 1)[0])
+    names = column_names(head(path, upto=context.upto).split(b"\n", 1)[0])
     plain = [plain_column(name) for name in names]
 
     def find(wanted: tuple[str, ...]) -> int | None:
@@ -116,7 +116,7 @@ def _ns(text: str, unit_ns: int) -> int:
 def _read_lines(path: Path, context: Context, columns: Columns) -> _Taken:
     """Return all operations of a log; lines that cannot be taken are counted with their reason."""
     taken, number = _Taken(), 0
-    for block in blocks(path):
+    for block in blocks(path, context.upto):
         for cells in csv.reader(bytes(block).decode("utf-8", "replace").replace("\0", "").splitlines()):
             number += 1
             if number == 1 or not any(cell.strip() for cell in cells):
@@ -164,7 +164,8 @@ def _take(cells: list[str], columns: Columns, taken: _Taken) -> str:
 def first_start_ns(path: Path, context: Context) -> int:
     """Return the start of the first operation that can be read; InputError if there is none."""
     columns = columns_of(path, context)
-    for cells in csv.reader(head(path).decode("utf-8", "replace").replace("\0", "").splitlines()[1:]):
+    text = head(path, upto=context.upto).decode("utf-8", "replace").replace("\0", "")
+    for cells in csv.reader(text.splitlines()[1:]):
         taken = _Taken()
         if len(cells) == columns.width and not _take(cells, columns, taken):
             return taken.start[0]

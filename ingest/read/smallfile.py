@@ -66,7 +66,7 @@ def read(path: Path, context: Context) -> Iterator[Events]:
     form = Form(("op", "start", "duration"), types, [(pattern, types)], NOT_A_ROW)
     series = SeriesTable(lambda labels: context.series.replaced(op=labels["op"].lower(), kind="service"))
     base = (context.zero.epoch_ns or 0) + context.offset_ns
-    for table, lines in tables(path, Lines(form, context.account)):
+    for table, lines in tables(path, Lines(form, context.account), context.upto):
         codes = series.codes({"op": table.column("op")}, len(table))
         start, sure = nanoseconds(pa, table.column("start"), SECOND)
         latency, known = nanoseconds(pa, table.column("duration"), SECOND)

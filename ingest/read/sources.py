@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ingest.read.context import EXPECTED, INTENDED, RATE, TSC_HZ, Context
 from ingest.read.description import Description
+from ingest.read.text import COMPRESSED, last_line_end
 
 HIST, JSON, HDR, OPERATIONS = "fio-hist", "fio-json", "hdr-log", "operations"
 RAW, SMALLFILE, YCSB, PERF, DESCRIBED = "fio-raw", "smallfile", "ycsb-raw", "perf-script", "described"
@@ -28,7 +29,8 @@ class ReadOptions:
     `rate` is the schedule of requests per second as a decimal number, `expected_interval_ns` that of a histogram's samples.
     `digits` 0 bins single events as finely as fio; `prefer` names the log to take where a histogram and a raw log hold the
     same I/Os; `keep_idle` takes samples of idle CPUs, too; `description` tells the columns of files that no reader knows.
-    `tsc_hz` is the frequency of a timeline's counter, 0 where its own clock tells.
+    `tsc_hz` is the frequency of a timeline's counter, 0 where its own clock tells. `growing` logs of single operations are still
+    written: they end with their last whole line.
     """
 
     run: str = ""
@@ -47,6 +49,7 @@ class ReadOptions:
     fio_version: tuple[int, ...] | None = None
     description: Description | None = None
     tsc_hz: int = 0
+    growing: bool = False
 
     @property
     def told(self) -> Mapping[str, str]:
@@ -58,6 +61,16 @@ class ReadOptions:
             TSC_HZ: str(self.tsc_hz or ""),
         }
         return {name: value for name, value in words.items() if value}
+
+
+    def upto(self, path: Path) -> int | None:
+        """Return up to where a log of single operations is read: None for all of it, 0 of one that has gone meanwhile."""
+        if not self.growing or path.suffix in COMPRESSED:
+            return None
+        try:
+            return last_line_end(path)
+        except OSError:
+            return 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import lzma
+import os
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -66,19 +67,19 @@ class _Zstandard:
         return len(data)
 
 
-def blocks(path: Path) -> Iterator[memoryview]:
-    """Yield whole lines of a file in blocks of about 128 KiB; the last one may lack its newline.
+def blocks(path: Path, upto: int | None = None) -> Iterator[memoryview]:
+    """Yield whole lines of a file, or of its first `upto` bytes, in blocks of about 128 KiB; the last may lack its newline.
 
     A block is valid until the next is asked for: all share one buffer, because fresh memory for each costs more than
     parsing it. A line longer than 1 MiB is yielded in pieces, so that no input can grow the buffer without bound. A
     compressed file that breaks off or is damaged yields what came out before that, then raises InputError.
     """
     buffer = bytearray(BLOCK)
-    filled = 0
+    filled, left = 0, 1 << 62 if upto is None else upto
     with open_input(path) as stream:
         while True:
             try:
-                got = _read_into(stream, memoryview(buffer)[filled:])
+                got = _read_into(stream, memoryview(buffer)[filled : filled + left])
             except CORRUPT as error:
                 if filled:
                     yield memoryview(buffer)[:filled]
@@ -89,6 +90,7 @@ def blocks(path: Path) -> Iterator[memoryview]:
             if not got:
                 break
             filled += got
+            left -= got
             cut = buffer.rfind(b"\n", 0, filled) + 1
             if not cut and filled < len(buffer):
                 continue
@@ -113,8 +115,9 @@ def _read_into(stream: BinaryIO, view: memoryview) -> int:
     return got
 
 
-def head(path: Path, size: int = 1 << 16) -> bytes:
-    """Return up to `size` first bytes of a file, decompressed; of a damaged one what can be had, InputError if nothing."""
+def head(path: Path, size: int = 1 << 16, upto: int | None = None) -> bytes:
+    """Return up to `size` (and `upto`) first bytes of a file, decompressed; of a damaged one what can be had, else InputError."""
+    size = size if upto is None else min(size, upto)
     buffer = bytearray(size)
     filled = 0
     with open_input(path) as stream:
@@ -138,10 +141,24 @@ def plain_name(path: Path) -> str:
     return path.stem if path.suffix in COMPRESSED else path.name
 
 
-def whole_blocks(path: Path, account: Account) -> Iterator[memoryview]:
-    """Yield the blocks of a file; damage at its end is noted, what came before is kept."""
+def last_line_end(path: Path) -> int:
+    """Return the offset behind the last newline of a plain file, 0 where it has none."""
+    with path.open("rb", buffering=0) as stream:
+        end = stream.seek(0, os.SEEK_END)
+        while end:
+            begin = max(0, end - LONGEST_LINE)
+            stream.seek(begin)
+            found = (stream.read(end - begin) or b"").rfind(b"\n") + 1
+            if found:
+                return begin + found
+            end = begin
+    return 0
+
+
+def whole_blocks(path: Path, account: Account, upto: int | None = None) -> Iterator[memoryview]:
+    """Yield the blocks of a file, or of its first `upto` bytes; damage at its end is noted, what came before is kept."""
     seen = False
-    stream = blocks(path)
+    stream = blocks(path, upto)
     while True:
         try:
             block = next(stream)

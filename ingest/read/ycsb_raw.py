@@ -50,7 +50,7 @@ def read(path: Path, context: Context) -> Iterator[Events]:
         return context.series.replaced(op=op.removeprefix(INTENDED), kind=kind)
 
     series = SeriesTable(series_of)
-    for table, lines in tables(path, Lines(form, context.account)):
+    for table, lines in tables(path, Lines(form, context.account), context.upto):
         codes = series.codes({"op": table.column("op")}, len(table))
         end, sure = nanoseconds(pa, table.column("time"), MS)
         latency, known = nanoseconds(pa, table.column("latency"), US)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import random
 import resource
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 
 from ingest import Question, open_store
 from ingest.cli import run as command
+from tests.live.feeding import HEAD, Clock, begun, log_lines
 from tests.store.grounds import FIO, grounds, loaded
 from tests.store.test_contract import EXAMPLE, SECOND, ZERO, answered
 
@@ -155,3 +157,37 @@ def test_a_damaged_store_is_told(store: Path, tmp_path: Path, capsys) -> None:
     assert command(["percentiles", f"sqlite:{damaged}", "--step", "all"]) == 4
     told = capsys.readouterr().err
     assert "the file is damaged: load into a new store" in told and told.count("\n") == 1
+
+
+def test_a_stamp_that_no_window_can_be_numbered_for_is_told(tmp_path: Path, capsys) -> None:
+    """Windows of 100 ms are numbered for 108 years; the logs beside that of a clock gone mad are kept."""
+    pytest.importorskip("pyarrow")
+    told, logs, url = tmp_path / "d.yml", tmp_path / "logs", f"sqlite:{tmp_path}/s.db"
+    told.write_text("start: start_us\nend: end_us\n")
+    logs.mkdir()
+    for name, second in (("mad", 4_000_000_000), ("good", 1_700_000_000)):
+        (logs / f"{name}.csv").write_text(f"start_us,end_us\n{second}000000,{second}001100\n{second}000000,{second}001200\n")
+    words = ["--run", "r", "--store", url, "--input-format", str(told), "--step"]
+    assert command(["load", str(logs), *words, "100ms"]) == 0
+    sentence = "mad.csv: not read: a time stamp more than 108 years from 1970: a larger --step holds it"
+    assert sentence in capsys.readouterr().err
+    assert command(["percentiles", url, "--step", "all", "--by", "process", "--format", "csv"]) == 0
+    assert [line.split(",")[2:4] for line in capsys.readouterr().out.splitlines()[1:]] == [["good", "2"]]
+    assert command(["load", str(logs), *words, "1s", "--replace"]) == 0
+    assert command(["percentiles", url, "--step", "all", "--by", "process", "--format", "csv"]) == 0
+    assert {tuple(line.split(",")[2:4]) for line in capsys.readouterr().out.splitlines()[1:]} == {("good", "2"), ("mad", "2")}
+
+
+def test_such_a_stamp_ends_no_watch(tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    lines = log_lines(random.Random(1), 5)
+    (folder / "mad.hlog").write_text(HEAD.replace("17000", "41000") + "".join(lines))
+    (folder / "good.hlog").write_text(HEAD + "".join(lines))
+    with open_store(f"sqlite:{tmp_path}/s.db", write=True) as store:
+        watch = begun(folder, store, Clock(), step_ns=SECOND // 10, force=True)
+        said = [text for _ in range(3) for text in watch.cycle().said]
+        assert len([text for text in said if "mad.hlog is not read on: a time stamp more than 108 years from 1970" in text]) == 1
+        watch.cycle(last=True)
+        account = watch.settle()
+        assert account.rows.rows == 30 and [one.source for one in store.sources("r")] == ["hdr-log||||good", "hdr-log||||mad"]

@@ -6,6 +6,8 @@ import os
 import random
 import shutil
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from ingest import Question, open_store, parse_instant, parse_percentiles
@@ -70,13 +72,59 @@ def log_lines(rng: random.Random, rows: int, tags=TAGS, width: float = 1.003, fr
     return found
 
 
+def operation_lines(rng: random.Random, rows: int, from_s: float = 0.0) -> list[str]:
+    """Lines of an operation log, some later than their time, some of them bad."""
+    found = []
+    for number in range(rows * 8):
+        end = EPOCH * 10**6 + int((from_s + number / 8 - rng.expovariate(2)) * 10**6)
+        found.append(f"{end - int(rng.lognormvariate(7, 1.5))},{end},{rng.choice(('read', 'write', ''))}\n")
+        if rng.random() < 0.02:
+            found.append(rng.choice((f"{end},{end - 5},read\n", "1,2\n", "\n", "one,two,read\n")))
+    return found
+
+
+def object_lines(rng: random.Random, rows: int, from_s: float = 0.0) -> list[str]:
+    """Objects of an NDJSON log, some later than their time, some of them none."""
+    found = []
+    for number in range(rows * 8):
+        end = EPOCH * 10**3 + int((from_s + number / 8 - rng.expovariate(2)) * 10**3)
+        found.append(f'{{"done_ms": {end}, "took": {rng.lognormvariate(7, 1.5):.3f}, "type": "{rng.choice(("get", "put"))}"}}\n')
+        if rng.random() < 0.02:
+            found.append(rng.choice(('{"done_ms": 17\n', "[]\n", '{"took": 1.0, "type": "get"}\n')))
+    return found
+
+
+def ycsb_lines(rng: random.Random, rows: int, from_s: float = 0.0) -> list[str]:
+    """Lines of YCSB's raw measurements, of two operations after one another in time."""
+    stamps = (EPOCH * 10**3 + int((from_s + number / 8) * 10**3) for number in range(rows * 8))
+    return [f"{rng.choice(('READ', 'UPDATE'))},{at},{int(rng.lognormvariate(7, 1.5))}\n" for at in stamps]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of log: the name of its file, its first lines, and its other lines from a time on."""
+
+    name: str
+    head: str
+    lines: Callable[..., list[str]]
+
+    def text(self, rng: random.Random, rows: int, from_s: float = 0.0) -> bytes:
+        return (self.head + "".join(self.lines(rng, rows, from_s=from_s))).encode()
+
+
+HLOG = Kind("x.hlog", HEAD, log_lines)
+OPERATIONS = Kind("x.csv", "start_us,end_us,op\n", operation_lines)
+OBJECTS = Kind("x.ndjson", "", object_lines)
+YCSB = Kind("x.raw", "READ latency raw data: op, timestamp(ms), latency(us)\n", ycsb_lines)
+
+
 class Writer:
     """One log that is written in pieces cut anywhere."""
 
-    def __init__(self, path: Path, rng: random.Random, rows: int, from_s: float = 0.0) -> None:
-        self.path, self.rng = path, rng
+    def __init__(self, path: Path, rng: random.Random, rows: int, from_s: float = 0.0, kind: Kind = HLOG) -> None:
+        self.path, self.rng, self.kind = path, rng, kind
         path.parent.mkdir(parents=True, exist_ok=True)
-        self.text = (HEAD + "".join(log_lines(rng, rows, from_s=from_s))).encode()
+        self.text = kind.text(rng, rows, from_s)
         self.stream = path.open("ab", buffering=0)
         self.written = 0
 

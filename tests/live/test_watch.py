@@ -10,7 +10,7 @@ import pytest
 
 from ingest import open_store
 from ingest.store.records import COMPLETE, WATCHED
-from tests.live.feeding import HEAD, Clock, Writer, answers, batch, begun, log_lines, whole_lines
+from tests.live.feeding import HLOG, Clock, Kind, Writer, answers, batch, begun, whole_lines
 from tests.store.grounds import grounds
 from tests.store.test_sqlite import clean_documents, everything
 
@@ -20,12 +20,14 @@ def state_of(url: str, run: str = "r") -> str:
         return next(record.state for record in store.runs() if record.run == run)
 
 
-def schedule(seed: int, folder: Path, url: str, scratch: Path, cycles: int, checks: int) -> None:
+def schedule(
+    seed: int, folder: Path, url: str, scratch: Path, cycles: int, checks: int, log: Kind = HLOG, **words: object
+) -> None:
     """Write, rotate, kill and go on at random; compare with a load of what is there at some of the moments, and at the end."""
     rng, clock = random.Random(seed), Clock()
-    writers = [Writer(folder / host / "x.hlog", rng, rows=40) for host in ("h1", "h2")]
+    writers = [Writer(folder / host / log.name, rng, rows=40, kind=log) for host in ("h1", "h2")]
     store = open_store(url, write=True)
-    watch = begun(folder, store, clock)
+    watch = begun(folder, store, clock, **words)
     looked = sorted(rng.sample(range(cycles // 4, cycles), checks))
     for number in range(cycles):
         for writer in writers:
@@ -38,13 +40,13 @@ def schedule(seed: int, folder: Path, url: str, scratch: Path, cycles: int, chec
         elif event < 0.12:  # as if killed: nothing of what the process knew is left
             store.__exit__(None, None, None)
             store = open_store(url, write=True)
-            watch = begun(folder, store, clock)
+            watch = begun(folder, store, clock, **words)
         clock.seconds += 1
         watch.cycle()
         if number in looked and all(writer.path.read_bytes().count(b"\n") > 3 for writer in writers):
             # before their first rows logs of one name make no hosts of their folders: a load then calls them otherwise
             watch.cycle()  # a rotated log is read under its new name in the cycle after that which saw it go
-            assert answers(url) == answers(batch(whole_lines(folder, scratch / "copy"), scratch / "batch.db")), (seed, number)
+            assert answers(url) == answers(batch(whole_lines(folder, scratch / "copy"), scratch / "batch.db", **words)), (seed, number)
             if url.startswith("sqlite:"):
                 assert clean_documents(Path(url[7:])) == clean_documents(scratch / "batch.db")
             assert state_of(url) == WATCHED
@@ -58,7 +60,7 @@ def schedule(seed: int, folder: Path, url: str, scratch: Path, cycles: int, chec
     watch.settle()
     assert not [text for text in watch.watching.said if "read live" in text], watch.watching.said
     store.__exit__(None, None, None)
-    assert answers(url) == answers(batch(folder, scratch / "batch.db")), seed
+    assert answers(url) == answers(batch(folder, scratch / "batch.db", **words)), seed
     assert state_of(url) == COMPLETE
     if url.startswith("sqlite:"):
         assert everything(Path(url[7:])) == everything(scratch / "batch.db")
@@ -66,14 +68,15 @@ def schedule(seed: int, folder: Path, url: str, scratch: Path, cycles: int, chec
 
 def rotated(rng: random.Random, writer: Writer) -> None:
     """Rotate a log: renamed, or copied and emptied; another one goes on under its name. Older ones move on by one."""
-    text = (HEAD + "".join(log_lines(rng, 25, from_s=round(rng.uniform(0, 40), 3)))).encode()
+    name = writer.path.name
+    text = writer.kind.text(rng, 25, from_s=round(rng.uniform(0, 40), 3))
     writer.stream.write(
         writer.text[writer.written : writer.text.find(b"\n", writer.written) + 1]
     )  # a log is rotated between lines
-    older = sorted(writer.path.parent.glob("x.hlog.*"), reverse=True)
+    older = sorted(writer.path.parent.glob(f"{name}.*"), reverse=True)
     for path in older:
-        path.rename(path.with_name(f"x.hlog.{int(path.suffix[1:]) + 1}"))
-    first = writer.path.with_name("x.hlog.1")
+        path.rename(path.with_name(f"{name}.{int(path.suffix[1:]) + 1}"))
+    first = writer.path.with_name(f"{name}.1")
     if rng.random() < 0.5:
         writer.path.rename(first)
         writer.anew(text)

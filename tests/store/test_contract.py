@@ -46,6 +46,7 @@ QUESTIONS = {
     "a setting of the run": Question(by=("mode", "op"), where={"iodepth": "4"}, step="all"),
     "a stretch": Question(begin=STRETCH[0], end=STRETCH[1], step=10 * SECOND),
     "a stretch of volumes": Question(by=("volume",), begin=STRETCH[0], end=STRETCH[1], step=10 * SECOND),
+    "a stretch added up": Question(by=("volume",), begin=STRETCH[0], end=STRETCH[1], step="all"),
     "auto": Question(by=("op",)),
 }
 

@@ -8,13 +8,11 @@ from pathlib import Path
 
 from ingest.errors import InputError
 from ingest.live.watch.files import Seen
-from ingest.live.watch.growing import can_grow
 from ingest.live.watch.tail import Tail
 from ingest.live.watch.watching import Key, Watching
 from ingest.load import LoadAccount, load_found
 from ingest.load_plan import digest_of, grown, record_of, two_of_one
 from ingest.read import Found, Source
-from ingest.series import IN_FLIGHT
 from ingest.store.live import SILENT_NS
 from ingest.store.records import COMPLETE, RunRecord, SourceRecord
 
@@ -29,7 +27,7 @@ def arrive(watching: Watching, files: Mapping[Path, Seen]) -> None:
         return
     watching.look = False
     watching.looked(unknown)
-    found = watching.discovered()
+    found = watching.discovered(growing=True)
     by_run: dict[str, list[Source]] = {}
     for source in _with_known_hosts(watching, found.sources):
         by_run.setdefault(source.context.series.run, []).append(source)
@@ -52,7 +50,7 @@ def _with_known_hosts(watching: Watching, sources: Sequence[Source]) -> list[Sou
     found = []
     for source in sources:
         host = known.get(source.path.parent, "")
-        if host and not source.context.series.host and _grows(watching, source):
+        if host and not source.context.series.host and watching.is_read(source):
             series = source.context.series.replaced(host=host)
             offset = watching.options.read.host_offset_ns.get(host, 0)
             found.append(replace(source, context=replace(source.context, series=series, offset_ns=offset)))
@@ -62,7 +60,7 @@ def _with_known_hosts(watching: Watching, sources: Sequence[Source]) -> list[Sou
 
 
 def _arrived(watching: Watching, run: str, sources: Sequence[Source], found: Found, files: Mapping[Path, Seen]) -> None:
-    grow = {source.path for source in sources if _grows(watching, source)}
+    grow = {source.path for source in sources if watching.is_read(source)}
     _renamed(watching, run, [source for source in sources if source.path in grow])
     for source in sources:
         if source.path not in grow and watching.judged.get(source.path) != files.get(source.path):
@@ -82,7 +80,7 @@ def _arrived(watching: Watching, run: str, sources: Sequence[Source], found: Fou
             _refused(watching, source, seen, two_of_one(source, str(begun[source.identity].path)))
             continue
         own = _own_record(watching, record, source, seen, stored.get(source.identity), begun)
-        tail = Tail(record, own, source.path, heard=watching.clock()) if own is not None else None
+        tail = watching.tail_of(source, record, own) if own is not None else None
         if tail is not None and _attached(watching, tail, source):
             begun[source.identity] = tail
     if begun:
@@ -103,12 +101,6 @@ def _attached(watching: Watching, tail: Tail, source: Source) -> bool:
         watching.say_once(f"{source.path} cannot be read: {reason}")
         return False
     return True
-
-
-def _grows(watching: Watching, source: Source) -> bool:
-    options = watching.options
-    completion = options.attribution != IN_FLIGHT
-    return can_grow(source, by_completion=completion, dated_by_file=options.read.t0 == "mtime")
 
 
 def _renamed(watching: Watching, run: str, sources: Sequence[Source]) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from ingest.errors import InputError
 from ingest.live.watch.arrive import arrive, load_whole
 from ingest.live.watch.files import Seen, scanned
 from ingest.live.watch.follow import follow
@@ -113,6 +114,11 @@ class Watch:
             except OSError as error:  # of a network's file system, perhaps: the next cycle tries again
                 watching.say_once(f"{tail.path} cannot be read: {error.strerror or error}")
                 continue
+            except InputError as error:
+                watching.say_once(f"{tail.path} is not read on: {error.reason}")
+                continue
+            if tail.rests:
+                tail.heard = watching.clock()
             now = _counts(tail)
             self._counted["bytes"] += tail.known.offset - offset
             if windows or now != before:

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
+from ingest.documents import check_storable
 from ingest.grid import window_parts
 from ingest.intervals import Intervals
 from ingest.live.watch.files import Fate, Place, Print, Seen, fate_of
@@ -26,8 +27,12 @@ AT_ONCE = 1 << 19
 
 @dataclass(slots=True)
 class Tail:
-    """A source that is read as it grows. Its file is held open: what was written before it was moved away is still read."""
+    """A source that is read as it grows. Its file is held open: what was written before it was moved away is still read.
 
+    `behind` is one that has more to read than a cycle takes, one that `rests` has grown and is read later.
+    """
+
+    again: ClassVar[bool] = False
     run: RunRecord
     record: SourceRecord
     path: Path
@@ -39,6 +44,7 @@ class Tail:
     heard: float = 0.0
     gone: bool = False
     behind: bool = False
+    rests: bool = False
     descriptor: int = -1
     source: Source | None = None
     _reader: Growing | None = None
@@ -46,13 +52,13 @@ class Tail:
     _held: Held = field(default_factory=Held)
     _seen: Seen | None = None
 
-    @staticmethod
-    def left(run: RunRecord, record: SourceRecord, checkpoint: Checkpoint) -> Tail:
+    @classmethod
+    def left(cls, run: RunRecord, record: SourceRecord, checkpoint: Checkpoint) -> Self:
         """Return a tail as another process has left it; it reads on once it is attached to its source."""
         state = checkpoint.state
         device, inode = state["place"]
         offset, size, head, mark = state["print"]
-        return Tail(
+        return cls(
             run=run,
             record=record,
             path=Path(state["path"]),
@@ -69,14 +75,18 @@ class Tail:
         """Read on in the file of a source, from where this one has come to; InputError where it cannot be read."""
         descriptor = os.open(source.path, os.O_RDONLY | os.O_CLOEXEC)
         self.close()
-        self._state = self._reader.state() if self._reader is not None else self._state
         self.descriptor = descriptor
         found = os.fstat(self.descriptor)
         self.place, self.path = (found.st_dev, found.st_ino), source.path
         source.context.account.replace(replace(self.account, path=str(source.path), notes=list(source.context.account.notes)))
         self.source, self.account = source, source.context.account
-        self._reader = growing(source, lambda at, size: os.pread(self.descriptor, size, at), self._state)
         self._seen = None
+        self._read_on(source)
+
+    def _read_on(self, source: Source) -> None:
+        """Make a reader that goes on where the one before has come to."""
+        self._state = self._reader.state() if self._reader is not None else self._state
+        self._reader = growing(source, lambda at, size: os.pread(self.descriptor, size, at), self._state)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -118,7 +128,7 @@ class Tail:
 
     def has_grown(self, seen: Seen | None) -> bool:
         """Return whether there may be something to read."""
-        return self._reader is not None and (seen is None or seen != self._seen)
+        return self.source is not None and (seen is None or seen != self._seen)
 
     def read(self, seen: Seen | None, *, last: bool = False) -> list[Intervals]:
         """Return the windows that new rows have changed, whole; none where the file has not grown. `last` reads a cut-off row."""
@@ -149,7 +159,9 @@ class Tail:
                 self.spans[series] = (min(low, first), max(high, newest))
             if len(rows.bins):
                 self.largest_ns = max(self.largest_ns, int(rows.layout.edges[int(rows.bins.max()) + 1]))
-            changed += self._held.add(window_parts(rows, self.run.step_ns))
+            parts = window_parts(rows, self.run.step_ns)
+            check_storable(parts, self.run.step_ns, self.path)
+            changed += self._held.add(parts)
         self.known = Print.of(self.descriptor, self.known.offset + len(data))
         return changed
 
@@ -167,6 +179,7 @@ class Tail:
             "spans": [[*(getattr(one, label) for label in LABELS), one.segment, *span] for one, span in self.spans.items()],
             "account": self.account.told(),
             "largest_ns": self.largest_ns,
+            "again": self.again,
             "held": self._held.state(),
             "reader": self._reader.state() if self._reader is not None else self._state,
         }

@@ -5,17 +5,20 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ingest.errors import InputError
+from ingest.live.watch.again import ReadAgain, can_be_read_again
 from ingest.live.watch.files import Seen
+from ingest.live.watch.growing import can_grow
 from ingest.live.watch.tail import Tail
 from ingest.load_plan import LoadOptions
-from ingest.read import Found, discover
+from ingest.read import Found, Source, discover
+from ingest.series import IN_FLIGHT
 from ingest.store import LiveStore, Store, live_store
-from ingest.store.live import NOTHING_FINAL, NOTHING_LEFT, SILENT_NS, Watch
-from ingest.store.records import COMPLETE, RunRecord
+from ingest.store.live import NOTHING_FINAL, NOTHING_LEFT, SILENT_NS, Checkpoint, Watch
+from ingest.store.records import COMPLETE, RunRecord, SourceRecord
 
 SILENT_SECONDS = SILENT_NS / 1e9
 FIRST_LOOK = 0.1
@@ -44,6 +47,7 @@ class Watching:
     once: set[str] = field(default_factory=set)
     said: list[str] = field(default_factory=list)
     told: dict[str, Watch] = field(default_factory=dict)
+    took: dict[Path, float] = field(default_factory=dict)
 
     @staticmethod
     def begun(
@@ -73,12 +77,36 @@ class Watching:
         for one in checkpoints:
             source = sources.get(one.source)
             if source is not None and source.state != COMPLETE:
-                tail = Tail.left(record, source, one)
+                tail = self.left(record, source, one)
                 tail.heard = self.clock()
                 self.tails[record.run, one.source] = tail
                 self.runs[record.run] = record
         if checkpoints:
             self.say(f"goes on where the last watch of {record.run} ended: {len(checkpoints)} files")
+
+    def left(self, record: RunRecord, source: SourceRecord, checkpoint: Checkpoint) -> Tail:
+        """Return a tail as another process has left it."""
+        if not checkpoint.state.get("again"):
+            return Tail.left(record, source, checkpoint)
+        tail = ReadAgain.left(record, source, checkpoint)
+        tail.in_flight, tail.took = self.options.attribution == IN_FLIGHT, self.took
+        return tail
+
+    def tail_of(self, source: Source, run: RunRecord, record: SourceRecord) -> Tail:
+        """Return a tail of a source that nothing was read of yet."""
+        if self.grows(source):
+            return Tail(run, record, source.path, heard=self.clock())
+        by_share = self.options.attribution == IN_FLIGHT
+        return ReadAgain(run, record, source.path, heard=self.clock(), in_flight=by_share, took=self.took)
+
+    def grows(self, source: Source) -> bool:
+        """Return whether a source is read piece by piece while it grows."""
+        completion, by_file = self.options.attribution != IN_FLIGHT, self.options.read.t0 == "mtime"
+        return can_grow(source, by_completion=completion, dated_by_file=by_file)
+
+    def is_read(self, source: Source) -> bool:
+        """Return whether a source is read while it grows: piece by piece, or anew each time."""
+        return self.grows(source) or can_be_read_again(source, dated_by_file=self.options.read.t0 == "mtime")
 
     @property
     def digest(self) -> str:
@@ -113,11 +141,11 @@ class Watching:
         """Return the tails of a run."""
         return [tail for (name, _), tail in self.tails.items() if name == run]
 
-    def discovered(self) -> Found:
-        """Return what is under the paths that are there; nothing where nothing can be read yet."""
+    def discovered(self, *, growing: bool = False) -> Found:
+        """Return what is under the paths that are there, or of `growing` logs their whole lines; nothing if there is none yet."""
         there = [path for path in self.paths if path.exists()]
         try:
-            return discover(there, self.options.read) if there else Found((), (), {})
+            return discover(there, replace(self.options.read, growing=growing)) if there else Found((), (), {})
         except InputError as error:
             self.say_once(f"nothing to read yet: {error}")
             return Found((), (), {})

@@ -137,7 +137,7 @@ def read(path: Path, context: Context, chunk_entries: int = CHUNK_ENTRIES) -> It
     """
     rows = rows_of(path, context)
     try:
-        yield from unpacked(rows, blocks(path), chunk_entries)
+        yield from unpacked(rows, blocks(path, context.upto), chunk_entries)
     except InputError:
         rows.settle()
         raise

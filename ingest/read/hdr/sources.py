@@ -66,6 +66,7 @@ def _context(path: Path, run: str, hosts: Mapping[Path, str], options: ReadOptio
         offset_ns=options.host_offset_ns.get(host, 0),
         recorded_unit_ns=options.recorded_unit_ns,
         options=options.told,
+        upto=options.upto(path),
         account=Account(path=str(path)),
     )
 

@@ -69,7 +69,7 @@ def approximated(
         answered_from="estimates",
     )
     query = _query(catalogue, question, shape.taken, [one.series for one in members])
-    aggs = {
+    aggs: dict[str, Any] = {
         "p": {
             "percentiles": {
                 "field": FIELD,
@@ -83,6 +83,9 @@ def approximated(
         "high": {"max": {"field": FIELD}},
         "sum": {"sum": {"field": FIELD}},
     }
+    cut = not step and (question.begin is not None or question.end is not None)
+    if cut:  # a row spans what there is within the bounds that were asked for
+        aggs |= {"first": {"min": {"field": "@timestamp"}}, "last": {"max": {"field": "@timestamp"}}}
     widest = max(record.step_ns for record in catalogue.records)
     first = reach[0] // widest * widest
     width, offset = (step, 0) if step else (reach[1] - first + widest, first)
@@ -92,6 +95,9 @@ def approximated(
     found = [bucket for page in paged(holdings.connection, index, query, cells, aggs) for bucket in page]
     if not found:
         raise InputError("nothing matches the question")
+    if cut:
+        firsts, lasts = ([int(one[name]["value"]) * MS for one in found] for name in ("first", "last"))
+        reach = (min(firsts), max(lasts) + widest)
     return concatenated([_table(found, shape.by, wanted, step, reach)]), answer
 
 

@@ -92,7 +92,7 @@ class ElasticHoldings:
         if not weighted and (step_ns != step or groups < len(plan.members)):
             survey = survey_of(self.connection, index, filters, plan.members)
             if survey and _cheaper_summed(survey, groups, step, step_ns):
-                yield from summed_windows(self.connection, index, filters, survey, plan.labels, key, step_ns)
+                yield from summed_windows(self.connection, index, filters, survey, plan.labels, key, (step, step_ns))
                 return
         for page in pages(self.connection, index, {"bool": {"filter": filters}}, list(READ)):
             yield from windows_in([hit["_source"] for hit in page], lambda one: int(one["@timestamp"]) * MS + step, key)

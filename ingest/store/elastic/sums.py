@@ -77,13 +77,14 @@ def survey_of(connection: Connection, index: str, filters: Filters, members: Seq
 
 
 def summed_windows(
-    connection: Connection, index: str, filters: Filters, survey: Survey, labels: Sequence[str], key: Key, step_ns: int
+    connection: Connection, index: str, filters: Filters, survey: Survey, labels: Sequence[str], key: Key, steps: tuple[int, int]
 ) -> Iterator[Intervals]:
-    """Yield windows of `step_ns` (0: one over all) under the groups of `key`, as the server has added them up.
+    """Yield windows under the groups of `key`, as the server has added them up.
 
-    `labels` are those that `key` looks at.
+    `labels` are those that `key` looks at; `steps` are that of the documents, and the one asked for (0: one window over all).
     """
-    width = step_ns or survey.last_ns - survey.first_ns + MS
+    stored_ns, step_ns = steps
+    width = step_ns or survey.last_ns - survey.first_ns + stored_ns
     offset = 0 if step_ns else survey.first_ns
     for layout, bins in survey.bins.items():
         query = {"bool": {"filter": [*filters, {"term": {"latency.layout": str(layout)}}]}}
