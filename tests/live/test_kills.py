@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from ingest.cli import run as command
-from tests.live.feeding import Writer, answers, batch
+from tests.live.feeding import HLOG, OPERATIONS, Writer, answers, batch
 from tests.store.grounds import grounds
 
-HOSTS = ("h1", "h2", "h3")
+LOGS = (("h1/x.hlog", HLOG), ("h2/x.hlog", HLOG), ("h3/x.hlog", HLOG), ("operations.csv", OPERATIONS))
 EVERY_LABEL = "host,volume,job,op,kind,tag,process"
 
 
@@ -43,7 +43,7 @@ def tables(url: str) -> list[str]:
 def killed_and_completed(seed: int, folder: Path, url: str) -> int:
     """Kill watches while logs grow, let the last one end; return how many were killed in the middle of it."""
     rng = random.Random(seed)
-    writers = [Writer(folder / "logs" / host / "x.hlog", rng, rows=40) for host in HOSTS]
+    writers = [Writer(folder / "logs" / name, rng, rows=40, kind=kind) for name, kind in LOGS]
     watch, kills, fatal = started(folder / "logs", url), 0, time.monotonic() + rng.uniform(0.4, 1.3)
     while not all(writer.done for writer in writers):
         for writer in writers:
