@@ -40,12 +40,13 @@ def sweep_breaths(db: sqlite3.Connection, source: SourceRecord) -> None:
         )
 
 
-def breaths_of(db: sqlite3.Connection, run: str) -> Kept:
-    """Return what is kept of the breaths of a run."""
+def breaths_of(db: sqlite3.Connection, run: str, source: str | None = None) -> Kept:
+    """Return what is kept of the breaths of a run, or of one of its sources."""
+    where, words = ("run = ?", (run,)) if source is None else ("run = ? AND source = ?", (run, source))
     columns = ", ".join((*LABELS, *COUNTS, *SUMS, "cells"))
-    windows = db.execute(f"SELECT {columns} FROM breaths WHERE run = ?", (run,)).fetchall()
+    windows = db.execute(f"SELECT {columns} FROM breaths WHERE {where}", words).fetchall()
     columns = ", ".join(POINTS[:-2])
-    return Kept(_windows(windows), _sample(db.execute(f"SELECT {columns} FROM points WHERE run = ?", (run,)).fetchall()))
+    return Kept(_windows(windows), _sample(db.execute(f"SELECT {columns} FROM points WHERE {where}", words).fetchall()))
 
 
 def _put(table: str, columns: Sequence[str], key: Sequence[str]) -> str:

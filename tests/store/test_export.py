@@ -14,6 +14,8 @@ from tests.store.grounds import FIO, ElasticGround, SqliteGround, grounds, loade
 from tests.store.test_contract import EXAMPLE, SECOND, answered
 from tests.store.test_offsets import made, store_of
 
+TIMELINE = Path(__file__).parents[1] / "data" / "snabb" / "real.timeline.xz"
+SLA = "objectives:\n  - {name: reads, percentile: 99, threshold: 1ms, window: 1s, where: {op: read}, by: [host]}\n"
 VARYING = ("loaded", "path", "generation")
 
 
@@ -45,7 +47,7 @@ def without(document: dict) -> dict:
 
 def there(ground: ElasticGround) -> dict[tuple[str, str], dict]:
     """What the double holds; cells of rollups without any sample are no part of a run."""
-    hits = [hit for index in ("intervals-*", "rollups-*", "marks", "runs") for hit in ground.hits(index)]
+    hits = [hit for index in ("intervals-*", "rollups-*", "points-*", "marks", "episodes", "runs") for hit in ground.hits(index)]
     return {(hit["_index"], hit["_id"]): without(hit["_source"]) for hit in hits}
 
 
@@ -53,8 +55,12 @@ def filled(ground, tmp_path: Path) -> None:
     loaded(ground.url, [EXAMPLE], run="cbt")
     store_of(ground.url, tmp_path / "events", made(), run="events")
     loaded(ground.url, [FIO / "coarse-3" / "a_clat_hist.1.log"], run="weights", reading={"t0": 10**18}, attribution="in-flight")
+    loaded(ground.url, [TIMELINE], run="snabb", reading={"t0": 1_789_999_200 * SECOND})
     with open_store(ground.url, write=True) as store:
         store.mark("events", 1_789_999_203 * SECOND, "osd.3 down")
+    told = tmp_path / "SLA.yml"
+    told.write_text(SLA)
+    assert command(["check", str(told), ground.url, "--run", "cbt", "--record"]) == 1
 
 
 def test_both_stores_export_what_a_load_sends(double, tmp_path: Path, capsys, monkeypatch) -> None:
@@ -63,6 +69,7 @@ def test_both_stores_export_what_a_load_sends(double, tmp_path: Path, capsys, mo
     filled(double, tmp_path)
     expected = there(double)
     assert len(expected) > 3000
+    assert {index.split("-")[2] for index, _ in expected} >= {"intervals", "rollups", "points", "marks", "episodes", "runs"}
     assert by_id(exported(sqlite.url, double.prefix, capsys, monkeypatch)) == expected
     assert by_id(exported(double.url, double.prefix, capsys, monkeypatch)) == expected
 
@@ -90,3 +97,4 @@ def test_what_cannot_be_sent_is_refused(tmp_path: Path, capsys) -> None:
     assert "is not complete" in capsys.readouterr().err
     assert command(["export", str(EXAMPLE), "--format", "documents"]) == 2
     assert "documents are exported from a store" in capsys.readouterr().err
+

@@ -27,10 +27,7 @@ def keep_episodes(connection: Connection, names: Names, run: str, objective: str
         url = connection.address.url
         raise StoreError(f"{url} has no index template {names.one('episodes')}: tailboard setup --elasticsearch {url}")
     index, kept = names.one("episodes"), {one.id for one in episodes}
-    lines = [
-        orjson.dumps({"index": {"_index": index, "_id": one.id}}) + b"\n" + orjson.dumps(_document(one)) + b"\n"
-        for one in episodes
-    ]
+    lines = [episode_line(one, names) for one in episodes]
     whose = {"bool": {"filter": [{"term": {"run.id": run}}, {"term": {"objective.name": objective}}]}}
     for page in pages(connection, index, whose, source=False):
         lines += [deletion(hit["_index"], hit["_id"]) for hit in page if hit["_id"] not in kept]
@@ -40,6 +37,12 @@ def keep_episodes(connection: Connection, names: Names, run: str, objective: str
         refused = [one["error"] for one in told if "error" in one]
         if refused:
             raise StoreError(f"{connection.address.url}: an episode is refused: {refused[0].get('reason')}")
+
+
+def episode_line(one: Episode, names: Names) -> bytes:
+    """Return an episode as both lines of a bulk request."""
+    action = {"index": {"_index": names.one("episodes"), "_id": one.id}}
+    return orjson.dumps(action) + b"\n" + orjson.dumps(_document(one)) + b"\n"
 
 
 def episodes_of(connection: Connection, names: Names, runs: Iterable[str]) -> list[Episode]:

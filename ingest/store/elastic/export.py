@@ -16,7 +16,10 @@ from ingest.errors import StoreError
 from ingest.series import OFFSET
 from ingest.store import Store
 from ingest.store.answers import Plan
+from ingest.store.elastic.breaths import INDEX as BREATHS
+from ingest.store.elastic.breaths import breath_chunks
 from ingest.store.elastic.encoding import MS, interval_chunks
+from ingest.store.elastic.episodes import episode_line
 from ingest.store.elastic.names import Names, digest
 from ingest.store.elastic.reading import pages
 from ingest.store.elastic.record_documents import RUN, SOURCE, SourceState, run_document, source_document
@@ -26,14 +29,16 @@ from ingest.store.live import ALL_FINAL
 from ingest.store.records import CLUSTER, COMPLETE, HOST, UNKNOWN_ZERO, RunRecord, SourceRecord, rollup_steps, step_of
 from ingest.store.rollups import cluster_group, host_group
 from ingest.store.sqlite import SqliteStore
+from ingest.store.sqlite_breaths import breaths_of
 from ingest.store.sqlite_documents import stored_series, windows_of
+from ingest.store.sqlite_episodes import episodes_of
 from ingest.store.sqlite_holdings import SqliteHoldings
 
-KINDS = ("intervals", "rollups")
+KINDS = ("intervals", "rollups", BREATHS)
 
 
 def bulk_lines(store: Store, records: Iterable[RunRecord], names: Names) -> Iterator[bytes]:
-    """Yield the lines of bulk requests for runs: intervals, rollups, marks, sources, and last the record of each run.
+    """Yield the lines of bulk requests for runs: intervals, rollups, breaths, marks, episodes, sources, last the record of each.
 
     Raises StoreError for a run that is not complete, or that has no time zero: no server would take it.
     """
@@ -50,7 +55,7 @@ def bulk_lines(store: Store, records: Iterable[RunRecord], names: Names) -> Iter
 
 def _read_back(store: ElasticStore, record: RunRecord) -> Iterator[bytes]:
     of_run = {"term": {"run.id": record.run}}
-    for index in (*(store.names.all(kind) for kind in KINDS), store.names.one("marks"), store.names.one("runs")):
+    for index in (*(store.names.all(kind) for kind in KINDS), *(store.names.one(kind) for kind in ("marks", "episodes", "runs"))):
         last: list[bytes] = []
         for page in pages(store.connection, index, of_run, source=True):
             for hit in page:
@@ -75,6 +80,8 @@ def _made(store: SqliteStore, record: RunRecord, names: Names) -> Iterator[bytes
                 for windows in windows_of(store.db, chosen, step_of([chosen[0].series], record.step_ns)):
                     for chunk in interval_chunks(windows, record, source, names):
                         yield chunk.body
+        for chunk in breath_chunks(breaths_of(store.db, *_key(source)), source, names):
+            yield chunk.body
     documents = RollupDocuments(record, names, ALL_FINAL)
     for scope, grouped in ((HOST, host_group), (CLUSTER, cluster_group)):
         for step in rollup_steps(record.step_ns):
@@ -84,6 +91,8 @@ def _made(store: SqliteStore, record: RunRecord, names: Names) -> Iterator[bytes
         at_ns, text = int(mark["at_ns"]), str(mark["text"])
         body = {"run": {"id": record.run}, "@timestamp": at_ns // MS, "mark": {"at_ns": at_ns}, "text": text}
         yield _line(names.one("marks"), digest([record.run, at_ns, text]), body)
+    for episode in episodes_of(store.db, [record.run]):
+        yield episode_line(episode, names)
     yield from told
     yield _line(names.one("runs"), digest([RUN, record.run]), run_document(record, 0))
 

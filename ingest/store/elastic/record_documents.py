@@ -106,7 +106,7 @@ def source_document(record: SourceRecord, state: SourceState) -> dict[str, Any]:
             "first_ns": one.first_ns,
             "last_ns": one.last_ns,
         }
-        for one in state.series.values()
+        for _, one in sorted(state.series.items())
     ]
     told = {
         "id": record.source,
