@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import csv
 import re
+from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -63,14 +64,18 @@ class Columns:
     tag: int | None
 
 
+def _numbers() -> array[int]:
+    return array("q")
+
+
 @dataclass(slots=True)
 class _Taken:
     """Operations as they are read: times in ns, and the code of their labels."""
 
-    start: list[int] = field(default_factory=list)
-    end: list[int] = field(default_factory=list)
-    due: list[int] = field(default_factory=list)
-    labels: list[int] = field(default_factory=list)
+    start: array[int] = field(default_factory=_numbers)
+    end: array[int] = field(default_factory=_numbers)
+    due: array[int] = field(default_factory=_numbers)
+    labels: array[int] = field(default_factory=_numbers)
     table: dict[tuple[str, str], int] = field(default_factory=dict)
 
 
@@ -183,12 +188,11 @@ def read(path: Path, context: Context) -> Iterator[Intervals]:
     context.account.accept(count)
     if not count:
         return
-    start, end = np.array(taken.start, np.int64), np.array(taken.end, np.int64)
-    labels = np.array(taken.labels, np.int64)
+    start, end, labels = (np.frombuffer(column, np.int64) for column in (taken.start, taken.end, taken.labels))
     rate = Fraction(context.options[RATE]) if RATE in context.options else None
     due: Int | None = None
     if columns.due is not None:
-        due = np.array(taken.due, np.int64)
+        due = np.frombuffer(taken.due, np.int64)
     elif rate is not None:
         due = np.empty(count, np.int64)
         due[np.argsort(start, kind="stable")] = due_at(int(start.min()), count, rate)

@@ -16,8 +16,9 @@ import numpy as np
 
 from ingest.documents import document_ids
 from ingest.errors import InputError
-from ingest.intervals import Bool, Int, Intervals
+from ingest.intervals import Int, Intervals
 from ingest.live.watch.files import Print, Seen
+from ingest.live.watch.held import alone
 from ingest.live.watch.tail import Tail
 from ingest.load import whole_windows
 from ingest.read import Source
@@ -28,6 +29,7 @@ from ingest.read.text import COMPRESSED, last_line_end
 from ingest.series import Series
 
 FORMATS = (HDR, OPERATIONS, SMALLFILE, YCSB, DESCRIBED)
+_NONE = np.empty(0, np.int64)
 REST = 9  # seconds of rest for each second of reading
 
 
@@ -38,33 +40,33 @@ def can_be_read_again(source: Source, *, dated_by_file: bool) -> bool:
 
 
 class Written:
-    """What was written of a source: of each window its bounds, how many samples, and their sum."""
+    """What one reading of a source has found: of each window its bounds, how many samples, and their sum."""
 
-    def __init__(self) -> None:
-        self._codes: dict[object, int] = {}
-        self._ids, self._facts = np.empty(0, np.int64), np.empty((4, 0), np.int64)
+    def __init__(self, before: Written | None = None) -> None:
+        """Begin a reading; what the one `before` has found was written."""
+        self.codes: dict[object, int] = before.codes if before else {}
+        self._known = before.found() if before else (_NONE, np.empty((4, 0), np.int64))
+        self._ids: list[Int] = []
+        self._facts: list[Int] = []
 
-    def changed(self, parts: list[Intervals], step_ns: int) -> list[Intervals]:
-        """Return the windows that are new, or hold more than when they were written last; all are noted as written."""
-        if not parts:
-            return []
-        ids = [self._ids_of(part, step_ns) for part in parts]
-        facts = [_facts(part) for part in parts]
-        found = [part.take(np.flatnonzero(~self._same(*one))) for part, *one in zip(parts, ids, facts, strict=True)]
-        order = np.argsort(np.concatenate(ids), kind="stable")
-        self._ids, self._facts = np.concatenate(ids)[order], np.concatenate(facts, axis=1)[:, order]
-        return [part for part in found if len(part)]
+    def changed(self, part: Intervals, step_ns: int) -> Intervals:
+        """Return the windows that are new, or hold more than they did; all are noted."""
+        codes = np.array([self.codes.setdefault(series, len(self.codes)) for series in part.table], np.int64)
+        ids, facts = document_ids(codes[part.series], part.start_ns, step_ns), _facts(part)
+        self._ids.append(ids)
+        self._facts.append(facts)
+        known, told = self._known
+        if not len(known):
+            return part
+        at = np.minimum(np.searchsorted(known, ids), len(known) - 1)
+        same = (known[at] == ids) & (told[:, at] == facts).all(axis=0)
+        return part.take(np.flatnonzero(~same))
 
-    def _ids_of(self, part: Intervals, step_ns: int) -> Int:
-        codes = np.array([self._codes.setdefault(series, len(self._codes)) for series in part.table], np.int64)
-        return document_ids(codes[part.series], part.start_ns, step_ns)
-
-    def _same(self, ids: Int, facts: Int) -> Bool:
-        if not len(self._ids):
-            return np.zeros(len(ids), np.bool_)
-        at = np.minimum(np.searchsorted(self._ids, ids), len(self._ids) - 1)
-        same: Bool = (self._ids[at] == ids) & (self._facts[:, at] == facts).all(axis=0)
-        return same
+    def found(self) -> tuple[Int, Int]:
+        """Return the windows that were noted, as numbers in order, and the facts of each."""
+        ids = np.concatenate([_NONE, *self._ids])
+        order = np.argsort(ids, kind="stable")
+        return ids[order], np.concatenate([np.empty((4, 0), np.int64), *self._facts], axis=1)[:, order]
 
 
 def _facts(part: Intervals) -> Int:
@@ -82,7 +84,7 @@ class ReadAgain(Tail):
     took: dict[Path, float] = field(default_factory=dict)
     _ended: float = float("-inf")
     _notes: list[str] = field(default_factory=list)
-    _written: Written = field(default_factory=Written)
+    _written: Written | None = None
 
     def _read_on(self, source: Source) -> None:
         """Keep what was said of the source when it was found: every time begins with that alone."""
@@ -115,19 +117,22 @@ class ReadAgain(Tail):
     def _read_whole(self, source: Source, path: Path, size: int) -> list[Intervals]:
         """Return the windows of the first `size` bytes that have changed; none where the file was replaced meanwhile."""
         known, spans, windows = Print.of(self.descriptor, size), dict[Series, tuple[int, int]](), list[Intervals]()
+        written, largest = Written(self._written), self.largest_ns
         account = Account(path=source.context.account.path, notes=list(self._notes))
         now = replace(source, path=path, context=replace(source.context, account=account, upto=size))
         try:
-            windows.extend(whole_windows(now, self.run.step_ns, spans, in_flight=self.in_flight))
+            for part in whole_windows(now, self.run.step_ns, spans, in_flight=self.in_flight):
+                if len(part.bins):
+                    largest = max(largest, int(part.layout.edges[int(part.bins.max()) + 1]))
+                # By a schedule a late line moves when all later ones were due: what was written may be another by now.
+                new = part if RATE in source.context.options else written.changed(part, self.run.step_ns)
+                if len(new):
+                    windows.append(alone(new))
         except InputError as error:
             account.note(f"not read: {error.reason}")
         found = path.stat()
         if (found.st_dev, found.st_ino) != self.place or not known.fits(self.descriptor):
             return []
         self.account, self.spans, self.known = account, spans, known
-        for part in windows:
-            if len(part.bins):
-                self.largest_ns = max(self.largest_ns, int(part.layout.edges[int(part.bins.max()) + 1]))
-        if RATE in source.context.options:  # a late line moves when others were due: what was written may be another by now
-            return windows
-        return self._written.changed(windows, self.run.step_ns)
+        self.largest_ns, self._written = largest, written
+        return windows

@@ -36,7 +36,7 @@ class Held:
                 continue
             newest = np.full(len(rows.table), np.iinfo(np.int64).min)
             np.maximum.at(newest, rows.series, rows.start_ns)
-            self._parts[layout] = _alone(rows.take(np.flatnonzero(rows.start_ns == newest[rows.series])))
+            self._parts[layout] = alone(rows.take(np.flatnonzero(rows.start_ns == newest[rows.series])))
             met = {key for part in new for key in part.table}
             codes = np.array([key in met for key in rows.table], np.bool_)
             changed.append(rows.take(np.flatnonzero(codes[rows.series])))
@@ -47,7 +47,7 @@ class Held:
         return [_kept(windows) for windows in self._parts.values()]
 
 
-def _alone(rows: Intervals) -> Intervals:
+def alone(rows: Intervals) -> Intervals:
     """Return rows with arrays of their own: a few windows must not keep all those alive that they were read with."""
     series, start, end, indptr = (part.copy() for part in (rows.series, rows.start_ns, rows.end_ns, rows.indptr))
     own = replace(
