@@ -19,12 +19,10 @@ from numpy.typing import NDArray
 from ingest.errors import InputError
 from ingest.intervals import Bool, Int
 from ingest.read.account import FINDINGS_KEPT, Account
-from ingest.read.text import LONGEST_LINE, whole_blocks
+from ingest.read.text import CUT_OFF, LONGEST_LINE, NEWLINE, whole_blocks
 
-NEWLINE = 10
 HEXADECIMAL_MARK = ord("x")
 MISSING = "needs pyarrow, which is not installed: pip install 'tailboard[raw]'"
-CUT_OFF = "last line breaks off without a newline"
 TOO_LONG = "a line of more than 1 MiB"
 NULS = "NUL bytes: a hole left by a crash or a partial copy"
 CRLF = "carriage returns (CRLF) were taken off the ends of lines"

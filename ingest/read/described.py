@@ -10,17 +10,17 @@ column, or whose times are none, is counted with its reason, the others are kept
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ingest.errors import InputError
-from ingest.intervals import Int
+from ingest.intervals import Bool, Int
 from ingest.read.arrow_lines import Form, Lines, arrow, sound_rows, tables
 from ingest.read.arrow_numbers import DECIMAL, FLOAT, nanoseconds, types
-from ingest.read.context import Context
+from ingest.read.context import NOT_REAL, NOT_RELATIVE, YEAR_NS, Context
 from ingest.read.description import Columns, Description
 from ingest.read.event_labels import TOO_MANY, SeriesTable
 from ingest.read.events import DAY_NS, Events
@@ -33,7 +33,6 @@ BACKWARDS = "it ended before it began"
 TOO_LONG = "a latency of more than a day: damage, or another unit than was said"
 TOO_HEAVY = "a weight of 0 or less, or so large that weight times latency passes 2^60 ns"
 MOST_WEIGHED = 1 << 60
-YEAR_NS = 365 * DAY_NS
 ISO_ZONED = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[-+]\d\d:?\d\d)"
 ISO_PLAIN = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,9})?"
 
@@ -104,8 +103,8 @@ def _units(roles: Mapping[str, str], context: Context, told: Description, path: 
 def read(path: Path, context: Context) -> Iterator[Events]:
     """Yield the operations of a file, in ns; lines that cannot be taken are counted with their reason.
 
-    Stamps from a year after 1970 on are epoch times, others relative. Raises InputError where a column is missing, or where
-    nothing describes the file.
+    Stamps from a year after 1970 on are epoch times, others relative: as most in the first chunk are, all are to be. Raises
+    InputError where a column is missing, or where nothing describes the file.
     """
     told = context.description
     if told is None:
@@ -120,8 +119,9 @@ def read(path: Path, context: Context) -> Iterator[Events]:
     else:
         parsed = Lines(_form(columns, told), context.account, skipped=columns.skipped)
         chunks = tables(path, parsed, context.upto)
+    clock = _Clock()
     for table, lines in chunks:
-        yield _events(pa, table, lines, columns, context, series)
+        yield _events(pa, table, lines, columns, context, series, clock)
 
 
 def _series(base: Series, labels: Mapping[str, str], kind: str) -> Series:
@@ -173,7 +173,23 @@ def _escaped(mark: str) -> str:
     return f"\\x{ord(mark):02x}"
 
 
-def _events(pa: Any, table: Any, lines: Int, columns: Columns, context: Context, series: SeriesTable) -> Events:
+@dataclass(slots=True)
+class _Clock:
+    """Whether the stamps of a file are real times; None before its first rows."""
+
+    real: bool | None = None
+
+    def others(self, start: Int, sound: Bool) -> Bool:
+        """Return which rows are of another clock than most of the sound rows of the first chunk."""
+        real: Bool = start >= YEAR_NS
+        if self.real is None and sound.any():
+            self.real = 2 * int(np.count_nonzero(real & sound)) >= int(np.count_nonzero(sound))
+        return real if self.real is False else ~real
+
+
+def _events(
+    pa: Any, table: Any, lines: Int, columns: Columns, context: Context, series: SeriesTable, clock: _Clock
+) -> Events:
     """Return the events of a chunk of lines; what cannot be taken is rejected with its lines."""
     rows = len(table)
     sure = np.ones(rows, np.bool_)
@@ -191,10 +207,10 @@ def _events(pa: Any, table: Any, lines: Int, columns: Columns, context: Context,
         (TOO_HEAVY, np.zeros(rows, np.bool_) if weight is None else _too_heavy(weight, latency)),
         (TOO_MANY, codes == -2),
     )
-    good = sound_rows(context.account, lines, faults)
+    others = clock.others(end - latency, ~np.logical_or.reduce([bad for _, bad in faults]))
+    good = sound_rows(context.account, lines, (*faults, (NOT_REAL if clock.real else NOT_RELATIVE, others)))
     context.account.accept(len(good))
-    zero = context.zero.epoch_ns or 0
-    base = np.where(end - latency < YEAR_NS, zero, 0) + context.offset_ns if zero else context.offset_ns
+    base = context.offset_ns + (0 if clock.real else context.zero.epoch_ns or 0)
     return Events(series.table, codes, end + base, latency, weight).take(good)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from ingest.errors import InputError
 from ingest.read.account import Account
 from ingest.read.arrow_lines import MISSING
-from ingest.read.context import Context, TimeZero
+from ingest.read.context import YEAR_NS, Context, TimeZero
 from ingest.read.events import events_layout
 from ingest.read.fio import hist as fio_hist
 from ingest.read.fio import raw_shape as fio_raw_shape
@@ -128,7 +128,7 @@ def _zero(path: Path, kind: str, context: Context, start_ns: int | None) -> Time
     if told is None:
         raise InputError("no description of its columns: --input-format takes the path of one, such as events.yml", path)
     first = described.first_end_ns(path, replace(context, account=Account(path=str(path))), told)
-    return TimeZero(first, "epoch stamps in the log") if first >= described.YEAR_NS else TimeZero()
+    return TimeZero(first, "epoch stamps in the log") if first >= YEAR_NS else TimeZero()
 
 
 def readable(sources: Sequence[Source], fio: FioSummaries, skipped: list[Skipped]) -> list[Source]:

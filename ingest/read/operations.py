@@ -27,18 +27,18 @@ from ingest.errors import InputError
 from ingest.grid import SECOND, window_start
 from ingest.intervals import Exact, Int, Intervals
 from ingest.layout import LogLinear, hdr_layout
-from ingest.read.context import INTENDED, RATE, Context
+from ingest.read.context import INTENDED, NOT_REAL, NOT_RELATIVE, RATE, YEAR_NS, Context
 from ingest.read.hdr.names import ENDS, LATENCIES, OPS, STARTS, TAGS, column_names, plain_column
 from ingest.read.schedule import UNSCHEDULED, due_at, facts
-from ingest.read.text import blocks, head
+from ingest.read.text import CUT_OFF, NEWLINE, blocks, head
 from ingest.series import Series
 from ingest.timing import UNITS_NS
 
 NUMBER = re.compile(r"^-?\d{1,19}(\.\d{1,12})?$")
 MOST_OPERATIONS = 20_000_000
 MOST_LABELS = 10_000
-YEAR_NS = 365 * 86_400 * SECOND
 MOST_NS = 1 << 62
+LOOKED_AT = 101
 DIGITS = 3
 EXAMPLE = "such as start_us,end_us,op"
 
@@ -70,8 +70,9 @@ def _numbers() -> array[int]:
 
 @dataclass(slots=True)
 class _Taken:
-    """Operations as they are read: times in ns, and the code of their labels."""
+    """Operations as they are read: times in ns, and the code of their labels. `epoch` are those since 1970, None takes all."""
 
+    epoch: bool | None = None
     start: array[int] = field(default_factory=_numbers)
     end: array[int] = field(default_factory=_numbers)
     due: array[int] = field(default_factory=_numbers)
@@ -118,11 +119,13 @@ def _ns(text: str, unit_ns: int) -> int:
     return int(Fraction(text) * unit_ns // 1)
 
 
-def _read_lines(path: Path, context: Context, columns: Columns) -> _Taken:
+def _read_lines(path: Path, context: Context, columns: Columns, *, epoch: bool) -> _Taken:
     """Return all operations of a log; lines that cannot be taken are counted with their reason."""
-    taken, number = _Taken(), 0
+    taken, number = _Taken(epoch), 0
     for block in blocks(path, context.upto):
-        for cells in csv.reader(bytes(block).decode("utf-8", "replace").replace("\0", "").splitlines()):
+        lines = bytes(block).decode("utf-8", "replace").replace("\0", "").splitlines()
+        whole = block[-1] == NEWLINE
+        for cells in csv.reader(lines if whole else lines[:-1]):
             number += 1
             if number == 1 or not any(cell.strip() for cell in cells):
                 continue
@@ -134,6 +137,9 @@ def _read_lines(path: Path, context: Context, columns: Columns) -> _Taken:
                 context.account.reject(reason, [number])
             if len(taken.start) > MOST_OPERATIONS:
                 raise InputError(f"more than {MOST_OPERATIONS:,} operations in one log: split it", path)
+        if not whole:
+            number += 1
+            context.account.reject(CUT_OFF, [number])
     return taken
 
 
@@ -153,6 +159,8 @@ def _take(cells: list[str], columns: Columns, taken: _Taken) -> str:
         return "it ended before it began"
     if not -MOST_NS < min(start, due) <= max(end, due) < MOST_NS:
         return "a time is out of range"
+    if taken.epoch is not None and (start >= YEAR_NS) != taken.epoch:
+        return NOT_REAL if taken.epoch else NOT_RELATIVE
     labels = (
         cells[columns.op].strip().lower() if columns.op is not None else "",
         cells[columns.tag].strip() if columns.tag is not None else "",
@@ -167,14 +175,19 @@ def _take(cells: list[str], columns: Columns, taken: _Taken) -> str:
 
 
 def first_start_ns(path: Path, context: Context) -> int:
-    """Return the start of the first operation that can be read; InputError if there is none."""
+    """Return the start of the first operation, by the clock of most at the beginning; InputError if none can be read."""
     columns = columns_of(path, context)
     text = head(path, upto=context.upto).decode("utf-8", "replace").replace("\0", "")
+    taken = _Taken()
     for cells in csv.reader(text.splitlines()[1:]):
-        taken = _Taken()
-        if len(cells) == columns.width and not _take(cells, columns, taken):
-            return taken.start[0]
-    raise InputError("holds no operation that can be read", path)
+        if len(cells) == columns.width:
+            _take(cells, columns, taken)
+        if len(taken.start) == LOOKED_AT:
+            break
+    if not taken.start:
+        raise InputError("holds no operation that can be read", path)
+    real = [start >= YEAR_NS for start in taken.start]
+    return taken.start[real.index(2 * sum(real) >= len(real))]
 
 
 def read(path: Path, context: Context) -> Iterator[Intervals]:
@@ -183,7 +196,8 @@ def read(path: Path, context: Context) -> Iterator[Intervals]:
     Error bound 1/1024. Raises InputError where a column is missing or there are more operations than can be held.
     """
     columns = columns_of(path, context)
-    taken = _read_lines(path, context, columns)
+    epoch = first_start_ns(path, context) >= YEAR_NS
+    taken = _read_lines(path, context, columns, epoch=epoch)
     count = len(taken.start)
     context.account.accept(count)
     if not count:
@@ -208,7 +222,7 @@ def read(path: Path, context: Context) -> Iterator[Intervals]:
     lag = None if due is None else int((start - due).max())
     for sentence in facts(count, int(end.max() - start.min()), rate, lag) if due is not None else ():
         context.account.note(sentence)
-    shift = context.offset_ns + ((context.zero.epoch_ns or 0) if int(start.min()) < YEAR_NS else 0)
+    shift = context.offset_ns + (0 if epoch else context.zero.epoch_ns or 0)
     for kind, values in kinds.items():
         table = tuple(context.series.replaced(op=op, tag=tag, kind=kind) for op, tag in taken.table)
         rows = binned(table, labels, end + shift, values, hdr_layout(DIGITS, 0, 1))

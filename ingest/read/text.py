@@ -15,6 +15,8 @@ from ingest.read.account import Account
 
 BLOCK = 1 << 20
 LONGEST_LINE = 1 << 20
+NEWLINE = 10
+CUT_OFF = "last line breaks off without a newline"
 ZSTANDARD_BLOCK = 1 << 17
 COMPRESSED = (".gz", ".xz", ".zst")
 CORRUPT = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)

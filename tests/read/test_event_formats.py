@@ -294,6 +294,7 @@ FAULTS = [
     (f"{EPOCH},5", "fewer columns than the rows of this log (3)"),
     (f"{EPOCH};5;get", "fewer columns than the rows of this log (3)"),
     ("99999999999999999999,5,get", "a time, latency or weight is no number, or is missing"),
+    (f"{EPOCH // 10**6},5,get", "a time near 1970 in a log of real times: a line that was cut, or a clock that was not set"),
 ]
 
 
@@ -316,6 +317,10 @@ def test_faults_of_delimited_files(tmp_path: Path, line: str, reason: str) -> No
         ('{"t_ns": true, "l_ns": 5}', "a time, latency or weight is no number, or is missing"),
         ('{"t_ns": 5, "l_ns": 99999999999999999999999}', "a time, latency or weight is no number, or is missing"),
         ('{"t_ns": 5, "l_ns": -5}', "it ended before it began"),
+        (
+            '{"t_ns": 5, "l_ns": 5}',
+            "a time near 1970 in a log of real times: a line that was cut, or a clock that was not set",
+        ),
         ('{"t_ns": 5, "l_ns":', "no JSON object"),
         ("[5, 5]", "no JSON object"),
         ("garbage", "no JSON object"),
@@ -405,6 +410,15 @@ def test_relative_times_and_hosts_of_folders(tmp_path: Path) -> None:
     table = percentiles(files.answer(Question(step=SECOND, by=("host",))), Wanted([])).columns
     assert table["host"].tolist() == ["n1", "n2"] * 3 and table["count"].tolist() == [100] * 6
     assert all(source.context.zero.epoch_ns is None for source in files.found.sources)
+
+
+def test_a_real_time_among_relative_ones_is_another_clock(tmp_path: Path) -> None:
+    text = "t_ns,l_ns\n" + f"{EPOCH},5\n" + "".join(f"{number},5\n" for number in range(1, 20))
+    told = described(tmp_path, "time: t_ns\nlatency: l_ns\n", text)
+    [source] = discover([tmp_path], ReadOptions(**told)).sources
+    assert source.context.zero.epoch_ns is None
+    assert sum(int(part.counts.sum()) for part in read(source)) == 19
+    assert source.context.account.rejected == {"a real time in a log of times since its start: another clock": 1}
 
 
 def test_the_command_takes_a_description(tmp_path: Path) -> None:

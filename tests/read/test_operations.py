@@ -221,6 +221,29 @@ def test_bad_lines_are_counted_with_their_reason(log: Any, taken: Any) -> None:
     }
 
 
+NOT_REAL = "a time near 1970 in a log of real times: a line that was cut, or a clock that was not set"
+NOT_RELATIVE = "a real time in a log of times since its start: another clock"
+
+
+@pytest.mark.parametrize("place", [0, 7, 19])
+@pytest.mark.parametrize(("clock", "other", "reason"), [(START, 0, NOT_REAL), (0, START, NOT_RELATIVE)])
+def test_a_line_of_another_clock_moves_no_other(tmp_path: Path, place: int, clock: int, other: int, reason: str) -> None:
+    rows = [(clock + number * SECOND, clock + number * SECOND + 900 * US, "read") for number in range(20)]
+    whole = of_reader(written(tmp_path / "whole.csv", [row for number, row in enumerate(rows) if number != place]))
+    rows[place] = (other + 2 * US, other + 5 * US, "read")
+    path = written(tmp_path / "x.csv", rows)
+    assert of_reader(path) == whole
+    [source] = discover([path], ReadOptions()).sources
+    list(read(source))
+    assert source.context.account.rejected == {reason: 1}
+    assert str(source.context.account.findings[0]).startswith(f"{path}:{place + 2}: ")
+
+
+def test_a_last_line_that_breaks_off_is_counted_and_not_taken(log: Any, taken: Any) -> None:
+    read_ = taken(log("start_us,op,latency_us\n1000,a,77\n2000,a,7", "x.csv"))
+    assert (read_.account.accepted, read_.account.rejected) == (1, {"last line breaks off without a newline": 1})
+
+
 @settings(max_examples=60)
 @given(st.data())
 def test_mutated_logs_give_a_sentence_and_every_line_is_counted(tmp_path_factory: Any, data: Any) -> None:

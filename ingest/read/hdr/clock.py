@@ -12,8 +12,9 @@ from __future__ import annotations
 import re
 from decimal import Decimal, InvalidOperation
 
+from ingest.read.context import YEAR_NS
+
 SECOND, MS = 1_000_000_000, 1_000_000
-YEAR_NS = 365 * 86_400 * SECOND
 NS_DIGITS = 9
 MOST_SECONDS = 1 << 32
 SEPARATORS = re.compile(rb"[, \t\r\n]+")

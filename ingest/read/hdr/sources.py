@@ -12,7 +12,7 @@ from ingest.grid import SECOND
 from ingest.layout import hdr_layout
 from ingest.read import operations
 from ingest.read.account import Account
-from ingest.read.context import Context, TimeZero
+from ingest.read.context import YEAR_NS, Context, TimeZero
 from ingest.read.hdr import log as hdr_log
 from ingest.read.sources import HDR, OPERATIONS, ReadOptions, Skipped, Source
 from ingest.read.text import plain_name
@@ -51,7 +51,7 @@ def operation_sources(paths: Sequence[Path], run: str, options: ReadOptions, ski
         except InputError as error:
             skipped.append(Skipped(path, "refused" if path.stat().st_size else "skipped", error.reason, error.line))
             continue
-        zero = TimeZero(first, "epoch stamps in the log") if first >= operations.YEAR_NS else TimeZero()
+        zero = TimeZero(first, "epoch stamps in the log") if first >= YEAR_NS else TimeZero()
         if isinstance(options.t0, int):
             zero = TimeZero(options.t0, "--t0")
         yield Source(path, OPERATIONS, replace(context, zero=zero), SECOND, str(hdr_layout(operations.DIGITS, 0, 1)))

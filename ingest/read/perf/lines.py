@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from ingest.intervals import Int
 from ingest.read.account import Account
-from ingest.read.arrow_lines import CRLF, NEWLINE, WholeLines, arrow, binary_lines, flags, reject
-from ingest.read.text import LONGEST_LINE, whole_blocks
+from ingest.read.arrow_lines import CRLF, WholeLines, arrow, binary_lines, flags, reject
+from ingest.read.text import LONGEST_LINE, NEWLINE, whole_blocks
 
 SECOND, NS_DIGITS = 1_000_000_000, 9
 LATEST_S = 4_000_000_000
