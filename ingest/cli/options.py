@@ -35,14 +35,14 @@ def stacked(*options: Callable[[Command], Command]) -> Callable[[Command], Comma
     return decorate
 
 
-reading_options = stacked(
-    click.option(
-        "--input-format",
-        metavar="F",
-        help="fio-hist, fio-raw, fio-json, hdr-log, operations, smallfile, ycsb-raw, perf-script, chrome-trace, snabb, "
-        "or a .yml that names columns.",
-    ),
-    click.option("--host", metavar="H", help="Host of all logs, whatever names and folders say."),
+input_format = click.option(
+    "--input-format",
+    metavar="F",
+    help="fio-hist, fio-raw, fio-json, hdr-log, operations, smallfile, ycsb-raw, perf-script, chrome-trace, snabb, "
+    "or a .yml that names columns.",
+)
+host_of_all = click.option("--host", metavar="H", help="Host of all logs, whatever names and folders say.")
+reading_rest = stacked(
     click.option("--host-alias", "host_alias", metavar="A=B", multiple=True, help="Call host A by the name B."),
     click.option("--t0", metavar="T|mtime", help="Time zero of relative stamps; mtime takes it from file times."),
     click.option("--host-offset", "host_offset", metavar="H=MS", multiple=True, help="Add MS to the stamps of host H."),
@@ -70,6 +70,9 @@ reading_options = stacked(
     ),
     click.option("--jobs", type=click.IntRange(1, 256), default=None, help="Processes that read logs [default: cores]."),
 )
+
+reading_options = stacked(input_format, host_of_all, reading_rest)
+reading_without_host = stacked(input_format, reading_rest)  # where --host is an address
 
 loading_options = stacked(
     click.option(

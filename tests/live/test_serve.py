@@ -683,8 +683,10 @@ def test_a_port_that_is_taken(store, capsys):
 def test_what_is_no_store(tmp_path, capsys):
     assert command(["serve", f"sqlite:{tmp_path / 'none.db'}"]) == 4
     assert "there is no store at" in capsys.readouterr().err
-    assert command(["serve", str(tmp_path)]) == 2
-    assert "serve shows a store: tailboard load or watch" in capsys.readouterr().err
+    assert command(["serve", str(tmp_path / "logs")]) == 3
+    assert capsys.readouterr().err == f"tailboard: {tmp_path / 'logs'}: no such file or folder\n"
+    assert command(["serve", f"sqlite:{tmp_path / 'none.db'}", str(tmp_path)]) == 2
+    assert "ask a store or files, not both at once" in capsys.readouterr().err
 
 
 def test_without_waitress_it_says_what_to_install(store, capsys, monkeypatch):
