@@ -11,7 +11,7 @@ import contextlib
 import ctypes
 import os
 import pickle
-import select
+import selectors
 import signal
 import struct
 import sys
@@ -129,14 +129,18 @@ def _send(answer: int, message: object) -> None:
 def _collected(workers: dict[int, int]) -> Iterator[tuple[int, Any]]:
     """Yield what the workers send; a worker that has ended well is taken out of `workers`."""
     buffers = {results: bytearray() for results in workers}
-    while buffers:
-        ready, _, _ = select.select(list(buffers), [], [])
-        for results in ready:
-            data = os.read(results, READ_AT_ONCE)
-            buffers[results] += data
-            yield from _messages(buffers[results])
-            if not data:
+    with selectors.DefaultSelector() as ready:
+        for results in workers:
+            ready.register(results, selectors.EVENT_READ)
+        while buffers:
+            for results in [key.fd for key, _ in ready.select()]:
+                data = os.read(results, READ_AT_ONCE)
+                buffers[results] += data
+                yield from _messages(buffers[results])
+                if data:
+                    continue
                 whole = not buffers.pop(results)
+                ready.unregister(results)
                 os.close(results)
                 _, status = os.waitpid(workers.pop(results), 0)
                 if status or not whole:

@@ -57,11 +57,13 @@ def watch(paths: tuple[str, ...], **words: Any) -> int:
     killed: it goes on where it stopped. Ctrl-C settles the run, a second one ends at once.
     """
     from ingest.live.watch.cycle import Watch
+    from ingest.live.watch.files import hold_many_files
     from ingest.live.watch.watching import Watching
     from ingest.store import open_store
 
     chosen, (pace, idle) = load_options(words, "a watch"), _pace(words)
     telling = _telling(words)
+    hold_many_files()
     url = options.store_url(words["store"])
     with open_store(url, write=True) as store, _signals() as stopped:
         shown = _Shown(as_json=words["as_json"])

@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import random
+import resource
 import shutil
 import subprocess
 import sys
@@ -350,3 +351,25 @@ def test_what_was_begun_before_a_kill_and_bears_other_labels_now_is_not_counted_
         ended(watch)
         assert answers(ground.url) == expected
         assert [record.state for record in store.runs()] == [COMPLETE]
+
+
+def test_more_logs_than_a_process_opens_by_default(tmp_path: Path) -> None:
+    many, url = 1200, f"sqlite:{tmp_path}/s.db"
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    for number in range(many):
+        (folder / f"{number}.hlog").write_text(HEAD + "".join(log_lines(random.Random(number), 2, tags=("read-st",))))
+    limits = (1024, min(4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    if limits[1] < many + 100:
+        pytest.skip(f"only {limits[1]} files may be open here: more than {many} were not tried")
+    words = ["watch", str(folder), "--run", "r", "--store", url, "--until-idle", "1s", "--json"]
+    done = subprocess.run(
+        [sys.executable, "-m", "ingest", *words],
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, limits),
+    )
+    assert done.returncode == 0, done.stderr
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    assert max(one.get("files", 0) for one in told) == many and told[-1]["sources"] == many
+    assert "read live" not in done.stderr and "cannot be read" not in done.stderr

@@ -37,7 +37,9 @@ def schedule(
         writer = rng.choice(writers)
         if event < 0.04:
             rotated(rng, writer)
-        elif event < 0.12:  # as if killed: nothing of what the process knew is left
+        elif event < 0.12:  # as if killed: nothing of what the process knew is left, but for what the system closes
+            for tail in watch.watching.tails.values():
+                tail.close()
             store.__exit__(None, None, None)
             store = open_store(url, write=True)
             watch = begun(folder, store, clock, **words)

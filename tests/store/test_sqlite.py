@@ -52,7 +52,7 @@ def answered(store_path: Path, question: Question) -> list[str]:
 def everything(store_path: Path) -> list[tuple[object, ...]]:
     """All documents and rollups, free of generations."""
     db = sqlite3.connect(store_path)
-    names = "run, host, volume, job, op, kind, segment, layout, first_ns, last_ns"
+    names = "run, host, volume, job, op, kind, tag, process, segment, layout, first_ns, last_ns"
     documents = db.execute(
         f"SELECT {names}, i.id & ((1 << 36) - 1), count, i.bins FROM intervals i JOIN series s ON s.id = i.id >> 36 ORDER BY {names}, i.id & ((1 << 36) - 1)"
     ).fetchall()
@@ -288,7 +288,7 @@ def killed_and_completed(seed: int, ground: tuple[Path, Path, float], tmp_path: 
 
 
 def clean_documents(path: Path) -> list[tuple[object, ...]]:
-    return [row for row in everything(path) if len(row) == 13]
+    return [row for row in everything(path) if len(row) == 15]
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ingest.errors import TailboardError
 from ingest.live.watch.cycle import Watch
-from ingest.live.watch.files import scanned
+from ingest.live.watch.files import hold_many_files, scanned
 from ingest.live.watch.watching import Watching
 from ingest.load_plan import LoadOptions
 from ingest.store import Store, open_store
@@ -50,6 +50,7 @@ def as_store(paths: Sequence[Path], options: LoadOptions, say: Say) -> Iterator[
 def keep_up(paths: Sequence[Path], url: str, options: LoadOptions, parent: int, say: Say) -> None:
     """Watch logs into a store, settle them when they are quiet, begin again when they change; end when `parent` has ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for who serves, and ends this one
+    hold_many_files()
     with open_store(url, write=True) as store:
         settled = None
         while os.getppid() == parent:

@@ -20,6 +20,7 @@ from ingest.errors import InputError
 from ingest.read.text import COMPRESSED, head
 
 HEAD_BYTES, MARK_BYTES = 1024, 64
+MOST_FILES = 1 << 16
 
 Place = tuple[int, int]
 
@@ -78,6 +79,17 @@ class Print:
 
 def _digest(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+def hold_many_files() -> None:
+    """Let this process open as many files as it may: each log that is read while it grows is held open."""
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        most = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
+        if soft != resource.RLIM_INFINITY and soft < most:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def scanned(paths: Iterable[Path]) -> dict[Path, Seen]:
