@@ -133,6 +133,18 @@ def rate(store: Store, began: float) -> str:
     return f"loading: {sent:,} documents, {sent / max(time.monotonic() - began, 0.1):,.0f} a second" if sent else ""
 
 
+def _notes(account: LoadAccount) -> Iterator[str]:
+    """Yield what is to be said of logs, once for all of which it is said, of the first so many."""
+    said: dict[str, list[str]] = {}
+    for source in account.sources:
+        for note in source.context.account.notes:
+            said.setdefault(note, []).append(source.context.account.path)
+    for note, paths in list(said.items())[:SHOWN_FINDINGS]:
+        yield f"{paths[0]}: {note}" if len(paths) == 1 else f"{len(paths)} logs, {min(paths)} the first: {note}"
+    if len(said) > SHOWN_FINDINGS:
+        yield f"... and {len(said) - SHOWN_FINDINGS} more notes (--json has them all)"
+
+
 def told(account: LoadAccount, url: str) -> None:
     """Print the account of a load for people, to stderr."""
     from ingest.read.reconcile import reconciled, skew
@@ -163,8 +175,8 @@ def told(account: LoadAccount, url: str) -> None:
             line(f"{count} files {name}: {reason}")
     for path, reason in account.refused.items():
         line(f"refused {path}: {reason}")
-    for note in rows.notes:
-        line(note)
+    for text in _notes(account):
+        line(text)
     for finding in rows.findings[:SHOWN_FINDINGS]:
         line(str(finding))
     left = sum(rows.repaired.values()) + sum(rows.rejected.values()) - min(len(rows.findings), SHOWN_FINDINGS)

@@ -279,8 +279,8 @@ def killed_and_completed(seed: int, ground: tuple[Path, Path, float], tmp_path: 
             db = sqlite3.connect(store)
             assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
             if db.execute("SELECT name FROM sqlite_master WHERE name = 'intervals'").fetchone():
-                known = {row[11:] for row in clean_documents(clean)}
-                assert {row[11:] for row in clean_documents(store)} <= known, "a document in a killed store is not whole"
+                known = {row[13:] for row in clean_documents(clean)}
+                assert {row[13:] for row in clean_documents(store)} <= known, "a document in a killed store is not whole"
             db.close()
     subprocess.run(load_command(logs, store), check=True, stderr=subprocess.DEVNULL)
     assert everything(store) == everything(clean)

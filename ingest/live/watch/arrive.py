@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,8 @@ from ingest.load_plan import digest_of, grown, record_of, two_of_one
 from ingest.read import Found, Source
 from ingest.store.live import SILENT_NS
 from ingest.store.records import COMPLETE, RunRecord, SourceRecord
+
+TOO_MANY = "more logs than may be open at once (ulimit -n): the others are read at the end"
 
 
 def arrive(watching: Watching, files: Mapping[Path, Seen]) -> None:
@@ -98,7 +101,8 @@ def _attached(watching: Watching, tail: Tail, source: Source) -> bool:
         tail.attach(source)
     except (OSError, InputError) as error:
         reason = error.reason if isinstance(error, InputError) else error.strerror
-        watching.say_once(f"{source.path} cannot be read: {reason}")
+        many = isinstance(error, OSError) and error.errno == errno.EMFILE
+        watching.say_once(TOO_MANY if many else f"{source.path} cannot be read: {reason}")
         return False
     return True
 

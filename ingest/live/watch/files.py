@@ -8,6 +8,7 @@ to which it was read.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import stat
@@ -20,7 +21,7 @@ from ingest.errors import InputError
 from ingest.read.text import COMPRESSED, head
 
 HEAD_BYTES, MARK_BYTES = 1024, 64
-MOST_FILES = 1 << 16
+MOST_FILES, FILES_LEFT = 1 << 16, 64
 
 Place = tuple[int, int]
 
@@ -90,6 +91,15 @@ def hold_many_files() -> None:
         most = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
         if soft != resource.RLIM_INFINITY and soft < most:
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+def held_open(path: Path) -> int:
+    """Return the descriptor of a file that is to be held open; OSError EMFILE where only those for other work are left."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    if descriptor >= os.sysconf("SC_OPEN_MAX") - FILES_LEFT:
+        os.close(descriptor)
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+    return descriptor
 
 
 def scanned(paths: Iterable[Path]) -> dict[Path, Seen]:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 from ingest.documents import check_storable
 from ingest.grid import window_parts
 from ingest.intervals import Intervals
-from ingest.live.watch.files import Fate, Place, Print, Seen, fate_of
+from ingest.live.watch.files import Fate, Place, Print, Seen, fate_of, held_open
 from ingest.live.watch.growing import Growing, growing, with_told
 from ingest.live.watch.held import Held
 from ingest.read import Source
@@ -73,7 +73,7 @@ class Tail:
 
     def attach(self, source: Source) -> None:
         """Read on in the file of a source, from where this one has come to; InputError where it cannot be read."""
-        descriptor = os.open(source.path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = held_open(source.path)
         self.close()
         self.descriptor = descriptor
         found = os.fstat(self.descriptor)
