@@ -24,7 +24,7 @@ from ingest.read.account import Account
 from ingest.read.event_once import offset_sources, once
 from ingest.read.events import Events
 from ingest.read.snabb.work import kept_of
-from ingest.series import IN_FLIGHT, Series
+from ingest.series import IN_FLIGHT, Series, in_flight_kind
 from ingest.store import Store
 from ingest.store.records import COMPLETE, SourceRecord, Spans
 
@@ -178,7 +178,7 @@ def whole_windows(
 
     whole = Whole()
     for chunk in read(source, Windows(step_ns, in_flight=in_flight), seen):
-        rows = chunk.relabelled(_in_flight_kind) if in_flight else chunk
+        rows = chunk.relabelled(in_flight_kind) if in_flight else chunk
         for series, first, last in rows.reach():
             low, high = spans.get(series, (first, last))
             spans[series] = (min(low, first), max(high, last))
@@ -195,7 +195,3 @@ def whole_windows(
     yield from whole.rest()
     if offsets is not None:
         yield from offsets.rest()
-
-
-def _in_flight_kind(series: Series) -> Series:
-    return series.replaced(kind=f"{series.kind}.{IN_FLIGHT}")

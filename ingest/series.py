@@ -52,6 +52,11 @@ def group_of(series: Series, by: Iterable[str], run_labels: RunLabels) -> Group:
     return tuple(label_of(series, name, run_labels) for name in by)
 
 
+def in_flight_kind(series: Series) -> Series:
+    """Return the series of the weights of a series: an I/O counts by share in each window that it was in flight."""
+    return series.replaced(kind=f"{series.kind}.{IN_FLIGHT}")
+
+
 def run_matches(run: str, globs: Iterable[str]) -> bool:
     """Return whether a run is selected: by a glob on its id, or by the name of the load that it came from."""
     patterns = tuple(globs)

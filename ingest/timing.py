@@ -21,6 +21,7 @@ UNITS_NS = {
     "d": 86_400 * 1_000_000_000,
 }
 DURATION = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|min|m|h|d)\s*$")
+START = re.compile(r"\+0(\.0*)?\s*(ns|us|µs|ms|s|min|m|h|d)")
 EPOCH_MS_FROM = 10**11
 
 
@@ -62,7 +63,7 @@ def parse_instant(text: str) -> Instant:
     """
     word = text.strip()
     if word.startswith("+"):
-        return Instant(parse_duration(word[1:]), relative=True)
+        return Instant(0 if START.fullmatch(word) else parse_duration(word[1:]), relative=True)
     if word == "now":
         return Instant(time.time_ns())
     if word.startswith("now-"):

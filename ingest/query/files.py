@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ingest.errors import InputError, listed
-from ingest.grid import INT64_MAX, clipped, in_flight, stored_step, window_parts
+from ingest.grid import INT64_MAX, clipped, coarsened, in_flight, stored_step, window_parts
 from ingest.intervals import Intervals, Sum, merged
 from ingest.parallel import fork_map
 from ingest.query.question import ALL, AUTO, Answer, Question, auto_step, check_labels, check_step, finish, sure_step, widened
@@ -20,7 +20,7 @@ from ingest.read import Found, ReadOptions, Source, Windows, discover, read
 from ingest.read.account import Account
 from ingest.read.events import MOMENTS
 from ingest.read.reconcile import reconciled, skew
-from ingest.series import IN_FLIGHT, default_kind
+from ingest.series import IN_FLIGHT, default_kind, in_flight_kind
 
 DEFAULT_WIDTH_NS = 1_000_000_000
 MANY_ENTRIES = 100_000
@@ -171,15 +171,20 @@ class Files:
         source.context.account.replace(Account(path=source.context.account.path, notes=source.context.account.notes))
         total = Sum()
         finest, low, high = step, INT64_MAX, -INT64_MAX
-        weighed = question.attribution == IN_FLIGHT
-        windows = Windows(step or stored, in_flight=True) if weighed else Windows(step, begin, end, whole=False)
+        weighed, bounded = question.attribution == IN_FLIGHT, begin is not None or end is not None
+        # Weights are those of whole windows, so where a range is asked for they are cut as a store cuts them.
+        width = stored if not step or (bounded and step % stored == 0) else step
+        begin = begin // stored * stored if weighed and begin is not None else begin
+        windows = Windows(width, in_flight=True) if weighed else Windows(step, begin, end, whole=False)
         try:
             for chunk in read(source, windows):
-                rows = chunk.relabelled(key)
+                rows = chunk.relabelled(lambda series: key(in_flight_kind(series) if weighed else series))
                 if weighed and rows.completions is None:
-                    rows = in_flight(rows, step or stored)
-                if begin is not None or end is not None:
+                    rows = in_flight(rows, width)
+                if bounded:
                     rows = clipped(rows, begin, end)
+                if weighed and step:
+                    rows = coarsened(rows, step)
                 if len(rows):
                     low, high = min(low, int(rows.start_ns.min())), max(high, int(rows.end_ns.max()))
                 if not step:

@@ -14,7 +14,7 @@ from ingest.errors import InputError, UsageError, listed
 from ingest.grid import WEIGHT_BITS, coarsened
 from ingest.intervals import Intervals, merged
 from ingest.layout import LogLinear, common_layout
-from ingest.series import LABELS, Group, RunLabels, Series, default_kind, group_of, label_of, run_matches
+from ingest.series import IN_FLIGHT, LABELS, Group, RunLabels, Series, default_kind, group_of, label_of, run_matches
 from ingest.timing import Instant, format_duration
 
 AUTO, ALL = "auto", "all"
@@ -50,11 +50,18 @@ class Question:
         def key(series: Series) -> Group | None:
             if not run_matches(series.run, self.runs):
                 return None
-            if any(not fnmatchcase(label_of(series, name, run_labels), glob) for name, glob in self.where.items()):
+            if any(not self._holds(label_of(series, name, run_labels), name, glob) for name, glob in self.where.items()):
                 return None
             return (series.run, series.kind, *group_of(series, self.by, run_labels))
 
         return key
+
+    def _holds(self, label: str, name: str, glob: str) -> bool:
+        """Return whether a label is one that is asked for; weights in flight are of the kind that they are the shares of, too."""
+        if fnmatchcase(label, glob):
+            return True
+        of = label.removesuffix(f".{IN_FLIGHT}")
+        return name == "kind" and self.attribution == IN_FLIGHT and of != label and fnmatchcase(of, glob)
 
 
 @dataclass(frozen=True, slots=True)

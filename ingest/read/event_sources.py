@@ -9,6 +9,7 @@ from itertools import chain
 from pathlib import Path
 
 from ingest.errors import InputError
+from ingest.read import ycsb_raw
 from ingest.read.account import Account
 from ingest.read.arrow_lines import MISSING
 from ingest.read.context import YEAR_NS, Context, TimeZero
@@ -121,7 +122,7 @@ def _zero(path: Path, kind: str, context: Context, start_ns: int | None) -> Time
     if kind == SMALLFILE:
         return TimeZero() if start_ns is None else TimeZero(start_ns, "start of the thread in the file name")
     if kind == YCSB:
-        return TimeZero(0, "epoch stamps in the log")
+        return TimeZero(ycsb_raw.first_ns(path, context), "epoch stamps in the log")
     from ingest.read import described
 
     told = context.description

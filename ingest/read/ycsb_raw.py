@@ -11,6 +11,7 @@ prints between the sections is passed over.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -19,11 +20,13 @@ from ingest.read.arrow_numbers import nanoseconds
 from ingest.read.context import Context
 from ingest.read.event_labels import TOO_MANY, SeriesTable
 from ingest.read.events import DAY_NS, Events
+from ingest.read.text import head
 from ingest.series import Series
 
 MS, US = 1_000_000, 1000
 MARK = b" latency raw data: op, timestamp(ms), latency(us)"
 INTENDED = "intended-"
+FIRST = re.compile(rb"^[A-Za-z][-A-Za-z0-9_]*,(\d{1,15}),-?\d{1,15}$", re.MULTILINE)
 NOT_A_ROW = "not op, time stamp (ms), latency (us) as YCSB writes them"
 TOO_LONG = "a latency of more than a day, or below zero"
 PASSED = (
@@ -35,6 +38,12 @@ PASSED = (
 def looks_like_ycsb(start: bytes) -> bool:
     """Return whether a file begins like YCSB's raw measurements, or its standard output with some."""
     return MARK in start
+
+
+def first_ns(path: Path, context: Context) -> int:
+    """Return the stamp of the first operation in the beginning of a file in ns, 0 where there is none."""
+    found = FIRST.search(head(path, upto=context.upto))
+    return int(found[1]) * MS if found else 0
 
 
 def read(path: Path, context: Context) -> Iterator[Events]:

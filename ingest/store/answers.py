@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from ingest.errors import InputError, StoreError, UsageError, listed
-from ingest.grid import coarsened
+from ingest.grid import INT64_MAX, coarsened
 from ingest.intervals import Intervals, Sum, merged
 from ingest.query.files import spanned
 from ingest.query.question import ALL, AUTO, Answer, Key, Question, auto_step, check_labels, finish
@@ -73,6 +73,10 @@ class Holdings(Protocol):
         """Yield the merged windows of a plan under series that bear run, host, op and kind alone."""
         ...
 
+    def rollup_span(self, plan: Plan) -> tuple[int, int] | None:
+        """Return from when to when the windows of a plan reach, None where there is none."""
+        ...
+
     def document_windows(self, plan: Plan, key: Key, step_ns: int) -> Iterator[Intervals]:
         """Yield windows under the groups that `key` gives: as stored, or added up to `step_ns` (0: any width) already."""
         ...
@@ -118,8 +122,8 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
                 total.add(merged([coarsened(part, step)]) if step else part)
             parts += total.parts()
     if not step:
-        whole = question.begin is None and question.end is None
-        parts = spanned(parts, _reach(one for record in chosen for one in catalogue.of(record.run, key)) if whole else None)
+        reach = _reach([one for record in chosen for one in catalogue.of(record.run, key)])
+        parts = spanned(parts, reach if question.begin is None and question.end is None else span_within(parts, reach))
     facts = Answer(
         parts=(),
         by=question.by,
@@ -133,6 +137,15 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
         answered_from=" and ".join(sorted(ways)),
     )
     return finish(parts, question, facts)
+
+
+def span_within(parts: Sequence[Intervals], reach: tuple[int, int] | None) -> tuple[int, int] | None:
+    """Return from when to when windows are, but no longer than their series reach; None where there is none."""
+    starts = [int(part.start_ns.min()) for part in parts if len(part)]
+    if not starts:
+        return None
+    low, high = reach or (-INT64_MAX, INT64_MAX)
+    return max(min(starts), low), min(max(int(part.end_ns.max()) for part in parts if len(part)), high)
 
 
 def _reach(series: Iterator[StoredSeries] | Sequence[StoredSeries]) -> tuple[int, int] | None:
@@ -244,9 +257,15 @@ def _windows(holdings: Holdings, plan: Plan, key: Key, step: int) -> Iterator[In
     """Yield the windows of a plan under the question's groups."""
     if plan.rollup_step is None:
         yield from holdings.document_windows(plan, key, step)
-    else:
-        for part in holdings.rollup_windows(plan):
-            yield part.relabelled(key)
+        return
+    # Rollups of a wider step than the stored one tell counts exactly, and too roughly from when to when they are.
+    wide = not step and plan.rollup_step not in (WHOLE_RUN, plan.record.step_ns)
+    span = holdings.rollup_span(replace(plan, rollup_step=plan.record.step_ns)) if wide else None
+    for part in holdings.rollup_windows(plan):
+        found = part.relabelled(key)
+        if span is not None:
+            found = replace(found, start_ns=np.full(len(found), span[0]), end_ns=np.full(len(found), span[1]))
+        yield found
 
 
 def _warnings(catalogue: Catalogue) -> Iterator[str]:

@@ -84,17 +84,23 @@ class SqliteHoldings:
 
     def rollup_windows(self, plan: Plan) -> Iterator[Intervals]:
         """Yield the merged windows of a plan in bounded batches: of each, one part a layout and kind of counts."""
-        step = plan.rollup_step or 0
-        query = (
-            "SELECT op, kind, host, layout, start_ns, end_ns, coding, bins, sum, min, max, exact, count FROM rollups "
-            "WHERE run = ? AND scope = ? AND step_ns = ? AND start_ns >= ? AND start_ns < ?"
-        )
-        low = -(2**62) if plan.begin_ns is None else plan.begin_ns // (step or 1) * (step or 1)
-        high = 2**62 if plan.end_ns is None else plan.end_ns
-        asked, values = _selected(plan)
-        cursor = self.db.execute(query + asked, (plan.record.run, plan.scope, step, low, high, *values))
+        cursor = self._rollups("op, kind, host, layout, start_ns, end_ns, coding, bins, sum, min, max, exact, count", plan)
         while rows := cursor.fetchmany(ROLLUP_BATCH):
             yield from merged_windows(rows, plan.record.run)
+
+
+    def rollup_span(self, plan: Plan) -> tuple[int, int] | None:
+        """Return from when to when the windows of a plan reach, None where there is none."""
+        low, high = self._rollups("min(start_ns), max(end_ns)", plan).fetchone()
+        return None if low is None else (low, high)
+
+    def _rollups(self, columns: str, plan: Plan) -> sqlite3.Cursor:
+        step = plan.rollup_step or 0
+        low = -(2**62) if plan.begin_ns is None else plan.begin_ns // (step or 1) * (step or 1)
+        high = 2**62 if plan.end_ns is None else plan.end_ns
+        query = f"SELECT {columns} FROM rollups WHERE run = ? AND scope = ? AND step_ns = ? AND start_ns >= ? AND start_ns < ?"
+        asked, values = _selected(plan)
+        return self.db.execute(query + asked, (plan.record.run, plan.scope, step, low, high, *values))
 
 
 def _selected(plan: Plan) -> tuple[str, list[str]]:

@@ -12,6 +12,7 @@ from ingest.series import OFFSET
 from ingest.store.elastic.encoding import MS
 
 MOST_RANGES = 64
+YEARS_END = 10_000
 HOLDS_SAMPLES = {"exists": {"field": "latency.layout"}}
 LATENCIES = {"bool": {"must_not": [{"term": {"kind": OFFSET}}]}}
 
@@ -49,13 +50,19 @@ def time_filters(begin_ns: int | None, end_ns: int | None, step_ns: int) -> list
         wanted["gte"] = (begin_ns // step_ns * step_ns if step_ns else begin_ns) // MS
     if end_ns is not None:
         wanted["lt"] = -(-end_ns // MS)
-    return [{"range": {"@timestamp": wanted}}] if wanted else []
+    return [_range(wanted)] if wanted else []
 
 
 def slab_filter(slabs: Int, width_ns: int) -> dict[str, Any]:
     """Return a query for windows that start in time slabs: neighbours joined, the widest gaps kept where there are many."""
     ranges = _joined(slabs, width_ns)
-    return any_of([{"range": {"@timestamp": {"gte": low // MS, "lt": high // MS}}} for low, high in ranges])
+    return any_of([_range({"gte": low // MS, "lt": high // MS}) for low, high in ranges])
+
+
+def _range(bounds: Mapping[str, int]) -> dict[str, Any]:
+    """Return a query for times between bounds in ms; a server takes a number of four digits for a year unless it is told."""
+    told = {"format": "epoch_millis"} if any(bound < YEARS_END for bound in bounds.values()) else {}
+    return {"range": {"@timestamp": {**bounds, **told}}}
 
 
 def _joined(slabs: Int, width_ns: int) -> Iterator[tuple[int, int]]:

@@ -23,7 +23,7 @@ from ingest.store.elastic.connection import Connection
 from ingest.store.elastic.encoding import FIELDS, MS, PATHS, READ, offsets_in, series_of, windows_in
 from ingest.store.elastic.filters import HOLDS_SAMPLES, at_step, one_of, rollups_of, time_filters
 from ingest.store.elastic.names import Names
-from ingest.store.elastic.reading import pages
+from ingest.store.elastic.reading import pages, search
 from ingest.store.elastic.records import Records
 from ingest.store.elastic.sums import Survey, label_source, paged, summed_windows, survey_of, time_source
 from ingest.store.records import COMPLETE, RunRecord, StoredSeries
@@ -67,15 +67,17 @@ class ElasticHoldings:
 
     def rollup_windows(self, plan: Plan) -> Iterator[Intervals]:
         """Yield the merged windows of a plan: one part a layout and kind of counts."""
-        step = plan.rollup_step or 0
-        filters = [
-            *rollups_of(plan.record.run, plan.scope, step),
-            HOLDS_SAMPLES,
-            *time_filters(plan.begin_ns, plan.end_ns, step),
-            *_selected(plan, ("host", "op", "kind")),
-        ]
-        for page in pages(self.connection, self.names.all("rollups"), {"bool": {"filter": filters}}, list(READ)):
+        for page in pages(self.connection, self.names.all("rollups"), _rollups(plan), list(READ)):
             yield from windows_in([hit["_source"] for hit in page], lambda one: int(one["interval"]["end_ns"]))
+
+    def rollup_span(self, plan: Plan) -> tuple[int, int] | None:
+        """Return from when to when the windows of a plan reach, None where there is none."""
+        aggs = {"first": {"min": {"field": "@timestamp"}}, "last": {"max": {"field": "@timestamp"}}}
+        found = search(self.connection, self.names.all("rollups"), {"size": 0, "query": _rollups(plan), "aggs": aggs})
+        told = found.get("aggregations")
+        if not told or told["first"]["value"] is None:
+            return None
+        return int(told["first"]["value"]) * MS, int(told["last"]["value"]) * MS + (plan.rollup_step or 0)
 
     def document_windows(self, plan: Plan, key: Key, step_ns: int) -> Iterator[Intervals]:
         """Yield windows of a plan's series under the groups that `key` gives, added up in the server if that is less to read."""
@@ -128,6 +130,18 @@ class ElasticHoldings:
         query = {"bool": {"filter": _offsets_of(run, begin_ns, end_ns)}}
         found = paged(self.connection, self.names.all("intervals"), query, cells)
         return np.array([bucket["key"]["time"] * MS for page in found for bucket in page], np.int64)
+
+
+def _rollups(plan: Plan) -> dict[str, Any]:
+    """Return the query for the rollups of a plan."""
+    step = plan.rollup_step or 0
+    filters = [
+        *rollups_of(plan.record.run, plan.scope, step),
+        HOLDS_SAMPLES,
+        *time_filters(plan.begin_ns, plan.end_ns, step),
+        *_selected(plan, ("host", "op", "kind")),
+    ]
+    return {"bool": {"filter": filters}}
 
 
 def _offsets_of(run: str, begin_ns: int | None, end_ns: int | None) -> list[dict[str, Any]]:
