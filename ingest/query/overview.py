@@ -280,7 +280,8 @@ def _worst_hosts(hosts: Answer) -> Answer:
             host = str(part.table[code][0]) if isinstance(part.table[code], tuple) else ""
             highest[host] = max(highest.get(host, 0.0), value if value == value else 0.0)  # noqa: PLR0124  # NaN
     kept = set(sorted(highest, key=lambda host: (-highest[host], host))[:MOST_HOSTS])
-    return replace(hosts, parts=tuple(_with_hosts(part, kept) for part in hosts.parts))
+    parts = (_with_hosts(part, kept) for part in hosts.parts)
+    return replace(hosts, parts=tuple(part for part in parts if len(part)))
 
 
 def _with_hosts(part: Intervals, kept: set[str]) -> Intervals:

@@ -7,6 +7,7 @@ import pytest
 
 from ingest.cli import run as command
 from ingest.intervals import merged
+from ingest.layout import fio_layout
 from ingest.query import overview
 from ingest.query.files import Files
 from ingest.query.overview import THREAD, overviews, thinned
@@ -16,7 +17,7 @@ from ingest.ranks import parse_percentiles
 from ingest.store.sqlite import SqliteStore
 from ingest.timing import Instant
 from ingest.view.page import embed
-from tests.doubles.origin import SECOND, ZERO, Made, random_rows
+from tests.doubles.origin import SECOND, ZERO, Made, random_rows, series
 
 KEPT = parse_percentiles("50,99,100")
 
@@ -125,3 +126,11 @@ def test_a_run_is_seen_as_if_it_were_alone(fio, tmp_path):
     assert among.cluster.step_ns == alone.cluster.step_ns
     assert told(among.cluster) == told(alone.cluster)
     assert among.cluster.warnings == alone.cluster.warnings
+
+
+def test_more_hosts_than_are_drawn_of_which_one_is_quick_and_has_bins_of_its_own():
+    slow = [(series("read", f"h{host:02}"), at, {900: 50}) for host in range(overview.MOST_HOSTS + 3) for at in range(5)]
+    quick = [(series("trim", "quick"), at, {3: 50}) for at in range(5)]
+    (run,) = Made(slow + quick, layout={"read": fio_layout(29, 1), "trim": fio_layout(29, 1, 2)}).overviews()
+    assert all(len(part) for part in run.hosts.parts)
+    assert run.cluster.samples == run.threads.samples == 50 * 5 * (overview.MOST_HOSTS + 4)
