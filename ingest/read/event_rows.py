@@ -66,7 +66,8 @@ def intervals(
             inside = np.flatnonzero(_completed_in(events.end_ns, windows))
             events, bins = events.take(inside), bins[inside]
         if len(events):
-            held.reach(int(events.start_ns.min()), int(events.end_ns.max()))
+            first = int(events.start_ns.min())  # what was under way at the beginning of a range counts in it, from there on
+            held.reach(first if windows.begin_ns is None else max(first, windows.begin_ns), int(events.end_ns.max()))
             held.add(_completed(events, bins, windows.step_ns, layout))
             yield from held.whole()
     yield from held.rest()
