@@ -29,6 +29,7 @@ from ingest.intervals import Exact, Int, Intervals
 from ingest.layout import LogLinear, hdr_layout
 from ingest.read.context import INTENDED, NOT_REAL, NOT_RELATIVE, RATE, YEAR_NS, Context
 from ingest.read.hdr.names import ENDS, LATENCIES, OPS, STARTS, TAGS, column_names, plain_column
+from ingest.read.operation_blocks import Block, Blocks, Wanted, is_plain
 from ingest.read.schedule import UNSCHEDULED, due_at, facts
 from ingest.read.text import CUT_OFF, NEWLINE, blocks, head
 from ingest.series import Series
@@ -62,6 +63,21 @@ class Columns:
     due: Column | None
     op: int | None
     tag: int | None
+
+    @property
+    def times(self) -> list[Column]:
+        """Return the columns of times: start, end or else latency, and when it was due where that is there."""
+        return [one for one in (self.start, self.end or self.latency, self.due) if one is not None]
+
+    @property
+    def labelled(self) -> list[int]:
+        """Return the places of labels: op, tag."""
+        return [place for place in (self.op, self.tag) if place is not None]
+
+    @property
+    def wanted(self) -> Wanted:
+        """Return what is read of a line."""
+        return Wanted(self.width, [one.place for one in self.times], self.labelled)
 
 
 def _numbers() -> array[int]:
@@ -122,9 +138,16 @@ def _ns(text: str, unit_ns: int) -> int:
 def _read_lines(path: Path, context: Context, columns: Columns, *, epoch: bool) -> _Taken:
     """Return all operations of a log; lines that cannot be taken are counted with their reason."""
     taken, number = _Taken(epoch), 0
+    quick = Blocks(columns.wanted)
     for block in blocks(path, context.upto):
-        lines = bytes(block).decode("utf-8", "replace").replace("\0", "").splitlines()
-        whole = block[-1] == NEWLINE
+        data = bytes(block)
+        names = 0 if number else data.find(b"\n") + 1
+        if is_plain(data[:names]) and (found := quick.of(data[names:])) is not None and _take_all(found, columns, taken):
+            number += data.count(b"\n")
+            _check_count(taken, path)
+            continue
+        lines = data.decode("utf-8", "replace").replace("\0", "").splitlines()
+        whole = data[-1] == NEWLINE
         for cells in csv.reader(lines if whole else lines[:-1]):
             number += 1
             if number == 1 or not any(cell.strip() for cell in cells):
@@ -135,12 +158,56 @@ def _read_lines(path: Path, context: Context, columns: Columns, *, epoch: bool) 
             reason = _take(cells, columns, taken)
             if reason:
                 context.account.reject(reason, [number])
-            if len(taken.start) > MOST_OPERATIONS:
-                raise InputError(f"more than {MOST_OPERATIONS:,} operations in one log: split it", path)
+            _check_count(taken, path)
         if not whole:
             number += 1
             context.account.reject(CUT_OFF, [number])
     return taken
+
+
+def _check_count(taken: _Taken, path: Path) -> None:
+    if len(taken.start) > MOST_OPERATIONS:
+        raise InputError(f"more than {MOST_OPERATIONS:,} operations in one log: split it", path)
+
+
+def _take_all(block: Block, columns: Columns, taken: _Taken) -> bool:
+    """Take all operations of a block; return False, and take none, where one of them cannot be taken."""
+    units = [column.unit_ns for column in columns.times]
+    for time, unit in zip(block.times, units, strict=True):
+        if not len(time) or int(time.max()) > MOST_NS // unit or int(time.min()) < -MOST_NS // unit:
+            return False
+    start, second, *others = (time * unit for time, unit in zip(block.times, units, strict=True))
+    end, due = second if columns.end is not None else start + second, others[0] if others else start
+    if (end < start).any() or ((start >= YEAR_NS) != taken.epoch).any():
+        return False
+    if min(int(start.min()), int(due.min())) <= -MOST_NS or max(int(end.max()), int(due.max())) >= MOST_NS:
+        return False
+    labels = _codes(block, columns, taken, len(start))
+    if labels is None:
+        return False
+    for kept, values in ((taken.start, start), (taken.end, end), (taken.due, due), (taken.labels, labels)):
+        kept.frombytes(values.tobytes())
+    return True
+
+
+def _codes(block: Block, columns: Columns, taken: _Taken, rows: int) -> Int | None:
+    """Return the code of the labels of each row, in the order in which they come first; None where they are too many."""
+    pairs = np.zeros(rows, np.int64)
+    for own, words in block.labels:
+        pairs = pairs * len(words) + own
+    _, first, row = np.unique(pairs, return_index=True, return_inverse=True)
+    named_by = zip(columns.labelled, block.labels, strict=True)
+    told = {place: [words[code] for code in own[first].tolist()] for place, (own, words) in named_by}
+    ops = [op.strip().lower() for op in told[columns.op]] if columns.op is not None else [""] * len(first)
+    tags = [tag.strip() for tag in told[columns.tag]] if columns.tag is not None else [""] * len(first)
+    named = list(zip(ops, tags, strict=True))
+    if len(taken.table) + len(set(named) - taken.table.keys()) > MOST_LABELS:
+        return None
+    codes = np.empty(len(first), np.int64)
+    for at in np.argsort(first).tolist():
+        codes[at] = taken.table.setdefault(named[at], len(taken.table))
+    found: Int = codes[row.reshape(-1)]
+    return found
 
 
 def _take(cells: list[str], columns: Columns, taken: _Taken) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ingest.errors import InputError, StoreError, UsageError, listed
-from ingest.grid import INT64_MAX, coarsened
+from ingest.grid import coarsened
 from ingest.intervals import Intervals, Sum, merged
 from ingest.query.files import spanned
 from ingest.query.question import ALL, AUTO, Answer, Key, Question, auto_step, check_labels, finish
@@ -122,8 +122,12 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
                 total.add(merged([coarsened(part, step)]) if step else part)
             parts += total.parts()
     if not step:
-        reach = _reach([one for record in chosen for one in catalogue.of(record.run, key)])
-        parts = spanned(parts, reach if question.begin is None and question.end is None else span_within(parts, reach))
+        reach = reach_of([one for record in chosen for one in catalogue.of(record.run, key)])
+        filled = [part for part in parts if len(part)]
+        if filled and (question.begin is not None or question.end is not None):
+            windows = min(int(part.start_ns.min()) for part in filled), max(int(part.end_ns.max()) for part in filled)
+            reach = narrowed(windows, reach, max(record.step_ns for record in chosen))
+        parts = spanned(parts, reach)
     facts = Answer(
         parts=(),
         by=question.by,
@@ -139,16 +143,16 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
     return finish(parts, question, facts)
 
 
-def span_within(parts: Sequence[Intervals], reach: tuple[int, int] | None) -> tuple[int, int] | None:
-    """Return from when to when windows are, but no longer than their series reach; None where there is none."""
-    starts = [int(part.start_ns.min()) for part in parts if len(part)]
-    if not starts:
-        return None
-    low, high = reach or (-INT64_MAX, INT64_MAX)
-    return max(min(starts), low), min(max(int(part.end_ns.max()) for part in parts if len(part)), high)
+def narrowed(windows: tuple[int, int], reach: tuple[int, int] | None, step_ns: int) -> tuple[int, int]:
+    """Return from when to when windows are; the first and the last no longer than their series reach.
+
+    What a run reaches that is being loaded may be older than its windows: an edge that lies outside of them tells nothing.
+    """
+    (start, end), (first, last) = windows, reach or windows
+    return first if start < first < start + step_ns else start, last if end - step_ns < last < end else end
 
 
-def _reach(series: Iterator[StoredSeries] | Sequence[StoredSeries]) -> tuple[int, int] | None:
+def reach_of(series: Iterator[StoredSeries] | Sequence[StoredSeries]) -> tuple[int, int] | None:
     """Return from when to when the series reach, before they were cut into windows."""
     known = [(one.first_ns, one.last_ns) for one in series if one.first_ns is not None and one.last_ns is not None]
     return (min(first for first, _ in known), max(last for _, last in known)) if known else None
@@ -194,7 +198,7 @@ def step_of(catalogue: Catalogue, question: Question) -> int:
         return 0
     stored = int(np.lcm.reduce([record.step_ns for record in catalogue.records]))
     if question.step == AUTO:
-        reach = _reach(catalogue.series)
+        reach = reach_of(catalogue.series)
         if reach is None:
             return stored
         return auto_step(reach[0] // stored * stored, -(-reach[1] // stored) * stored, stored, question.windows)

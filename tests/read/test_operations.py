@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import subprocess
 import sys
@@ -20,11 +21,15 @@ from ingest.query.gap import gap
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
 from ingest.ranks import parse_percentiles
-from ingest.read import ReadOptions, discover, read
+from ingest.read import ReadOptions, discover, operation_blocks, operations, read
+from ingest.read import text as text_blocks
+from ingest.read.context import Context
 from ingest.read.schedule import due_at, facts
 from oracles import hdr
 
 SECOND, MS, US = 10**9, 10**6, 10**3
+EXAMPLES = 500 if os.environ.get("TAILBOARD_SOAK") else 100
+real_of = operation_blocks.Blocks.of
 START = 1_700_000_000 * SECOND
 SIMULATE = Path(__file__).parents[2] / "examples" / "coordinated-omission" / "simulate.py"
 
@@ -264,3 +269,53 @@ def test_mutated_logs_give_a_sentence_and_every_line_is_counted(tmp_path_factory
         return
     assert rows == source.context.account.accepted == source.context.account.samples
     assert source.context.account.rows == rows + source.context.account.rows_rejected
+
+
+@settings(max_examples=EXAMPLES)
+@given(st.data())
+def test_blocks_at_once_are_what_their_lines_are(tmp_path_factory: Any, data: Any) -> None:
+    """The quick way and the other give the same rows, in the same order, and the same account."""
+    pytest.importorskip("pyarrow")
+    head = data.draw(st.sampled_from(["start_us,end_us,op", "op,tag,start_ms,latency_us", "start_ns,end_ns", "start_us,op,due_us,end_us"]))
+    names = head.split(",")
+    chance = random.Random(data.draw(st.integers(0, 1000)))
+    lines = []
+    for number in range(60):
+        at = START + number * SECOND // 7 + chance.randrange(10**6)
+        cells = {"op": chance.choice(["read", " Write ", "0y", ""]), "tag": chance.choice(["A", "b "]), "latency_us": str(chance.randrange(5000))}
+        for name, unit in (("_us", US), ("_ms", MS), ("_ns", 1)):
+            cells |= {f"start{name}": str(at // unit), f"end{name}": str(at // unit + chance.randrange(9000)), f"due{name}": str(at // unit - 3)}
+        lines.append(",".join(cells[name] for name in names) + "\n")
+    text = bytearray((head + "\n" + "".join(lines)).encode())
+    for _ in range(data.draw(st.integers(0, 3))):
+        at = data.draw(st.integers(0, len(text)))
+        odd = [b"-", b".5", b",", b'"', b"\n", b"\r\n", b"9" * 30, b"0x1", b" ", b"\0", b"\x0b", "é".encode(), b"+", b"7"]
+        text[at : at + data.draw(st.integers(0, 3))] = data.draw(st.sampled_from(odd))
+    path = tmp_path_factory.mktemp("ops") / "x.csv"
+    path.write_bytes(bytes(text))
+    options = ReadOptions(input_format="operations", recorded_unit_ns=1, intended_column="due_us" if "due_us" in names else "")
+
+    def told() -> Any:
+        try:
+            [source] = discover([path], options).sources
+            rows = [(part.table, *(column.tolist() for column in (part.series, part.start_ns, part.indptr, part.bins, part.counts))) for part in read(source)]
+        except TailboardError as error:
+            return str(error)
+        return rows, source.context.account.as_dict()
+
+    with pytest.MonkeyPatch.context() as patched:
+        for size in (1 << 20, 256):
+            patched.setattr(text_blocks, "BLOCK", size)
+            patched.setattr(operation_blocks.Blocks, "of", real_of)
+            quick = told()
+            patched.setattr(operation_blocks.Blocks, "of", lambda self, data: None)
+            assert told() == quick
+
+
+def test_a_log_without_a_fault_is_read_in_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyarrow")
+    monkeypatch.setattr(operations, "_take", None)
+    path = written(tmp_path / "x.csv", [(START + number, START + 2 * number, "read") for number in range(0, 9000, 1000)])
+    monkeypatch.setattr(operations, "first_start_ns", lambda path, context: START)
+    context = Context()
+    assert sum(int(part.counts.sum()) for part in operations.read(path, context)) == 9 == context.account.accepted

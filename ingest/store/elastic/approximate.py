@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 
 from ingest.errors import InputError, UsageError
-from ingest.grid import INT64_MAX
 from ingest.query.question import Answer, Question, check_labels, shape_of
 from ingest.query.table import Table, concatenated
 from ingest.ranks import Percentile
 from ingest.series import IN_FLIGHT, LABELS, Series
-from ingest.store.answers import Catalogue, check_latencies, chosen_records, range_of, step_of
+from ingest.store.answers import Catalogue, check_latencies, chosen_records, narrowed, range_of, reach_of, step_of
 from ingest.store.elastic.encoding import MS, PATHS
 from ingest.store.elastic.filters import at_step, one_of, time_filters
 from ingest.store.elastic.holdings import ElasticHoldings
@@ -98,9 +97,7 @@ def approximated(
         raise InputError("nothing matches the question")
     if cut:
         firsts, lasts = ([int(one[name]["value"]) * MS for one in found] for name in ("first", "last"))
-        known = [(one.first_ns, one.last_ns) for one in members if one.first_ns is not None and one.last_ns is not None]
-        begin, end = (min(first for first, _ in known), max(last for _, last in known)) if known else (0, INT64_MAX)
-        reach = (max(min(firsts), begin), min(max(lasts) + widest, end))
+        reach = narrowed((min(firsts), max(lasts) + widest), reach_of(members), widest)
     return concatenated([_table(found, shape.by, wanted, step, reach)]), answer
 
 
