@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from ingest import Question, open_store
+from ingest.parallel import fork_map
 from ingest.store.records import COMPLETE, LOADING, WATCHED
 from tests.live.feeding import HEAD, SECOND, Clock, answers, batch, begun, log_lines, options
 from tests.store.grounds import FIO, grounds
@@ -353,7 +354,14 @@ def test_what_was_begun_before_a_kill_and_bears_other_labels_now_is_not_counted_
         assert [record.state for record in store.runs()] == [COMPLETE]
 
 
-@pytest.mark.parametrize(("many", "limits", "held"), [(1200, (1024, 4096), 1200), (250, (200, 200), 130)], ids=["by default", "at all"])
+@pytest.mark.parametrize(
+    ("many", "limits", "held"),
+    [
+        pytest.param(300, (200, 4096), 300, id="by default"),
+        pytest.param(250, (200, 200), 130, id="at all"),
+        pytest.param(1200, (1024, 4096), 1200, id="a thousand", marks=pytest.mark.soak),
+    ],
+)
 def test_more_logs_than_a_process_opens(tmp_path: Path, many: int, limits: tuple[int, int], held: int) -> None:
     url = f"sqlite:{tmp_path}/s.db"
     folder = tmp_path / "logs"
@@ -375,3 +383,15 @@ def test_more_logs_than_a_process_opens(tmp_path: Path, many: int, limits: tuple
     assert "read live" not in done.stderr and "cannot be read" not in done.stderr
     assert done.stderr.count("more logs than may be open at once") == (held < many)
     assert f"{many} logs, {folder / '0.hlog'} the first: service time only" in done.stderr and len(done.stderr.splitlines()) < 30
+
+
+def test_work_is_shared_while_a_thousand_files_are_open() -> None:
+    most = 1100
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[0] < most + 50:
+        pytest.skip(f"fewer than {most} files may be open here: it was not tried")
+    held = [os.open(os.devnull, os.O_RDONLY) for _ in range(most)]
+    try:
+        assert sorted(fork_map(lambda item: iter([item * 2]), [1, 2, 3], jobs=2)) == [(0, 2), (1, 4), (2, 6)]
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
