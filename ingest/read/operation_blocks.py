@@ -15,8 +15,9 @@ import numpy as np
 from ingest.errors import InputError
 from ingest.intervals import Int
 from ingest.read.arrow_lines import arrow, integers
+from ingest.read.text import NEWLINE
 
-NEWLINE, SPACE, TILDE = 10, 32, 126
+SPACE, TILDE = 32, 126
 HEXADECIMAL = (b"0x", b"0X")  # Arrow would take them for numbers
 
 

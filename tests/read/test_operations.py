@@ -21,7 +21,7 @@ from ingest.query.gap import gap
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
 from ingest.ranks import parse_percentiles
-from ingest.read import ReadOptions, discover, operation_blocks, operations, read
+from ingest.read import ReadOptions, discover, operation_blocks, operation_lines, operations, read
 from ingest.read import text as text_blocks
 from ingest.read.context import Context
 from ingest.read.schedule import due_at, facts
@@ -314,7 +314,7 @@ def test_blocks_at_once_are_what_their_lines_are(tmp_path_factory: Any, data: An
 
 def test_a_log_without_a_fault_is_read_in_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pyarrow")
-    monkeypatch.setattr(operations, "_take", None)
+    monkeypatch.setattr(operation_lines, "take", None)
     path = written(tmp_path / "x.csv", [(START + number, START + 2 * number, "read") for number in range(0, 9000, 1000)])
     monkeypatch.setattr(operations, "first_start_ns", lambda path, context: START)
     context = Context()
