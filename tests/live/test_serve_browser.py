@@ -162,7 +162,9 @@ def test_what_was_chosen_stays(looking, url):
         zoom = page.evaluate("[tailboard.state.from, tailboard.state.to]")
         assert abs(float(zoom[0]) - 5) < 1 and abs(float(zoom[1]) - 15) < 1
         text = hovered(page, "percentiles", "steps")
+        before = page.evaluate("scrollY")
         page.mouse.wheel(0, 137)
+        until(page, f"scrollY === {before + 137}")  # it scrolls when it is drawn next
         page.locator("input[name=sla]").focus()
         page.keyboard.type("3")  # and not entered yet
         page.locator("#choose").evaluate("menu => (menu.open = true)")
