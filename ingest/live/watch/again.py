@@ -29,9 +29,8 @@ from ingest.read.text import COMPRESSED, last_line_end
 from ingest.series import Series
 
 FORMATS = (HDR, OPERATIONS, SMALLFILE, YCSB, DESCRIBED)
-_NONE = np.empty(0, np.int64)
 REST = 9  # seconds of rest for each second of reading
-
+_NONE = np.empty(0, np.int64)
 
 
 def can_be_read_again(source: Source, *, dated_by_file: bool) -> bool:

@@ -102,10 +102,10 @@ def approximated(
 
 
 def _reach(catalogue: Catalogue, step: int) -> tuple[int, int]:
-    known = [(one.first_ns, one.last_ns) for one in catalogue.series if one.first_ns is not None and one.last_ns is not None]
-    if not known and not step:
+    reach = reach_of(catalogue.series)
+    if reach is None and not step:
         raise InputError("the load was cut off before it was known from when to when it reaches: give --step")
-    return (min(first for first, _ in known), max(last for _, last in known)) if known else (0, 0)
+    return reach or (0, 0)
 
 
 def _query(
