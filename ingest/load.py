@@ -48,6 +48,7 @@ class LoadAccount:
     shadowed: Counter[str] = field(default_factory=Counter)
     runs: list[str] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)
+    caveats: list[str] = field(default_factory=list)
     delivered: Mapping[str, int] = field(default_factory=dict)
     seconds: float = 0.0
 
@@ -74,6 +75,7 @@ class LoadAccount:
             "shadowed": dict(sorted(self.shadowed.items())),
             "shadowed_samples": rows["shadowed"],
             "duplicate": dict(sorted(self.duplicate.items())),
+            "caveats": self.caveats,
             "notes": rows["notes"],
             "findings": rows["findings"],
             **({"delivered": dict(self.delivered)} if self.delivered else {}),
@@ -103,6 +105,7 @@ def load_found(found: Found, store: Store, options: LoadOptions, progress: Progr
             account.shadowed[entry.reason] += 1
         elif entry.action != "context":
             account.skipped[entry.reason] += 1
+    account.caveats = [str(caveat) for caveat in found.caveats]
     todo = plans(found, store, options, account.duplicate, account.shadowed)
     offsets = {source.path for source in offset_sources(found.sources)} if options.offsets else set()
     total = sum(len(plan.work) for plan in todo)

@@ -20,6 +20,7 @@ from ingest.parallel import fork_map
 from ingest.query.files import finest_width, median_width, run_starts
 from ingest.query.question import check_step
 from ingest.read import Found, ReadOptions, Source
+from ingest.read.placing import two_of_one
 from ingest.read.sources import PREFER_HIST
 from ingest.store import Store
 from ingest.store.coarsening import COARSENED, COARSENING, check_addable, grid_of
@@ -215,16 +216,6 @@ def _to_do(
 def _measured(identity: str) -> str:
     """Return what an identity says was measured (format, host, volume, job), without the process's name."""
     return identity.rpartition("|")[0]
-
-
-def two_of_one(source: Source, other: str) -> str:
-    """Return the sentence about two sources of one identity that hold different data."""
-    series = source.context.series
-    what = f"two hosts called {series.host}" if series.host else "two hosts without a name"
-    return (
-        f"holds other data than {other} under the same labels (host {series.host or '-'}, volume {series.volume or '-'}, job "
-        f"{series.job or '-'}): {what}? use --host or --host-alias, another --run, or --replace"
-    )
 
 
 def _context_digest(source: Source) -> str:

@@ -61,8 +61,8 @@ def events(file: Path, **words: Any) -> None:
     """
     from ingest.cli import breaths as tables
     from ingest.read import ReadOptions, discover
+    from ingest.read.formats import SNABB
     from ingest.read.snabb.timeline import timeline
-    from ingest.read.sources import SNABB
     from ingest.timing import parse_instant
 
     tables.check(words)

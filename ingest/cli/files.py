@@ -6,35 +6,51 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ingest.cli import options
 from ingest.cli.origins import READING
+from ingest.errors import InputError
+
+if TYPE_CHECKING:
+    from ingest.read import Found
 
 MOST_OPS = 4
+MOST_IN_LINE = 3
+RUN_PARTS = 3
 
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option(
+    "--why", "asked", metavar="PATH", multiple=True, help="What each fact about this file, or files of this folder, rests on."
+)
 @options.reading_options
 @click.option("--format", type=click.Choice(["table", "ndjson"]), default="table", show_default=True)
 def inspect(paths: tuple[str, ...], **words: Any) -> None:
-    """What each file is taken for: format, labels, time zero and its source, rows, and why others are skipped.
+    """What each file is taken for: format, run, labels, time zero and its source, rows, and why others are skipped.
 
     \b
     Examples:
       tailboard inspect ./cbt-archive
+      tailboard inspect ./cbt-archive --why ./cbt-archive/results
       tailboard inspect logs/ --host-alias 10.0.0.7=osd7 --format ndjson
 
     Every log is read to its end, so that repairs and rejects show; nothing is stored.
     """
     from ingest.parallel import fork_map
     from ingest.read import Source, discover, read
+    from ingest.read.placing import conflicts
     from ingest.read.reconcile import reconciled, skew
 
-    found = discover([Path(path) for path in paths], options.read_options(**{name: words[name] for name in READING}))
+    _, given = options.split_sources(paths)
+    found = discover(given, options.read_options(**{name: words[name] for name in READING}))
+    if words["asked"]:
+        for path in words["asked"]:
+            _print_why(found, Path(path))
+        return
 
     def work(source: Source) -> Any:
         ops: set[str] = set()
@@ -51,12 +67,37 @@ def inspect(paths: tuple[str, ...], **words: Any) -> None:
         ops[number] = seen
     rows = [_source_row(source, ops[number]) for number, source in enumerate(found.sources)]
     others = [{"path": str(entry.path), "format": entry.action, "reason": entry.reason} for entry in found.skipped]
+    caveats = [*found.caveats, *conflicts(found)]
     if words["format"] == "ndjson":
-        sys.stdout.writelines(json.dumps(row) + "\n" for row in [*rows, *others])
+        told = [{"path": one.subject, "format": "caveat", "code": one.code, "reason": str(one)} for one in caveats]
+        sys.stdout.writelines(json.dumps(row) + "\n" for row in [*rows, *others, *told])
         return
     _print(rows, others)
+    for caveat in caveats:
+        print(f"caveat: {caveat}")
     for text in (*reconciled(found.sources), *skew(found.sources)):
         print(text)
+
+
+def _print_why(found: Found, wanted: Path) -> None:
+    """Print what each fact about a file, or about the files of a folder, rests on; InputError where it is not among them."""
+    place = wanted.resolve()
+    sources = [one for one in found.sources if (path := one.path.resolve()) == place or place in path.parents]
+    others = [one for one in found.skipped if (path := one.path.resolve()) == place or place in path.parents]
+    if not sources and not others:
+        raise InputError("is not among the files of this call", wanted)
+    for source in sources:
+        print(source.path)
+        facts = {
+            **dict.fromkeys(("format", "run", "host", "volume", "job"), ("-", "nothing says")),
+            **{one.fact: (one.value, one.origin) for one in source.evidence},
+        }
+        for fact, (value, origin) in facts.items():
+            print(f"  {fact:<10} {value}  ({origin})" if origin else f"  {fact:<10} {value}")
+        for name, value in sorted(found.labels.get(source.context.series.run, {}).items()):
+            print(f"  label      {name}={value}")
+    for entry in others:
+        print(f"{entry.path}\n  {entry.action}: {entry.reason}")
 
 
 def _source_row(source: Any, ops: tuple[str, ...]) -> dict[str, Any]:
@@ -81,6 +122,11 @@ def _source_row(source: Any, ops: tuple[str, ...]) -> dict[str, Any]:
     }
 
 
+def _short_run(run: str) -> str:
+    """Return what tells a run from others of its archive: the last parts of its path."""
+    return "/".join(run.split("/")[-RUN_PARTS:])
+
+
 def _few(ops: Sequence[str]) -> str:
     """Return the ops of a file as a cell: all of a few, of many how many there are."""
     return ",".join(ops) if len(ops) <= MOST_OPS else f"{len(ops)} ops"
@@ -96,13 +142,15 @@ def _print(rows: list[dict[str, Any]], others: list[dict[str, Any]]) -> None:
     console = people()
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     wide = ("file", "troubles")
-    for name in ("file", "host", "vol", "job", "op", "rows", "samples", "time zero", "troubles"):
+    several = len({row["run"] for row in rows}) > 1
+    for name in ("file", *(["run"] if several else []), "host", "vol", "job", "op", "rows", "samples", "time zero", "troubles"):
         right = name in ("rows", "samples")
         table.add_column(name, justify="right" if right else "left", overflow="fold", no_wrap=name not in wide)
     for row in rows:
         trouble = [f"{count} {reason}" for what in ("repaired", "rejected") for reason, count in row[what].items()]
         cells = [
             Path(row["path"]).name,
+            *([_short_run(row["run"])] if several else []),
             row["host"] or "-",
             row["volume"] or "-",
             row["job"] or "-",
@@ -118,7 +166,8 @@ def _print(rows: list[dict[str, Any]], others: list[dict[str, Any]]) -> None:
     days = sorted({row["zero"][:10] for row in rows if row["zero"]})
     formats = sorted({f"{row['format']} {row['layout']}" for row in rows})
     print(f"format: {', '.join(formats)}")
-    print(f"runs: {', '.join(sorted({row['run'] for row in rows}))}")
+    runs = sorted({row["run"] for row in rows})
+    print(f"runs: {', '.join(runs)}" if len(runs) < MOST_IN_LINE else "\n".join(["runs:", *(f"  {run}" for run in runs)]))
     print(f"time zero: {', '.join(days) or 'unknown'}, from {', '.join(origins)}")
     counted: dict[tuple[str, str], list[str]] = {}
     for entry in others:

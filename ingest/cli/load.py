@@ -133,6 +133,15 @@ def rate(store: Store, began: float) -> str:
     return f"loading: {sent:,} documents, {sent / max(time.monotonic() - began, 0.1):,.0f} a second" if sent else ""
 
 
+def _refusals(account: LoadAccount) -> Iterator[str]:
+    """Yield a sentence for each reason why files were refused, with the first of them."""
+    by_reason: dict[str, list[str]] = {}
+    for path, reason in account.refused.items():
+        by_reason.setdefault(reason, []).append(path)
+    for reason, paths in by_reason.items():
+        yield f"refused {listed(paths)}: {reason}"
+
+
 def _notes(account: LoadAccount) -> Iterator[str]:
     """Yield what is to be said of logs, once for all of which it is said, of the first so many."""
     said: dict[str, list[str]] = {}
@@ -173,9 +182,7 @@ def told(account: LoadAccount, url: str) -> None:
     for name, counter in (("skipped", account.skipped), ("shadowed", account.shadowed), ("duplicate", account.duplicate)):
         for reason, count in sorted(counter.items()):
             line(f"{count} files {name}: {reason}")
-    for path, reason in account.refused.items():
-        line(f"refused {path}: {reason}")
-    for text in _notes(account):
+    for text in (*_refusals(account), *account.caveats, *_notes(account)):
         line(text)
     for finding in rows.findings[:SHOWN_FINDINGS]:
         line(str(finding))

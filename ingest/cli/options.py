@@ -35,11 +35,21 @@ def stacked(*options: Callable[[Command], Command]) -> Callable[[Command], Comma
     return decorate
 
 
+class FormatOption(click.Option):
+    """--input-format, whose help lists the table of formats; the table is imported when help is shown."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the option and its help."""
+        from ingest.read.formats import names
+
+        self.help = f"What all files are: {', '.join(names())}, or a .yml file that names columns."
+        return super().get_help_record(ctx)
+
+
 input_format = click.option(
     "--input-format",
     metavar="F",
-    help="fio-hist, fio-raw, fio-json, hdr-log, operations, smallfile, ycsb-raw, perf-script, chrome-trace, snabb, "
-    "or a .yml that names columns.",
+    cls=FormatOption,
 )
 host_of_all = click.option("--host", metavar="H", help="Host of all logs, whatever names and folders say.")
 reading_rest = stacked(
@@ -191,12 +201,13 @@ def read_options(
 ) -> Any:
     """Return the ReadOptions that the words of a call stand for."""
     from ingest.read.description import is_description, parse_description
-    from ingest.read.sources import FORMATS, ReadOptions
+    from ingest.read.formats import names as format_names
+    from ingest.read.sources import ReadOptions
     from ingest.timing import UNITS_NS, parse_duration, parse_instant
 
     described = bool(input_format) and is_description(str(input_format))
-    if input_format and not described and input_format not in FORMATS:
-        words = ", ".join(FORMATS)
+    if input_format and not described and input_format not in format_names():
+        words = ", ".join(format_names())
         raise UsageError(f"no input format {input_format!r}: there are {words}, or a file that describes one (events.yml)")
     if fio_version and not VERSION.match(fio_version):
         raise UsageError(f"--fio-version takes what fio --version says, such as 3.33, not {fio_version!r}")
@@ -267,26 +278,27 @@ def split_sources(sources: tuple[str, ...]) -> tuple[list[str], list[Path]]:
 
 
 def _standard_input() -> Path:
-    """Return a temporary file with what standard input holds; readers look at a file twice, which a pipe cannot give."""
+    """Return a temporary file with what standard input holds; readers look at a file twice, which a pipe cannot give.
+
+    It and its folder are called stdin, so that runs and processes have the same names each time; compressed data gets its ending.
+    """
+    import atexit
     import shutil
     import tempfile
+
+    from ingest.read.formats import STDIN
+    from ingest.read.text import ending_of
 
     if sys.stdin.isatty():
         raise UsageError("- reads standard input, but nothing is piped into it")
     folder = Path(tempfile.mkdtemp(prefix="tailboard-"))
-    import atexit
-
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    path = folder / "stdin_clat_hist.1.log"
+    path = folder / STDIN / STDIN
+    path.parent.mkdir()
     with path.open("wb") as out:
         shutil.copyfileobj(sys.stdin.buffer, out)
     if not path.stat().st_size:
         raise InputError("standard input is empty")
     with path.open("rb") as check:
-        start = check.read(1 << 16)
-    from ingest.read.chrome.objects import looks_like_chrome
-    from ingest.read.perf.header import looks_like_perf
-
-    if looks_like_perf(start) or looks_like_chrome(start):
-        return path.rename(folder / "stdin.trace")
-    return path.rename(folder / "stdin.json") if start.lstrip()[:1] == b"{" else path
+        ending = ending_of(check.read(8))
+    return path.rename(path.with_name(STDIN + ending)) if ending else path

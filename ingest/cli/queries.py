@@ -62,7 +62,7 @@ def answer_of(origin: Origin, question: Question) -> Answer:
     """Return what files or a store answer, events that were stored at unlike rates weighed where they come together."""
     from ingest.query.files import Files
     from ingest.query.lags import asked_weighed, weighed
-    from ingest.read.sources import SNABB
+    from ingest.read.formats import SNABB
 
     if isinstance(origin, Files):
         sampled = any(source.format == SNABB for source in origin.found.sources)
@@ -208,7 +208,7 @@ def _streamed_or_answered(
     """Return the table of `columns` and the facts about it where logs can be answered window by window, else the answer."""
     from ingest.cli.origins import opened
     from ingest.query.files import Files
-    from ingest.read.sources import HDR
+    from ingest.read.formats import HDR
 
     with opened(sources, words) as origin:
         long_logs = isinstance(origin, Files) and all(source.format == HDR for source in origin.found.sources)

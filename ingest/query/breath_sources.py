@@ -15,8 +15,8 @@ from ingest.grid import SECOND
 from ingest.parallel import fork_map
 from ingest.query.files import run_starts
 from ingest.query.question import Question
+from ingest.read.formats import SNABB
 from ingest.read.snabb.work import kept_of
-from ingest.read.sources import SNABB
 from ingest.series import LABELS, RunLabels, Series
 from ingest.store.answers import chosen_records
 

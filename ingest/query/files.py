@@ -19,7 +19,9 @@ from ingest.query.question import ALL, AUTO, Answer, Question, auto_step, check_
 from ingest.read import Found, ReadOptions, Source, Windows, discover, read
 from ingest.read.account import Account
 from ingest.read.events import MOMENTS
+from ingest.read.placing import conflicts
 from ingest.read.reconcile import reconciled, skew
+from ingest.read.sources import REFUSED
 from ingest.series import IN_FLIGHT, default_kind, in_flight_kind
 
 DEFAULT_WIDTH_NS = 1_000_000_000
@@ -46,6 +48,8 @@ class Files:
         self.jobs = jobs
         self.progress = progress
         self.found: Found = discover([Path(path) for path in paths], self.options)
+        for conflict in conflicts(self.found):
+            raise InputError(conflict.sentence, conflict.subject)
         by_run: dict[str, list[Source]] = {}
         for source in self.found.sources:
             by_run.setdefault(source.context.series.run, []).append(source)
@@ -227,9 +231,18 @@ def warnings_of(accounts: Iterable[Account], found: Found | None = None) -> list
     texts += [f"{count} rows rejected: {reason}" for reason, count in sorted(total.rejected.items())]
     if total.saturated:
         texts.append(f"{total.saturated} samples lie in the last bin: at least its lower edge, true values unknown")
-    refused = [entry for entry in (found.skipped if found else ()) if entry.action == "refused"]
-    texts += [f"refused {entry.path}: {entry.reason}" for entry in refused]
-    return texts + total.notes
+    if found is None:
+        return texts + total.notes
+    return [*texts, *refusals(found), *(str(caveat) for caveat in found.caveats), *total.notes]
+
+
+def refusals(found: Found) -> list[str]:
+    """Return a sentence for each reason why files were refused, with the first of them."""
+    by_reason: dict[str, list[str]] = {}
+    for entry in found.skipped:
+        if entry.action == REFUSED:
+            by_reason.setdefault(entry.reason, []).append(str(entry.path))
+    return [f"refused {listed(paths)}: {reason}" for reason, paths in by_reason.items()]
 
 
 def median_width(sources: Iterable[Source]) -> float:

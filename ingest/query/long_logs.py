@@ -11,8 +11,8 @@ from ingest.query.files import Files, run_starts
 from ingest.query.question import Question
 from ingest.read import Source, read
 from ingest.read.context import EXPECTED
+from ingest.read.formats import HDR
 from ingest.read.hdr import log as hdr_log
-from ingest.read.sources import HDR
 
 OPEN_ENTRIES = 1 << 18  # bins of all logs together that are held in chunks
 LEAST_ENTRIES = 1 << 14

@@ -22,7 +22,8 @@ from ingest.query.question import Answer, Question, check_labels, check_step, sh
 from ingest.query.table import Table, concatenated
 from ingest.query.union import union
 from ingest.read.account import Account
-from ingest.read.sources import HDR, Source
+from ingest.read.formats import HDR
+from ingest.read.sources import Source
 from ingest.series import IN_FLIGHT
 
 RUN, KIND = "\0run", "\0kind"

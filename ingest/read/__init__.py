@@ -1,60 +1,24 @@
-"""Readers: one file a format, each a function `read(path, context) -> Iterator[Intervals]`.
+"""Readers: one module a format, and what joins their files into runs.
 
-Where a file holds single operations its reader yields `Events`, and the intervals are made of them here.
-
-A reader knows nothing of stores or views. To add one: its file here, its module in READERS or EVENT_READERS, its recognition in
-discover.py, its section in docs/formats.md.
+`placing.discover` says what is under some paths; `read` yields the intervals of a source, `events` its single operations, of
+which intervals are made here. To add a format: its module with a READER, its line in `formats.TABLE`. A reader knows nothing of
+stores or views.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from importlib import import_module
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ingest.errors import InputError
 from ingest.intervals import Intervals
 from ingest.read.context import EXPECTED, Context
-from ingest.read.discover import discover
 from ingest.read.event_rows import Windows
 from ingest.read.events import Events, events_layout, latencies
-from ingest.read.sources import (
-    CHROME,
-    DESCRIBED,
-    HDR,
-    HIST,
-    JSON,
-    OPERATIONS,
-    PERF,
-    RAW,
-    SMALLFILE,
-    SNABB,
-    YCSB,
-    Found,
-    ReadOptions,
-    Skipped,
-    Source,
-)
-
-READERS = {HIST: "fio.hist", JSON: "fio.dumps", HDR: "hdr.log", OPERATIONS: "operations"}
-EVENT_READERS = {
-    RAW: "fio.raw",
-    SMALLFILE: "smallfile",
-    YCSB: "ycsb_raw",
-    PERF: "perf.script",
-    CHROME: "chrome.trace",
-    DESCRIBED: "described",
-    SNABB: "snabb.timeline",
-}
-
-
-def _reader(name: str) -> Callable[[Path, Context], Iterator[Any]]:
-    """Return the `read` of a module; its imports are made when there is such a file."""
-    found: Callable[[Path, Context], Iterator[Any]] = import_module(f"ingest.read.{name}").read
-    return found
+from ingest.read.formats import reader_of
+from ingest.read.placing import discover
+from ingest.read.sources import Caveat, Evidence, Found, ReadOptions, Skipped, Source
 
 
 def read(source: Source, windows: Windows | None = None, seen: Callable[[Events], None] | None = None) -> Iterator[Intervals]:
@@ -64,7 +28,8 @@ def read(source: Source, windows: Windows | None = None, seen: Callable[[Events]
     called with each chunk of single events before intervals are made of it.
     """
     context = source.context
-    if source.format in EVENT_READERS:
+    reader = reader_of(source.format)
+    if reader.rows is None:
         from ingest.read import event_rows
 
         known = bool(context.jobs) and not context.shadowed
@@ -74,7 +39,7 @@ def read(source: Source, windows: Windows | None = None, seen: Callable[[Events]
             latencies(chunks, context.account), windows or Windows(), layout, context.account, totals=known
         )
     else:
-        rows = _reader(READERS[source.format])(source.path, context)
+        rows = reader.rows(source.path, context)
     expected = context.options.get(EXPECTED)
     if not expected:
         return rows
@@ -91,10 +56,11 @@ def _shown(chunks: Iterator[Events], seen: Callable[[Events], None]) -> Iterator
 
 def events(source: Source) -> Iterator[Events]:
     """Yield the single operations of a source in bounded chunks; InputError where it is not what it claims, or has none."""
-    if source.format not in EVENT_READERS:
+    reader = reader_of(source.format)
+    if reader.events is None:
         raise InputError(f"{source.format}: holds histograms, not single operations", source.path)
     account, shadowed = source.context.account, source.context.shadowed
-    for chunk in _reader(EVENT_READERS[source.format])(source.path, source.context):
+    for chunk in reader.events(source.path, source.context):
         ours = np.array([series.op not in shadowed for series in chunk.table], np.bool_)
         if ours.all():
             yield chunk
@@ -105,10 +71,10 @@ def events(source: Source) -> Iterator[Events]:
 
 
 __all__ = [
-    "EVENT_READERS",
-    "READERS",
+    "Caveat",
     "Context",
     "Events",
+    "Evidence",
     "Found",
     "ReadOptions",
     "Skipped",

@@ -18,13 +18,16 @@ import numpy as np
 
 from ingest.errors import InputError
 from ingest.intervals import Bool, Int
+from ingest.read.account import Account
 from ingest.read.arrow_lines import Form, Lines, arrow, sound_rows, tables
 from ingest.read.arrow_numbers import DECIMAL, FLOAT, nanoseconds, types
-from ingest.read.context import NOT_REAL, NOT_RELATIVE, YEAR_NS, Context
+from ingest.read.context import NOT_REAL, NOT_RELATIVE, YEAR_NS, Context, TimeZero
 from ingest.read.description import Columns, Description
 from ingest.read.event_labels import TOO_MANY, SeriesTable
-from ingest.read.events import DAY_NS, Events
-from ingest.read.text import head
+from ingest.read.events import DAY_NS, Events, events_layout, newest_ns
+from ingest.read.formats import AGAIN, DESCRIBED, Reader
+from ingest.read.sources import Around, Source
+from ingest.read.text import TABLE_ENDINGS, head, name_without
 from ingest.series import Series
 from ingest.timing import UNITS_NS
 
@@ -241,3 +244,20 @@ def first_end_ns(path: Path, context: Context, told: Description) -> int:
         if len(events):
             return int(events.end_ns[0])
     raise InputError("holds no operation that can be read", path)
+
+
+def locate(path: Path, around: Around) -> Source:
+    """Return the source of a described file; InputError where a column is missing or no operation can be read."""
+    context = around.context(path, process=name_without(path, TABLE_ENDINGS))
+    told = context.description
+    if told is None:
+        raise InputError("no description of its columns: --input-format takes the path of one, such as events.yml", path)
+    quiet = replace(context, account=Account(path=str(path)), zero=TimeZero(0), offset_ns=0)
+    first = first_end_ns(path, quiet, told)
+    dated = first >= YEAR_NS
+    own = TimeZero(first, "epoch stamps in the log") if dated else TimeZero()
+    zero = around.zero(path, own, lambda: newest_ns(read(path, quiet)), absolute=dated)
+    return Source(path, DESCRIBED, replace(context, zero=zero), layout=str(events_layout(around.options.digits)))
+
+
+READER = Reader(locate, events=read, grows=AGAIN, arrow=True)

@@ -68,7 +68,8 @@ def _coded(column: Any) -> tuple[Int, list[str]]:
     values = column.combine_chunks() if hasattr(column, "combine_chunks") else column
     if hasattr(values, "num_chunks"):  # a chunked array of one chunk
         values = values.chunk(0)
-    words = [_text(word) for word in values.dictionary.to_pylist()]
+    # As bytes: text of a damaged file may not be UTF-8, which Arrow would only notice here.
+    words = [_text(word) for word in values.dictionary.view("binary").to_pylist()]
     found = values.indices.fill_null(len(words))
     codes = np.frombuffer(found.buffers()[1], np.int32)[found.offset : found.offset + len(found)].astype(np.int64)
     return codes, [*words, ""]

@@ -12,7 +12,8 @@ import numpy as np
 
 from ingest.read import events
 from ingest.read.events import Events
-from ingest.read.sources import RAW, YCSB, Source
+from ingest.read.formats import RAW, YCSB
+from ingest.read.sources import Source
 from ingest.series import default_kind
 
 AGAIN = {YCSB: "response"}  # the kind of the second line of an operation, by format

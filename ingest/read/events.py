@@ -93,3 +93,8 @@ def bin_of(latency_ns: Int, half: int) -> Int:
     if small.any():
         np.copyto(bins, latency_ns, where=small)
     return bins
+
+
+def newest_ns(chunks: Iterable[Events]) -> int:
+    """Return when the last operation ended, in ns of the stamps; 0 where there is none."""
+    return max((int(events.end_ns.max()) for events in chunks if len(events)), default=0)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -24,14 +25,19 @@ from ingest.errors import InputError
 from ingest.grid import SECOND, window_start
 from ingest.intervals import Exact, Int, Intervals
 from ingest.layout import LogLinear, hdr_layout
-from ingest.read.context import RATE, YEAR_NS, Context
+from ingest.read.account import Account
+from ingest.read.context import RATE, YEAR_NS, Context, TimeZero
+from ingest.read.formats import AGAIN, OPERATIONS, Reader
+from ingest.read.hdr.names import looks_like_operations
 from ingest.read.operation_lines import Taken, columns_of, read_lines, take
 from ingest.read.schedule import UNSCHEDULED, due_at, facts
-from ingest.read.text import head
+from ingest.read.sources import Around, Source
+from ingest.read.text import head, name_without
 from ingest.series import Series
 
 LOOKED_AT = 101
 DIGITS = 3
+ENDINGS = (".hlog", ".hdr", ".histo", ".log", ".csv", ".txt")
 
 
 def first_start_ns(path: Path, context: Context) -> int:
@@ -111,3 +117,22 @@ def binned(table: tuple[Series, ...], series: Int, ends: Int, values: Int, layou
         counts=np.diff(np.append(entries, len(values))),
         exact=Exact(values[rows], values[last], np.add.reduceat(values, rows), np.ones(len(rows), np.bool_)),
     )
+
+
+def last_end_ns(path: Path, context: Context) -> int:
+    """Return when the last operation ended by the clock of the file, in ns; 0 if none can be read. Reads all of it."""
+    quiet = replace(context, account=Account(path=str(path)), zero=TimeZero(0), offset_ns=0)
+    return max((int(rows.end_ns.max()) for rows in read(path, quiet) if len(rows)), default=0)
+
+
+def locate(path: Path, around: Around) -> Source:
+    """Return the source of an operation log; InputError where a column is missing or no operation can be read."""
+    context = around.context(path, process=name_without(path, ENDINGS))
+    first = first_start_ns(path, context)
+    dated = first >= YEAR_NS
+    own = TimeZero(first, "epoch stamps in the log") if dated else TimeZero()
+    zero = around.zero(path, own, lambda: last_end_ns(path, context), absolute=dated)
+    return Source(path, OPERATIONS, replace(context, zero=zero), SECOND, str(hdr_layout(DIGITS, 0, 1)))
+
+
+READER = Reader(locate, rows=read, accepts=lambda _, start: looks_like_operations(start), grows=AGAIN)

@@ -9,7 +9,8 @@ import numpy as np
 from ingest.intervals import Histogram, Intervals
 from ingest.ranks import parse_percentiles, percentile_values
 from ingest.read.context import Summary
-from ingest.read.sources import COMPLETION, HIST, RAW, Source
+from ingest.read.formats import HIST, RAW
+from ingest.read.sources import COMPLETION, Source
 
 MS = 1e6
 

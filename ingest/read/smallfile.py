@@ -11,16 +11,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
+from ingest.read.account import Account
 from ingest.read.arrow_lines import Form, Lines, arrow, sound_rows, tables
 from ingest.read.arrow_numbers import nanoseconds
-from ingest.read.context import Context
+from ingest.read.context import Context, TimeZero
 from ingest.read.event_labels import TOO_MANY, SeriesTable
-from ingest.read.events import DAY_NS, Events
-from ingest.read.text import plain_name
+from ingest.read.events import DAY_NS, Events, events_layout, newest_ns
+from ingest.read.formats import AGAIN, SMALLFILE, Reader
+from ingest.read.sources import Around, Source
+from ingest.read.text import TABLE_ENDINGS, name_without, plain_name
 
 SECOND = 1_000_000_000
 NAME = re.compile(r"^rsptimes_(?P<thread>\d+)_(?P<host>.+)_(?P<op>[-,a-zA-Z]+)_(?P<start>\d{1,12}(?:\.\d{1,12})?)\.csv$")
@@ -78,3 +81,23 @@ def read(path: Path, context: Context) -> Iterator[Events]:
         rows = sound_rows(context.account, lines, faults)
         context.account.accept(len(rows))
         yield Events(series.table, codes, start + latency + base, latency).take(rows)
+
+
+def locate(path: Path, around: Around) -> Source:
+    """Return the source of a file of response times; its name holds host, thread and the thread's start."""
+    named = parse_name(path)
+    host, job = (named.host, named.thread) if named else ("", "")
+    context = around.context(path, host=host, job=job, process=name_without(path, TABLE_ENDINGS))
+    own = TimeZero(named.start_ns, "start of the thread in the file name") if named else TimeZero()
+    quiet = replace(context, account=Account(path=str(path)), zero=TimeZero(0), offset_ns=0)
+    zero = around.zero(path, own, lambda: newest_ns(read(path, quiet)))
+    return Source(path, SMALLFILE, replace(context, zero=zero), layout=str(events_layout(around.options.digits)))
+
+
+READER = Reader(
+    locate,
+    events=read,
+    accepts=lambda path, start: parse_name(path) is not None and looks_like_smallfile(start),
+    grows=AGAIN,
+    arrow=True,
+)

@@ -1,25 +1,47 @@
-"""The nouns of discovery: how files are to be read, the sources that were found, and the files that were not taken."""
+"""The nouns of discovery: how files are to be read, what is known around a file, the sources that were found, and the rest."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ingest.read.context import EXPECTED, INTENDED, RATE, TSC_HZ, Context
+from ingest.read.account import Account
+from ingest.read.context import EXPECTED, INTENDED, RATE, TSC_HZ, Context, TimeZero
 from ingest.read.description import Description
+from ingest.read.formats import HIST, RAW, reader_of
 from ingest.read.text import COMPRESSED, last_line_end
+from ingest.series import Series
 
-HIST, JSON, HDR, OPERATIONS = "fio-hist", "fio-json", "hdr-log", "operations"
-RAW, SMALLFILE, YCSB, PERF, DESCRIBED = "fio-raw", "smallfile", "ycsb-raw", "perf-script", "described"
-CHROME = "chrome-trace"
-SNABB = "snabb"
-SINGLE_EVENTS = (RAW, SMALLFILE, YCSB, PERF, CHROME, DESCRIBED, SNABB)
-FORMATS = (HIST, RAW, JSON, HDR, OPERATIONS, SMALLFILE, YCSB, PERF, CHROME, SNABB)
+if TYPE_CHECKING:
+    from ingest.read.fio.joining import Documents
+
 COMPLETION = "completion"
-ROW_LABELS = ("op", "kind", "job", "tag")
-TOLD_BY_ROWS = {PERF: ("process", "volume"), CHROME: ("process",)}
 PREFER_HIST, PREFER_RAW = "hist", "raw"
+SKIPPED, REFUSED, SHADOWED, CONTEXT = "skipped", "refused", "shadowed", "context"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What one fact of a source rests on: "host", "client1", "folder 4krandomwrite.client1"."""
+
+    fact: str
+    value: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class Caveat:
+    """What a reader of the numbers must know: a word for programs, the file or run it is about, a sentence, what to do."""
+
+    code: str
+    subject: str
+    sentence: str
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.subject}: {self.sentence}" + (f"; {self.remedy}" if self.remedy else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +96,102 @@ class ReadOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where files of one folder belong: the archive, the run within it, the host, the settings of the run.
+
+    `archive` is the folder that runs are named after; `run` the path of the run below it, empty where the archive is one run.
+    `unread` is why nothing in the folder is read, empty where files are.
+    """
+
+    archive: Path
+    run: str = ""
+    host: str = ""
+    volume: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    evidence: tuple[Evidence, ...] = ()
+    unread: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What is known of a file beside its content, for the `locate` of its format.
+
+    `run` and `host` are those of its place. `documents` are fio's own summaries, for its logs. Facts that a context was made of
+    are kept in `evidence`.
+    """
+
+    options: ReadOptions
+    documents: Documents
+    run: str = ""
+    place: Place | None = None
+    folder_host: str = ""
+    named: bool = False
+    evidence: list[Evidence] = field(default_factory=list)
+
+    def why(self, fact: str, value: str, origin: str) -> None:
+        """Keep what a fact rests on."""
+        if value:
+            self.evidence.append(Evidence(fact, value, origin))
+
+    def context(self, path: Path, *, host: str = "", origin: str = "file name", **labels: str) -> Context:
+        """Return the context of a file. `host` and labels are what the file itself says, by `origin`.
+
+        The host is what the user said, else what the file says, else that of its place in an archive, else of its folder.
+        """
+        options = self.options
+        inside = self.place.host if self.place else ""
+        ways = ((options.host, "--host"), (host, origin), (inside, ""), (self.folder_host, f"folder {path.parent.name}"))
+        found, origin_of_host = next(((one, why) for one, why in ways if one), ("", ""))
+        if origin_of_host:
+            self.why("host", found, origin_of_host)
+        alias = options.host_alias.get(found, found)
+        if alias != found:
+            self.why("host", alias, "--host-alias")
+        volume = labels.pop("volume", "") or (self.place.volume if self.place else "")
+        for fact, value in (("volume", volume), *labels.items()):
+            if fact in ("volume", "job", "process"):
+                self.why(fact, value, origin)
+        return Context(
+            series=Series(run=self.run, host=alias, volume=volume).replaced(**labels),
+            offset_ns=options.host_offset_ns.get(alias, 0),
+            version=options.fio_version,
+            recorded_unit_ns=options.recorded_unit_ns,
+            digits=options.digits,
+            description=options.description,
+            options=options.told,
+            upto=options.upto(path),
+            account=Account(path=str(path)),
+        )
+
+    def zero(self, path: Path, own: TimeZero, last_ns: Callable[[], int], *, absolute: bool = False) -> TimeZero:
+        """Return the time zero of a file: its own, unless its stamps are relative and the user said another.
+
+        `last_ns` gives its newest stamp in ns, for `--t0 mtime`. `absolute` stamps are real times: nothing moves them.
+        """
+        asked = self.options.t0
+        if absolute or asked is None:
+            found = own
+        elif isinstance(asked, int):
+            found = TimeZero(asked, "--t0")
+        else:
+            found = TimeZero(path.stat().st_mtime_ns - last_ns(), "file time (--t0 mtime)")
+        self.why("time zero", str(found.epoch_ns) if found.epoch_ns is not None else "unknown", found.origin)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
-    """A file that will be read: its format, its context, and the median width of its first rows (0 if unknown)."""
+    """A file that will be read: its format, its context, and the median width of its first rows (0 if unknown).
+
+    `evidence` says what each of its labels and its time zero rest on.
+    """
 
     path: Path
     format: str
     context: Context
     width_ns: int = 0
     layout: str = ""
+    evidence: tuple[Evidence, ...] = ()
 
     @property
     def identity(self) -> str:
@@ -93,14 +203,14 @@ class Source:
     @property
     def single_events(self) -> bool:
         """Return whether the file holds single operations: their moments are known, so any step can be asked."""
-        return self.format in SINGLE_EVENTS
+        return reader_of(self.format).events is not None
 
     @property
     def row_labels(self) -> tuple[str, ...]:
         """Return the labels that only the rows of the file may tell: whether they match is not known before it is read."""
         told = self.context.description
         described = () if told is None else (*told.labels, *told.fixed)
-        return (*ROW_LABELS, *TOLD_BY_ROWS.get(self.format, ()), *described)
+        return (*reader_of(self.format).row_labels, *described)
 
     @property
     def twins(self) -> tuple[str, ...]:
@@ -110,6 +220,10 @@ class Source:
         if self.format == RAW and series.kind == COMPLETION:
             return (f"{HIST}|{labels}",)
         return (f"{RAW}:{COMPLETION}|{labels}",) if self.format == HIST else ()
+
+    def because(self, *evidence: Evidence) -> Source:
+        """Return the source with more evidence, put first."""
+        return replace(self, evidence=(*evidence, *self.evidence))
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +238,12 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """All sources and all other files under the given paths; `labels` holds the settings of each run."""
+    """All sources and all other files under the given paths; `labels` holds the settings of each run.
+
+    `caveats` are what the numbers lack or guess as a whole; those of one source are in its account.
+    """
 
     sources: tuple[Source, ...]
     skipped: tuple[Skipped, ...]
     labels: Mapping[str, Mapping[str, str]]
+    caveats: tuple[Caveat, ...] = ()

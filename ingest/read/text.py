@@ -19,6 +19,9 @@ NEWLINE = 10
 CUT_OFF = "last line breaks off without a newline"
 ZSTANDARD_BLOCK = 1 << 17
 COMPRESSED = (".gz", ".xz", ".zst")
+MAGIC = {".gz": b"\x1f\x8b", ".xz": b"\xfd7zXZ\0", ".zst": b"\x28\xb5\x2f\xfd"}
+TRACE_ENDINGS = (".gz", ".json", ".txt", ".log", ".out", ".perf", ".script", ".stacks", ".trace")
+TABLE_ENDINGS = (".log", ".csv", ".txt", ".json", ".ndjson", ".jsonl", ".raw", ".out", ".dat", ".tsv")
 CORRUPT = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 
 
@@ -141,6 +144,21 @@ def head(path: Path, size: int = 1 << 16, upto: int | None = None) -> bytes:
 def plain_name(path: Path) -> str:
     """Return the file name without a compression ending."""
     return path.stem if path.suffix in COMPRESSED else path.name
+
+
+def ending_of(start: bytes) -> str:
+    """Return the compression ending that data should have by its first bytes; empty text for plain data."""
+    return next((ending for ending, magic in MAGIC.items() if start.startswith(magic)), "")
+
+
+def name_without(path: Path, endings: tuple[str, ...], *, every: bool = False) -> str:
+    """Return what tells files of one folder apart: the name without a compression ending and one of `endings`, or all of them."""
+    name = plain_name(path)
+    while ending := next((ending for ending in endings if name.endswith(ending) and name != ending), ""):
+        name = name.removesuffix(ending)
+        if not every:
+            break
+    return name
 
 
 def last_line_end(path: Path) -> int:

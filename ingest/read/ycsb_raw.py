@@ -13,14 +13,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from ingest.read.arrow_lines import Form, Lines, arrow, sound_rows, tables
 from ingest.read.arrow_numbers import nanoseconds
-from ingest.read.context import Context
+from ingest.read.context import Context, TimeZero
 from ingest.read.event_labels import TOO_MANY, SeriesTable
-from ingest.read.events import DAY_NS, Events
-from ingest.read.text import head
+from ingest.read.events import DAY_NS, Events, events_layout
+from ingest.read.formats import AGAIN, YCSB, Reader
+from ingest.read.sources import Around, Source
+from ingest.read.text import TABLE_ENDINGS, head, name_without
 from ingest.series import Series
 
 MS, US = 1_000_000, 1000
@@ -71,3 +74,14 @@ def read(path: Path, context: Context) -> Iterator[Events]:
         rows = sound_rows(context.account, lines, faults)
         context.account.accept(len(rows))
         yield Events(series.table, codes, end + context.offset_ns, latency).take(rows)
+
+
+def locate(path: Path, around: Around) -> Source:
+    """Return the source of a file of raw measurements, which are stamped with real times."""
+    context = around.context(path, process=name_without(path, TABLE_ENDINGS))
+    own = TimeZero(first_ns(path, context), "epoch stamps in the log")
+    zero = around.zero(path, own, lambda: 0, absolute=True)
+    return Source(path, YCSB, replace(context, zero=zero), layout=str(events_layout(around.options.digits)))
+
+
+READER = Reader(locate, events=read, grows=AGAIN, arrow=True)

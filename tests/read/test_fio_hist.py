@@ -510,13 +510,13 @@ def test_a_long_stall_does_not_make_rows_wide(fio: Path, log: Any) -> None:
 
 
 def test_folder_and_file_that_hold_nothing(tmp_path: Path, taken: Any) -> None:
-    with pytest.raises(InputError, match=f"{tmp_path}: no file there is a latency histogram .*--input-format"):
+    with pytest.raises(InputError, match=f"{tmp_path}: there is no file to read"):
         taken(tmp_path)
     readme = tmp_path / "README.txt"
     readme.write_text("no numbers here\n")
-    with pytest.raises(InputError, match=f"{readme}: neither a fio histogram log by name nor fio JSON by content"):
+    with pytest.raises(InputError, match=f"{readme}: no latency log of a known format; tailboard reads .*--input-format"):
         taken(readme)
-    with pytest.raises(InputError, match="1 files, none of them a latency histogram"):
+    with pytest.raises(InputError, match="1 file, and it is no latency histogram or log: no latency log of a known format"):
         taken(tmp_path)
     with pytest.raises(InputError, match="no such file or folder"):
         taken(tmp_path / "absent")

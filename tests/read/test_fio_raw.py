@@ -90,9 +90,9 @@ def test_every_cell_of_recorded_logs(name: str, step: int) -> None:
 
 
 @pytest.mark.parametrize("digits", [1, 2, 3, 5])
-def test_digits_make_bins_finer(digits: int) -> None:
+def test_digits_make_bins_finer(tmp_path: Path, digits: int) -> None:
     half = {1: 16, 2: 128, 3: 1024, 5: 131072}[digits]
-    source = source_of(log_of("both"), options=ReadOptions(recorded_unit_ns=1, digits=digits))
+    source = source_of(alone(tmp_path, "both"), options=ReadOptions(recorded_unit_ns=1, digits=digits))
     assert cells(source, Windows(SECOND)) == expected(oracle.fio_events(text_of(log_of("both"))), SECOND, half)
     layout = next(iter(read(source))).layout
     assert layout.half == half and layout.error == pytest.approx(1 / (2 * half))
@@ -121,13 +121,19 @@ def test_long_ios_are_spread_over_every_window_they_were_in_flight(log: Any) -> 
         assert {key: count for key, (_, _, count) in found.items() if count} == dict(completed)
 
 
-def test_begin_and_end_are_of_completions_to_the_nanosecond() -> None:
+def alone(tmp_path: Path, name: str) -> Path:
+    """Return a copy of a log without the JSON beside it: its stamps are relative."""
+    return Path(shutil.copy(log_of(name), tmp_path))
+
+
+def test_begin_and_end_are_of_completions_to_the_nanosecond(tmp_path: Path) -> None:
+    log = alone(tmp_path, "both")
     events = oracle.fio_events(text_of(log_of("both")))
     begin, end = 1_234_000_000, 5_678_000_001
     inside = [event for event in events if begin < event[1] <= end]
-    source = source_of(log_of("both"), options=NS)
+    source = source_of(log, options=NS)
     assert cells(source, Windows(SECOND, begin, end)) == expected(inside, SECOND)
-    answer = Files([log_of("both")], NS, jobs=1).answer(Question(step="all", begin=Instant(begin), end=Instant(end)))
+    answer = Files([log], NS, jobs=1).answer(Question(step="all", begin=Instant(begin), end=Instant(end)))
     assert answer.samples == len(inside)
 
 

@@ -226,7 +226,7 @@ def test_lines_that_are_none_are_named(log: Any) -> None:
 
 def test_lines_of_the_kernel_itself_are_none_of_perf(log: Any) -> None:
     line = "            bash-1977    (   1977) [000] d..1. 17284.993652: sys_close: fd: 3\n"
-    with pytest.raises(InputError, match="neither a fio histogram log"):
+    with pytest.raises(InputError, match="no latency log of a known format"):
         discover([log(line * 3, "trace.txt")], ReadOptions())
     found, source = taken(log(line + "x 1 [000] 6.000000: cycles: \n", "trace.txt"))
     assert len(found) == 1 and source.context.account.rejected == {"not a line of perf script": 1}

@@ -12,8 +12,9 @@ from ingest.live.watch.files import Seen
 from ingest.live.watch.tail import Tail
 from ingest.live.watch.watching import Key, Watching
 from ingest.load import LoadAccount, load_found
-from ingest.load_plan import digest_of, grown, record_of, two_of_one
+from ingest.load_plan import digest_of, grown, record_of
 from ingest.read import Found, Source
+from ingest.read.placing import two_of_one
 from ingest.store.live import SILENT_NS
 from ingest.store.records import COMPLETE, RunRecord, SourceRecord
 

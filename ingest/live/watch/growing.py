@@ -15,10 +15,10 @@ from ingest.read import Source
 from ingest.read.context import EXPECTED
 from ingest.read.fio.dumps import Differences
 from ingest.read.fio.json_plus import documents_in
+from ingest.read.formats import HDR, PIECES, reader_of
 from ingest.read.hdr.kept import KeptRows
 from ingest.read.hdr.log import UNIT_UNKNOWN, unpacked
 from ingest.read.hdr.names import origin_of
-from ingest.read.sources import HDR, JSON
 from ingest.read.text import LONGEST_LINE
 
 HEAD = 1 << 16
@@ -131,4 +131,4 @@ def with_told(source: Source, rows: Iterator[Intervals]) -> Iterator[Intervals]:
 def can_grow(source: Source, *, by_completion: bool, dated_by_file: bool) -> bool:
     """Return whether a source is read as it grows: plain logs and dumps, of which no row depends on what is still to come."""
     plain = source.path.suffix not in (".gz", ".xz", ".zst")
-    return source.format in (HDR, JSON) and plain and by_completion and not dated_by_file
+    return reader_of(source.format).grows == PIECES and plain and by_completion and not dated_by_file

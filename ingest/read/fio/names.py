@@ -22,7 +22,8 @@ LOG_NAME = re.compile(
     r"^(?P<prefix>.+)_(?P<type>clat_hist|clat|slat|lat|bw|iops)(?:\.(?P<job>\d+))?\.log(?P<deflated>\.fz)?(?:\.(?P<host>.+))?$"
 )
 CBT_PREFIX = re.compile(r"^output(?:\.(?P<volume>\d+))?$")
-CBT_SUMMARY = re.compile(r"^(?:json_)?output(?:\.(?P<volume>\d+))?(?:\.(?P<host>.+))?$")
+CBT_SUMMARY = re.compile(r"^(?P<cut>json_)?output(?:\.(?P<volume>\d+))?(?:\.(?P<host>.+))?$")
+ENDINGS = ("json", "txt", "log", "out", "js")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,3 +59,23 @@ def parse_log_name(path: Path) -> LogName | None:
         cbt=cbt is not None,
         deflated=found["deflated"] is not None,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryName:
+    """The parts of the name of a fio summary as CBT writes it; `cut` is set for the JSON that CBT cuts out of the output."""
+
+    volume: str
+    host: str
+    cut: bool
+
+
+def parse_summary_name(path: Path) -> SummaryName | None:
+    """Return the parts of the name of a summary such as json_output.0.h1 or output.0.h1, None if it is not one of CBT's.
+
+    `output.json` is what people call fio's own output: no host is called json.
+    """
+    found = CBT_SUMMARY.match(plain_name(path))
+    if not found or (found["host"] or "").rpartition(".")[2] in ENDINGS:
+        return None
+    return SummaryName(found["volume"] or "", found["host"] or "", found["cut"] is not None)

@@ -51,7 +51,7 @@ def shape_of(path: Path, context: Context) -> Shape:
     text = head(path, HEAD)
     if not text.strip(b"\r\n \t"):
         raise InputError(EMPTY, path)
-    rows = _rows(text)
+    rows = rows_of_text(text)
     if not rows:
         raise InputError(NO_ROWS, path, 1)
     direction = _direction(rows, context, path)
@@ -68,7 +68,7 @@ def shape_of(path: Path, context: Context) -> Shape:
     return Shape(columns, unit, int(rows[0][0]), hexadecimal, told_by)
 
 
-def _rows(text: bytes) -> list[list[bytes]]:
+def rows_of_text(text: bytes) -> list[list[bytes]]:
     """Return the cells of the first rows that have the commonest number of columns."""
     lines = text.split(b"\n")
     found = [
@@ -177,6 +177,6 @@ def is_epoch(shape: Shape, context: Context) -> bool:
 
 def ops_of_head(path: Path, context: Context) -> set[str]:
     """Return the ops in the first lines of a raw log."""
-    rows = _rows(head(path, HEAD))
+    rows = rows_of_text(head(path, HEAD))
     place = _direction(rows, context, path) if rows else 0
     return {OPS[int(row[place])] for row in rows if row[place] in (b"0", b"1", b"2")}

@@ -8,10 +8,11 @@ import numpy as np
 
 from ingest.breaths import BREATH, Float, Kept, Work, joined, sampled, windows_of
 from ingest.read.context import TSC_HZ
+from ingest.read.formats import SNABB
 from ingest.read.snabb.breaths import breaths
 from ingest.read.snabb.callbacks import CALLBACKS, callbacks
 from ingest.read.snabb.timeline import Timeline, timeline
-from ingest.read.sources import SNABB, Source
+from ingest.read.sources import Source
 from ingest.series import Series
 
 MOST_MOVED = 1 << 50

@@ -1,0 +1,25 @@
+"""Archives: what the folders of a tool mean. One module a layout, each a grammar: folder names -> run, host, settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ingest.read.archives import cbt, pbench
+from ingest.read.sources import Place
+
+
+class Archives:
+    """The places of folders. Each folder is looked at once; folders of no known archive have none."""
+
+    def __init__(self) -> None:
+        self._places: dict[Path, Place | None] = {}
+        self._cbt = cbt.Settings()
+
+    def place_of(self, folder: Path) -> Place | None:
+        """Return where the files of an absolute folder belong, None where no archive's grammar fits."""
+        if folder not in self._places:
+            self._places[folder] = cbt.place_of(folder, self._cbt) or pbench.place_of(folder)
+        return self._places[folder]
+
+
+__all__ = ["Archives"]

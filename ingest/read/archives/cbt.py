@@ -1,0 +1,252 @@
+"""CBT archives, 2013 to 2026: the run, host, volume and settings that folders and CBT's own YAML files name.
+
+    L0-L1  I/LibrbdFio/osd_ra-00004096/op_size-00004096/concurrent_procs-001/iodepth-032/randread/output.V.HOST
+    L2-L3  results/I/id-X/output.V_clat_hist.J.log.HOST             (some benchmarks: the parts of L1 below id-X)
+    L4     results/I/id-X/WORKLOAD.HOST/numjobs-001/[total_iodepth-16/]iodepth-000008/output.V_clat_hist.J.log
+    L5     results/I/id-X/WORKLOAD.HOST/rbdfio/numjobs-001/...      L6: without workloads, `rbdfio.HOST/numjobs-001/...`
+
+I is the iteration, eight digits; V the volume; J fio's job. Since L4 one id holds all workloads, numbers of jobs and depths:
+a run is (id, workload, numjobs, depth) over all hosts and volumes. `total_iodepth-3` over two volumes lies in two folders,
+`iodepth-000002` and `iodepth-000001`: one run. rpdcp appends the host to each top-level name that it copies: to files in flat
+layouts, to the workload's folder since L4. That folder is split at a host of cbt_config.yaml, else as fio's job name says,
+else at its first dot. Monitoring lies beside the logs, also in hidden folders.
+
+Source: CBT's own code (cbt.py, benchmark/*.py, common.py) and archives that it made; docs/compatibility.md lists them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ingest.read.sources import Evidence, Place
+
+PERMUTATION, ARCHIVE = "benchmark_config.yaml", "cbt_config.yaml"
+SETTINGS_FILES = (PERMUTATION, ARCHIVE)
+RESULTS = "results"
+LARGEST_SETTINGS, LARGEST_SUMMARY = 1 << 20, 1 << 16
+MOST_LABELS = 32
+
+ITERATION = re.compile(r"^\d{8}$")
+ID = re.compile(r"^id-?-?(\d+|[0-9a-f]{8})$")
+NUMJOBS = re.compile(r"^numjobs-\d+$")
+DEPTH = re.compile(r"^iodepth-\d+$")
+TOTAL = re.compile(r"^total_iodepth-\d+$")
+SETTING = re.compile(r"^([a-z_]+)-(\d+)$")
+FLAT_SETTING = re.compile(r"^(osd_ra|client_ra|raw_ra|op_size|concurrent_procs)-\d{3,8}$")
+MODES = ("read", "write", "randread", "randwrite", "randrw", "rw", "readwrite", "trim", "randtrim")
+JOB_NAME = re.compile(rb'"jobname"\s*:\s*"cbt-fio-(?P<name>[^"]+?)-file-\d+"')
+
+FIO = ("librbdfio", "rbdfio", "kvmrbdfio", "rawfio", "fio")
+OTHERS = ("radosbench", "getput", "cosbench", "hsbench", "elbencho", "cephtestrados", "ceph_test_rados", "s3bench", "nullbench")
+CLASSES = frozenset((*FIO, *OTHERS))
+MONITORING = re.compile(r"^(collectl|top|perf|blktrace|idle_monitoring|pool_monitoring)(\.(?P<host>.+))?$")
+OWN_RESULTS = ("report", "visualisation")
+NOTES = re.compile(
+    r"^(ceph_settings\.out|historic_ops\.out|pgautoscaler\.log|recovery(_stats|_backfill_stats)?\.log|objecter\.\d+\.log|cbt\.log)(\.|$)"
+)
+NODES = ("clients", "osds", "mons", "rgws", "mdss", "mgrs", "head")
+SECRET = re.compile(r"auth|key|secret|passw|token|cred|user|host|addr|url|clients|osds$|mons|_cmd$|_path$|_dir$|conf_file|head")
+FIRST_LABELS = (
+    "benchmark", "mode", "op_size", "iodepth", "total_iodepth", "numjobs", "volumes_per_client", "procs_per_volume", "rwmixread",
+    "rate_iops", "time", "ramp", "osd_ra", "pool_profile", "vol_size", "log_avg_msec",
+)  # fmt: skip
+
+
+@dataclass(slots=True)
+class Settings:
+    """CBT's YAML files, each read once. `unreadable` names those that could not be read, with the reason."""
+
+    read: dict[Path, Mapping[str, Any]] = field(default_factory=dict)
+    there: dict[Path, bool] = field(default_factory=dict)
+    unreadable: dict[Path, str] = field(default_factory=dict)
+    workloads: dict[Path, tuple[str, str, str]] = field(default_factory=dict)
+
+    def has(self, file: Path) -> bool:
+        """Return whether a file is there."""
+        if file not in self.there:
+            self.there[file] = file.is_file()
+        return self.there[file]
+
+    def of(self, file: Path) -> Mapping[str, Any]:
+        """Return what a YAML file holds, nothing where it is not there or cannot be read."""
+        if file not in self.read:
+            self.read[file] = self._loaded(file) if self.has(file) else {}
+        return self.read[file]
+
+    def _loaded(self, file: Path) -> Mapping[str, Any]:
+        import yaml  # a quarter of the start-up time, and most runs need none
+
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        try:
+            if file.stat().st_size > LARGEST_SETTINGS:
+                self.unreadable[file] = "larger than 1 MiB: not read"
+                return {}
+            content = yaml.load(file.read_bytes(), Loader=loader)  # noqa: S506  # the safe loader, in C where there is one
+        except (yaml.YAMLError, OSError, ValueError, RecursionError) as error:
+            self.unreadable[file] = f"cannot be read ({str(error).splitlines()[0]})"
+            return {}
+        return content if isinstance(content, dict) else {}
+
+
+def is_note(name: str) -> bool:
+    """Return whether a file is one that CBT keeps about the cluster beside its results."""
+    return NOTES.match(name) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class _Anchor:
+    """What folders are counted from: the archive, the folder of the permutation, and the parts between and below them."""
+
+    archive: Path
+    permutation: Path
+    above: tuple[str, ...]
+    below: tuple[str, ...]
+
+
+def _anchor(folder: Path, settings: Settings) -> _Anchor | None:
+    """Return the permutation that a folder belongs to: the innermost `id-X`, settings file, or class below an iteration."""
+    parts = folder.parts
+    for at in range(len(parts) - 1, 0, -1):
+        iteration = bool(ITERATION.match(parts[at - 1]))
+        if (iteration and ID.match(parts[at])) or settings.has(Path(*parts[: at + 1], PERMUTATION)):
+            return _anchored(parts, at - 1 if iteration else at, at)
+        if iteration and parts[at].lower() in CLASSES:
+            return _anchored(parts, at - 1, at - 1)
+    return _without_id(parts)
+
+
+def _anchored(parts: Sequence[str], first: int, last: int) -> _Anchor:
+    """Return the anchor whose run begins with part `first`, and whose permutation is part `last`."""
+    root = parts[: first - 1] if parts[first - 1] == RESULTS else parts[:first]
+    return _Anchor(Path(*root), Path(*parts[: last + 1]), tuple(parts[first : last + 1]), tuple(parts[last + 1 :]))
+
+
+def _without_id(parts: Sequence[str]) -> _Anchor | None:
+    """Return the anchor of folders that were copied out of their archive: of a workload above numjobs-NNN, or of settings."""
+    at = next((at for at, part in enumerate(parts) if NUMJOBS.match(part)), 0)
+    if at >= 2 and any(DEPTH.match(part) for part in parts[at:]):
+        first = at - 2 if parts[at - 1].lower() in CLASSES and "." in parts[at - 2] else at - 1
+    else:
+        first = next((at for at, part in enumerate(parts) if FLAT_SETTING.match(part)), 0)
+    return _Anchor(Path(*parts[:first]), Path(*parts[:first]), (), tuple(parts[first:])) if first else None
+
+
+def place_of(folder: Path, settings: Settings) -> Place | None:
+    """Return the place of the files in a folder of a CBT archive, None where it is no such folder."""
+    anchor = _anchor(folder, settings)
+    if anchor is None:
+        return None
+    archive, below = anchor.archive, anchor.below
+    config = settings.of(anchor.permutation / PERMUTATION)
+    cluster = config.get("cluster", config)
+    plain = cluster if isinstance(cluster, dict) else {}
+    benchmark = _benchmark(plain, anchor)
+    tools = [found[1] for part in below if (found := MONITORING.match(part))]
+    if tools or any(part.startswith(".") for part in below):
+        return Place(archive, "/".join(anchor.above), unread=f"CBT's monitoring ({tools[-1] if tools else 'idle'}): not read")
+    if any(part in OWN_RESULTS for part in below):
+        return Place(archive, "/".join(anchor.above), unread="CBT's own report: not read, as it averages percentiles")
+    if benchmark in OTHERS:
+        return Place(
+            archive, "/".join(anchor.above), unread=f"CBT's {benchmark}: recognised, not read"
+        )
+    workload, host, why = _workload(anchor, settings)
+    names = [*anchor.above]
+    rest = list(below)
+    evidence: list[Evidence] = []
+    if workload:
+        rest[0] = workload
+        evidence.append(Evidence("host", host, why))
+    if any(TOTAL.match(part) for part in rest):
+        rest = [part for part in rest if not DEPTH.match(part)]
+    run = "/".join((*names, *rest))
+    evidence.append(Evidence("run", run, "folders of CBT"))
+    labels = _labels(plain, below, workload, settings.of(_config_of(anchor)))
+    return Place(archive, run, host=host, labels=labels, evidence=tuple(evidence))
+
+
+def _config_of(anchor: _Anchor) -> Path:
+    """Return the path of the archive's own settings: in its results folder, or beside it."""
+    results = anchor.archive / RESULTS / ARCHIVE
+    return results if results.is_file() else anchor.archive / ARCHIVE
+
+
+def _benchmark(plain: Mapping[str, Any], anchor: _Anchor) -> str:
+    named = str(plain.get("benchmark", "")).lower()
+    folders = [part.lower() for part in anchor.below if part.lower() in CLASSES]
+    return named or next(iter(folders), "")
+
+
+def _workload(anchor: _Anchor, settings: Settings) -> tuple[str, str, str]:
+    """Return workload, host and what they rest on, of a folder WORKLOAD.HOST above numjobs-NNN; empty texts of others."""
+    below = anchor.below
+    at = next((at for at, part in enumerate(below) if NUMJOBS.match(part)), 0)
+    if not at or "." not in below[0]:
+        return "", "", ""
+    folder = anchor.permutation / below[0]
+    if folder not in settings.workloads:
+        settings.workloads[folder] = _split(folder, settings.of(_config_of(anchor)))
+    return settings.workloads[folder]
+
+
+def _split(folder: Path, config: Mapping[str, Any]) -> tuple[str, str, str]:
+    name = folder.name
+    known = max((host for host in _hosts(config) if name.endswith(f".{host}") and len(name) > len(host) + 1), key=len, default="")
+    if known:
+        return name[: -len(known) - 1], known, f"folder {name}, host of {ARCHIVE}"
+    told = _job_name(folder)
+    for at in (place for place, letter in enumerate(name) if letter == "."):
+        if told and told == f"{name[:at]}-{name[at + 1 :]}":
+            return name[:at], name[at + 1 :], f"folder {name}, job name in fio's JSON"
+    workload, _, host = name.partition(".")
+    return workload, host, f"folder {name}, split at its first dot"
+
+
+def _hosts(config: Mapping[str, Any]) -> Iterable[str]:
+    cluster = config.get("cluster", {})
+    for role in NODES:
+        named = cluster.get(role, ()) if isinstance(cluster, dict) else ()
+        for host in [named] if isinstance(named, str) else named if isinstance(named, (list, tuple, dict)) else ():
+            yield str(host).rpartition("@")[2]
+
+
+def _job_name(folder: Path) -> str:
+    """Return WORKLOAD-HOST as the job name of a fio JSON below a workload's folder has it, empty text where none does."""
+    for file in sorted(folder.glob("*/**/json_output*"))[:8]:
+        try:
+            with file.open("rb") as stream:
+                found = JOB_NAME.search(stream.read(LARGEST_SUMMARY))
+        except OSError:
+            continue
+        if found:
+            return found["name"].decode("utf-8", "replace")
+    return ""
+
+
+def _labels(plain: Mapping[str, Any], below: Sequence[str], workload: str, config: Mapping[str, Any]) -> dict[str, str]:
+    """Return the settings of a run as labels, at most 32: the workload's own over the id's, the folders' over both."""
+    workloads = plain.get("workloads")
+    own = workloads.get(workload, {}) if isinstance(workloads, dict) else {}
+    found = {**plain, **(own if isinstance(own, dict) else {})}
+    labels = {str(key): str(value) for key, value in found.items() if isinstance(value, (str, int, float, bool))}
+    cluster = config.get("cluster", {})
+    if isinstance(cluster, dict):
+        labels.update({key: str(len(cluster[key])) for key in ("clients", "osds") if isinstance(cluster.get(key), list)})
+        if isinstance(cluster.get("osds_per_node"), (int, str)):
+            labels["osds_per_node"] = str(cluster["osds_per_node"])
+    labels = {key: value for key, value in labels.items() if key in ("clients", "osds") or not SECRET.search(key)}
+    if workload:
+        labels["workload"] = workload
+    for part in below:
+        if setting := SETTING.match(part):
+            labels[setting[1]] = setting[2].lstrip("0") or "0"
+        elif part in MODES:
+            labels["mode"] = part
+    if "total_iodepth" in labels and any(TOTAL.match(part) for part in below):
+        labels.pop("iodepth", None)  # it is that of one volume
+    ranked = sorted(labels, key=lambda name: (name not in ("workload", *FIRST_LABELS), name))
+    return {name: labels[name] for name in sorted(ranked[:MOST_LABELS])}

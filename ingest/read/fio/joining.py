@@ -1,0 +1,281 @@
+"""Which fio JSON belongs to which log: joined by the job's options, its number, its host and the folder, never by position.
+
+A log `h_clat_hist.2.log` belongs to the second job of a document whose options name the prefix (`write_hist_log=h`); a log that
+CBT names `output.3_...` to the JSON of the same volume and host. `fio --client` writes one JSON for all hosts: the jobs of a
+log are those of its own host, by the suffix of its name or by its folder. Of several documents the nearest folder counts, and
+there the newest run. A host that the JSON does not know takes nothing from it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
+
+from ingest.errors import InputError, listed
+from ingest.read.context import Context, TimeZero
+from ingest.read.fio.names import LogName, SummaryName, parse_log_name, parse_summary_name
+from ingest.read.sources import Caveat
+from ingest.read.text import plain_name
+
+if TYPE_CHECKING:
+    from ingest.read.fio.json_plus import Document, Job
+
+MS = 1_000_000
+PREFIX_OPTIONS = {"clat_hist": "write_hist_log", "bw": "write_bw_log", "iops": "write_iops_log"}
+LATENCY_OPTION = "write_lat_log"
+COMPLETION = "completion"
+
+
+def same_host(one: str, other: str, aliases: Mapping[str, str]) -> bool:
+    """Return whether two names are of one host: equal, one the first label of the other, or linked by --host-alias."""
+    one, other = aliases.get(one, one), aliases.get(other, other)
+    return one == other or _first_label(one, other) or _first_label(other, one)
+
+
+def _first_label(short: str, long: str) -> bool:
+    return bool(short) and not short.replace(".", "").isdigit() and long.startswith(f"{short}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """The last fio document of a file, and what the file's name says. `inside` is false for one that the call does not name."""
+
+    path: Path
+    document: Document
+    name: SummaryName | None
+    inside: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """The document of a log, the jobs of its process in order, and the numbers of those that the log holds (from 0)."""
+
+    beside: Beside
+    jobs: tuple[Job, ...]
+    own: tuple[int, ...]
+    grouped: int
+    origin: str
+
+
+@dataclass(slots=True)
+class Documents:
+    """The last fio document of each JSON file, by folder, and which logs each has told about."""
+
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    folders: dict[Path, list[Beside]] = field(default_factory=lambda: defaultdict(list))
+    told: dict[Path, set[Path]] = field(default_factory=lambda: defaultdict(set))
+    claimed: dict[Path, set[int]] = field(default_factory=lambda: defaultdict(set))
+    families: dict[tuple[Path, str, str, str], list[tuple[int, Path]]] = field(default_factory=lambda: defaultdict(list))
+    prefixes: dict[Path, set[str]] = field(default_factory=lambda: defaultdict(set))
+    unmatched: dict[Path, tuple[Path, str]] = field(default_factory=dict)
+    _joined: dict[Path, Joined | None] = field(default_factory=dict)
+
+    def add_log(self, path: Path, name: LogName) -> None:
+        """Note a log, so that its family is known: the logs of one prefix, host and type in a folder."""
+        self.families[path.parent, name.prefix, name.host, name.type].append((int(name.job or 0), path))
+        self.prefixes[path.parent].add(f"{name.type} {name.prefix}")
+
+    def add_summary(self, path: Path, refuse: Callable[[Path, str, int | None], None], *, inside: bool = True) -> None:
+        """Read the last document of a JSON file; one that cannot be read is refused with the reason."""
+        from ingest.read.fio import json_plus as fio_json
+
+        try:
+            document = fio_json.last_document(path)
+        except InputError as error:
+            if inside:
+                refuse(path, error.reason, error.line)
+            return
+        if document.jobs:
+            self.folders[path.parent].append(Beside(path, document, parse_summary_name(path), inside))
+        elif inside:
+            refuse(path, "fio JSON without a job", None)
+
+    def all(self) -> Iterator[Beside]:
+        """Yield all documents of files that the call names, in order of their paths."""
+        yield from sorted((one for found in self.folders.values() for one in found if one.inside), key=lambda one: one.path)
+
+    def context_of(self, path: Path, name: LogName, context: Context) -> Context:
+        """Return the context of a log with what fio's JSON says of its jobs; unchanged where there is none."""
+        found = self.joined(path, name, context.series.host)
+        if found is None:
+            return context
+        document, own = found.beside.document, tuple(found.jobs[number] for number in found.own)
+        first = own[0] if own else found.jobs[0]
+        zero = document.zero_ms(first)
+        family = self._family(path, name)
+        return replace(
+            context,
+            zero=TimeZero(zero[0] * MS, zero[1]) if zero else TimeZero(),
+            version=context.version or document.version,
+            options={**first.options, **context.options},
+            through_client=document.through_client,
+            jobs=tuple(job.summaries for job in own),
+            runtime_ns=max((job.runtime_ms for job in own), default=first.runtime_ms) * MS,
+            grouped=found.grouped,
+            siblings=tuple(other for _, other in family[:-1]) if found.grouped and name.job and own else (),
+        )
+
+    def process_of(self, path: Path, name: LogName, host: str) -> str:
+        """Return what tells fio processes of one folder apart: of one job that logs under two prefixes, that of its histograms.
+
+        So a histogram log `h` and a latency log `l` of one job are known to hold the same I/Os.
+        """
+        found = self.joined(path, name, host)
+        if found is None or name.type == "clat_hist" or not name.process:
+            return name.process
+        options = found.jobs[found.own[0]].options if found.own else {}
+        prefix = PurePath(options.get(PREFIX_OPTIONS["clat_hist"], "")).name
+        return prefix if prefix and f"clat_hist {prefix}" in self.prefixes[path.parent] else name.process
+
+    def forget(self, log: Path) -> None:
+        """Take back what was told about a log that turned out to be none."""
+        for logs in self.told.values():
+            logs.discard(log)
+
+    def joined(self, path: Path, name: LogName, host: str) -> Joined | None:
+        """Return the newest document that speaks of a log, nearest folder first, with its jobs; None where none does."""
+        if path not in self._joined:
+            self._joined[path] = self._join(path, name, host)
+        return self._joined[path]
+
+    def _join(self, path: Path, name: LogName, host: str) -> Joined | None:
+        for folder in path.parents:
+            matching = []
+            for beside in self.folders.get(folder, ()):
+                found = self._jobs_for(beside, path, name, host)
+                if found:
+                    matching.append((beside.document.timestamp_ms, str(beside.path), beside, *found))
+            if not matching:
+                continue
+            _, _, beside, jobs, why = max(matching, key=lambda entry: entry[:2])
+            for entry in matching:
+                self.told[entry[2].path].add(path)
+            own, grouped = self._own(path, name, jobs)
+            self.unmatched.pop(path, None)
+            if name.type in ("clat_hist", "clat", "lat", "slat"):
+                mine = {id(jobs[number]) for number in own} if not grouped else {id(job) for job in jobs}
+                self.claimed[beside.path].update(at for at, job in enumerate(beside.document.jobs) if id(job) in mine)
+            return Joined(beside, jobs, own, grouped, why)
+        return None
+
+    def _own(self, path: Path, name: LogName, jobs: tuple[Job, ...]) -> tuple[tuple[int, ...], int]:
+        """Return the numbers of the jobs that a log holds, and how many jobs stand behind the entries of a group report."""
+        grouped = _grouped(jobs)
+        carrier = bool(grouped and name.job) and self._family(path, name)[-1][1] == path
+        if not name.job or carrier:
+            return tuple(number for number, job in enumerate(jobs) if _prefix_of(job, name) in ("", name.prefix)), grouped
+        number = int(name.job) - 1
+        return ((number,) if not grouped and 0 <= number < len(jobs) else ()), grouped
+
+    def _family(self, path: Path, name: LogName) -> list[tuple[int, Path]]:
+        return sorted(self.families.get((path.parent, name.prefix, name.host, name.type), [(0, path)]))
+
+    def _jobs_for(self, beside: Beside, path: Path, name: LogName, host: str) -> tuple[tuple[Job, ...], str] | None:
+        """Return the jobs of a document whose process wrote this log, and why; None if it is another process's."""
+        document, summary = beside.document, beside.name
+        if name.cbt and summary is not None:
+            if beside.path.parent != path.parent or summary.volume != name.volume:
+                return None
+            one_sided = not summary.host or not name.host
+            same = summary.host == name.host or (one_sided and same_host(summary.host or host, name.host or host, self.aliases))
+            return (document.jobs, f"{beside.path.name}, same volume and host") if same else None
+        jobs, of_host = document.jobs, ""
+        if document.through_client:
+            hosts = {job.host for job in jobs}
+            if host:
+                jobs = tuple(job for job in jobs if same_host(job.host, host, self.aliases))
+                of_host = f" of {host}"
+            elif len(hosts) > 1:
+                jobs = ()
+            if not jobs and self._named_by(document.jobs, name, beside.path):
+                known = f"fio's JSON names the hosts {listed(sorted(hosts))}"
+                self.unmatched[path] = (beside.path, f"{known}, and this log is of {host or 'a host that is not named'}")
+        named = self._named_by(jobs, name, beside.path)
+        if not named:
+            return None
+        number = int(name.job or 0) - 1
+        if 0 <= number < len(jobs) and not _grouped(jobs) and _prefix_of(jobs[number], name) not in ("", name.prefix):
+            return None  # the number is that of a job which wrote another log
+        return jobs, f"{beside.path.name}{of_host}, {named}"
+
+    def _named_by(self, jobs: tuple[Job, ...], name: LogName, file: Path) -> str:
+        """Return how a document names a log of this prefix, empty text if it does not."""
+        prefixes = {_prefix_of(job, name) for job in jobs} - {""}
+        if name.prefix in prefixes:
+            return f"{_option_of(name)}={name.prefix}"
+        if not prefixes and name.prefix in {job.name for job in jobs}:
+            return f"job {name.prefix}"
+        return f"files called {name.prefix}" if jobs and not prefixes and plain_name(file).startswith(name.prefix) else ""
+
+    def caveats(self) -> Iterator[Caveat]:
+        """Yield what fio's JSON has beyond the logs, and the logs whose host it does not know."""
+        for path, (summary, sentence) in sorted(self.unmatched.items()):
+            remedy = "name the host with --host, or link the names with --host-alias A=B"
+            yield Caveat("host-conflict", str(path), f"{sentence}: {summary.name} was not used for it", remedy)
+        for beside in self.all():
+            if not self.claimed.get(beside.path):
+                continue
+            left = [
+                (number, job)
+                for number, job in enumerate(beside.document.jobs)
+                if number not in self.claimed[beside.path] and any(kind == COMPLETION for _, kind in job.summaries)
+            ]
+            for number, job in left:
+                counts = ", ".join(
+                    f"{summary.count:,} {op}s" for (op, kind), summary in sorted(job.summaries.items()) if kind == COMPLETION
+                )
+                where = f" on {job.host}" if job.host else ""
+                sentence = f"fio counts {counts} of job {number + 1} ({job.name}){where} that no log here holds: they are missing"
+                remedy = "have every job log: write_hist_log in front of the first --name, or tailboard wrap-fio"
+                yield Caveat("jobs-without-log", str(beside.path), sentence, remedy)
+
+
+def _option_of(name: LogName) -> str:
+    return PREFIX_OPTIONS.get(name.type, LATENCY_OPTION)
+
+
+def _prefix_of(job: Job, name: LogName) -> str:
+    """Return the prefix that a job's options give logs of this type, empty text where they do not say."""
+    return PurePath(job.options.get(_option_of(name), "")).name
+
+
+def _grouped(jobs: tuple[Job, ...]) -> int:
+    """Return how many jobs stand behind the entries if some are sums (group_reporting), else 0.
+
+    fio names the option nowhere in its JSON (3.33); but then a section has fewer entries than its numjobs.
+    """
+    entries = Counter(job.name for job in jobs)
+    told = {job.name: int(job.options.get("numjobs", "1")) for job in jobs if job.options.get("numjobs", "1").isdigit()}
+    if all(told.get(name, 1) <= count for name, count in entries.items()):
+        return 0
+    return sum(max(told.get(name, 1), count) for name, count in entries.items())
+
+
+def documents_of(
+    logs: Mapping[Path, LogName],
+    summaries: Iterable[Path],
+    neighbours: Iterable[Path],
+    aliases: Mapping[str, str],
+    refuse: Callable[[Path, str, int | None], None],
+) -> Documents:
+    """Return fio's documents for the logs of a call; `neighbours` are JSON files beside logs that the call does not name."""
+    found = Documents(aliases)
+    for path, name in logs.items():
+        found.add_log(path, name)
+    for path in summaries:
+        found.add_summary(path, refuse)
+    for path in neighbours:
+        found.add_summary(path, refuse, inside=False)
+    return found
+
+
+def log_name_of(path: Path, kind: str) -> LogName:
+    """Return the parts of a log's name, and of one that is not named as fio does the whole name as its prefix."""
+    plain = parse_log_name(path) or LogName(path.stem, "", "", "", "", cbt=False, deflated=False)
+    return replace(plain, type=kind)
+
+
+__all__ = ["Documents", "Joined", "documents_of", "log_name_of", "same_host"]

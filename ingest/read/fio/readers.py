@@ -1,0 +1,198 @@
+"""fio's logs and JSON as sources: labels from their names, everything else of their jobs from the JSON that belongs to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+
+from ingest.errors import InputError
+from ingest.intervals import Intervals
+from ingest.read.context import Context, TimeZero
+from ingest.read.events import Events, events_layout
+from ingest.read.fio import hist, raw_shape
+from ingest.read.fio.joining import MS, log_name_of
+from ingest.read.fio.names import LogName, parse_log_name, parse_summary_name
+from ingest.read.formats import HIST, JSON, PIECES, RAW, Reader
+from ingest.read.sources import COMPLETION, PREFER_RAW, SHADOWED, Around, Skipped, Source
+from ingest.read.text import blocks, plain_name
+from ingest.series import OPS
+
+KINDS = {"clat": COMPLETION, "lat": "total", "slat": "submission"}
+COMPRESSED_LOG = "log_store_compressed: decode it with fio --inflate-log, or run fio without log_compression"
+NO_BINS = "fio JSON without bins: only json+ holds histograms"
+FILLED = b"123456789"
+
+
+def kind_of_log(path: Path, wanted: str) -> str:
+    """Return which of fio's logs a file is by its name: clat_hist, clat, lat or slat; as a `wanted` format says otherwise."""
+    name = parse_log_name(path)
+    told = name.type if name else ""
+    if wanted == HIST:
+        return "clat_hist"
+    return told if told in KINDS else "clat"
+
+
+def locate_hist(path: Path, around: Around) -> Source:
+    """Return the source of a histogram log; InputError where it is none."""
+    name = _name(path, "clat_hist")
+    context = _joined(path, name, around, COMPLETION)
+    try:
+        peeked = hist.peek(path, context)
+    except InputError:
+        around.documents.forget(path)
+        raise
+    shared = not name.job
+    context = replace(context, segments=hist.segments_of(path)) if shared else _restarted(path, context, unix=peeked.unix)
+    unix = TimeZero(context.zero.epoch_ns or (peeked.first_ms - peeked.width_ms) * MS, "epoch stamps in the log")
+    zero = around.zero(path, unix if peeked.unix else context.zero, lambda: hist.last_stamp_ms(path) * MS, absolute=peeked.unix)
+    return Source(path, HIST, replace(context, zero=zero), peeked.width_ms * MS, str(peeked.layout))
+
+
+def locate_raw(path: Path, around: Around) -> Source:
+    """Return the source of a latency log with a line for each I/O; InputError where it is none, or its unit is not known."""
+    name = _name(path, kind_of_log(path, RAW))
+    context = _joined(path, name, around, KINDS[name.type])
+    try:
+        shape = raw_shape.shape_of(path, context)
+    except InputError:
+        around.documents.forget(path)
+        raise
+    unix = raw_shape.is_epoch(shape, context)
+    if name.job:
+        context = _restarted(path, context, unix=unix)
+    own = TimeZero(context.zero.epoch_ns or shape.first_ms * MS, "epoch stamps in the log") if unix else context.zero
+    zero = around.zero(path, own, lambda: hist.last_stamp_ms(path) * MS, absolute=unix)
+    return Source(path, RAW, replace(context, zero=zero), layout=str(events_layout(around.options.digits)))
+
+
+def _name(path: Path, kind: str) -> LogName:
+    name = log_name_of(path, kind)
+    if name.deflated:
+        raise InputError(COMPRESSED_LOG, path)
+    return name
+
+
+def _joined(path: Path, name: LogName, around: Around, kind: str) -> Context:
+    """Return the context of a log: its labels, and what fio's JSON says of its jobs."""
+    context = around.context(path, host=name.host, volume=name.volume, job=name.job, process=name.process, kind=kind)
+    process = around.documents.process_of(path, name, context.series.host)
+    if process != name.process:
+        around.why("process", process, "both prefixes are of one job in fio's JSON")
+        context = replace(context, series=context.series.replaced(process=process))
+    context = around.documents.context_of(path, name, context)
+    found = around.documents.joined(path, name, context.series.host)
+    if found is not None:
+        jobs = ", ".join(f"{number + 1} ({found.jobs[number].name})" for number in found.own)
+        around.why("fio JSON", f"{found.beside.path.name} job {jobs}" if jobs else found.beside.path.name, found.origin)
+    return context
+
+
+def _restarted(path: Path, context: Context, *, unix: bool) -> Context:
+    """Return the context of a log that began before its latency_target reset: fio's JSON counts time from the reset."""
+    if "latency_target" not in context.options or unix or context.zero.epoch_ns is None:
+        return context
+    restart = hist.restart_ms(path) * MS
+    return replace(context, zero=replace(context.zero, epoch_ns=context.zero.epoch_ns - restart), restart_ns=restart)
+
+
+def locate_json(path: Path, around: Around) -> Source:
+    """Return the source of a JSON whose logs are not there; InputError where it holds no histograms."""
+    from ingest.read.fio import json_plus
+
+    beside = next(one for one in around.documents.folders[path.parent] if one.path == path)
+    document = beside.document
+    if not any(summary.bins for job in document.jobs for summary in job.summaries.values()):
+        raise InputError(NO_BINS, path)
+    name = parse_summary_name(path)
+    process = "" if name else plain_name(path).split(".")[0]
+    context = around.context(path, host=name.host if name else "", volume=name.volume if name else "", process=process)
+    found = document.zero_ms(document.jobs[0])
+    own = TimeZero(found[0] * MS, found[1]) if found else TimeZero()
+    zero = around.zero(path, own, lambda: max(job.runtime_ms for job in document.jobs) * MS)
+    context = replace(context, zero=zero, version=document.version)
+    return Source(path, JSON, context, json_plus.typical_width_ns(path), str(json_plus.NANOSECONDS))
+
+
+def is_histogram(path: Path, start: bytes) -> bool:
+    """Return whether the first lines of a file of any name are rows of a fio histogram log."""
+    try:
+        hist.layout_of_text(start, Context(), path)
+    except InputError:
+        return False
+    return True
+
+
+def is_latency_log(_: Path, start: bytes) -> bool:
+    """Return whether the first lines of a file of any name are rows of a fio latency log."""
+    return bool(raw_shape.rows_of_text(start))
+
+
+def counted_once(sources: list[Source], prefer: str, skipped: list[Skipped]) -> list[Source]:
+    """Return the sources so that each I/O is counted once.
+
+    Of a histogram log and a raw log of the same (host, job, op, kind) the preferred one is taken; the other goes to `skipped`
+    as shadowed, or leaves out the ops that both have.
+    """
+    known = {(source.context.series.run, source.identity): source for source in sources}
+    shadowed: dict[Path, str] = {}
+    partly: dict[Path, frozenset[str]] = {}
+    for raw in sources:
+        run = raw.context.series.run
+        twins = [known[run, twin] for twin in raw.twins if raw.format == RAW and (run, twin) in known]
+        for histogram in twins:
+            if prefer == PREFER_RAW:
+                shadowed[histogram.path] = "a raw log holds the same I/Os and is preferred (--prefer raw)"
+                continue
+            ops = _raw_ops(raw)
+            both = _hist_ops(histogram, ops)
+            if both and ops <= both:
+                shadowed[raw.path] = "a histogram log holds the same I/Os (--prefer raw turns it round)"
+            elif both:
+                partly[raw.path] = both
+    skipped.extend(Skipped(path, SHADOWED, reason) for path, reason in shadowed.items())
+    return [
+        replace(source, context=replace(source.context, shadowed=partly[source.path])) if source.path in partly else source
+        for source in sources
+        if source.path not in shadowed
+    ]
+
+
+def _raw_ops(raw: Source) -> set[str]:
+    """Return the ops of a raw log: of fio's own count where it is known, else of its first lines."""
+    told = {op for job in raw.context.jobs for op, kind in job if kind == raw.context.series.kind}
+    return told or raw_shape.ops_of_head(raw.path, raw.context)
+
+
+def _hist_ops(histogram: Source, wanted: set[str]) -> frozenset[str]:
+    """Return the ops that a histogram log counts anything of: with json+ all that fio counts, else those of its rows."""
+    summaries = [(op, one) for job in histogram.context.jobs for (op, kind), one in job.items() if kind == COMPLETION]
+    if summaries and all(summary.bins is not None for _, summary in summaries):
+        return frozenset(op for op, _ in summaries)
+    found: set[str] = set()
+    lines = chain.from_iterable(bytes(block).split(b"\n") for block in blocks(histogram.path))
+    for line in lines:
+        cells = line.split(b",", 3)
+        if len(cells) == 4 and cells[1].strip() in (b"0", b"1", b"2") and any(digit in cells[3] for digit in FILLED):
+            found.add(OPS[int(cells[1])])
+            if wanted <= found:
+                break
+    return frozenset(found)
+
+
+def _raw_events(path: Path, context: Context) -> Iterator[Events]:
+    from ingest.read.fio import raw  # needs pyarrow, which a call that reads none must not import
+
+    return raw.read(path, context)
+
+
+def _documents(path: Path, context: Context) -> Iterator[Intervals]:
+    from ingest.read.fio import dumps
+
+    return dumps.read(path, context)
+
+
+HISTOGRAMS = Reader(locate_hist, rows=hist.read, accepts=is_histogram)
+LATENCIES = Reader(locate_raw, events=_raw_events, accepts=is_latency_log, arrow=True)
+SUMMARIES = Reader(locate_json, rows=_documents, grows=PIECES)

@@ -1,0 +1,45 @@
+"""HdrHistogram interval logs as sources: labels, time zero, recorded unit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from ingest.errors import InputError
+from ingest.read.context import TimeZero
+from ingest.read.formats import HDR, PIECES, Reader
+from ingest.read.hdr import log
+from ingest.read.hdr.names import looks_like_hdr
+from ingest.read.sources import Around, Source
+from ingest.read.text import name_without
+
+ENDINGS = (".hlog", ".hdr", ".histo", ".log", ".csv", ".txt")
+LARGE = {"ns": 1.0, "us": 1e3, "ms": 1e6}
+
+
+def locate(path: Path, around: Around) -> Source:
+    """Return the source of a log; InputError where it holds no interval, or its unit is not known."""
+    context = around.context(path, process=name_without(path, ENDINGS))
+    peeked = log.peek(path, context)
+    asked = around.options.recorded_unit_ns
+    if (asked or peeked.origin.unit_ns) is None:
+        raise InputError(f"{log.UNIT_UNKNOWN} ({_sizes(peeked.largest)})", path)
+    if asked and peeked.origin.unit_ns not in (None, asked):
+        context.account.note(f"{peeked.origin.tool} records in another unit than --recorded-unit says: taken as told")
+    dated = peeked.zero_ns is not None and not peeked.base_ns  # its stamps are real times
+    own = TimeZero(peeked.zero_ns, peeked.zero_origin)
+    zero = around.zero(path, own, lambda: log.last_end_ns(path) - (peeked.zero_ns or 0), absolute=dated and not _said(around))
+    return Source(path, HDR, replace(context, zero=zero), peeked.width_ns, peeked.layout)
+
+
+def _said(around: Around) -> bool:
+    return isinstance(around.options.t0, int)
+
+
+def _sizes(largest: float) -> str:
+    """Return what the largest value at the beginning of a log would be in each unit: what people know it by."""
+    sizes = [f"{largest * scale / 1e9:.3g} s in {unit}" for unit, scale in LARGE.items()]
+    return f"its largest value at the beginning would be {', '.join(sizes)}"
+
+
+READER = Reader(locate, rows=log.read, accepts=lambda _, start: looks_like_hdr(start), grows=PIECES)

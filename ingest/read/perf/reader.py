@@ -1,0 +1,40 @@
+"""The text of `perf script` as a source: host, what tells recordings apart, time zero."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from ingest.read.context import KEEP_IDLE, Context, TimeZero
+from ingest.read.events import Events, events_layout
+from ingest.read.formats import PERF, ROW_LABELS, Reader
+from ingest.read.perf import header
+from ingest.read.sources import Around, Source
+from ingest.read.text import TRACE_ENDINGS, name_without
+
+
+def locate(path: Path, around: Around) -> Source:
+    """Return the source of a recording; its job is the name of the file."""
+    told = header.header_of(path)
+    job = name_without(path, TRACE_ENDINGS, every=True)
+    context = around.context(path, host=told.host, origin="header of the recording", job=job)
+    kept = {**context.options, **({KEEP_IDLE: "yes"} if around.options.keep_idle else {})}
+    real = told.zero_ns == 0
+    zero = around.zero(path, TimeZero(told.zero_ns, told.origin), lambda: header.last_ns(path), absolute=real)
+    return Source(path, PERF, replace(context, zero=zero, options=kept), layout=str(events_layout(around.options.digits)))
+
+
+def _events(path: Path, context: Context) -> Iterator[Events]:
+    from ingest.read.perf import script
+
+    return script.read(path, context)
+
+
+READER = Reader(
+    locate,
+    events=_events,
+    accepts=lambda _, start: header.looks_like_perf(start),
+    row_labels=(*ROW_LABELS, "process", "volume"),
+    arrow=True,
+)

@@ -1,0 +1,86 @@
+"""Files that are known and not read: what each is, and what to do instead. Refusals have their sentences here, once."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from ingest.read import formats
+from ingest.read.archives import cbt
+from ingest.read.sources import CONTEXT, REFUSED, SKIPPED
+from ingest.read.text import plain_name
+
+MEANS = "a mean over time, not latencies"
+DESCRIBE = "describe its columns in a few lines of YAML: --input-format events.yml (docs/formats.md)"
+FEWEST_COLUMNS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A file that is no source: patterns of its name and its first bytes, what becomes of it, and the sentence."""
+
+    action: str
+    sentence: str
+    name: str = ""
+    head: bytes = b""
+
+
+BY_NAME = (
+    Unread(SKIPPED, f"fio bw log: {MEANS}", r"_bw(\.\d+)?\.log(\..+)?$"),
+    Unread(SKIPPED, f"fio iops log: {MEANS}", r"_iops(\.\d+)?\.log(\..+)?$"),
+    Unread(CONTEXT, "CBT settings", r"^(benchmark_config|cbt_config)\.yaml$"),
+)
+BY_HEAD = (
+    Unread(
+        SKIPPED, "a percentile distribution: for display only, see distribution --hgrm", head=rb"Value\W+Percentile\W+TotalCount"
+    ),
+    Unread(REFUSED, "a fio job file: run it with fio and read what it logs", r"\.(fio|job)$", rb"(?m)^\[global\]"),
+    Unread(SKIPPED, "collectl's records of the machine: not latencies", head=rb"\A#+\n# Collectl|\A#Date;Time;|\A#Date Time "),
+    Unread(SKIPPED, "output of top: not latencies", head=rb"\Atop - \d\d:"),
+    Unread(SKIPPED, "output of iostat, vmstat or sar: not latencies", head=rb"\A(Linux \d|procs -+memory)"),
+    Unread(REFUSED, "a perf.data file: read what `perf script --header` makes of it", head=rb"\A(PERFILE2|2ELIFREP)"),
+    Unread(REFUSED, "a database: name a store as sqlite:PATH, without other paths", head=rb"\ASQLite format 3\0"),
+    Unread(REFUSED, "a tar archive: unpack it and name the folder", r"\.(tar|tgz)$", rb"(?s)\A.{257}ustar"),
+    Unread(REFUSED, "a zip archive: unpack it and name the folder", head=rb"\APK\x03\x04"),
+    Unread(REFUSED, "compressed, but not called .gz, .xz or .zst: rename it", head=rb"\A(\x1f\x8b|\xfd7zXZ\0|\x28\xb5\x2f\xfd)"),
+    Unread(
+        SKIPPED, "a picture or a page: not latencies", head=rb"\A(\x89PNG|<svg|<\?xml|<!DOCTYPE|<html|%PDF|GIF8|\xff\xd8\xff)"
+    ),
+)
+
+
+def known_by_name(path: Path) -> Unread | None:
+    """Return what a file is by its name, where it is known and not read."""
+    name = plain_name(path)
+    if cbt.is_note(name):
+        return Unread(SKIPPED, "CBT's notes about the cluster: not latencies")
+    return next((one for one in BY_NAME if re.search(one.name, name)), None)
+
+
+def known_by_head(path: Path, start: bytes) -> Unread:
+    """Return what a file that no format takes is, by its first bytes; a sentence that says what to do in any case."""
+    if not start:
+        return Unread(SKIPPED, "empty file")
+    name = plain_name(path)
+    for one in BY_HEAD:
+        if re.search(one.head, start) or (one.name and re.search(one.name, name)):
+            return one
+    return Unread(
+        SKIPPED, f"{_resembles(start)}; tailboard reads {formats.titles()}, {DESCRIBE}, or name the format with --input-format"
+    )
+
+
+def _resembles(start: bytes) -> str:
+    """Return what the first lines of an unknown file look like."""
+    if b"\0" in start[:4096]:
+        return "a binary file of no known format"
+    line = next((line for line in start.splitlines() if line.strip() and not line.startswith(b"#")), b"")
+    text = line.decode("utf-8", "replace").strip()
+    for mark, word in ((",", "commas"), ("\t", "tabs"), (";", "semicolons")):
+        cells = [cell.strip() for cell in text.split(mark)]
+        if len(cells) >= FEWEST_COLUMNS and not text.startswith(("{", "[")):
+            return f"looks like a table with {word} ({', '.join(cells[:4])}{', ...' if len(cells) > 4 else ''})"  # a line's worth
+    if text.startswith(("{", "[")):
+        return "looks like JSON of another tool"
+    return "no latency log of a known format"
