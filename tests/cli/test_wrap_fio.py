@@ -138,7 +138,8 @@ def test_what_is_passed_on_as_it_came_and_without_a_word(shell, words, pair) -> 
 
 WORDS = [b"--name=a", b"--name", b"-", b"--", b"--rw=randrw", b"--filename=/dev/x:/dev/y", b"--write_lat_log=p", b"--write_lat_log",
          b"-write_lat_log=p q", b"--write_lat=*", b"--write_lat_log=", b"--output-format=json", b"--output-format", b"json", b"json,normal",
-         b"-Fjson", b"-F", b"--output-format=,json,,json+", b"--output-format=normal", b"--log_avg_msec=100", b"job.fio"]  # fmt: skip
+         b"-Fjson", b"-F", b"--output-format=,json,,json+", b"--output-format=normal", b"--log_avg_msec=100", b"job.fio",
+         b"--log_hist_msec=50", b"--log_hist_msec", b"--write_hist_log=q", b"--client=h", b"--log_compression=1m", b"--log_compression", b"0"]  # fmt: skip
 ANY = st.one_of(
     st.sampled_from(WORDS),
     st.binary(max_size=12).map(lambda raw: raw.replace(b"\0", b"")),
@@ -176,6 +177,7 @@ def passed(words: list[bytes]) -> list[bytes]:
     if set(names) & set(UNTOUCHED) or not any(name == b"write_lat_log" and value for name, value in found):
         return words
     told = [value or b"" for name, value in found if name == b"output-format" and value is not None]
+    packed = any(name in (b"log_compression", b"log_store_compressed") and value not in (b"0", None) for name, value in found)
     after = []
     for word, (name, value) in zip(words, found, strict=True):
         if name == b"output-format" and value is not None and b"json" in told[-1].split(b","):
@@ -183,7 +185,7 @@ def passed(words: list[bytes]) -> list[bytes]:
             after.append(before + b",".join(b"json+" if one == b"json" else one for one in value.split(b",")))
         else:
             after.append(word)
-        if name == b"write_lat_log" and value and not {b"write_hist_log", b"client", b"C"} & set(names):
+        if name == b"write_lat_log" and value and not packed and not {b"write_hist_log", b"client", b"C"} & set(names):
             after += [b"--write_hist_log=" + value] + ([] if b"log_hist_msec" in names else [b"--log_hist_msec=1000"])
     return after
 
@@ -402,11 +404,15 @@ LINES = {
     f" --size=64M {LOGS} --output-format=json --time_based --rate_iops=300 --name=/dev/vdb > {{d}}/output.{{v}}",
     "rbdfio": f"sudo {{fio}} --rw=randread --ioengine=null --runtime=2 --numjobs=1 --direct=1 --bs=4096B --iodepth=4 --size=57M {LOGS}"
     " --time_based --rate_iops=300 --name=a --name=b > {d}/output.{v} --log_avg_msec=100",
+    "kvmrbdfio": f"sudo {{fio}} --rw=randrw --rwmixread=70 --rwmixwrite=30 --ioengine=null --runtime=2 --ramp_time=1 --rate_iops=300 --numjobs=2"
+    f" --direct=1 --bs=4096B --iodepth=4 --size=64M {LOGS} --time_based --name=/dev/vdb > {{d}}/output.{{v}}",
     "env": f"sudo env X=1 {{fio}} {ENGINE} --rw=write --output-format=json {PACE} --name=e {LOGS} > {{d}}/output.{{v}}",
     "per_job_logs": f"sudo {{fio}} {ENGINE} --rw=write --output-format=json {PACE} --numjobs=2 --per_job_logs=0 --name=e {LOGS} > {{d}}/output.{{v}}",
     "no sudo": f"{{fio}} {ENGINE} --rw=randread --output-format=json+,normal {PACE} --name=e {LOGS} > {{d}}/output.{{v}}",
     "prefill": "sudo {fio} --ioengine=null --rw=write --numjobs=1 --bs=4M --size 64M --name=p --output-format=json,normal > {d}/output.{v}",
 }  # fmt: skip
+
+TEXT = ("rbdfio", "kvmrbdfio")
 
 
 @pytest.fixture(scope="module")
@@ -426,7 +432,7 @@ def recorded(tmp_path_factory) -> dict[str, Path]:
     for name, process in running:
         told = process.communicate(timeout=120)[1]
         assert process.returncode == 0, (name, told)
-        assert ("fio prints text alone" in told) if name == "rbdfio" else told == "", (name, told)
+        assert ("fio prints text alone" in told) if name in TEXT else told == "", (name, told)
     return {name: root / re.sub(r"\W", "-", name) for name in LINES}
 
 
@@ -437,7 +443,7 @@ def fios_counts(output: Path) -> dict[str, int]:
     return {op: sum(job[op]["clat_ns"].get("N", 0) for job in document["jobs"]) for op in ("read", "write")}
 
 
-@pytest.mark.parametrize("name", [name for name in LINES if name not in ("prefill", "rbdfio", "procs_per_volume")])
+@pytest.mark.parametrize("name", [name for name in LINES if name not in ("prefill", "procs_per_volume", *TEXT)])
 def test_the_counts_of_the_histograms_are_fios(name, recorded) -> None:
     folder = recorded[name]
     outputs = sorted(folder.glob("output.?"))
@@ -462,10 +468,23 @@ def test_where_the_last_job_alone_logs_it_alone_has_a_histogram(recorded) -> Non
     assert not {"output.0_clat.1.log", "output.0_clat_hist.1.log"} & logs
 
 
-def test_text_output_keeps_its_shape_and_has_histograms(recorded) -> None:
-    text = (recorded["rbdfio"] / "output.0").read_text()
+@pytest.mark.parametrize("name", TEXT)
+def test_text_output_keeps_its_shape_and_has_histograms(name, recorded) -> None:
+    text = (recorded[name] / "output.0").read_text()
     assert "clat percentiles" in text and "{" not in text
-    assert len(list(recorded["rbdfio"].glob("output.0_clat_hist.?.log"))) == 2
+    assert len(list(recorded[name].glob("output.0_clat_hist.?.log"))) == 2
+
+
+def test_of_text_output_the_raw_logs_have_what_histograms_lack(recorded) -> None:
+    """Without JSON nothing holds the last interval but CBT's own logs of single I/Os: docs/cbt.md says --prefer raw."""
+    issued = re.findall(r"issued rwts: total=(\d+),(\d+)", (recorded["kvmrbdfio"] / "output.0").read_text())
+    question = ["--where", "kind=completion", "--step", "all", "--format", "csv", "--fio-version", "3.33"]
+    counted = []
+    for prefer in ("hist", "raw"):
+        done = tailboard("percentiles", recorded["kvmrbdfio"], *question, "--prefer", prefer)
+        counted.append(sum(int(row["count"]) for row in csv.DictReader(io.StringIO(done.stdout.decode()))))
+    logged = sum(len(log.read_text().splitlines()) for log in recorded["kvmrbdfio"].glob("output.0_clat.?.log"))
+    assert counted[0] < counted[1] == logged <= sum(int(count) for pair_ in issued for count in pair_)
 
 
 def test_prefill_leaves_no_log_and_its_output_is_plain_json(recorded) -> None:
