@@ -131,7 +131,7 @@ if [ ! -x "$tailboard_fio" ] || [ -d "$tailboard_fio" ]; then
     tailboard_say "there is no program $tailboard_fio on this machine; make the wrapper anew with: tailboard wrap-fio --fio PATH"
     exit 127
 fi
-if [ "$tailboard_fio" -ef "$0" ]; then
+if [ "$tailboard_fio" -ef "$0" ] 2>/dev/null; then # a shell of before POSIX 2024 may not know -ef, and goes on
     tailboard_say "$0 stands in the place of the fio that it is to start: install it elsewhere, or move that fio"
     exit 126
 fi
