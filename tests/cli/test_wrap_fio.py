@@ -306,6 +306,7 @@ def test_the_callers_environment_reaches_fio(shell, tmp_path: Path) -> None:
 
 def test_input_status_process_and_signals_are_those_of_fio(tmp_path: Path) -> None:
     real = fake(tmp_path / "cat", then="cat; exit 7")
+    real.write_text(real.read_text().replace("printf", "cat >/dev/null; printf", 1))  # asked for its version, it reads its input
     done = subprocess.run([wrapped(real, tmp_path / "a"), *cbt("json")], input=b"from stdin", capture_output=True)
     assert (done.returncode, done.stdout) == (7, b"from stdin")
 
@@ -373,6 +374,9 @@ def test_a_client_without_that_fio_and_a_wrapper_in_its_place(shell, tmp_path: P
     missing = subprocess.run([*shell, wrapped("/opt/elsewhere/fio", tmp_path), "--name=a"], capture_output=True, text=True)
     assert (missing.returncode, missing.stdout) == (127, "") and "there is no program /opt/elsewhere/fio on this machine" in missing.stderr
     itself = subprocess.run([*shell, wrapped(tmp_path / "itself" / "fio", tmp_path / "itself"), "--name=a"], capture_output=True, text=True, timeout=20)
+    (tmp_path / "link").symlink_to(tmp_path / "linked" / "fio")
+    linked = subprocess.run([*shell, wrapped(tmp_path / "link", tmp_path / "linked"), "--name=a"], capture_output=True, text=True, timeout=20)
+    assert (linked.returncode, linked.stdout) == (126, "")
     assert (itself.returncode, itself.stdout) == (126, "") and "in the place of the fio that it is to start" in itself.stderr
 
 
