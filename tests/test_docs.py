@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
+import yaml
 
 import ingest
 from ingest.build import generated
@@ -55,6 +58,28 @@ def test_the_readme_session_is_what_the_commands_print(command: str, shown: str,
     for line in shown.splitlines():
         if line.strip() and line.strip() != "...":
             assert line.rstrip() in printed
+
+
+def lines_of(page: str) -> list[str]:
+    """The indented command lines of a page that call tailboard."""
+    return re.findall(r"^    (tailboard .*)$", (ROOT / "docs" / page).read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize("line", lines_of("cbt.md"))
+def test_the_commands_of_the_cbt_page_are_real(line: str) -> None:
+    words = shlex.split(line.partition(" > ")[0])[1:]
+    command, name = tailboard, "tailboard"
+    while isinstance(command, click.Group):
+        name, words = words[0], words[1:]
+        command = command.get_command(click.Context(command), name)
+    command.make_context(name, list(words))
+
+
+def test_the_yaml_of_the_cbt_page_is_yaml_and_names_the_wrapper() -> None:
+    text = re.search(r"^    benchmarks:\n(?:     .*\n)+", (ROOT / "docs" / "cbt.md").read_text(), re.MULTILINE)
+    settings = yaml.safe_load(text[0])["benchmarks"]["librbdfio"]
+    assert settings["cmd_path"] == "/opt/tailboard/fio"
+    assert settings["workloads"]["4krandomread"]["total_iodepth"] == [16, 64]
 
 
 def test_python_of_the_package_docstring_runs() -> None:

@@ -22,6 +22,7 @@ from ingest.errors import InputError, TailboardError
 from ingest.parallel import keep_freed_memory
 
 COMMANDS = {
+    "wrap-fio": "ingest.cli.wrap_fio",
     "inspect": "ingest.cli.files",
     "percentiles": "ingest.cli.queries",
     "heatmap": "ingest.cli.heatmap",
@@ -70,7 +71,7 @@ class Commands(click.Group):
         """Return a command, or None if there is none of this name."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = getattr(import_module(COMMANDS[cmd_name]), cmd_name)
+        command: click.Command = getattr(import_module(COMMANDS[cmd_name]), cmd_name.replace("-", "_"))
         return command
 
 
