@@ -27,7 +27,7 @@ from ingest.read import Source
 from ingest.read.account import Account
 from ingest.read.context import EXPECTED
 from ingest.read.hdr.ranges import Part, alike, cut, read_part, settled
-from ingest.read.hdr.rows import Tail
+from ingest.read.hdr.tails import Tail
 
 MARGIN = 4
 SUM_ENTRIES = 1 << 18

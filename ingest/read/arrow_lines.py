@@ -19,12 +19,14 @@ from numpy.typing import NDArray
 from ingest.errors import InputError
 from ingest.intervals import Bool, Int
 from ingest.read.account import FINDINGS_KEPT, Account
+from ingest.read.blank_columns import marked
 from ingest.read.text import CUT_OFF, LONGEST_LINE, NEWLINE, whole_blocks
 
 HEXADECIMAL_MARK = ord("x")
 MISSING = "needs pyarrow, which is not installed: pip install 'tailboard[raw]'"
 TOO_LONG = "a line of more than 1 MiB"
 NULS = "NUL bytes: a hole left by a crash or a partial copy"
+WHICH = ": where a name holds blanks, say which column it is (blanks:)"
 CRLF = "carriage returns (CRLF) were taken off the ends of lines"
 
 
@@ -47,7 +49,8 @@ class Form:
     `tiers` are patterns of whole lines, each with the types that lines of it are read as where a block has a fault.
     `not_a_row` is the reason told of a line that has all columns and fits none. Lines that fit `passed` are passed over
     without a word. `texts` are patterns that columns of text must fit. Where `hexadecimal` is not set, 0x numbers are no
-    numbers, though Arrow would take them.
+    numbers, though Arrow would take them. `marked` says that runs of blanks part the columns, of which that at place `blanks`
+    may hold some.
     """
 
     names: Sequence[str]
@@ -59,6 +62,8 @@ class Form:
     texts: Mapping[str, str] = field(default_factory=dict)
     hexadecimal: bool = False
     passed: str = r"^[ \t\r]*\n$"
+    marked: bool = False
+    blanks: int | None = None
 
 
 class WholeLines:
@@ -119,6 +124,8 @@ class Lines:
         if not len(data):
             return
         count = int(np.count_nonzero(data == NEWLINE))
+        if self.form.marked:
+            data = marked(data, len(self.form.names), self.form.blanks)
         returns = _holds(block, b"\r")
         odd = _holds(block, b"\0") or (not self.form.hexadecimal and _holds(block, b"x"))
         table = None if odd else self._table(self.pa.py_buffer(data), self._quick)
@@ -179,11 +186,11 @@ class Lines:
             return
         counted = compute.count_substring(lines, form.delimiter.encode())
         cells = np.frombuffer(counted.buffers()[1], np.int32)[counted.offset : counted.offset + len(counted)] + 1
-        width = len(form.names)
+        width, which = len(form.names), WHICH if form.marked else ""
         for reason, found in (
             (NULS, flags(compute.match_substring(lines, b"\0"))),
             (f"fewer columns than the rows of this log ({width})", cells < width),
-            (f"more columns than the rows of this log ({width})", (cells > width) & (not form.quoted)),
+            (f"more columns than the rows of this log ({width}){which}", (cells > width) & (not form.quoted)),
             (form.not_a_row, np.ones(len(bad), np.bool_)),
         ):
             reject(self.account, reason, self.whole.line + np.flatnonzero(left & found))

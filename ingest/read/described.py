@@ -9,6 +9,7 @@ column, or whose times are none, is counted with its reason, the others are kept
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from ingest.intervals import Bool, Int
 from ingest.read.account import Account
 from ingest.read.arrow_lines import Form, Lines, arrow, sound_rows, tables
 from ingest.read.arrow_numbers import DECIMAL, FLOAT, nanoseconds, types
+from ingest.read.blank_columns import MARK, WHITESPACE, data_at, fields, header_at
 from ingest.read.context import NOT_REAL, NOT_RELATIVE, YEAR_NS, Context, TimeZero
 from ingest.read.description import Columns, Description
 from ingest.read.event_labels import TOO_MANY, SeriesTable
@@ -35,6 +37,7 @@ NO_NUMBER = "a time, latency or weight is no number, or is missing"
 BACKWARDS = "it ended before it began"
 TOO_LONG = "a latency of more than a day: damage, or another unit than was said"
 TOO_HEAVY = "a weight of 0 or less, or so large that weight times latency passes 2^60 ns"
+ENDING = re.compile(r"_(?P<unit>[^_()]*)$|\((?P<inside>[^()]*)\)$")
 MOST_WEIGHED = 1 << 60
 ISO_ZONED = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[-+]\d\d:?\d\d)"
 ISO_PLAIN = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,9})?"
@@ -42,7 +45,9 @@ ISO_PLAIN = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,9})?"
 
 def columns_of(path: Path, context: Context, told: Description) -> Columns:
     """Return where everything stands in a file; InputError where a column or its unit is missing."""
-    first, second = (*head(path, upto=context.upto).lstrip(b"\xef\xbb\xbf").split(b"\n"), b"")[:2]
+    lines = [*head(path, upto=context.upto).lstrip(b"\xef\xbb\xbf").split(b"\n"), b""]
+    at = _first_at(lines, told)
+    first, second = lines[at : at + 2]
     if not first.strip():
         raise InputError("holds no line in its beginning", path)
     roles = dict(told.columns)
@@ -65,9 +70,21 @@ def columns_of(path: Path, context: Context, told: Description) -> Columns:
     roles = {role: place(role, name) for role, name in roles.items()}
     labels = {label: place(label, name) for label, name in told.labels.items()}
     _check_once([*roles.values(), *labels.values()], path)
-    data = _cells(second if told.header else first, told, path)
+    blanks = names.index(free) if told.blanks and (free := place("blanks", told.blanks)) else None
+    if blanks is not None and names[blanks] in roles.values():
+        raise InputError(f"column {names[blanks]!r} holds numbers and cannot hold blanks", path, 1)
+    data = _cells(second if told.header else first, told, path, len(names), blanks)
     sample = dict(zip(names, data, strict=False))
-    return Columns(names, int(told.header), roles, _units(roles, context, told, path), labels, sample)
+    return Columns(names, at + int(told.header), roles, _units(roles, context, told, path), labels, sample, blanks)
+
+
+def _first_at(lines: Sequence[bytes], told: Description) -> int:
+    """Return which line names the columns, or is the first of data: before a table that blanks part text may stand."""
+    if told.delimiter != WHITESPACE:
+        return 0
+    if not told.header:
+        return data_at(lines, told.columns.values())
+    return header_at(lines, {name for name in (*told.columns.values(), *told.labels.values()) if not name.isdigit()})
 
 
 def _check_once(names: Sequence[str], path: Path) -> None:
@@ -77,9 +94,11 @@ def _check_once(names: Sequence[str], path: Path) -> None:
             raise InputError(f"column {name!r} is wanted twice: each can be one time, the weight or one label", path, 1)
 
 
-def _cells(line: bytes, told: Description, path: Path) -> list[str]:
+def _cells(line: bytes, told: Description, path: Path, width: int = 0, blanks: int | None = None) -> list[str]:
     import csv
 
+    if told.delimiter == WHITESPACE:
+        return fields(line, width, blanks)
     text = line.decode("utf-8", "replace").replace("\0", "").replace("\r", " ")
     try:
         return [cell.strip() for cell in next(csv.reader([text], delimiter=told.delimiter), [])]
@@ -90,7 +109,8 @@ def _cells(line: bytes, told: Description, path: Path) -> list[str]:
 def _units(roles: Mapping[str, str], context: Context, told: Description, path: Path) -> dict[str, int]:
     units = {}
     for role, name in roles.items():
-        ending = UNITS_NS.get(name.rpartition("_")[2]) if "_" in name else None
+        found = ENDING.search(name)
+        ending = UNITS_NS.get(found["unit"] or found["inside"]) if found else None
         unit = told.units.get(role, ending if ending is not None else context.recorded_unit_ns)
         if unit is None and role != "weight":
             raise InputError(
@@ -142,7 +162,12 @@ def _form(columns: Columns, told: Description) -> Form:
         for level in range(2)
     ]
     quick = {name: _quick(columns.sample.get(name, ""), unit) for name, unit in numbers.items()}
-    return Form(columns.names, {**words, **quick}, tiers, NO_NUMBER, told.delimiter, quoted=True, hexadecimal=True)
+    shape = Form(columns.names, {**words, **quick}, tiers, NO_NUMBER, told.delimiter, quoted=True, hexadecimal=True)
+    if told.delimiter != WHITESPACE:
+        return shape
+    again = "\\x1f".join(re.escape(name) for name in columns.names)  # a header line that comes again
+    passed = rf"^(?:{again})?\r?\n$" if told.header else shape.passed
+    return replace(shape, delimiter=MARK, quoted=False, passed=passed, marked=True, blanks=columns.blanks)
 
 
 def _types(unit_ns: int) -> list[Any]:
@@ -161,6 +186,10 @@ def _quick(sample: str, unit_ns: int) -> Any:
 
 def _pattern(columns: Columns, told: Description, numbers: Mapping[str, int], level: int) -> str:
     """Return the pattern of whole lines whose numbers are decimals (or times with a zone), or any floats (or without)."""
+    if told.delimiter == WHITESPACE:
+        number, stamp = (DECIMAL, FLOAT)[level], (ISO_ZONED, ISO_PLAIN)[level]
+        kinds = {name: number if unit else stamp for name, unit in numbers.items()}
+        return "^" + _escaped(MARK).join(kinds.get(name, r"[^\n\x1f]*") for name in columns.names) + "\n$"
     space = "" if told.delimiter in " \t" else "[ \\t]*"
     plain = (DECIMAL, FLOAT)[level]
     stamp = (ISO_ZONED, ISO_PLAIN)[level]

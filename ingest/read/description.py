@@ -7,7 +7,8 @@
     weight: count                       # how many operations a line stands for
 
 Columns are named as in the file's first line (or as NDJSON's keys), or by number from 1. `unit: {time: iso}` is for ISO 8601.
-Further lines: `kind` (service), `delimiter` (a comma), `header: false` for a first line that is data already.
+Further lines: `kind` (service), `delimiter` (a comma; `whitespace` for any run of blanks and tabs), `blanks` (with it: the
+column whose text may hold blanks), `header: false` for a first line that is data already.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from ingest.errors import UsageError
+from ingest.read.blank_columns import WHITESPACE
 from ingest.series import LABELS
 from ingest.timing import UNITS_NS
 
 TIMES = ("time", "start", "end", "latency")
-KEYS = (*TIMES, "unit", "labels", "weight", "kind", "delimiter", "header")
+KEYS = (*TIMES, "unit", "labels", "weight", "kind", "delimiter", "blanks", "header")
 UNITS = ("ns", "us", "ms", "s")
 ISO = "iso"
 LARGEST = 1 << 16
@@ -32,7 +34,10 @@ ENDINGS = (".yml", ".yaml")
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of one file: all names in order (none for NDJSON), and by role the column and its unit in ns (0: ISO 8601)."""
+    """The columns of one file: all names in order (none for NDJSON), and by role the column and its unit in ns (0: ISO 8601).
+
+    `blanks` is the place of the column whose text may hold blanks, in tables that blanks part.
+    """
 
     names: tuple[str, ...]
     skipped: int
@@ -40,6 +45,7 @@ class Columns:
     units: Mapping[str, int]
     labels: Mapping[str, str]
     sample: Mapping[str, str]
+    blanks: int | None = None
 
     @property
     def is_json(self) -> bool:
@@ -62,13 +68,15 @@ class Description:
     kind: str = "service"
     delimiter: str = ","
     header: bool = True
+    blanks: str = ""
 
     @property
     def text(self) -> str:
         """Return all that numbers depend on, as text that is the same for the same description."""
         parts = (self.columns, self.units, self.labels, self.fixed)
         pairs = [sorted(part.items()) for part in parts]
-        return repr((*pairs, self.kind, self.delimiter, self.header))
+        more = (self.blanks,) if self.blanks else ()
+        return repr((*pairs, self.kind, self.delimiter, self.header, *more))
 
 
 def is_description(text: str) -> bool:
@@ -108,12 +116,15 @@ def _description(path: str, told: Any) -> Description:
         columns["end"] = columns.pop("time")
     labels, fixed = _labels(told.get("labels", {}))
     delimiter = told.get("delimiter", ",")
-    if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\n\r\\':
-        raise ValueError("delimiter is one character, such as ; or \\t in double quotes")
+    if delimiter != WHITESPACE and (not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\n\r\\'):
+        raise ValueError("delimiter is one character, such as ; or \\t in double quotes, or the word whitespace")
+    blanks = _column("blanks", told["blanks"]) if "blanks" in told else ""
+    _check(not blanks or delimiter == WHITESPACE, "blanks is for tables: it needs delimiter: whitespace")
     header, kind = told.get("header", True), told.get("kind", "service")
     _check(isinstance(header, bool), "header is true or false")
     _check(isinstance(kind, str) and bool(kind.strip()), "kind is a word such as service or response")
-    return Description(path, columns, _units(told.get("unit"), columns), labels, fixed, kind.strip().lower(), delimiter, header)
+    units = _units(told.get("unit"), columns)
+    return Description(path, columns, units, labels, fixed, kind.strip().lower(), delimiter, header, blanks)
 
 
 def _check(good: bool, wrong: str) -> None:  # noqa: FBT001

@@ -14,6 +14,7 @@ from ingest.errors import InputError
 from ingest.read.account import Account
 
 BLOCK = 1 << 20
+HEAD_SIZE = 1 << 16
 LONGEST_LINE = 1 << 20
 NEWLINE = 10
 CUT_OFF = "last line breaks off without a newline"
@@ -120,7 +121,7 @@ def _read_into(stream: BinaryIO, view: memoryview) -> int:
     return got
 
 
-def head(path: Path, size: int = 1 << 16, upto: int | None = None) -> bytes:
+def head(path: Path, size: int = HEAD_SIZE, upto: int | None = None) -> bytes:
     """Return up to `size` (and `upto`) first bytes of a file, decompressed; of a damaged one what can be had, else InputError."""
     size = size if upto is None else min(size, upto)
     buffer = bytearray(size)

@@ -60,7 +60,7 @@ def text_of(name: str) -> bytes:
 
 def decoded(name: str) -> list[tuple[float, list[tuple[float, float, int]]]]:
     """Return ratio and (low, next, count) of each line, in units of the log, all lines unpacked at once."""
-    payloads = [payload_of(line.rsplit(b",", 1)[1]) for line in text_of(name).splitlines() if line[:1] not in (b"#", b'"')]
+    payloads = [payload_of(line.rsplit(b",", 1)[1]) for line in text_of(name).splitlines() if line and line[:1] not in (b"#", b'"')]
     found = counts_of(payloads)
     assert found.faults == {}
     out = []
@@ -93,7 +93,7 @@ def test_all_encodings_and_word_sizes_were_met() -> None:
     met = set()
     for name in LOGS + BLOBS:
         for line in text_of(name).splitlines():
-            if line[:1] not in (b"#", b'"'):
+            if line and line[:1] not in (b"#", b'"'):
                 data = base64.b64decode(line.rsplit(b",", 1)[1])
                 met.add((data[:4].hex(), payload_of_bytes(data).word_size))
     integer = {(f"1c8493{size}{kind}", int(size) // 1) for size in "248" for kind in "1289"}
@@ -216,12 +216,13 @@ def test_correction_is_what_was_due(values: list[int], interval: int) -> None:
     assert dict(zip(found.bins.tolist(), found.counts.tolist(), strict=True)) == wanted
 
 
+DOUBLE_V2 = struct.pack(">IIQ", 0x0C72124E, 3, 2)
 HOSTILE = {
     "impossible header: the significant digits": struct.pack(">IIIIqqd", 0x1C849313, 0, 0, 9, 1, 100, 1.0),
     "impossible header: the lowest value": struct.pack(">IIIIqqd", 0x1C849313, 0, 0, 3, 0, 100, 1.0),
     "impossible header: the lowest value ": struct.pack(">IIIIqqd", 0x1C849313, 0, 0, 3, 100, 150, 1.0),
     "impossible header: the lowest value leaves no room": struct.pack(">IIIIqqd", 0x1C849313, 0, 0, 3, 2**60, 2**62, 1.0),
-    "impossible header: the ratio": struct.pack(">IIIIqqd", 0x1C849313, 0, 0, 3, 1, 100, float("nan")),
+    "impossible header: the ratio": DOUBLE_V2 + struct.pack(">IIIIqqd", 0x1C849313, 0, 0, 3, 1, 100, float("nan")),
     "the histogram's header is cut off": struct.pack(">IIIIq", 0x1C849313, 0, 0, 3, 1),
     "counts of a size that is not 2, 4 or 8": struct.pack(">IIIIqqd", 0x1C849361, 0, 0, 3, 1, 100, 1.0),
     "no histogram: unknown cookie": b"\x01\x02\x03\x04" * 12,
@@ -281,6 +282,34 @@ def test_a_hostile_line_cannot_allocate_much(tmp_path: Path) -> None:
     assert rows == account.accepted == 2 and account.rows == 3  # a million single gaps are a histogram; 700 MiB are none
     assert list(account.rejected) == ["inflates past the size of its own histogram"]
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 400 << 10
+
+
+@given(ratio=st.binary(min_size=8, max_size=8), counts=st.dictionaries(st.integers(0, 9_000), st.integers(1, 9), min_size=1))
+def test_a12_the_ratio_of_an_integer_histogram_is_not_read(ratio: bytes, counts: dict[int, int]) -> None:
+    body = hdr.v2(counts)
+    other = body[:32] + ratio + body[40:]
+    for data in (other, hdr.compressed(other)):
+        payload = payload_of_bytes(data)
+        assert payload.geometry == payload_of_bytes(body).geometry and payload.geometry.ratio == 1.0
+        found = counts_of([payload])
+        assert dict(zip(found.bins.tolist(), found.counts.tolist(), strict=True)) == counts
+
+
+@given(ratio=st.floats(1e-6, 1e6))
+def test_a12_the_ratio_of_a_double_histogram_is_read(ratio: float) -> None:
+    body = hdr.v2({5: 1})
+    body = body[:32] + struct.pack(">d", ratio) + body[40:]
+    for data in (body, hdr.compressed(body)):
+        assert payload_of_bytes(DOUBLE_V2 + data).geometry.ratio == ratio
+
+
+@pytest.mark.parametrize(("name", "median_us"), [("c", 0.6), ("go_base", 0.4), ("js", 6.0), ("py", 0.4), ("rust_base", 0.4)])
+def test_a12_logs_of_every_library_are_latencies(name: str, median_us: float) -> None:
+    """What each library wrote is known bin by bin from Java (`test_every_bin_...`); here: that an answer is as large."""
+    answer = Files([HDR / f"{name}.hlog"], ReadOptions(recorded_unit_ns=1)).answer(Question(step="all"))
+    columns = percentiles(answer, Wanted(parse_percentiles("50"))).columns
+    assert all(0.5 * median_us <= found / 1000 <= 2 * median_us for found in columns["p50"].tolist())
+    assert not [text for text in answer.warnings if "double histogram" in text]
 
 
 # Text and time ------------------------------------------------------------------------------------------------

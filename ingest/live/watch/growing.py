@@ -18,10 +18,9 @@ from ingest.read.fio.json_plus import documents_in
 from ingest.read.formats import HDR, PIECES, reader_of
 from ingest.read.hdr.kept import KeptRows
 from ingest.read.hdr.log import UNIT_UNKNOWN, unpacked
-from ingest.read.hdr.names import origin_of
-from ingest.read.text import LONGEST_LINE
+from ingest.read.hdr.origin import origin_of
+from ingest.read.text import HEAD_SIZE, LONGEST_LINE
 
-HEAD = 1 << 16
 DOCUMENT_END = b"\n}\n"
 
 Bytes = Callable[[int, int], bytes]
@@ -58,15 +57,23 @@ class GrowingLog:
 
     def __init__(self, source: Source, data: Bytes, state: Mapping[str, Any] | None) -> None:
         self.reported_ns: int | None = state["reported_ns"] if state else None
-        context = source.context
-        origin = origin_of(data(0, HEAD).decode("utf-8", "replace"))
+        self._source, self._data = source, data
+        self._rows, self._settled = self._begun(state["rows"] if state else None)
+
+    def _begun(self, rows: Mapping[str, Any] | None) -> tuple[KeptRows, bool]:
+        """Return what takes the lines, and whether the head of the log shows all that there is to know of its tags."""
+        context, origin = self._source.context, origin_of(self._data(0, HEAD_SIZE))
         unit = context.recorded_unit_ns or origin.unit_ns
         if unit is None:
-            raise InputError(UNIT_UNKNOWN, source.path)
-        self._rows = KeptRows(context, origin, unit, state["rows"] if state else None)
+            raise InputError(UNIT_UNKNOWN, self._source.path)
+        return KeptRows(context, origin, unit, rows), origin.settled or (rows is not None and rows["lines"] > 0)
 
     def whole(self, data: bytes) -> int:
         """Return how many bytes are whole lines; a line past all bounds is taken as it is, and rejected."""
+        if not self._settled:
+            self._rows, self._settled = self._begun(None)
+            if not self._settled:
+                return 0
         return data.rfind(b"\n") + 1 or (len(data) if len(data) >= LONGEST_LINE else 0)
 
     def take(self, data: bytes, at: int) -> Iterator[Intervals]:
@@ -76,6 +83,7 @@ class GrowingLog:
                 newest = int(rows.start_ns.max())
                 self.reported_ns = newest if self.reported_ns is None else max(newest, self.reported_ns)
             yield rows
+        self._rows.tell_doubts()
 
     def state(self) -> dict[str, Any]:
         """Return what is left for the lines to come."""

@@ -14,7 +14,9 @@ not. The version line of the log does not. Traps:
   fill, never past 64 MiB;
 * `payload length` may pass what a cut-off writer left: the bytes that are there bound it;
 * a double histogram whose range has moved keeps its counts turned round in memory by the index offset. V1 writes them as
-  they lie there, V2 in order of their values (there the offset says nothing); the library itself reads V1 doubles no more.
+  they lie there, V2 in order of their values (there the offset says nothing); the library itself reads V1 doubles no more;
+* the ratio counts behind a double cookie alone. Before integer histograms Java writes 1.0 there, and never uses what it
+  reads; hdr-histogram-js writes an integer 1 (as a float: 5e-324).
 
 Source: HdrHistogram's AbstractHistogram.java and DoubleHistogram.java; checked against the library, version by version.
 """
@@ -91,7 +93,8 @@ def payload_of_bytes(data: bytes) -> Payload:
     if len(data) < OUTER.size:
         raise PayloadError("no histogram: too short")
     cookie, second = OUTER.unpack_from(data)
-    if cookie in DOUBLE:
+    double = cookie in DOUBLE
+    if double:
         data = data[DOUBLE_OUTER.size :]
         if len(data) < OUTER.size:
             raise PayloadError("a double histogram that is cut off")
@@ -101,9 +104,9 @@ def payload_of_bytes(data: bytes) -> Payload:
         body = _inflated(data, second)
         if len(body) < OUTER.size or int.from_bytes(body[:4], "big") & ~WORD_SIZE_BITS != COMPRESSED[base]:
             raise PayloadError(f"the compressed histogram is no {NAMES[COMPRESSED[base]]} histogram")
-        return _histogram(body)
+        return _histogram(body, double=double)
     if base in NAMES:
-        return _histogram(data)
+        return _histogram(data, double=double)
     raise PayloadError("no histogram: unknown cookie")
 
 
@@ -120,7 +123,7 @@ def _inflated(data: bytes, length: int) -> bytes:
         stream = zlib.decompressobj()
         body = stream.decompress(source, PLENTY)
         if not stream.eof and stream.unconsumed_tail:
-            slots = _header(body)[1]
+            slots = _header(body, double=False)[1]
             body += stream.decompress(stream.unconsumed_tail, min(LARGEST_WORD * slots + HEADER.size, MOST_INFLATED))
     except zlib.error as error:
         raise PayloadError(f"damaged compressed data ({_reason(error)})") from None
@@ -134,21 +137,21 @@ def _reason(error: zlib.error) -> str:
     return str(error).rpartition(": ")[2] or "zlib"
 
 
-def _histogram(body: bytes) -> Payload:
-    """Return the histogram of an uncompressed encoding."""
+def _histogram(body: bytes, *, double: bool) -> Payload:
+    """Return the histogram of an uncompressed encoding; of integer histograms the ratio is not read."""
     cookie = int.from_bytes(body[:4], "big")
     version = cookie & ~WORD_SIZE_BITS
     size = ANY_SIZE if version == V2 else (cookie & WORD_SIZE_BITS) >> 4 & 0xE
     if version != V2 and size not in WORD_SIZES:
         raise PayloadError("counts of a size that is not 2, 4 or 8 bytes")
-    geometry, slots, begin, length, offset = _header(body)
+    geometry, slots, begin, length, offset = _header(body, double=double)
     words = memoryview(body)[begin : begin + length]
     if len(words) > slots * (size or LARGEST_WORD):
         raise PayloadError(PAST)
     return Payload(geometry, slots, size, words, offset % slots if version == V1 else 0)
 
 
-def _header(body: bytes) -> tuple[Geometry, int, int, int, int]:
+def _header(body: bytes, *, double: bool) -> tuple[Geometry, int, int, int, int]:
     """Return geometry, slots, where the counts begin, how many bytes they claim, and the index offset."""
     version = int.from_bytes(body[:4], "big") & ~WORD_SIZE_BITS
     header = HEADER_V0 if version == V0 else HEADER
@@ -158,7 +161,7 @@ def _header(body: bytes) -> tuple[Geometry, int, int, int, int]:
         _, digits, lowest, highest, _ = header.unpack_from(body)
         return *_geometry(digits, lowest, highest, 1.0), header.size, len(body), 0
     _, length, offset, digits, lowest, highest, ratio = header.unpack_from(body)
-    return *_geometry(digits, lowest, highest, ratio), header.size, length, offset
+    return *_geometry(digits, lowest, highest, ratio if double else 1.0), header.size, length, offset
 
 
 @lru_cache(maxsize=1024)

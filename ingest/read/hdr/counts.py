@@ -196,3 +196,11 @@ def _fixed(payloads: Sequence[Payload], size: int, faults: dict[int, str]) -> tu
     bins = np.where(bins < slots_of, (bins + shift) % slots_of, bins)
     order = np.lexsort((bins, rows))
     return indptr, bins[order], counts[order]
+
+
+def taken(found: Counts, rows: list[int]) -> tuple[Int, Int, Int]:
+    """Return the CSR arrays of some rows."""
+    if len(rows) == len(found.indptr) - 1:
+        return found.indptr, found.bins, found.counts
+    indptr, flat = gather(found.indptr, np.array(rows, np.int64))
+    return indptr, found.bins[flat], found.counts[flat]

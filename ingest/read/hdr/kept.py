@@ -10,8 +10,9 @@ from ingest.layout import parse_layout
 from ingest.read.context import Context
 from ingest.read.hdr.clock import Clock
 from ingest.read.hdr.codec import Geometry
-from ingest.read.hdr.names import Origin
+from ingest.read.hdr.origin import Origin
 from ingest.read.hdr.rows import Rows
+from ingest.read.hdr.tallies import Tallies
 from ingest.series import LABELS, Series
 
 
@@ -33,6 +34,7 @@ class KeptRows(Rows):
         self._trimmed = state["trimmed"]
         self._samples = Counter(state["samples"])
         self._lag_ns = state["lag_ns"]
+        self._tallies = Tallies((tuple(key), tuple(tally)) for key, tally in state.get("tallies", ()))
         low, high = state["span"]
         self._span = (low, high)
 
@@ -49,4 +51,5 @@ class KeptRows(Rows):
             "samples": dict(self._samples),
             "lag_ns": self._lag_ns,
             "span": self._span,
+            "tallies": [[key, tally] for key, tally in self._tallies.told.items()],
         }

@@ -32,12 +32,13 @@ import numpy as np
 from ingest.errors import InputError
 from ingest.intervals import Intervals
 from ingest.read.context import Context
-from ingest.read.hdr.clock import Clock, StampError, seconds_ns, split_line
+from ingest.read.hdr.clock import Clock, StampError
 from ingest.read.hdr.codec import Payload, PayloadError, payload_of
 from ingest.read.hdr.counts import counts_of
 from ingest.read.hdr.layouts import Bins, Layouts, upper_edge
-from ingest.read.hdr.names import Origin, origin_of
+from ingest.read.hdr.origin import Origin, origin_of
 from ingest.read.hdr.rows import COMMENT, LEGEND, Rows
+from ingest.read.hdr.stamps import interval_of
 from ingest.read.text import blocks, head
 
 BATCH_BYTES = 1 << 18
@@ -67,6 +68,7 @@ class Peeked:
 def peek(path: Path, context: Context) -> Peeked:
     """Return what the head of a log tells; InputError if it holds no interval that can be read."""
     text = head(path)
+    origin = origin_of(text)
     clock = Clock()
     widths: list[int] = []
     payloads: list[Payload] = []
@@ -80,8 +82,7 @@ def peek(path: Path, context: Context) -> Peeked:
         if line.startswith(LEGEND) or not line.strip() or len(widths) >= HEAD_ROWS:
             continue
         try:
-            _, start, length, payload = split_line(line)
-            stamp, width = seconds_ns(start), seconds_ns(length)
+            _, stamp, width, payload, _ = interval_of(line, origin.stamps)
             payloads.append(payload_of(payload))
         except (StampError, PayloadError) as error:
             reason = reason or str(error)
@@ -92,7 +93,6 @@ def peek(path: Path, context: Context) -> Peeked:
         widths.append(width)
     if first is None:
         raise InputError(f"holds no interval that can be read{': ' + reason if reason else ''}", path)
-    origin = origin_of(text.decode("utf-8", "replace"))
     unit = context.recorded_unit_ns or origin.unit_ns
     known = Layouts(unit or 1).of(payloads[0].geometry)
     layout = str(known.layout) if isinstance(known, Bins) and unit else ""
@@ -112,16 +112,15 @@ def _largest(payloads: list[Payload]) -> float:
 
 def last_end_ns(path: Path) -> int:
     """Return the latest end of all lines, by the log's own clock."""
-    clock, latest = Clock(), 0
+    clock, latest, stamps = Clock(), 0, origin_of(head(path)).stamps
     for block in blocks(path):
         for line in bytes(block).split(b"\n"):
             if line.startswith(COMMENT):
                 clock.comment(line)
                 continue
             try:
-                _, start, length, _ = split_line(line)
-                stamp = seconds_ns(start)
-                latest = max(latest, clock.base_of(stamp) + stamp + seconds_ns(length))
+                _, stamp, length, _, _ = interval_of(line, stamps)
+                latest = max(latest, clock.base_of(stamp) + stamp + length)
             except StampError:
                 continue
     return latest
@@ -146,7 +145,7 @@ def read(path: Path, context: Context, chunk_entries: int = CHUNK_ENTRIES) -> It
 
 def rows_of(path: Path, context: Context) -> Rows:
     """Return what takes the lines of a log; InputError where the unit is unknown."""
-    origin = origin_of(head(path).decode("utf-8", "replace"))
+    origin = origin_of(head(path))
     unit = context.recorded_unit_ns or origin.unit_ns
     if unit is None:
         raise InputError(UNIT_UNKNOWN, path)

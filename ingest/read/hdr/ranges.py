@@ -24,7 +24,9 @@ from ingest.read.hdr.clock import StampError, seconds_ns, split_line
 from ingest.read.hdr.codec import PayloadError, payload_of
 from ingest.read.hdr.layouts import MOST_BINS
 from ingest.read.hdr.log import CHUNK_ENTRIES, rows_of, unpacked
-from ingest.read.hdr.rows import COMMENT, LEGEND, MOST_SERIES, Tail
+from ingest.read.hdr.origin import origin_of
+from ingest.read.hdr.rows import COMMENT, LEGEND, MOST_SERIES
+from ingest.read.hdr.tails import Tail
 from ingest.read.text import COMPRESSED, LONGEST_LINE, head
 
 SMALLEST = 4 << 20
@@ -75,7 +77,8 @@ class _Log:
     def __init__(self, path: Path, context: Context) -> None:
         with path.open("rb") as stream:
             self.data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-        self.front = _front(head(path))
+        start = head(path)
+        self.front = () if origin_of(start).stamps else _front(start)  # stamps that need their line are not looked up
         self.offset_ns: int | None = None
         if self.front:
             scratch = Context(context.series, context.zero, context.offset_ns, recorded_unit_ns=context.recorded_unit_ns)

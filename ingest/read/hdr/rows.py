@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -14,11 +13,14 @@ from numpy.typing import NDArray
 from ingest.intervals import Intervals, concatenate, gather, sum_rows
 from ingest.layout import LogLinear
 from ingest.read.context import RATE, Context
-from ingest.read.hdr.clock import NEGATIVE, OUT_OF_RANGE, Clock, StampError, seconds_ns, split_line
+from ingest.read.hdr.clock import OUT_OF_RANGE, Clock, StampError, seconds_ns, split_line
 from ingest.read.hdr.codec import Geometry, Payload, PayloadError, payload_of
-from ingest.read.hdr.counts import Counts, counts_of
+from ingest.read.hdr.counts import counts_of, taken
 from ingest.read.hdr.layouts import PAST_RANGE, TOO_MANY, Bins, Layouts, moved
-from ingest.read.hdr.names import Origin, named
+from ingest.read.hdr.origin import LATTE, Origin, named
+from ingest.read.hdr.stamps import SAID, interval_of
+from ingest.read.hdr.tails import Tail
+from ingest.read.hdr.tallies import Tallies, key_of
 from ingest.read.schedule import UNSCHEDULED, facts
 from ingest.read.text import LONGEST_LINE
 from ingest.series import Series
@@ -34,6 +36,7 @@ CUT_OFF = "the last line is cut off: the file was still being written, or was tr
 LONG_LINE = "a line of more than 1 MiB"
 BACKWARDS = "lines of one tag overlap or run back in time too often: sort the log by time"
 TOO_MANY_TAGS = f"more than {MOST_SERIES} tags"
+TOTALS = "the tags raw and co-fixed are left out: those of reads and of writes hold the same operations"
 NO_HISTOGRAM = "no interval: no histogram at its end"
 COMMENT, LEGEND = b"#", b'"'
 SERVICE, RESPONSE, WAIT = "service", "response", "wait"
@@ -46,24 +49,6 @@ class _Line(NamedTuple):
     start_ns: int
     end_ns: int
     tag: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Tail:
-    """What the lines of a part of a log leave for those of the next, by tag and layout, and for the log's facts.
-
-    `plain` says that time zero was told once, no tag needed a second segment and no limit of the log was met: parts are
-    then read alike, together or alone, if each tag begins in a part no earlier than it ended in those before it.
-    """
-
-    plain: bool
-    firsts: Mapping[tuple[bytes, LogLinear], int]
-    ends: Mapping[tuple[bytes, LogLinear], int]
-    bins: int
-    trimmed: int
-    samples: Mapping[str, int]
-    lag_ns: int | None
-    span: tuple[int, int]
 
 
 class Rows:
@@ -89,6 +74,8 @@ class Rows:
         self._samples: Counter[str] = Counter()
         self._lag_ns: int | None = None
         self._span = (MOST_NS, -MOST_NS)
+        self._tallies = Tallies()
+        self._righted = False
 
     def take(self, line: bytes, *, whole: bool) -> None:
         """Take the next line of the log; `whole` says that its end was seen."""
@@ -100,12 +87,12 @@ class Rows:
         if first == LEGEND or not line.strip(b" \t\r\0"):
             return
         try:
-            tag, start_text, length_text, text = split_line(line)
-            stamp, length = seconds_ns(start_text), seconds_ns(length_text)
-            if length < 0:
-                raise StampError(NEGATIVE)
+            tag, stamp, length, text, righted = interval_of(line, self._origin.stamps)
             if not text:
                 raise StampError(NO_HISTOGRAM)
+            if tag in self._origin.totals:
+                self._context.account.skip(TOTALS, 1)
+                return
             payload = payload_of(text)
         except (StampError, PayloadError) as error:
             long = len(line) >= LONGEST_LINE
@@ -115,6 +102,7 @@ class Rows:
         if not -MOST_NS < start <= start + length < MOST_NS:
             self._context.account.reject(OUT_OF_RANGE, [self._number])
             return
+        self._righted |= righted
         self._lines.append(_Line(self._number, start, start + length, tag))
         self._payloads.append(payload)
         self.pending += len(payload.words) + 64
@@ -146,7 +134,7 @@ class Rows:
             if isinstance(target, str):
                 self._context.account.reject(target, [lines[row].number for row in rows])
             else:
-                self._add([lines[row] for row in rows], _taken(found, rows), geometry, target)
+                self._add([lines[row] for row in rows], taken(found, rows), geometry, target)
 
     def _add(self, lines: list[_Line], found: tuple[Int, Int, Int], geometry: Geometry, target: Bins) -> None:
         """Keep the rows of one geometry; those past the end of its layout are rejected."""
@@ -173,7 +161,9 @@ class Rows:
         self.entries += len(bins)
         self.unpacked += len(keep)
         self._context.account.accept(len(keep))
-        self._context.account.samples += int(counts.sum())
+        samples, table = rows.samples, rows.table
+        self._tallies.add([key_of(table[code]) for code in codes.tolist()], samples.tolist())
+        self._context.account.samples += int(samples.sum())
 
     def _placed(self, lines: list[_Line], layout: LogLinear) -> tuple[Int, Int, list[int]]:
         """Return series codes and starts of lines, and which of them could be placed."""
@@ -262,6 +252,7 @@ class Rows:
             samples=self._samples,
             lag_ns=self._lag_ns,
             span=self._span,
+            tallies=self._tallies.told,
         )
 
     def absorb(self, tail: Tail) -> None:
@@ -270,6 +261,19 @@ class Rows:
         self._samples.update(tail.samples)
         self._lag_ns = max((lag for lag in (self._lag_ns, tail.lag_ns) if lag is not None), default=None)
         self._span = (min(self._span[0], tail.span[0]), max(self._span[1], tail.span[1]))
+        self._tallies.absorb(tail.tallies)
+
+    def tell_doubts(self) -> None:
+        """Say in the account what cannot be taken for granted in the rows so far: equal tags, stamps put right, the unit."""
+        account, origin = self._context.account, self._origin
+        for sentence in self._tallies.doubts(nested=origin is LATTE):
+            account.note(sentence)
+        if self._righted:
+            account.note(SAID[origin.stamps])
+        if origin.totals:
+            account.note(TOTALS)
+        if origin.doubt and not self._context.recorded_unit_ns:
+            account.note(origin.doubt)
 
     def settle(self) -> None:
         """Say in the account what was done to the rows as a whole, and what they tell of the schedule."""
@@ -278,14 +282,7 @@ class Rows:
         if self._trimmed:
             lines = f"{self._trimmed} lines begin before the one before them ended, by the rounding of stamps: begun at its end"
             self._context.account.note(lines)
-
-
-def _taken(found: Counts, rows: list[int]) -> tuple[Int, Int, Int]:
-    """Return the CSR arrays of some rows."""
-    if len(rows) == len(found.indptr) - 1:
-        return found.indptr, found.bins, found.counts
-    indptr, flat = gather(found.indptr, np.array(rows, np.int64))
-    return indptr, found.bins[flat], found.counts[flat]
+        self.tell_doubts()
 
 
 def _segment(ends: list[tuple[int, int]], line: _Line) -> tuple[int, int]:

@@ -1,0 +1,151 @@
+"""Who wrote an HdrHistogram log, in which unit, and what its tags say: op, kind, tag.
+
+    #[Logged with jHiccup version 2.0.7-SNAPSHOT]                ns, kind lag: how late a sleeping thread woke up
+    #Logging op latencies for Cassandra Stress                   ns, tags insert-st, insert-rt, insert-wt
+    #[Logging for: Intended-READ]                                YCSB: us; READ is service time, Intended-READ response time
+    #[Logged by wrk2]                                            us
+    #[Logged with Latte 0.28.2]                                  ns, tags cycles and requests, of which one holds the other
+    #[Logged with Cql-stress 0.2.2]                              ns, tags of cassandra-stress
+    #Logging op latencies for scylla-bench                       cql-stress: tags raw and co-fixed
+    #[Logged with Gatling DSE Plugin v1.3.0]                     ns
+    #[Latency histograms for TEST.PROBE]                         Hazelcast Simulator: ns
+    #Units: microseconds                                         as it says (the profiler of ChartFX)
+    #[Written by tailboard; recorded unit us]                    what `tailboard export --format hlog` says of itself
+
+A log nowhere states its unit otherwise: its column of maxima is the recorded maximum divided by 10^6, whatever that means.
+A tag `<op>-st`, `-rt`, `-wt` (any case) names service, response and wait time of an operation; any other tag stays a tag.
+`FILE::insert-st` is a union's tag of a file before the tag of the line.
+
+scylla-bench writes the comment of cassandra-stress; its tags are `raw` and `co-fixed`, the same operations by service and
+by response time, and with a mixed load also `raw-read`, `co-fixed-write` and so on, which the first two hold once more. Its
+unit (-hdr-latency-units) shows in the lowest value of its histograms: 50 us.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ingest.read.hdr.clock import TAG, StampError, split_line
+from ingest.read.hdr.codec import PayloadError, payload_of
+from ingest.read.hdr.names import KINDS
+from ingest.read.hdr.stamps import BY_END, SCYLLA, USUAL, WITH_END
+from ingest.read.text import HEAD_SIZE
+from ingest.timing import UNITS_NS
+
+NS, US, MS = UNITS_NS["ns"], UNITS_NS["us"], UNITS_NS["ms"]
+INTENDED = "intended-"
+TIMED = re.compile(r"^(?P<op>.+)-(?P<kind>st|rt|wt)$", re.IGNORECASE)
+SCYLLAS = re.compile(r"^(?P<kind>raw|co-fixed)(?:-(?P<op>read|write))?$", re.IGNORECASE)
+SCYLLA_KINDS = {"raw": "service", "co-fixed": "response"}
+SCYLLA_LOWEST = {15: NS, 5: US, 0: MS}  # 50 us in each unit, as a power of two
+OURS = re.compile(r"#\[Written by tailboard.*; recorded unit (?P<unit>ns|us|ms|s)\]")
+YCSB = re.compile(r"#\[Logging for: (?P<op>[^\]\s]+)\]")
+UNITS = re.compile(r"#\s*Units?:\s*(?P<unit>nano|micro|milli)seconds\s*$", re.IGNORECASE)
+SPOKEN = {"nano": NS, "micro": US, "milli": MS}
+DEFAULT_NS = "taken as ns, the unit that cql-stress writes unless -hdr-latency-units says another: if so, say --recorded-unit"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What the beginning of a log tells: the tool, its unit in ns (None if unknown), and the op and kind of all lines.
+
+    `stamps` is what its lines hold in place of start and length (see `stamps`), `totals` are tags whose samples other tags
+    hold, too, and `doubt` is what is to be said where --recorded-unit does not tell the unit. `settled` says that what
+    follows in the log will not change any of it.
+    """
+
+    tool: str = ""
+    unit_ns: int | None = None
+    op: str = ""
+    kind: str = ""
+    stamps: str = USUAL
+    totals: frozenset[bytes] = frozenset()
+    doubt: str = ""
+    settled: bool = True
+
+
+CASSANDRA = Origin("cassandra-stress", NS)
+CQL_BENCH = Origin("cql-stress-scylla-bench", NS, stamps=WITH_END, doubt=DEFAULT_NS)
+SCYLLA_TOOLS = ("scylla-bench", CQL_BENCH.tool)
+LATTE = Origin("Latte", NS)
+BY_COMMENT = (
+    ("#[Logged with jHiccup", Origin("jHiccup", NS, kind="lag")),
+    ("#Logging op latencies for Cassandra Stress", CASSANDRA),
+    ("#Logging op latencies for scylla-bench", CQL_BENCH),
+    ("#[Logged with Cql-stress", Origin("Cql-stress", NS, stamps=BY_END)),
+    ("#[Logged with Latte", LATTE),
+    ("#[Logged with Gatling DSE Plugin v1.3", Origin("Gatling DSE Plugin", NS)),
+    ("#[Latency histograms for ", Origin("Hazelcast Simulator", NS)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What a tag stands for."""
+
+    op: str
+    kind: str
+    tag: str
+
+
+def origin_of(head: bytes) -> Origin:
+    """Return what the beginning of a log tells of its origin."""
+    for line in head.split(b"\n"):
+        if line[:1] not in (b"#", b'"', b"", b"\r"):
+            break
+        found = _by_comment(line.decode("utf-8", "replace"))
+        if found is not None:
+            return _scylla_bench(head) or found if found is CASSANDRA else found
+    return Origin()
+
+
+def _by_comment(line: str) -> Origin | None:
+    """Return what a comment tells of the tool that wrote it, if anything."""
+    if found := OURS.match(line):
+        return Origin("tailboard", UNITS_NS[found["unit"]])
+    if found := YCSB.match(line):
+        op = found["op"].lower()
+        intended = op.startswith(INTENDED)
+        return Origin("YCSB", US, op.removeprefix(INTENDED), "response" if intended else "service")
+    if found := UNITS.match(line):
+        return Origin(unit_ns=SPOKEN[found["unit"].lower()])
+    for mark, origin in BY_COMMENT:
+        if line.startswith(mark):
+            return origin
+    return Origin("wrk2", US) if line.startswith("#") and "wrk2" in line.lower() else None
+
+
+def _scylla_bench(head: bytes) -> Origin | None:
+    """Return the origin of a log with the comment of cassandra-stress and the tags of scylla-bench."""
+    tags: dict[str, bytes] = {}
+    starts: set[bytes] = set()
+    unit = None
+    for line in head.split(b"\n")[:-1]:
+        if not line.startswith(TAG):
+            continue
+        try:
+            tag, start, _, payload = split_line(line)
+            if not SCYLLAS.match(text := tag.decode("utf-8", "replace")):
+                continue
+            tags[text.lower()] = tag
+            starts.add(start)
+            unit = unit or SCYLLA_LOWEST.get(payload_of(payload).geometry.unit_magnitude)
+        except (StampError, PayloadError):
+            continue
+    if not tags:
+        return None
+    totals = {tags[kind] for kind in SCYLLA_KINDS if kind in tags and {f"{kind}-read", f"{kind}-write"} & tags.keys()}
+    whole = len(starts) > 1 or len(head) >= HEAD_SIZE  # only then all tags have been seen
+    return Origin("scylla-bench", unit, stamps=SCYLLA, totals=frozenset(totals), settled=whole)
+
+
+def named(tag: str, origin: Origin) -> Named:
+    """Return op, kind and tag of a line's tag (empty text if it has none)."""
+    front, mark, last = tag.rpartition("::")
+    if found := TIMED.match(last if mark else tag):
+        return Named(found["op"].lower(), KINDS[found["kind"].lower()], front)
+    found = SCYLLAS.match(last if mark else tag)
+    if found and (origin.tool in SCYLLA_TOOLS or found["kind"].lower() != "raw"):
+        return Named((found["op"] or "").lower(), SCYLLA_KINDS[found["kind"].lower()], front)
+    return Named(origin.op, origin.kind, tag)

@@ -1,0 +1,43 @@
+"""Start and length of an interval from what stands in its line, also of tools that write other things there.
+
+    Tag=read-st,1.001,1.001,4.2,HISTF...               Cql-stress: the stamp is when the interval ended
+    Tag=raw,1.000248,2.000412,4.2,HISTF...             cql-stress-scylla-bench: in place of the length stands the end
+    Tag=raw,1.000000,2.000000,4.2,HISTF...             scylla-bench before 0.3.2: the end, in whole seconds
+
+Each rule looks at one line alone: it holds for a log that is read whole, in parts, or while it grows.
+"""
+
+from __future__ import annotations
+
+from ingest.read.hdr.clock import NEGATIVE, SECOND, StampError, seconds_ns, split_line
+
+USUAL, BY_END, WITH_END, SCYLLA = "", "stamped by its end", "with its end", "as scylla-bench"
+ENDED = "this tool writes the end of an interval in place of its length: taken as its end"
+SAID = {
+    BY_END: "this tool stamps intervals by their ends: begun a length before",
+    WITH_END: ENDED,
+    SCYLLA: ENDED,
+}
+
+
+def interval_of(line: bytes, stamps: str) -> tuple[bytes, int, int, bytes, bool]:
+    """Return (tag, start, length, payload) of a line, times in ns by the log's own clock, and whether they were put right.
+
+    StampError if it is no interval.
+    """
+    tag, start_text, length_text, payload = split_line(line)
+    told = start, length = seconds_ns(start_text), seconds_ns(length_text)
+    if stamps:
+        start, length = _put_right(start, length, stamps)
+    if length < 0:
+        raise StampError(NEGATIVE)
+    return tag, start, length, payload, (start, length) != told
+
+
+def _put_right(start: int, length: int, stamps: str) -> tuple[int, int]:
+    if stamps == BY_END:
+        return start - length, length
+    if stamps == WITH_END:
+        return start, length - start
+    whole = not start % SECOND and not length % SECOND
+    return start, length - start if whole and length >= start else length

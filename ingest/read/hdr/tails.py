@@ -1,0 +1,28 @@
+"""What the lines of a part of an HdrHistogram log leave for those of the next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ingest.layout import LogLinear
+from ingest.read.hdr.tallies import Key, Tally
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """What the lines of a part of a log leave for those of the next, by tag and layout, and for the log's facts.
+
+    `plain` says that time zero was told once, no tag needed a second segment and no limit of the log was met: parts are
+    then read alike, together or alone, if each tag begins in a part no earlier than it ended in those before it.
+    """
+
+    plain: bool
+    firsts: Mapping[tuple[bytes, LogLinear], int]
+    ends: Mapping[tuple[bytes, LogLinear], int]
+    bins: int
+    trimmed: int
+    samples: Mapping[str, int]
+    lag_ns: int | None
+    span: tuple[int, int]
+    tallies: Mapping[Key, Tally]

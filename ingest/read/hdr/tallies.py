@@ -1,0 +1,76 @@
+"""Which tags of a log hold equal numbers of samples, interval by interval: perhaps the same operations, written twice.
+
+Held of each series are its intervals, its samples, and a hash of the sequence of its counts, which can be put together from
+those of parts. Only series of one kind are compared: service, response and wait times are never added up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+
+from ingest.series import Series
+
+MANY = 10
+PRIME, FACTOR = (1 << 61) - 1, 0x1F3D5B79A2C4E68F
+NAMED_MOST = 6
+NESTED = "the tags cycles and requests hold the same work, as a cycle is made of requests: choose one with --where tag="
+
+Key = tuple[str, str, str, int]  # op, kind, tag, segment
+Tally = tuple[int, int, int]  # intervals, samples, hash
+
+
+def key_of(series: Hashable) -> Key:
+    """Return what a series is tallied under."""
+    return (series.op, series.kind, series.tag, series.segment) if isinstance(series, Series) else ("", "", "", 0)
+
+
+class Tallies:
+    """The counts of each series so far."""
+
+    def __init__(self, told: Iterable[tuple[Key, Tally]] = ()) -> None:
+        self._of: dict[Key, Tally] = dict(told)
+
+    @property
+    def told(self) -> Mapping[Key, Tally]:
+        """Return intervals, samples and hash by series."""
+        return self._of
+
+    def add(self, keys: Sequence[Key], counts: Sequence[int]) -> None:
+        """Take the next intervals of the log: their series, and how many samples each holds."""
+        found = self._of
+        for key, count in zip(keys, counts, strict=True):
+            rows, samples, value = found.get(key, (0, 0, 0))
+            found[key] = rows + 1, samples + count, (value * FACTOR + count + 1) % PRIME
+
+    def absorb(self, later: Mapping[Key, Tally]) -> None:
+        """Take what was found in the part of the log that follows."""
+        for key, (rows, samples, value) in later.items():
+            rows_before, before, first = self._of.get(key, (0, 0, 0))
+            self._of[key] = rows_before + rows, before + samples, (first * pow(FACTOR, rows, PRIME) + value) % PRIME
+
+    def doubts(self, *, nested: bool) -> list[str]:
+        """Return sentences about tags that perhaps hold the same operations, or surely where they are `nested`."""
+        alike: dict[tuple[str, Tally], list[Key]] = {}
+        for key, tally in self._of.items():
+            if tally[0] >= MANY and tally[1]:
+                alike.setdefault((key[1], tally), []).append(key)
+        doubts = [_equal(sorted(keys)) for keys in alike.values() if len(keys) > 1]
+        if nested and {"cycles", "requests"} <= {tag.rpartition(".")[2] for _, _, tag, _ in self._of}:
+            doubts.append(NESTED)
+        return doubts
+
+
+def _equal(keys: Sequence[Key]) -> str:
+    """Return the sentence on series of one kind whose counts are equal in each interval."""
+    often = "twice" if len(keys) == 2 else f"{len(keys)} times"
+    counted = f"perhaps the same operations, which are then counted {often}"
+    by_op = len({op for op, _, _, _ in keys}) == len(keys) and all(op for op, _, _, _ in keys)
+    names = list(dict.fromkeys(op if by_op else tag or op for op, _, tag, _ in keys))
+    if len(names) == 1:
+        whose = f"tag {names[0]!r}" if names[0] else "no tag"
+        return f"lines of {whose} overlap and hold equal numbers of samples in every interval: {counted}"
+    shown = [repr(name) if name else "none" for name in names[:NAMED_MOST]]
+    more = len(names) - len(shown)
+    texts = f"{', '.join(shown)} and {more} more" if more else f"{', '.join(shown[:-1])} and {shown[-1]}"
+    label = "op" if by_op else "tag"
+    return f"the {label}s {texts} hold equal numbers of samples in every interval: {counted}; choose one with --where {label}="
