@@ -22,7 +22,7 @@ from ingest.cli import run
 ROOT = Path(__file__).parents[2]
 EXAMPLE = str(ROOT / "examples" / "cbt-archive")
 SETTLED = "async () => { let seen; do { seen = tailboard.ready; await seen; } while (seen !== tailboard.ready); }"
-PANELS = ("percentiles", "hosts", "worst", "heatmap", "threads", "rate", "surface", "distribution")
+PANELS = ("percentiles", "hosts", "worst", "heatmap", "threads", "rate", "surface", "distribution", "estimates")
 HOSTS = ("ceph-a", "ceph-b", "ceph-c")
 SIMULATE = ROOT / "examples" / "coordinated-omission" / "simulate.py"
 PLAIN: Mapping[str, str] = {}

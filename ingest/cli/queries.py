@@ -133,6 +133,7 @@ def warn(answer: Answer) -> None:
 @click.option("--below", default="", metavar="LIST", help="Shares of samples below these latencies, as in 1ms,5ms.")
 @click.option("--approx", is_flag=True, help="Let Elasticsearch estimate (hdr, at most +0.1 %, one rank low): less to read.")
 @click.option("--interpolate", is_flag=True, help="Spread samples evenly within a bin instead of its reported value.")
+@click.option("--estimate", metavar="LIST", help="What averaging would say: cbt, mean-of-means, mean-of-percentiles, histogram.")
 @options.reading_options
 @options.time_option
 @options.unit_option
@@ -153,7 +154,8 @@ def percentiles(sources: tuple[str, ...], **words: Any) -> None:
       tailboard percentiles --run 'nightly-*' --step all --format csv > nightly.csv
 
     csv and ndjson have start,end, the --by labels, count,rate,min,mean,max,exact, then p50, p99.9, ... in --unit (ns).
-    A cell is empty where there are too few samples to carry it: above p50 at least one sample must lie beyond.
+    A cell is empty where there are too few samples to carry it: above p50 at least one sample must lie beyond. With
+    --estimate the usual wrong ways stand beside the exact columns (p99_cbt), each with its error as a share (p99_cbt_error).
     """
     from ingest.query.percentiles import Wanted, narrowed
     from ingest.query.percentiles import percentiles as rows_of
@@ -170,6 +172,11 @@ def percentiles(sources: tuple[str, ...], **words: Any) -> None:
     accuracy = _accuracy(words["accuracy"])
     question = asked(words, parse_step(words["step"]))
     columns = Wanted(chosen, below, words["interpolate"], bounds=bool(accuracy))
+    if words["estimate"]:
+        from ingest.cli.estimates import write_estimates
+
+        write_estimates(sources, words, question, columns, accuracy)
+        return
     whole = bool(accuracy) or words["format"] in PICTURES
     table, answer = _streamed_or_answered(sources, words, question, None if whole else columns)
     if table is not None:
@@ -189,7 +196,7 @@ def _approximate(sources: tuple[str, ...], words: dict[str, Any], chosen: Sequen
     """Return the server's estimates; UsageError for what has none."""
     from ingest.cli.origins import opened
 
-    for option in ("accuracy", "below", "interpolate"):
+    for option in ("accuracy", "below", "interpolate", "estimate"):
         if words[option]:
             raise UsageError(f"--{option} needs whole histograms: leave out --approx")
     if words["format"] in PICTURES:

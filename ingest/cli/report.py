@@ -59,4 +59,6 @@ def page_of(sources: tuple[str, ...], words: dict[str, Any]) -> str:
     with opened(sources, words) as origin:
         episodes = violations(origin, words["objectives"], question) if words.get("objectives") else None
         full = words.get("full", False)
-        return page(parts_from(origin, run_names(origin), question, sla_ns=sla, full=full, offsets=True, episodes=episodes))
+        names = run_names(origin)
+        parts = parts_from(origin, names, question, sla_ns=sla, full=full, offsets=True, episodes=episodes, estimates=True)
+        return page(parts)

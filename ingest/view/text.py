@@ -51,7 +51,7 @@ def _column(name: str, values: Any, stamp: Stamp, unit: str, labels: tuple[str, 
         return [str(value) for value in values]
     if name == "exact":
         return ["true" if value else "false" for value in values]
-    if name in PLAIN or name.startswith("below_") or unit == "ns":
+    if name in PLAIN or name.startswith("below_") or name.endswith("_error") or unit == "ns":
         return [number(value) for value in np.asarray(values).tolist()]
     return [number(value) for value in (np.asarray(values) / UNITS[unit]).tolist()]
 

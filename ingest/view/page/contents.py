@@ -13,7 +13,7 @@ from ingest.query.offset_overview import offset_overviews, shown_names
 from ingest.query.overview import overviews
 from ingest.query.question import Answer, Question
 from ingest.query.verdicts import Episode
-from ingest.view.page import breath_section, episode_section, offset_page, offset_section
+from ingest.view.page import breath_section, episode_section, estimate_section, offset_page, offset_section
 from ingest.view.page.report import Parts, parts_of
 from ingest.view.page.section import Section
 
@@ -50,11 +50,13 @@ def parts_from(
     more: Sequence[Section] = (),
     episodes: Sequence[Episode] | None = None,
     marks: Sequence[Mapping[str, Any]] = (),
+    estimates: bool = False,
 ) -> Parts:
     """Return the parts of the report of a selection among the runs `names`; `more` are shown beside the sections of the data.
 
     `marks` are drawn beside those of the source; `episodes` too, by default those that a store has kept. With `offsets`
-    those of runs that have any are shown; where none has latencies, they alone. InputError where nothing is selected.
+    those of runs that have any are shown; where none has latencies, they alone. With `estimates` a panel shows what averaging
+    would have said. InputError where nothing is selected.
     """
     held = offset_overviews(source, shown_names(names, question), question, full=full) if offsets else []
     try:
@@ -69,7 +71,8 @@ def parts_from(
     of_breaths = breath_section.sections_of(kept_from(source, question), shown)
     violated = kept_episodes(source, chosen.runs) if episodes is None else episodes
     of_episodes = episode_section.sections(violated, chosen.run_start_ns, relative=chosen.relative)
-    found = [*of_episodes, *offset_section.sections(held, shown), *of_breaths, *more]
+    averaged = estimate_section.sections(runs, source, question) if estimates else []
+    found = [*of_episodes, *offset_section.sections(held, shown), *of_breaths, *averaged, *more]
     return parts_of(runs, source.facts(chosen), [*source.marks(chosen), *marks], question.by, sla_ns, found)
 
 

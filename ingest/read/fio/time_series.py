@@ -1,0 +1,90 @@
+"""Rows of fio's `_clat` and `_iops` logs as they stand, averaged or one for each I/O: what scripts that plot them read.
+
+    102, 3525777, 1, 0, 0         time ms, value, direction, block size (0 where averaged), priority
+
+They are means or single values, never histograms: percentiles of the product are not made of them, estimates are.
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ingest.errors import InputError
+from ingest.intervals import Int
+from ingest.read.context import Context
+from ingest.read.fio.raw_shape import UNIX_MS
+from ingest.read.fio.repairs import epoch_stamps
+from ingest.read.text import COMPRESSED, blocks
+
+LATENCIES, RATES = "clat", "iops"
+NANOSECONDS_SINCE = (2, 99)
+BOTH = ("log_window_value", "log_max_value")
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Stamps in ms as logged, values (latencies in ns), directions; `averaged` says that rows are means over a window.
+
+    `unix` says that stamps count from 1970, not from the start of fio.
+    """
+
+    stamp_ms: Int
+    value: Int
+    direction: Int
+    averaged: bool
+    unix: bool
+
+    def __len__(self) -> int:
+        return len(self.stamp_ms)
+
+
+def beside(path: Path, kind: str) -> Path | None:
+    """Return the log of another kind of the same job beside a histogram or `_clat` log, None where there is none."""
+    name = path.name
+    for own in ("_clat_hist", "_clat"):
+        head, found, rest = name.rpartition(own)
+        if found:
+            plain = f"{head}_{kind}{_plain(rest)}"
+            tried = (path.with_name(plain + ending) for ending in ("", *sorted(COMPRESSED)))
+            return next((other for other in tried if other.is_file() and other.stat().st_size), None)
+    return None
+
+
+def _plain(name: str) -> str:
+    return next((name.removesuffix(ending) for ending in COMPRESSED if name.endswith(ending)), name)
+
+
+def rows_of(path: Path, context: Context, *, latencies: bool) -> Rows:
+    """Return the rows of a log; InputError where it cannot be read, or a row is not of whole numbers."""
+    place = 3 if any(context.options.get(name) in ("both", "1") for name in BOTH) and _width(path) > 5 else 2
+    parts = [np.zeros((0, 4), np.int64)]
+    for block in blocks(path):
+        text = bytes(block)
+        if not text.strip():
+            continue
+        try:
+            table = np.loadtxt(
+                io.BytesIO(text), np.int64, comments=None, delimiter=",", usecols=(0, 1, place, place + 1), ndmin=2
+            )
+        except ValueError as error:
+            raise InputError(f"not a log of whole numbers: {error}", path) from None
+        parts.append(table)
+    stamp, value, direction, size = np.concatenate(parts).T
+    averaged = bool(len(size)) and 2 * int(np.count_nonzero(size == 0)) > len(size)
+    unix = epoch_stamps(context.options) or (len(stamp) > 0 and UNIX_MS[0] <= int(stamp[0]) < UNIX_MS[1])
+    return Rows(stamp, value * (_unit_ns(context) if latencies else 1), direction, averaged, unix)
+
+
+def _width(path: Path) -> int:
+    first = next((bytes(block).split(b"\n", 1)[0] for block in blocks(path)), b"")
+    return first.count(b",") + 1
+
+
+def _unit_ns(context: Context) -> int:
+    if context.recorded_unit_ns:
+        return context.recorded_unit_ns
+    return 1000 if context.version and context.version[:2] < NANOSECONDS_SINCE else 1
