@@ -169,12 +169,13 @@ def _write(found: Checked, path: Path, words: dict[str, Any]) -> None:
         sys.stdout.write(junit(found, path.name, base))
         return
     lines = {"csv": text.csv_lines, "ndjson": text.ndjson_lines}[form]
-    sys.stdout.writelines(line + "\n" for line in lines(episode_rows(found.verdicts, base, words["unit"]), stamp_of(base)))
+    rows, stamp = episode_rows(found.verdicts, base, words["unit"]), stamp_of(base, found.verdicts)
+    sys.stdout.writelines(line + "\n" for line in lines(rows, stamp))
 
 
 def _clock(found: Checked, words: dict[str, Any]) -> str:
-    """Return how times are shown; UsageError where a clock is asked that a run does not have."""
-    relative = any(one.relative for one in found.verdicts)
+    """Return how times are shown; UsageError where a clock is asked that no run has."""
+    relative = all(one.relative for one in found.verdicts)
     base: str = words["time_base"] or ("elapsed" if relative else "utc")
     if base != "elapsed" and relative:
         raise UsageError("a run has no time zero, so its times are elapsed; give --t0 to have a clock")

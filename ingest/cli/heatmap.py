@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ingest.cli import options
-from ingest.cli.queries import PICTURES, answered, asked, clock_of, parse_step, stamp_of, write, write_picture
+from ingest.cli.queries import PICTURES, answered, asked, clock_of, one_axis, parse_step, stamp_of, write, write_picture
 from ingest.errors import UsageError
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ def heatmap(sources: tuple[str, ...], **words: Any) -> None:
 
 
 def _draw(answer: Answer, map_of: Asked, words: dict[str, Any]) -> None:
+    one_axis(answer)
     if words["format"] in PICTURES:
         from ingest.view.pictures import heatmap_picture
 

@@ -43,6 +43,7 @@ from ingest.read.sources import (
     Source,
 )
 from ingest.read.text import head, plain_name
+from ingest.read.undated import apart
 from ingest.read.ycsb_raw import looks_like_ycsb
 from ingest.series import Series
 
@@ -103,7 +104,8 @@ def discover(paths: Sequence[Path], options: ReadOptions) -> Found:
             labels[run] = cbt.settings_of(path, root)
     for source in sources:
         labels.setdefault(source.context.series.run, {"target_rate": options.rate} if options.rate else {})
-    return Found(tuple(sorted(sources, key=lambda s: s.path)), tuple(sorted(skipped, key=lambda s: s.path)), labels)
+    found = Found(tuple(sorted(sources, key=lambda s: s.path)), tuple(sorted(skipped, key=lambda s: s.path)), labels)
+    return apart(found)
 
 
 def _told(source: Source, options: ReadOptions) -> Source:
