@@ -19,6 +19,7 @@ from ingest.intervals import Intervals
 from ingest.load_plan import LoadOptions, Plan, plans
 from ingest.offsets import Stored, is_offsets
 from ingest.parallel import fork_map
+from ingest.plain import as_text
 from ingest.read import Found, Source, Windows, discover, read
 from ingest.read.account import Account
 from ingest.read.event_once import offset_sources, once
@@ -99,7 +100,7 @@ def load_found(found: Found, store: Store, options: LoadOptions, progress: Progr
     account = LoadAccount(files=len(found.sources) + len(found.skipped))
     for entry in found.skipped:
         if entry.action == "refused":
-            account.refused[str(entry.path)] = entry.reason
+            account.refused[as_text(entry.path)] = entry.reason
         elif entry.action == "shadowed":
             account.shadowed[entry.reason] += 1
         elif entry.action != "context":
@@ -128,7 +129,7 @@ def _storable(todo: list[Plan], store: Store, account: LoadAccount) -> list[Plan
         return todo
     for plan in todo:
         if plan not in good:
-            account.refused |= {str(source.path): NO_CLOCK for source, _ in plan.work}
+            account.refused |= {as_text(source.path): NO_CLOCK for source, _ in plan.work}
     return good
 
 

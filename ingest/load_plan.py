@@ -17,6 +17,7 @@ from typing import Any
 from ingest.errors import InputError, StoreError, UsageError
 from ingest.grid import STEPS, stored_step
 from ingest.parallel import fork_map
+from ingest.plain import as_text
 from ingest.query.files import finest_width, median_width, run_starts
 from ingest.query.question import check_step
 from ingest.read import Found, ReadOptions, Source
@@ -104,7 +105,7 @@ def record_of(
     relative = all(source.context.zero.epoch_ns is None for source in sources)
     new = RunRecord(
         run=run,
-        load=options.read.run,
+        load=as_text(options.read.run),
         step_ns=step,
         attribution=options.attribution,
         start_ns=min(starts[run], known.start_ns) if known and not options.replace else starts[run],
@@ -197,7 +198,7 @@ def _to_do(
         record = SourceRecord(
             run=run,
             source=identity,
-            path=str(source.path),
+            path=as_text(source.path),
             size=source.path.stat().st_size,
             digest=digest,
             context=_context_digest(source),

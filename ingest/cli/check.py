@@ -15,6 +15,7 @@ import click
 from ingest.cli import options
 from ingest.cli.origins import opened
 from ingest.cli.queries import answer_of
+from ingest.cli.saying import say
 from ingest.errors import DeliveryError, UsageError
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ def violations(origin: Origin, path: Path, question: Question) -> list[Episode]:
     ask = partial(answer_of, judged.origin)
     found = verdicts_of(ask, judged.runs, _objectives(path, judged.runs), selection, path, judged.finals)
     for note in notes(found):
-        print(f"tailboard: {note}", file=sys.stderr)
+        say(note)
     return [each for one in found.verdicts for each in one.episodes]
 
 
@@ -164,7 +165,7 @@ def _write(found: Checked, path: Path, words: dict[str, Any]) -> None:
         print_checked(found, base)
         return
     for note in notes(found):
-        print(f"tailboard: {note}", file=sys.stderr)
+        say(note)
     if form == "junit":
         sys.stdout.write(junit(found, path.name, base))
         return
@@ -192,7 +193,7 @@ def _told(hook: Webhook | None, found: Checked) -> int:
     try:
         told = hook.tell(episodes, {one.run: one.relative for one in found.verdicts})
     except DeliveryError as error:
-        print(f"tailboard: {error}", file=sys.stderr)
+        say(error)
         return error.exit_status
-    print(f"tailboard: told {hook.host} of {told} episode{'s' if told != 1 else ''}", file=sys.stderr)
+    say(f"told {hook.host} of {told} episode{'s' if told != 1 else ''}")
     return 0

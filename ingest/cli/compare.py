@@ -18,6 +18,7 @@ from ingest.cli import options
 from ingest.cli.origins import READING
 from ingest.cli.pages import beside_page, compared, over_time, page_option, written
 from ingest.cli.queries import PICTURES, asked, write_picture
+from ingest.cli.saying import say
 from ingest.errors import InputError, StoreError, UsageError, listed
 from ingest.read.undated import undated_part_of
 
@@ -194,7 +195,7 @@ def compare(sources: tuple[str, ...], **words: Any) -> int:
     if form:
         _write(pair, table, windows, {**words, "format": form})
     for line in told:
-        print(f"tailboard: {line}", file=sys.stderr)
+        say(line)
     return status
 
 
@@ -210,7 +211,7 @@ def _write(pair: Pair, table: Table, windows: Pair | None, words: dict[str, Any]
         write_picture(comparison.comparison_picture(pair, windows), told, words)
         return
     for line in comparison.notes(pair, table):
-        print(f"tailboard: {line}", file=sys.stderr)
+        say(line)
     write_rows(table, form, words["unit"], ("baseline", "run"))
 
 

@@ -12,6 +12,7 @@ import click
 
 from ingest.cli import options
 from ingest.cli.origins import READING
+from ingest.plain import shown
 
 MOST_OPS = 4
 
@@ -56,7 +57,7 @@ def inspect(paths: tuple[str, ...], **words: Any) -> None:
         return
     _print(rows, others)
     for text in (*reconciled(found.sources), *skew(found.sources)):
-        print(text)
+        print(shown(text))
 
 
 def _source_row(source: Any, ops: tuple[str, ...]) -> dict[str, Any]:
@@ -88,9 +89,9 @@ def _few(ops: Sequence[str]) -> str:
 
 def _print(rows: list[dict[str, Any]], others: list[dict[str, Any]]) -> None:
     from rich.box import SIMPLE_HEAD
-    from rich.markup import escape
     from rich.table import Table
 
+    from ingest.view.marked import escape
     from ingest.view.terminal import people
 
     console = people()
@@ -117,12 +118,12 @@ def _print(rows: list[dict[str, Any]], others: list[dict[str, Any]]) -> None:
     origins = sorted({row["zero_origin"] for row in rows})
     days = sorted({row["zero"][:10] for row in rows if row["zero"]})
     formats = sorted({f"{row['format']} {row['layout']}" for row in rows})
-    print(f"format: {', '.join(formats)}")
-    print(f"runs: {', '.join(sorted({row['run'] for row in rows}))}")
-    print(f"time zero: {', '.join(days) or 'unknown'}, from {', '.join(origins)}")
+    print(shown(f"format: {', '.join(formats)}"))
+    print(shown(f"runs: {', '.join(sorted({row['run'] for row in rows}))}"))
+    print(shown(f"time zero: {', '.join(days) or 'unknown'}, from {', '.join(origins)}"))
     counted: dict[tuple[str, str], list[str]] = {}
     for entry in others:
         counted.setdefault((entry["format"], entry["reason"]), []).append(Path(entry["path"]).name)
     for (action, reason), names in sorted(counted.items()):
-        shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")  # a line's worth
-        print(f"{action}: {len(names)} file{'s' if len(names) > 1 else ''} ({shown}): {reason}")
+        few = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")  # a line's worth
+        print(shown(f"{action}: {len(names)} file{'s' if len(names) > 1 else ''} ({few}): {reason}"))

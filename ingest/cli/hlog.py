@@ -11,6 +11,7 @@ import numpy as np
 
 from ingest.cli.origins import Origin, opened
 from ingest.cli.queries import asked, parse_step
+from ingest.cli.saying import say
 from ingest.errors import InputError, UsageError
 from ingest.grid import MS, coarsened
 from ingest.intervals import Intervals
@@ -45,7 +46,7 @@ def export_hlog(sources: tuple[str, ...], words: dict[str, Any]) -> None:
         if not written:
             raise InputError("nothing matches the question: no interval to write")
         for text in found.warnings():
-            print(f"tailboard: {text}", file=sys.stderr)
+            say(text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ingest.cli import options
+from ingest.cli.saying import say
 from ingest.errors import UsageError, listed
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ def stamp_of(answer: Answer, words: dict[str, Any]) -> Any:
 def warn(answer: Answer) -> None:
     """Print what a reader of the numbers must know to stderr."""
     for line in answer.warnings:
-        print(f"tailboard: {line}", file=sys.stderr)
+        say(line)
 
 
 @click.command()

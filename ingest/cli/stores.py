@@ -12,6 +12,7 @@ import click
 from ingest.cli import options
 from ingest.cli.origins import opened
 from ingest.cli.queries import asked
+from ingest.cli.saying import say
 from ingest.errors import InputError, UsageError, listed
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def mark(text: str, run: str, at: str, store: str | None) -> None:
         for record in chosen(store_, (run,)):
             stamp = when.epoch_ns(record.start_ns)
             store_.mark(record.run, stamp, text)
-            print(f"tailboard: marked {record.run} at {utc(stamp)}", file=sys.stderr)
+            say(f"marked {record.run} at {utc(stamp)}")
 
 
 @click.command()
@@ -130,7 +131,7 @@ def _export_documents(sources: tuple[str, ...], globs: Sequence[str]) -> None:
         undated = [record for record in records if record.zero == UNKNOWN_ZERO]
         if len(undated) < len(records):
             for record in undated:
-                print(f"tailboard: {record.run} is left out: no start time, so its documents have no real times", file=sys.stderr)
+                say(f"{record.run} is left out: no start time, so its documents have no real times")
             records = [record for record in records if record not in undated]
         for line in bulk_lines(store, records, names):
             sys.stdout.write(line.decode())

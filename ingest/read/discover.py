@@ -17,6 +17,7 @@ from ingest.read import cbt
 from ingest.read.account import Account
 from ingest.read.chrome.objects import looks_like_chrome
 from ingest.read.context import Context, TimeZero
+from ingest.read.decodable import decodable
 from ingest.read.fio import hist as fio_hist
 from ingest.read.fio.names import LogName, parse_log_name
 from ingest.read.fio.summaries import FioSummaries
@@ -105,7 +106,7 @@ def discover(paths: Sequence[Path], options: ReadOptions) -> Found:
     for source in sources:
         labels.setdefault(source.context.series.run, {"target_rate": options.rate} if options.rate else {})
     found = Found(tuple(sorted(sources, key=lambda s: s.path)), tuple(sorted(skipped, key=lambda s: s.path)), labels)
-    return apart(found)
+    return apart(decodable(found))
 
 
 def _told(source: Source, options: ReadOptions) -> Source:

@@ -8,7 +8,6 @@ from fractions import Fraction
 import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table as RichTable
 
 from ingest.check import Checked
@@ -18,6 +17,7 @@ from ingest.query.clocks import named, since
 from ingest.query.table import Table
 from ingest.query.verdicts import Episode, Labels, Verdict
 from ingest.timing import format_duration
+from ingest.view.marked import escape
 from ingest.view.terminal import clock, count, latency, people
 from ingest.view.text import UNITS, Stamp, elapsed, local, shown_columns, utc
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table as RichTable
 
 from ingest.query.question import Answer
 from ingest.query.table import Table
 from ingest.timing import format_duration
+from ingest.view.marked import escape
 from ingest.view.text import Stamp, shown_columns
 
 STEPS = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1, "ns"))

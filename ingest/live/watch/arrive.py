@@ -13,6 +13,7 @@ from ingest.live.watch.tail import Tail
 from ingest.live.watch.watching import Key, Watching
 from ingest.load import NO_CLOCK, LoadAccount, load_found
 from ingest.load_plan import digest_of, grown, record_of, two_of_one
+from ingest.plain import as_text
 from ingest.read import Found, Source
 from ingest.store.live import SILENT_NS
 from ingest.store.records import COMPLETE, RunRecord, SourceRecord
@@ -162,7 +163,7 @@ def _own_record(
             _refused(watching, source, seen, "another watch reads a source of these labels: use --host")
             return None
         generation = stored.generation + 1
-    return SourceRecord(run.run, source.identity, str(source.path), 0, watching.digest, generation=generation)
+    return SourceRecord(run.run, source.identity, as_text(source.path), 0, watching.digest, generation=generation)
 
 
 def _met_again(watching: Watching, tail: Tail, source: Source, seen: Seen) -> None:
