@@ -17,6 +17,7 @@ from pathlib import Path
 
 from ingest.errors import InputError, UsageError
 from ingest.objectives import VIOLATE, Objective
+from ingest.query.clocks import ABSOLUTE, is_absolute
 from ingest.query.episodes import FOREVER, HOST, OUTSIDE, Life, judged, no_windows, verdicts
 from ingest.query.overview import literal, span_of
 from ingest.query.question import ALL, Answer, Question, check_labels
@@ -197,6 +198,8 @@ def _check_overlap(ask: Ask, run: str, selection: Question) -> None:
     if selection.begin is None and selection.end is None:
         return
     whole = ask(replace(_whole_run(run, 0), by=(), step=ALL))
+    if whole.relative and is_absolute(selection):
+        raise InputError(ABSOLUTE)
     low, high = span_of(whole.parts)
     zero = whole.run_start_ns[run]
     begin, end = (one.epoch_ns(zero) if one else None for one in (selection.begin, selection.end))

@@ -19,6 +19,7 @@ from ingest.intervals import Intervals
 from ingest.load_plan import LoadOptions, Plan, plans
 from ingest.offsets import Stored, is_offsets
 from ingest.parallel import fork_map
+from ingest.plain import as_text
 from ingest.read import Found, Source, Windows, discover, read
 from ingest.read.account import Account
 from ingest.read.event_once import offset_sources, once
@@ -26,9 +27,10 @@ from ingest.read.events import Events
 from ingest.read.snabb.work import kept_of
 from ingest.series import IN_FLIGHT, Series, in_flight_kind
 from ingest.store import Store
-from ingest.store.records import COMPLETE, SourceRecord, Spans
+from ingest.store.records import COMPLETE, UNKNOWN_ZERO, SourceRecord, Spans
 
 DOCUMENTS_A_CHUNK = 20_000
+NO_CLOCK = "no start time, and Elasticsearch needs real times: give --t0 TIME, or --t0 mtime"
 
 
 @dataclass(slots=True)
@@ -100,13 +102,13 @@ def load_found(found: Found, store: Store, options: LoadOptions, progress: Progr
     account = LoadAccount(files=len(found.sources) + len(found.skipped))
     for entry in found.skipped:
         if entry.action == "refused":
-            account.refused[str(entry.path)] = entry.reason
+            account.refused[as_text(entry.path)] = entry.reason
         elif entry.action == "shadowed":
             account.shadowed[entry.reason] += 1
         elif entry.action != "context":
             account.skipped[entry.reason] += 1
     account.caveats = [str(caveat) for caveat in found.caveats]
-    todo = plans(found, store, options, account.duplicate, account.shadowed)
+    todo = _storable(plans(found, store, options, account.duplicate, account.shadowed), store, account)
     offsets = {source.path for source in offset_sources(found.sources)} if options.offsets else set()
     total = sum(len(plan.work) for plan in todo)
     done = 0
@@ -118,6 +120,20 @@ def load_found(found: Found, store: Store, options: LoadOptions, progress: Progr
                 progress(done, total)
     account.delivered = store.delivered()
     return account
+
+
+def _storable(todo: list[Plan], store: Store, account: LoadAccount) -> list[Plan]:
+    """Return the runs that the store takes; logs of those without a clock are refused where it needs one and has others to load.
+
+    Where all runs are without a clock, all are returned: the store then says so.
+    """
+    good = [plan for plan in todo if not store.needs_clock or plan.record.zero != UNKNOWN_ZERO]
+    if not good:
+        return todo
+    for plan in todo:
+        if plan not in good:
+            account.refused |= {as_text(source.path): NO_CLOCK for source, _ in plan.work}
+    return good
 
 
 def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccount, offsets: Collection[Path]) -> Iterator[int]:

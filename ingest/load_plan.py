@@ -17,11 +17,13 @@ from typing import Any
 from ingest.errors import InputError, StoreError, UsageError
 from ingest.grid import STEPS, stored_step
 from ingest.parallel import fork_map
+from ingest.plain import as_text
 from ingest.query.files import finest_width, median_width, run_starts
 from ingest.query.question import check_step
 from ingest.read import Found, ReadOptions, Source
-from ingest.read.placing import two_of_one
+from ingest.read.copies import two_of_one
 from ingest.read.sources import PREFER_HIST
+from ingest.read.undated import apart
 from ingest.store import Store
 from ingest.store.coarsening import COARSENED, COARSENING, check_addable, grid_of
 from ingest.store.records import COMPLETE, UNKNOWN_ZERO, RunRecord, SourceRecord
@@ -62,16 +64,19 @@ def plans(
 ) -> list[Plan]:
     """Return what is to be done for each run; what is there already is counted in `duplicates`. Writes nothing.
 
-    Logs of I/Os that the store holds from another log are counted in `shadowed`.
+    Undated logs of a run that the store holds with a clock are a run of their own, as they are beside dated logs. Logs of
+    I/Os that the store holds from another log are counted in `shadowed`.
 
     Raises InputError for a source that contradicts another, StoreError for a run with other parameters, UsageError for a
     step that cannot be.
     """
+    known = {record.run: record for record in store.runs()}
+    if not options.replace:
+        found = apart(found, {run for run, record in known.items() if record.zero != UNKNOWN_ZERO})
     digests = _digests(found.sources, options.jobs)
     by_run: dict[str, list[Source]] = {}
     for source in found.sources:
         by_run.setdefault(source.context.series.run, []).append(source)
-    known = {record.run: record for record in store.runs()}
     found_plans = []
     for run, sources in sorted(by_run.items()):
         record = record_of(run, sources, {**found.labels.get(run, {}), **options.labels}, known.get(run), options)
@@ -101,7 +106,7 @@ def record_of(
     relative = all(source.context.zero.epoch_ns is None for source in sources)
     new = RunRecord(
         run=run,
-        load=options.read.run,
+        load=as_text(options.read.run),
         step_ns=step,
         attribution=options.attribution,
         start_ns=min(starts[run], known.start_ns) if known and not options.replace else starts[run],
@@ -137,7 +142,7 @@ def _check_same(known: RunRecord, new: RunRecord) -> None:
     for name, before, now in (
         ("step", format_duration(known.step_ns), format_duration(new.step_ns)),
         ("attribution", known.attribution, new.attribution),
-        ("time zero", known.zero == UNKNOWN_ZERO, new.zero == UNKNOWN_ZERO),
+        ("time zero", *("unknown" if one.zero == UNKNOWN_ZERO else "known" for one in (known, new))),
         ("reading options", _of_reading(known), _of_reading(new)),
         ("grid", grid_of(known), grid_of(new)),
     ):
@@ -194,7 +199,7 @@ def _to_do(
         record = SourceRecord(
             run=run,
             source=identity,
-            path=str(source.path),
+            path=as_text(source.path),
             size=source.path.stat().st_size,
             digest=digest,
             context=_context_digest(source),

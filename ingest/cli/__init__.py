@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import io
 import os
 import sys
 from importlib import import_module
@@ -18,8 +19,10 @@ import click
 
 from ingest import __version__
 from ingest.cli.output import unwritable
+from ingest.cli.saying import say
 from ingest.errors import InputError, TailboardError
 from ingest.parallel import keep_freed_memory
+from ingest.plain import shown
 
 COMMANDS = {
     "wrap-fio": "ingest.cli.wrap_fio",
@@ -112,23 +115,24 @@ def run(arguments: list[str] | None = None) -> int:
         status: Any = tailboard.main(arguments, prog_name="tailboard", standalone_mode=False)
         sys.stdout.flush()
     except click.ClickException as error:
-        error.show()
+        error.show(told := io.StringIO())
+        print("\n".join(map(shown, told.getvalue().split("\n"))), end="", file=sys.stderr)  # it may name an argument
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        print("tailboard: interrupted; a load that was cut off is completed by running it again", file=sys.stderr)
+        say("interrupted; a load that was cut off is completed by running it again")
         return INTERRUPTED
     except TailboardError as error:
-        print(f"tailboard: {error}", file=sys.stderr)
+        say(error)
         return error.exit_status
     except (ReaderGoneError, BrokenPipeError):
         _drop_output()  # that is no error
         return 0
     except MemoryError:
-        print("tailboard: out of memory; ask for fewer groups (--by) or a larger --step", file=sys.stderr)
+        say("out of memory; ask for fewer groups (--by) or a larger --step")
         return INTERNAL
     except OSError as error:
         if (sentence := unwritable(error)) and not os.environ.get("TAILBOARD_DEBUG"):
-            print(f"tailboard: {sentence}", file=sys.stderr)
+            say(sentence)
             _drop_output()
             return InputError.exit_status
         return _internal(error)
@@ -146,5 +150,5 @@ def _internal(error: Exception) -> int:
     """Return the status of an internal error, told in a sentence; raises it where somebody looks for the cause."""
     if os.environ.get("TAILBOARD_DEBUG"):
         raise error
-    print(f"tailboard: internal error ({type(error).__name__}: {error}); TAILBOARD_DEBUG=1 shows where", file=sys.stderr)
+    say(f"internal error ({type(error).__name__}: {error}); TAILBOARD_DEBUG=1 shows where")
     return INTERNAL

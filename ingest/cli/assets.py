@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from ingest.cli.saying import say
 from ingest.errors import TailboardError, listed
 
 
@@ -43,10 +44,10 @@ def build(*, check: bool) -> None:
     for path in stale:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(files[path], encoding="utf-8")
-        print(f"tailboard: built {path}", file=sys.stderr)
+        say(f"built {path}")
     for path in gone:
         path.unlink()
-        print(f"tailboard: removed {path}", file=sys.stderr)
+        say(f"removed {path}")
     found = kibana_problems(files)
     for line in found:
         print(line, file=sys.stderr)

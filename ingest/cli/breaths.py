@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ingest.cli.saying import say
 from ingest.errors import UsageError
 
 if TYPE_CHECKING:
@@ -60,8 +61,9 @@ def print_rows(rows: Sequence[Row], form: str, stamp: str) -> None:
 def _print_table(rows: Sequence[Row]) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
+
+    from ingest.view.marked import escape
 
     console = Console()
     console = console if console.is_terminal else Console(width=WIDE)
@@ -118,7 +120,7 @@ def callback_rows(found: Timeline, stamp: tuple[str, Stamp], shift_ns: int, insi
 
     rows = callbacks(found, found.lags())
     if not np.isfinite(rows.packets).any():
-        print(f"tailboard: {UNTOLD}", file=sys.stderr)
+        say(UNTOLD)
     ended = found.stamp_ns[rows.end] + shift_ns
     chosen = np.flatnonzero(inside(ended))
     columns = (ended, found.codes[rows.end], rows.cycles, nanoseconds(rows.cycles, found.clock.hz), rows.rate)

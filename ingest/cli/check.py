@@ -15,6 +15,7 @@ import click
 from ingest.cli import options
 from ingest.cli.origins import opened
 from ingest.cli.queries import answer_of
+from ingest.cli.saying import say
 from ingest.errors import DeliveryError, UsageError
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ def violations(origin: Origin, path: Path, question: Question) -> list[Episode]:
     ask = partial(answer_of, judged.origin)
     found = verdicts_of(ask, judged.runs, _objectives(path, judged.runs), selection, path, judged.finals)
     for note in notes(found):
-        print(f"tailboard: {note}", file=sys.stderr)
+        say(note)
     return [each for one in found.verdicts for each in one.episodes]
 
 
@@ -164,17 +165,18 @@ def _write(found: Checked, path: Path, words: dict[str, Any]) -> None:
         print_checked(found, base)
         return
     for note in notes(found):
-        print(f"tailboard: {note}", file=sys.stderr)
+        say(note)
     if form == "junit":
         sys.stdout.write(junit(found, path.name, base))
         return
     lines = {"csv": text.csv_lines, "ndjson": text.ndjson_lines}[form]
-    sys.stdout.writelines(line + "\n" for line in lines(episode_rows(found.verdicts, base, words["unit"]), stamp_of(base)))
+    rows, stamp = episode_rows(found.verdicts, base, words["unit"]), stamp_of(base, found.verdicts)
+    sys.stdout.writelines(line + "\n" for line in lines(rows, stamp))
 
 
 def _clock(found: Checked, words: dict[str, Any]) -> str:
-    """Return how times are shown; UsageError where a clock is asked that a run does not have."""
-    relative = any(one.relative for one in found.verdicts)
+    """Return how times are shown; UsageError where a clock is asked that no run has."""
+    relative = all(one.relative for one in found.verdicts)
     base: str = words["time_base"] or ("elapsed" if relative else "utc")
     if base != "elapsed" and relative:
         raise UsageError("a run has no time zero, so its times are elapsed; give --t0 to have a clock")
@@ -191,7 +193,7 @@ def _told(hook: Webhook | None, found: Checked) -> int:
     try:
         told = hook.tell(episodes, {one.run: one.relative for one in found.verdicts})
     except DeliveryError as error:
-        print(f"tailboard: {error}", file=sys.stderr)
+        say(error)
         return error.exit_status
-    print(f"tailboard: told {hook.host} of {told} episode{'s' if told != 1 else ''}", file=sys.stderr)
+    say(f"told {hook.host} of {told} episode{'s' if told != 1 else ''}")
     return 0

@@ -18,7 +18,9 @@ from ingest.cli import options
 from ingest.cli.origins import READING
 from ingest.cli.pages import beside_page, compared, over_time, page_option, written
 from ingest.cli.queries import PICTURES, asked, write_picture
+from ingest.cli.saying import say
 from ingest.errors import InputError, StoreError, UsageError, listed
+from ingest.read.undated import undated_part_of
 
 if TYPE_CHECKING:
     from ingest.query.compare import Pair
@@ -88,7 +90,14 @@ def chosen(names: Sequence[str], glob: str, option: str, *, merge: bool) -> list
         raise InputError(f"{option} {glob} matches no run; there are {listed(sorted(names))}")
     if len(found) > 1 and not merge:
         raise UsageError(f"{option} {glob} matches {len(found)} runs ({listed(sorted(found))}): name one, or say --merge-runs")
-    return sorted(found)
+    dated = [name for name in found if undated_part_of(name) not in found]  # what is undated of a run is not added to it
+    return sorted(dated if merge else found)
+
+
+def undated_beside(names: Sequence[str], taken: Sequence[str]) -> tuple[str, ...]:
+    """Return the sentence about logs without a start time of the runs that are taken: they are runs of their own."""
+    left = sorted(name for name in names if name not in taken and undated_part_of(name) in taken)
+    return (f"not in it: {listed(left)}, logs without a start time beside dated ones",) if left else ()
 
 
 def answered(ask: Ask, run: str, question: Question) -> Answer:
@@ -169,6 +178,7 @@ def compare(sources: tuple[str, ...], **words: Any) -> int:
             raise UsageError(f"--baseline and --run both take {listed(sorted(set(sides[0]) & set(sides[1])))}")
         baseline, run = (together([answered(asks[name], name, wanted) for name in names]) for names in sides)
         pair = grouped(baseline, run, by, unlike=words["unlike_kinds"])
+        pair = replace(pair, notes=(*pair.notes, *undated_beside(list(asks), [*sides[0], *sides[1]])))
         each = [partial(answered, asks[name], name) for names in sides for name in names]
         windows = over_time(each, question, pair) if output or form in PICTURES else None
     table = rows_of(pair, halvings(pair) if words["shifts"] else percentiles)
@@ -185,7 +195,7 @@ def compare(sources: tuple[str, ...], **words: Any) -> int:
     if form:
         _write(pair, table, windows, {**words, "format": form})
     for line in told:
-        print(f"tailboard: {line}", file=sys.stderr)
+        say(line)
     return status
 
 
@@ -201,7 +211,7 @@ def _write(pair: Pair, table: Table, windows: Pair | None, words: dict[str, Any]
         write_picture(comparison.comparison_picture(pair, windows), told, words)
         return
     for line in comparison.notes(pair, table):
-        print(f"tailboard: {line}", file=sys.stderr)
+        say(line)
     write_rows(table, form, words["unit"], ("baseline", "run"))
 
 

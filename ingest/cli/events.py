@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ingest.cli import options
+from ingest.cli.saying import say
 from ingest.errors import UsageError
 
 if TYPE_CHECKING:
@@ -164,12 +165,12 @@ def _wanted(message: Message, low: int, high: int, globs: Sequence[str]) -> bool
 def _warn(found: Timeline, rows: int, what: str = "events") -> None:
     """Print what a reader of the events must know to stderr."""
     for reason, places in found.ring.rejected.items():
-        print(f"tailboard: {len(places):,} left out: {reason}", file=sys.stderr)
+        say(f"{len(places):,} left out: {reason}")
     for note in (*found.ring.notes, *found.clock.notes):
-        print(f"tailboard: {note}", file=sys.stderr)
+        say(note)
     if not rows:
         none = f"none of {len(found):,} events" if what == "events" else f"none of its {what}"
-        print(f"tailboard: {none} is selected", file=sys.stderr)
+        say(f"{none} is selected")
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,8 +249,9 @@ def _print_table(shown: _Shown, chosen: Int) -> None:
     """Print the events as tables of as many rows as are held at once, all with the same columns; one line a row in a file."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
+
+    from ingest.view.marked import escape
 
     console = Console()
     console = console if console.is_terminal else Console(width=WIDE)

@@ -13,6 +13,7 @@ import click
 from ingest.cli import options
 from ingest.cli.origins import READING
 from ingest.errors import InputError
+from ingest.plain import shown
 
 if TYPE_CHECKING:
     from ingest.read import Found
@@ -42,7 +43,7 @@ def inspect(paths: tuple[str, ...], **words: Any) -> None:
     """
     from ingest.parallel import fork_map
     from ingest.read import Source, discover, read
-    from ingest.read.placing import conflicts
+    from ingest.read.copies import conflicts
     from ingest.read.reconcile import reconciled, skew
 
     _, given = options.split_sources(paths)
@@ -74,9 +75,9 @@ def inspect(paths: tuple[str, ...], **words: Any) -> None:
         return
     _print(rows, others)
     for caveat in caveats:
-        print(f"caveat: {caveat}")
+        print(shown(f"caveat: {caveat}"))
     for text in (*reconciled(found.sources), *skew(found.sources)):
-        print(text)
+        print(shown(text))
 
 
 def _print_why(found: Found, wanted: Path) -> None:
@@ -87,17 +88,17 @@ def _print_why(found: Found, wanted: Path) -> None:
     if not sources and not others:
         raise InputError("is not among the files of this call", wanted)
     for source in sources:
-        print(source.path)
+        print(shown(str(source.path)))
         facts = {
             **dict.fromkeys(("format", "run", "host", "volume", "job"), ("-", "nothing says")),
             **{one.fact: (one.value, one.origin) for one in source.evidence},
         }
         for fact, (value, origin) in facts.items():
-            print(f"  {fact:<10} {value}  ({origin})" if origin else f"  {fact:<10} {value}")
+            print(shown(f"  {fact:<10} {value}  ({origin})" if origin else f"  {fact:<10} {value}"))
         for name, value in sorted(found.labels.get(source.context.series.run, {}).items()):
-            print(f"  label      {name}={value}")
+            print(shown(f"  label      {name}={value}"))
     for entry in others:
-        print(f"{entry.path}\n  {entry.action}: {entry.reason}")
+        print(f"{shown(str(entry.path))}\n  {entry.action}: {shown(entry.reason)}")
 
 
 def _source_row(source: Any, ops: tuple[str, ...]) -> dict[str, Any]:
@@ -134,9 +135,9 @@ def _few(ops: Sequence[str]) -> str:
 
 def _print(rows: list[dict[str, Any]], others: list[dict[str, Any]]) -> None:
     from rich.box import SIMPLE_HEAD
-    from rich.markup import escape
     from rich.table import Table
 
+    from ingest.view.marked import escape
     from ingest.view.terminal import people
 
     console = people()
@@ -165,13 +166,17 @@ def _print(rows: list[dict[str, Any]], others: list[dict[str, Any]]) -> None:
     origins = sorted({row["zero_origin"] for row in rows})
     days = sorted({row["zero"][:10] for row in rows if row["zero"]})
     formats = sorted({f"{row['format']} {row['layout']}" for row in rows})
-    print(f"format: {', '.join(formats)}")
     runs = sorted({row["run"] for row in rows})
-    print(f"runs: {', '.join(runs)}" if len(runs) < MOST_IN_LINE else "\n".join(["runs:", *(f"  {run}" for run in runs)]))
-    print(f"time zero: {', '.join(days) or 'unknown'}, from {', '.join(origins)}")
+    print(shown(f"format: {', '.join(formats)}"))
+    print(
+        "\n".join(
+            ["runs:", *(f"  {shown(run)}" for run in runs)] if len(runs) > MOST_IN_LINE else [f"runs: {shown(', '.join(runs))}"]
+        )
+    )
+    print(shown(f"time zero: {', '.join(days) or 'unknown'}, from {', '.join(origins)}"))
     counted: dict[tuple[str, str], list[str]] = {}
     for entry in others:
         counted.setdefault((entry["format"], entry["reason"]), []).append(Path(entry["path"]).name)
     for (action, reason), names in sorted(counted.items()):
-        shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")  # a line's worth
-        print(f"{action}: {len(names)} file{'s' if len(names) > 1 else ''} ({shown}): {reason}")
+        few = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")  # a line's worth
+        print(shown(f"{action}: {len(names)} file{'s' if len(names) > 1 else ''} ({few}): {reason}"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ingest.cli import options
-from ingest.cli.queries import PICTURES, answered, asked, clock_of, parse_step, stamp_of, write, write_picture
+from ingest.cli.queries import PICTURES, answered, asked, clock_of, one_axis, parse_step, stamp_of, write, write_picture
+from ingest.cli.saying import say
 from ingest.errors import UsageError
 
 if TYPE_CHECKING:
@@ -88,10 +88,11 @@ def heatmap(sources: tuple[str, ...], **words: Any) -> None:
     found = cells(answer, rows, lit, words["columns"] or 0)
     write(found.table(dropped=bool(words["drop"])), answer, words, "heat map")
     for line in told(found):
-        print(f"tailboard: {line}", file=sys.stderr)
+        say(line)
 
 
 def _draw(answer: Answer, map_of: Asked, words: dict[str, Any]) -> None:
+    one_axis(answer)
     if words["format"] in PICTURES:
         from ingest.view.pictures import heatmap_picture
 

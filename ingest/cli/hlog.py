@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from ingest.cli.origins import Origin, opened
 from ingest.cli.queries import asked, parse_step
+from ingest.cli.saying import say
 from ingest.errors import InputError, UsageError
 from ingest.grid import MS, coarsened
 from ingest.intervals import Intervals
 from ingest.layout import LogLinear
+from ingest.query.clocks import shown_beside
 from ingest.query.files import Files
-from ingest.query.question import Question
+from ingest.query.question import Answer, Question
 
 DEFAULT_BY = "op,kind,tag"
 NS = 1
@@ -42,7 +46,7 @@ def export_hlog(sources: tuple[str, ...], words: dict[str, Any]) -> None:
         if not written:
             raise InputError("nothing matches the question: no interval to write")
         for text in found.warnings():
-            print(f"tailboard: {text}", file=sys.stderr)
+            say(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,7 @@ def _from_files(files: Files, question: Question) -> _Found:
     from ingest.query.union import regrouped, union
 
     check_labels(question, files.found.labels)
-    chosen = files.selected(question)
+    chosen, apart = files.choice(question)
     runs = sorted({source.context.series.run for source in chosen})
     names = _names(question, runs)
     places = [(("run", "kind", *question.by)).index(name) for name in names]
@@ -92,7 +96,11 @@ def _from_files(files: Files, question: Question) -> _Found:
     start = min(run_starts(chosen).values()) // MS * MS if known else None
     unit = _unit(parse_layout(source.layout) for source in chosen if source.layout)
     windows = union(parts, entries_at_once(chosen))
-    return _Found(windows, names, unit, start, lambda: warnings_of([source.context.account for source in chosen], files.found))
+
+    def warnings() -> Sequence[str]:
+        return [*apart, *warnings_of([source.context.account for source in chosen], files.found)]
+
+    return _Found(windows, names, unit, start, warnings)
 
 
 def _from_answers(origin: Origin, question: Question) -> _Found:
@@ -101,7 +109,7 @@ def _from_answers(origin: Origin, question: Question) -> _Found:
     from ingest.query.union import regrouped
 
     every = replace(question, where={"kind": "*", **question.where})
-    answer = origin.answer(replace(every, by=_names(question, ()), step="all" if question.step != "auto" else "auto"))
+    answer = _dated(origin.answer(replace(every, by=_names(question, ()), step="all" if question.step != "auto" else "auto")))
     start = None if answer.relative else answer.start_of
     if question.step == "all":
         unit = _unit(part.layout for part in answer.parts)
@@ -111,7 +119,26 @@ def _from_answers(origin: Origin, question: Question) -> _Found:
     total = Sum()
     step = question.step
     for part in origin.windows(question):
-        rows = regrouped(part, places)
+        rows = regrouped(_of_runs(part, answer.runs), places)
         total.add(coarsened(rows, step) if isinstance(step, int) else rows)
     parts = [in_time_order(part) for part in total.parts()]
     return _Found(iter(parts), names, _unit(part.layout for part in parts), start, lambda: answer.warnings)
+
+
+def _dated(answer: Answer) -> Answer:
+    """Return the answer without the runs that have no clock where others have one: a log has one start."""
+    if not answer.undated:
+        return answer
+    place = answer.by.index("run")
+    runs = tuple(run for run in answer.runs if run not in answer.undated)
+    parts = tuple(rows for part in answer.parts if len(rows := _of_runs(part, runs, place)))
+    told = tuple(f"{run} has no start time, so it is left out of this log: export it alone" for run in sorted(answer.undated))
+    starts = {run: start for run, start in answer.run_start_ns.items() if run not in answer.undated}
+    kept = replace(answer, parts=parts, runs=runs, run_start_ns=starts, undated=frozenset())
+    return replace(kept, warnings=(*told, *(text for text in answer.warnings if text not in shown_beside(answer.undated))))
+
+
+def _of_runs(part: Intervals, runs: Collection[str], place: int = 0) -> Intervals:
+    """Return the rows of some runs; `place` is that of the run in their keys."""
+    good = np.array([isinstance(key, tuple) and key[place] in runs for key in part.table], np.bool_)
+    return part if good.all() else part.take(np.flatnonzero(good[part.series]))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ingest.cli.saying import say
 from ingest.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
@@ -123,4 +123,4 @@ def _show_left(left: Sequence[Left]) -> None:
 
 
 def _line(text: str) -> None:
-    print(f"tailboard: {text}", file=sys.stderr, flush=True)
+    say(text)

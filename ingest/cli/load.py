@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -15,6 +14,7 @@ from ingest.cli import options
 from ingest.cli.origins import READING
 from ingest.cli.progress import Progress
 from ingest.cli.queries import parse_step
+from ingest.cli.saying import say
 from ingest.errors import InputError, StoreError, TailboardError, UsageError, listed
 
 if TYPE_CHECKING:
@@ -68,8 +68,8 @@ def load(paths: tuple[str, ...], **words: Any) -> int:
     if not words["each"]:
         raise failed[0][1]
     for run, wrong in failed:
-        print(f"tailboard: {run}: {wrong}", file=sys.stderr)
-    print(f"tailboard: {len(failed)} of {len(paths)} archives are not loaded whole", file=sys.stderr)
+        say(f"{run}: {wrong}")
+    say(f"{len(failed)} of {len(paths)} archives are not loaded whole")
     return failed[0][1].exit_status
 
 
@@ -159,7 +159,7 @@ def told(account: LoadAccount, url: str) -> None:
     from ingest.read.reconcile import reconciled, skew
 
     def line(text: str) -> None:
-        print(f"tailboard: {text}", file=sys.stderr)
+        say(text)
 
     rows = account.rows
     known = account.duplicate.total()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ingest.cli.output import write_whole
+from ingest.cli.saying import say
 from ingest.errors import UsageError
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def written(html: str, output: str) -> None:
         sys.stdout.write(html)
         return
     write_whole(output, html)
-    print(f"tailboard: wrote {output} ({len(html.encode()) / 1e6:.1f} MB, opens offline)", file=sys.stderr)
+    say(f"wrote {output} ({len(html.encode()) / 1e6:.1f} MB, opens offline)")
 
 
 def compared(

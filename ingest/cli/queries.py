@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ingest.cli import options
-from ingest.errors import UsageError
+from ingest.cli.saying import say
+from ingest.errors import UsageError, listed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,11 +52,20 @@ def parse_step(text: str) -> int | str:
 
 
 def answered(sources: tuple[str, ...], words: dict[str, Any], question: Question) -> Answer:
-    """Return what files or a store answer."""
+    """Return what files or a store answer; UsageError for a range by the clock where no run has one."""
     from ingest.cli.origins import opened
 
     with opened(sources, words) as origin:
-        return answer_of(origin, question)
+        return in_range(answer_of(origin, question), question)
+
+
+def in_range(answer: Answer, question: Question) -> Answer:
+    """Return the answer; UsageError where it was asked for by times of the clock, and no run in it has one."""
+    from ingest.query.clocks import ABSOLUTE, is_absolute
+
+    if answer.relative and is_absolute(question):
+        raise UsageError(ABSOLUTE)
+    return answer
 
 
 def answer_of(origin: Origin, question: Question) -> Answer:
@@ -103,6 +113,12 @@ def write_picture(spec: Any, answer: Answer, words: dict[str, Any]) -> None:
     sys.stdout.buffer.write(picture)
 
 
+def one_axis(answer: Answer) -> None:
+    """Raise UsageError for an answer that no picture over time can be drawn of: some of its runs have no clock."""
+    if answer.undated:
+        raise UsageError(f"{listed(sorted(answer.undated))}: no start time, so no axis with the other runs; choose with --run")
+
+
 def clock_of(answer: Answer, words: dict[str, Any]) -> str:
     """Return how times are shown: utc, local or elapsed; UsageError where a clock is asked that the run does not have."""
     base: str = words.get("time_base") or ("elapsed" if answer.relative else "utc")
@@ -112,16 +128,18 @@ def clock_of(answer: Answer, words: dict[str, Any]) -> str:
 
 
 def stamp_of(answer: Answer, words: dict[str, Any]) -> Any:
-    """Return the function that writes a time as it was asked for."""
+    """Return the function that writes a time as it was asked for; elapsed where only other runs of the answer have a clock."""
+    from ingest.query.clocks import named, stamps_beside
     from ingest.view import text
 
-    return {"utc": text.utc, "local": text.local, "elapsed": text.elapsed(answer.start_of)}[clock_of(answer, words)]
+    stamps = {"utc": text.utc, "local": text.local, "elapsed": text.elapsed(answer.start_of)}
+    return named(stamps[clock_of(answer, words)], stamps_beside(answer))
 
 
 def warn(answer: Answer) -> None:
     """Print what a reader of the numbers must know to stderr."""
     for line in answer.warnings:
-        print(f"tailboard: {line}", file=sys.stderr)
+        say(line)
 
 
 @click.command()
@@ -187,6 +205,7 @@ def percentiles(sources: tuple[str, ...], **words: Any) -> None:
     if words["format"] in PICTURES:
         from ingest.view.pictures import percentiles_picture
 
+        one_axis(answer)
         write_picture(percentiles_picture(answer, chosen, clock_of(answer, words)), answer, words)
         return
     write(rows_of(answer, columns), answer, words, "percentiles")
@@ -224,8 +243,8 @@ def _streamed_or_answered(
 
             found = streamed(origin, question, columns)
             if found is not None:
-                return found
-        return None, answer_of(origin, question)
+                return found[0], in_range(found[1], question)
+        return None, in_range(answer_of(origin, question), question)
 
 
 def _accuracy(text: str | None) -> float:

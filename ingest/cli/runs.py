@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ingest.cli.saying import say
 from ingest.cli.stores import chosen, opened_store, store_option
 from ingest.errors import TailboardError, UsageError
 
@@ -57,9 +58,9 @@ def list_(store: str | None, **words: Any) -> None:
         sys.stdout.writelines(json.dumps(row) + "\n" for row in rows)
         return
     from rich.box import SIMPLE_HEAD
-    from rich.markup import escape
     from rich.table import Table
 
+    from ingest.view.marked import escape
     from ingest.view.terminal import people
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
@@ -203,4 +204,4 @@ def _selected(store: Store, run: str | None, age: str | None) -> list[RunRecord]
 
 
 def _say(text: str) -> None:
-    print(f"tailboard: {text}", file=sys.stderr)
+    say(text)

@@ -14,6 +14,7 @@ import click
 from ingest.cli import options
 from ingest.cli.origins import READING
 from ingest.cli.queries import asked, parse_step
+from ingest.cli.saying import say
 from ingest.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def serve(sources: tuple[str, ...], **words: Any) -> int:
         server = listening(application(subject, names_of(host), anywhere=not is_local(host)), host, words["port"])
         shown = f"[{host}]" if ":" in host else host
         what = ", ".join(map(str, paths)) or url
-        print(f"tailboard: http://{shown}:{server.effective_port}/ shows {what}; Ctrl-C ends it", file=sys.stderr)
+        say(f"http://{shown}:{server.effective_port}/ shows {what}; Ctrl-C ends it")
         if not is_local(host):
             print(
                 "tailboard: whoever can reach this computer can read all of the selected runs there, without a password",
@@ -108,7 +109,7 @@ def _store_of(stores: Sequence[str], paths: Sequence[Path], words: dict[str, Any
 
 
 def _say(text: str) -> None:
-    print(f"tailboard: {text}", file=sys.stderr, flush=True)
+    say(text)
 
 
 def _reachable(url: str) -> None:

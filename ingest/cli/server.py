@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ingest.cli.saying import say
 from ingest.cli.stores import store_option
 from ingest.errors import InputError, StoreError, UsageError
 
@@ -144,4 +144,4 @@ def replay(dead_letters: str, store: str | None) -> int:
 
 
 def _line(text: str) -> None:
-    print(f"tailboard: {text}", file=sys.stderr)
+    say(text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,11 +12,14 @@ import click
 from ingest.cli import options
 from ingest.cli.origins import opened
 from ingest.cli.queries import asked
+from ingest.cli.saying import say
 from ingest.errors import InputError, UsageError, listed
 
 if TYPE_CHECKING:
+    from ingest.cli.origins import Origin
     from ingest.intervals import Intervals
     from ingest.store import RunRecord, Store
+    from ingest.view.text import Stamp
 
 store_option = click.option("--store", metavar="URL", help="Store [default: $TAILBOARD_STORE, else sqlite:tailboard.db].")
 
@@ -60,7 +63,7 @@ def mark(text: str, run: str, at: str, store: str | None) -> None:
         for record in chosen(store_, (run,)):
             stamp = when.epoch_ns(record.start_ns)
             store_.mark(record.run, stamp, text)
-            print(f"tailboard: marked {record.run} at {utc(stamp)}", file=sys.stderr)
+            say(f"marked {record.run} at {utc(stamp)}")
 
 
 @click.command()
@@ -81,7 +84,8 @@ def export(sources: tuple[str, ...], **words: Any) -> None:
       tailboard export stress.hdr --by op,kind --format hgrm --unit ms > stress.hgrm
       tailboard export sqlite:x.db --run nightly-42 --format documents > bulk.ndjson
 
-    csv: one row per series, window and occupied bin: start,end (UTC), all labels, lower,upper (ns), count.
+    csv: one row per series, window and occupied bin: start,end (UTC; +12.5s where no start is known), all labels, lower,upper
+    (ns), count.
     hlog: one line per window and tag, added up over all logs; --by op,kind,tag unless it says otherwise.
     hgrm: the percentile distribution of each --by group over the whole range, in --unit (ns).
     documents: complete runs of a store, as the bulk requests that bring them into Elasticsearch (set up, period month).
@@ -107,8 +111,8 @@ def export(sources: tuple[str, ...], **words: Any) -> None:
 
     sys.stdout.write(",".join(("start", "end", *LABELS, "lower", "upper", "count")) + "\n")
     question = asked({**words, "by": ",".join(LABELS)}, "auto")
-    for windows in _exported(sources, words, question):
-        sys.stdout.writelines(_csv_rows(windows))
+    for windows, clocks in _exported(sources, words, question):
+        sys.stdout.writelines(_csv_rows(windows, clocks))
 
 
 def _export_documents(sources: tuple[str, ...], globs: Sequence[str]) -> None:
@@ -119,30 +123,60 @@ def _export_documents(sources: tuple[str, ...], globs: Sequence[str]) -> None:
     from ingest.store.elastic.connection import DEFAULT_PREFIX
     from ingest.store.elastic.export import bulk_lines
     from ingest.store.elastic.names import Names
+    from ingest.store.records import UNKNOWN_ZERO
 
     names = Names(os.environ.get("TAILBOARD_INDEX_PREFIX", DEFAULT_PREFIX))
     with open_store(stores[0]) as store:
-        for line in bulk_lines(store, chosen(store, tuple(globs)), names):
+        records = chosen(store, tuple(globs))
+        undated = [record for record in records if record.zero == UNKNOWN_ZERO]
+        if len(undated) < len(records):
+            for record in undated:
+                say(f"{record.run} is left out: no start time, so its documents have no real times")
+            records = [record for record in records if record not in undated]
+        for line in bulk_lines(store, records, names):
             sys.stdout.write(line.decode())
 
 
-def _exported(sources: tuple[str, ...], words: dict[str, Any], question: Any) -> Iterator[Intervals]:
-    """Yield the selected windows at the stored step, in bounded batches."""
+def _exported(sources: tuple[str, ...], words: dict[str, Any], question: Any) -> Iterator[tuple[Intervals, Mapping[str, Stamp]]]:
+    """Yield the selected windows at the stored step, in bounded batches, and how times of runs without a clock are written."""
     with opened(sources, words) as origin:
-        yield from origin.windows(question)
+        clocks = _elapsed_stamps(origin)
+        for windows in origin.windows(question):
+            yield windows, clocks
 
 
-def _csv_rows(windows: Intervals) -> Iterator[str]:
+def _elapsed_stamps(origin: Origin) -> dict[str, Stamp]:
+    """Return, for each run without a clock, the function that writes its times: +12.5s."""
+    from ingest.query.clocks import since, undated_runs
+    from ingest.query.files import Files, run_starts
+    from ingest.store.records import UNKNOWN_ZERO
+
+    if isinstance(origin, Files):
+        starts, undated = run_starts(origin.found.sources), undated_runs(origin.found.sources)
+    else:
+        records: Sequence[RunRecord] = origin.runs()  # type: ignore[attr-defined]  # what is not files is a store
+        starts = {record.run: record.start_ns for record in records}
+        undated = {record.run: record.zero == UNKNOWN_ZERO for record in records}
+
+    def stamp(start: int) -> Stamp:
+        return lambda stamp_ns: since(stamp_ns - start)
+
+    return {run: stamp(starts[run]) for run, one in undated.items() if one}
+
+
+def _csv_rows(windows: Intervals, clocks: Mapping[str, Stamp]) -> Iterator[str]:
     from ingest.view.text import utc
 
     edges = windows.layout.edges
     lower, upper = edges[windows.bins].tolist(), edges[windows.bins + 1].tolist()
     counts, pointers = windows.counts.tolist(), windows.indptr.tolist()
-    labels = [",".join(_quoted(label) for label in key[2:]) for key in windows.table if isinstance(key, tuple)]
+    keys = [key for key in windows.table if isinstance(key, tuple)]
+    labels = [",".join(_quoted(label) for label in key[2:]) for key in keys]
+    stamps = [clocks.get(key[0], utc) for key in keys]
     for row, (code, start, end) in enumerate(
         zip(windows.series.tolist(), windows.start_ns.tolist(), windows.end_ns.tolist(), strict=True)
     ):
-        front = f"{utc(start)},{utc(end)},{labels[code]}"
+        front = f"{stamps[code](start)},{stamps[code](end)},{labels[code]}"
         for entry in range(pointers[row], pointers[row + 1]):
             yield f"{front},{lower[entry]},{upper[entry]},{counts[entry]}\n"
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ingest.cli.saying import say
 from ingest.errors import DeliveryError, RefusedError
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Telling:
     def _tell(self, one: Episode) -> None:
         from ingest.webhook import sentence
 
-        print(f"tailboard: {sentence(one)}", file=sys.stderr, flush=True)
+        say(f"{sentence(one)}")
         self._waiting.append(one)
 
     def _deliver(self) -> None:
@@ -68,10 +68,10 @@ class Telling:
             try:
                 self._hook.tell(self._waiting[:1])
             except RefusedError as error:
-                print(f"tailboard: {error}", file=sys.stderr, flush=True)
+                say(error)
             except DeliveryError as error:
                 if not self._complained:
-                    print(f"tailboard: {error}; it is tried again", file=sys.stderr, flush=True)
+                    say(f"{error}; it is tried again")
                 self._complained = True
                 return
             self._waiting.pop(0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from ingest.cli.compare import (
 )
 from ingest.cli.pages import beside_page, page_option, written
 from ingest.cli.queries import PICTURES, write_picture
+from ingest.cli.saying import say
 from ingest.errors import InputError, UsageError, listed
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def trend(sources: tuple[str, ...], **words: Any) -> int:
     if form:
         _write(nights, table, notes, {**words, "format": form})
     for line in told:
-        print(f"tailboard: {line}", file=sys.stderr)
+        say(line)
     return status
 
 
@@ -100,7 +100,7 @@ def _write(nights: Sequence[Night], table: Table, notes: Sequence[str], words: d
         view.print_trend(nights, table, told)
         return
     for line in told:
-        print(f"tailboard: {line}", file=sys.stderr)
+        say(line)
     if form in PICTURES:
         from dataclasses import replace
 

@@ -16,6 +16,7 @@ import click
 from ingest.cli import options
 from ingest.cli.load import load_options
 from ingest.cli.load import told as told_load
+from ingest.cli.saying import say
 from ingest.errors import InputError, StoreError, UsageError
 
 if TYPE_CHECKING:
@@ -185,7 +186,7 @@ class _Shown:
     def _say(self, texts: Any) -> None:
         for text in texts:
             start = "\r\x1b[K" if self._terminal else ""
-            print(f"{start}tailboard: {text}", file=sys.stderr, flush=True)
+            say(text, start)
 
     def _line(self, done: Cycle) -> str:
         from ingest.store.live import NOTHING_FINAL

@@ -18,7 +18,7 @@ from ingest.query.question import Question
 from ingest.read.formats import SNABB
 from ingest.read.snabb.work import kept_of
 from ingest.series import LABELS, RunLabels, Series
-from ingest.store.answers import chosen_records
+from ingest.store.chosen import chosen_records
 
 if TYPE_CHECKING:
     from ingest.query.files import Files

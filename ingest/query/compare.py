@@ -19,11 +19,11 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.errors import UsageError
+from ingest.errors import UsageError, listed
 from ingest.intervals import Intervals, merged
 from ingest.layout import LogLinear, common_layout
-from ingest.query.files import spanned
 from ingest.query.question import Answer, regrouped
+from ingest.query.spans import spanned
 from ingest.query.table import Table, concatenated
 from ingest.ranks import Percentile, Ranked, parse_percentiles, percentile_values, rank_bounds
 from ingest.series import Group
@@ -117,6 +117,9 @@ def together(answers: Sequence[Answer]) -> Answer:
     if len({answer.by for answer in answers}) > 1 or len({answer.kind for answer in answers}) > 1:
         told = "; ".join(sorted({f"{', '.join(answer.runs)}: {answer.kind}" for answer in answers}))
         raise UsageError(f"runs of unlike kinds are not added up ({told}): choose one with --where kind=KIND")
+    if len({answer.relative for answer in answers}) > 1:
+        without = listed(run for answer in answers if answer.relative for run in answer.runs)
+        raise UsageError(f"runs with and without a start time are not added up: {without} has none; name the others alone")
     joined = replace(
         answers[0],
         parts=tuple(spanned([part for answer in answers for part in answer.parts])),

@@ -32,7 +32,8 @@ from ingest.read import read
 from ingest.read.account import Account
 from ingest.read.fio import time_series
 from ingest.read.fio.time_series import LATENCIES, RATES, beside
-from ingest.read.sources import COMPLETION, HIST, RAW, Source
+from ingest.read.formats import HIST, RAW
+from ingest.read.sources import COMPLETION, Source
 from ingest.read.text import COMPRESSED
 from ingest.series import OPS, Group, Series
 

@@ -20,7 +20,8 @@ from ingest.query.question import Answer, Question
 from ingest.ranks import Percentile, percentile_values
 from ingest.read import events
 from ingest.read.account import Account
-from ingest.read.sources import COMPLETION, HIST, PREFER_HIST, PREFER_RAW, RAW, Source
+from ingest.read.formats import HIST, RAW
+from ingest.read.sources import COMPLETION, PREFER_HIST, PREFER_RAW, Source
 from ingest.series import OPS, Group, Series
 
 NAME = "histogram"

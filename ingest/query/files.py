@@ -9,23 +9,22 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ingest.errors import InputError, listed
 from ingest.grid import INT64_MAX, clipped, coarsened, in_flight, stored_step, window_parts
-from ingest.intervals import Intervals, Sum, merged
+from ingest.intervals import Intervals, Sum
 from ingest.parallel import fork_map
+from ingest.query.clocks import beside, by_clock, left_out, logs_left_out, shown_beside, undated_runs
 from ingest.query.question import ALL, AUTO, Answer, Question, auto_step, check_labels, check_step, finish, sure_step, widened
+from ingest.query.spans import dense, spanned, together
 from ingest.read import Found, ReadOptions, Source, Windows, discover, read
 from ingest.read.account import Account
+from ingest.read.copies import conflicts
 from ingest.read.events import MOMENTS
-from ingest.read.placing import conflicts
 from ingest.read.reconcile import reconciled, skew
 from ingest.read.sources import REFUSED
 from ingest.series import IN_FLIGHT, default_kind, in_flight_kind
 
 DEFAULT_WIDTH_NS = 1_000_000_000
-MANY_ENTRIES = 100_000
 HELD_ENTRIES = 1_000_000  # bins a process holds before it adds them up: adding up takes several times their memory
 
 
@@ -74,13 +73,13 @@ class Files:
         Raises InputError where nothing is selected or no row could be taken, UsageError for labels and steps that cannot be.
         """
         check_labels(question, self.found.labels)
-        sources = self.selected(question)
+        sources, apart = self.choice(question)
         width = median_width(sources)
         stored = max(self.stored[source.context.series.run] for source in sources)
         stored *= max(1, math.ceil(0.9 * width / stored)) if question.step == AUTO else 1
         step = stored if question.step == AUTO else 0 if question.step == ALL else int(question.step)
         warning = check_step(step, finest_width(sources), force=question.force) if step else ""
-        starts = run_starts(sources)
+        starts, undated = run_starts(sources), beside(undated_runs(sources))
         parts = self._added_up(sources, question, step, starts)
         self._check_rejects(sources, parts)
         if question.step == AUTO and parts:
@@ -88,7 +87,7 @@ class Files:
             step = auto_step(first, last, stored, question.windows)
             parts = widened(parts, step)
         if question.step == ALL:
-            parts = spanned(parts)
+            parts = [part for one in by_clock(parts, undated) for part in spanned(one)]
         facts = Answer(
             parts=(),
             by=question.by,
@@ -98,7 +97,8 @@ class Files:
             run_start_ns=starts,
             relative=all(source.context.zero.epoch_ns is None for source in sources),
             series=len(sources),
-            warnings=tuple(text for text in (warning, *self._warnings(sources)) if text),
+            warnings=tuple(text for text in (warning, *apart, *shown_beside(undated), *self._warnings(sources)) if text),
+            undated=undated,
         )
         return finish(parts, question, facts)
 
@@ -124,9 +124,9 @@ class Files:
         return total.parts()
 
     def windows(self, question: Question) -> Iterator[Intervals]:
-        """Yield the selected windows at the stored step under the question's groups, file by file."""
+        """Yield the selected windows at the stored step under the question's groups, file by file; each run on its own clock."""
         check_labels(question, self.found.labels)
-        sources = self.selected(question)
+        sources = _of_kinds(self._matching(question), question)
         starts = run_starts(sources)
         step = max(self.stored[source.context.series.run] for source in sources)
         fixed = replace(question, step=step)
@@ -153,6 +153,17 @@ class Files:
 
     def selected(self, question: Question) -> list[Source]:
         """Return the sources that can hold what is asked; labels that only their rows tell are decided later."""
+        return self.choice(question)[0]
+
+    def choice(self, question: Question) -> tuple[list[Source], tuple[str, ...]]:
+        """Return the sources that can hold what is asked and share an axis of time, and a sentence about those that do not."""
+        sources = self._matching(question)
+        apart = left_out(question, undated_runs(sources))
+        names = [str(source.path) for source in sources if source.context.series.run in apart]
+        kept = [source for source in sources if source.context.series.run not in apart]
+        return _of_kinds(kept, question), (logs_left_out(names, len(sources), apart),) if names else ()
+
+    def _matching(self, question: Question) -> list[Source]:
         keys = {
             told: replace(question, where={k: v for k, v in question.where.items() if k not in told}).key(self.found.labels)
             for told in {source.row_labels for source in self.found.sources}
@@ -161,7 +172,7 @@ class Files:
         if not sources:
             runs = sorted({source.context.series.run for source in self.found.sources})
             raise InputError(f"no log matches --run/--where; there are the runs {listed(runs)}")
-        return _of_kinds(sources, question)
+        return sources
 
     def _summed(
         self, source: Source, question: Question, step: int, starts: dict[str, int]
@@ -192,7 +203,7 @@ class Files:
                 if len(rows):
                     low, high = min(low, int(rows.start_ns.min())), max(high, int(rows.end_ns.max()))
                 if not step:
-                    total.add(_dense(_together(rows)))
+                    total.add(dense(together(rows)))
                 elif weighed:
                     total.add(rows)
                 elif len(rows):
@@ -201,11 +212,11 @@ class Files:
                         for part in widened(finer, step):
                             total.add(part)
                     for part in window_parts(rows, step, stored if step % stored == 0 else 0):
-                        total.add(_dense(part))
+                        total.add(dense(part))
         except InputError as error:
             source.context.account.note(f"not read: {error.reason}")
         parts = total.parts()
-        yield parts if step else [_together(part, low, high) for part in parts], source.context.account
+        yield parts if step else [together(part, low, high) for part in parts], source.context.account
 
     def _check_rejects(self, sources: Iterable[Source], parts: Sequence[Intervals]) -> None:
         account = self.account
@@ -285,27 +296,3 @@ def run_starts(sources: Iterable[Source]) -> dict[str, int]:
         zero = (source.context.zero.epoch_ns or 0) + source.context.offset_ns
         starts[run] = min(starts.get(run, zero), zero)
     return starts
-
-
-def _together(rows: Intervals, low_ns: int = 0, high_ns: int = 0) -> Intervals:
-    """Return the rows with one span, so that they are added up regardless of time."""
-    return replace(rows, start_ns=np.full(len(rows), low_ns), end_ns=np.full(len(rows), high_ns))
-
-
-def _dense(part: Intervals) -> Intervals:
-    """Return the rows of a large chunk that lie in a few windows already added up: so much less is held until the end."""
-    if len(part.bins) < MANY_ENTRIES or 4 * np.count_nonzero(np.diff(part.start_ns)) > len(part):
-        return part
-    return merged([part])
-
-
-def spanned(parts: Sequence[Intervals], span: tuple[int, int] | None = None) -> list[Intervals]:
-    """Return the parts with every row over `span`, by default the range of all of them, added up per key."""
-    filled = [part for part in parts if len(part)]
-    if not filled:
-        return []
-    low, high = span or (min(int(p.start_ns.min()) for p in filled), max(int(p.end_ns.max()) for p in filled))
-    total = Sum()
-    for part in filled:
-        total.add(replace(part, start_ns=np.full(len(part), low), end_ns=np.full(len(part), high)))
-    return total.parts()

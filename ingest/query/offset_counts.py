@@ -49,6 +49,12 @@ class Wanted:
         """Raise UsageError for a label that no series and no run has."""
         check_labels(replace(self.question, where=dict.fromkeys({**self.isolate, **self.exclude, **self.lit}, "*")), run_labels)
 
+    def takes(self, run: str) -> bool:
+        """Return whether a run is among those that labels choose."""
+        here = [(globs, True) for name, globs in (*self.isolate.items(), *self.lit.items()) if name == "run"]
+        here += [(globs, False) for name, globs in self.exclude.items() if name == "run"]
+        return all(_matches(run, globs) == wanted for globs, wanted in here)
+
     def key(self, run_labels: RunLabels) -> Key:
         """Return the function that gives a series its group (run, then the labels of `by`), None if it is not selected."""
 

@@ -39,6 +39,7 @@ class OffsetMap:
     warnings: tuple[str, ...] = ()
     answered_from: str = "files"
     lit: Intervals | None = None
+    undated: frozenset[str] = frozenset()  # an answer has it: a map is never of runs on clocks that differ
 
     @property
     def samples(self) -> int:

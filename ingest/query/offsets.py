@@ -16,12 +16,14 @@ from ingest.errors import InputError, listed
 from ingest.intervals import Int, Intervals, Sum, merged
 from ingest.offsets import Periods, shared
 from ingest.parallel import fork_map
+from ingest.query.clocks import left_out, logs_left_out, run_left_out, undated_runs
 from ingest.query.files import run_starts, warnings_of
 from ingest.query.offset_counts import ALL, CELLS, LATE, SHARED, Wanted, of_source, range_of, regrouped
 from ingest.query.offset_map import OffsetMap, groups_of
 from ingest.query.offset_windows import of_store
+from ingest.query.question import AUTO
 from ingest.read.event_once import offset_sources
-from ingest.store.answers import chosen_records
+from ingest.store.chosen import chosen_records, on_one_clock
 from ingest.store.records import COMPLETE, UNKNOWN_ZERO
 from ingest.timing import format_duration
 
@@ -40,7 +42,11 @@ def from_files(files: Files, wanted: Wanted) -> OffsetMap:
     Raises InputError where no file holds single events or none is selected, UsageError for labels that there are not.
     """
     wanted.check(files.found.labels)
-    found = files.selected(replace(wanted.question, where={}, step="all"))
+    every = files.selected(replace(wanted.question, where={}, step="all"))
+    asked = offset_sources([source for source in every if wanted.takes(source.context.series.run)])
+    apart = left_out(replace(wanted.question, step=AUTO), undated_runs(asked))
+    names = [str(source.path) for source in asked if source.context.series.run in apart]
+    found = [source for source in every if source.context.series.run not in apart]
     sources = offset_sources(found)
     if not sources:
         raise InputError("none of these files holds single events: histograms do not tell when each I/O was")
@@ -69,8 +75,12 @@ def from_files(files: Files, wanted: Wanted) -> OffsetMap:
         parts,
         wanted,
         starts=starts,
-        relative=all(source.context.zero.epoch_ns is None for source in sources),
-        warnings=(*_left_out(found, sources), *warnings_of([source.context.account for source in sources], files.found)),
+        relative=all(undated_runs(sources).values()),
+        warnings=(
+            *((logs_left_out(names, len(asked), apart),) if names else ()),
+            *_left_out(found, sources),
+            *warnings_of([source.context.account for source in sources], files.found),
+        ),
         answered_from="files",
     )
 
@@ -96,7 +106,10 @@ def from_store(store: Store, wanted: Wanted) -> OffsetMap:
     labels = {record.run: dict(record.labels) for record in records}
     if records:
         wanted.check(labels)
-    chosen = chosen_records(records, wanted.question.runs)
+    asked = chosen_records(records, wanted.question.runs)
+    mine = [record for record in asked if wanted.takes(record.run)]
+    apart = on_one_clock(mine, replace(wanted.question, step=AUTO))[1]
+    chosen = [record for record in asked if record not in apart]
     key = wanted.key(labels)
     total, empty, accounts = Sum(HELD_ENTRIES), [], []
     for record in chosen:
@@ -116,10 +129,19 @@ def from_store(store: Store, wanted: Wanted) -> OffsetMap:
         parts,
         wanted,
         starts={record.run: record.start_ns for record in chosen},
-        relative=all(record.zero == UNKNOWN_ZERO for record in chosen),
-        warnings=(*_store_warnings(chosen, wanted.periods, empty), *troubles(accounts)),
+        relative=all(record.zero == UNKNOWN_ZERO for record in chosen if wanted.takes(record.run)),
+        warnings=(
+            *(_apart(store, record) for record in apart),
+            *_store_warnings(chosen, wanted.periods, empty),
+            *troubles(accounts),
+        ),
         answered_from="documents",
     )
+
+
+def _apart(store: Store, record: RunRecord) -> str:
+    """Return the sentence about a run that has no clock, beside others that have."""
+    return run_left_out(record.run, sum(int(source.account.get("samples", 0)) for source in store.sources(record.run)))
 
 
 def _store_warnings(records: Iterable[RunRecord], periods: Periods, empty: Sequence[str]) -> list[str]:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ingest.errors import InputError, listed
 from ingest.intervals import Intervals
+from ingest.query.clocks import ABSOLUTE, is_absolute
 from ingest.query.files import Files
 from ingest.query.lags import LAG, asked_weighed
 from ingest.query.question import MULTIPLES, Answer, Question, regrouped, widened
@@ -99,18 +100,26 @@ def overviews(
     """
     chosen = chosen_runs(runs, question)
     if question.merge_runs or len(chosen) == 1:
-        return [_overview(ask, ", ".join(chosen), question, full=full, runs=len(chosen))]
-    found = []
+        only = _overview(ask, ", ".join(chosen), question, full=full, runs=len(chosen))
+        if only.cluster.relative and is_absolute(question):
+            raise InputError(ABSOLUTE)
+        return [only]
+    found, apart = [], []
     for run in chosen:
         one = replace(question, runs=(literal(run),), where={**question.where, "run": literal(run)})
         try:
-            found.append(_overview(ask, run, one, full=full, shared_by=len(chosen)))
+            overview = _overview(ask, run, one, full=full, shared_by=len(chosen))
+            if overview.cluster.relative and is_absolute(question):
+                apart.append(run)
+            else:
+                found.append(overview)
         except InputError:
             if question.begin is None and question.end is None and not question.where and run not in without:
                 raise
     if not found:
-        raise InputError("nothing matches the question in any of the runs")
-    return found
+        raise InputError(ABSOLUTE if apart else "nothing matches the question in any of the runs")
+    told = (f"{listed(apart)}: left out, since --from and --to are times of the clock, which it does not have",) if apart else ()
+    return [replace(found[0], notes=(*told, *found[0].notes)), *found[1:]]
 
 
 def literal(text: str) -> str:

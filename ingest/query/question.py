@@ -70,7 +70,8 @@ class Answer:
 
     `parts` hold one layout each; their tables hold groups (the labels of `by`), each group in one part. Tables put rows in
     order; a part is ordered by group.
-    `run_start_ns` gives, per run, the time that elapsed time counts from; `relative` says that no run has a real clock.
+    `run_start_ns` gives, per run, the time that elapsed time counts from; `relative` says that no run has a real clock,
+    `undated` which ones have none where others have.
     `weights` is set where events were sampled: how many events a stored one stands for in each group of one rate.
     """
 
@@ -85,6 +86,7 @@ class Answer:
     warnings: tuple[str, ...] = ()
     answered_from: str = "files"
     weights: Mapping[Group, int] | None = None
+    undated: frozenset[str] = frozenset()
 
     @property
     def samples(self) -> int:
@@ -93,8 +95,8 @@ class Answer:
 
     @property
     def start_of(self) -> int:
-        """Return the epoch ns that elapsed time counts from: the earliest start of the runs asked."""
-        return min(self.run_start_ns.values(), default=0)
+        """Return the epoch ns that elapsed time counts from: the earliest start of the runs asked, undated ones aside."""
+        return min((start for run, start in self.run_start_ns.items() if run not in self.undated), default=0)
 
 
 def check_labels(question: Question, run_labels: RunLabels) -> None:
@@ -129,7 +131,10 @@ def finish(parts: Sequence[Intervals], question: Question, facts: Answer) -> Ans
         return (*((run,) if name_runs else ()), *((kind,) if name_kinds else ()), *labels)
 
     joined = _by_layout([taken for part in rows if len(taken := _regrouped(part, regroup))])
-    return replace(facts, parts=tuple(joined), by=shape.by, kind=shape.kind, runs=shape.runs)
+    alone = bool(facts.undated) and facts.undated.issuperset(shape.runs)
+    undated = frozenset() if alone else facts.undated.intersection(shape.runs)
+    shown = replace(facts, parts=tuple(joined), by=shape.by, kind=shape.kind, runs=shape.runs)
+    return replace(shown, relative=facts.relative or alone, undated=undated)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,11 +14,12 @@ import numpy as np
 
 from ingest.errors import InputError
 from ingest.intervals import Intervals
-from ingest.query.files import Files, median_width, run_starts, spanned, warnings_of
+from ingest.query.files import Files, median_width, run_starts, warnings_of
 from ingest.query.in_ranges import Gathered, in_ranges
 from ingest.query.long_logs import entries_at_once, streams
 from ingest.query.percentiles import Wanted
 from ingest.query.question import Answer, Question, check_labels, check_step, shape_of
+from ingest.query.spans import spanned
 from ingest.query.table import Table, concatenated
 from ingest.query.union import union
 from ingest.read.account import Account
@@ -38,7 +39,7 @@ def streamed(files: Files, question: Question, wanted: Wanted) -> tuple[Table, A
         return None
     if question.merge_runs or ("kind" in question.where and "kind" not in question.by):
         return None
-    sources = files.selected(question)
+    sources, apart = files.choice(question)
     if any(source.format != HDR for source in sources):
         return None
     by = (RUN, KIND, *question.by)
@@ -64,7 +65,7 @@ def streamed(files: Files, question: Question, wanted: Wanted) -> tuple[Table, A
         run_start_ns=run_starts(sources),
         relative=all(source.context.zero.epoch_ns is None for source in sources),
         series=len(sources),
-        warnings=tuple(text for text in (warning, *texts) if text),
+        warnings=tuple(text for text in (warning, *apart, *texts) if text),
     )
     return _finished(tables, question, facts)
 

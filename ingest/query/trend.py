@@ -23,11 +23,12 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.errors import UsageError
+from ingest.errors import UsageError, listed
 from ingest.query.compare import Bounded, bounded, kinds_of
 from ingest.query.question import Answer, regrouped
 from ingest.query.table import Table
 from ingest.ranks import Percentile
+from ingest.read.undated import undated_part_of
 from ingest.series import Group
 
 Float = NDArray[np.float64]
@@ -70,14 +71,21 @@ class Judgement:
 def in_order(answers: Sequence[Answer]) -> tuple[list[Night], tuple[str, ...]]:
     """Return the runs in the order in which they began, and what is to be said of it.
 
-    By their names, numbers in them by value, where one of them has no clock.
+    A run without a clock stands where its name puts it (numbers in it by value), if names are in the order of the other runs;
+    else it is left out. What is undated of a run that has dated logs is left out always.
     """
     nights = [Night(answer.runs[0], 0 if answer.relative else answer.start_of, answer) for answer in answers]
-    without = [night.run for night in nights if not night.start_ns]
-    if not without:
-        return sorted(nights, key=lambda night: (night.start_ns, _natural(night.run))), ()
-    note = f"{without[0]} has no time zero: the runs are in the order of their names" if len(nights) > 1 else ""
-    return sorted(nights, key=lambda night: _natural(night.run)), (note,) if note else ()
+    dated = sorted((night for night in nights if night.start_ns), key=lambda night: (night.start_ns, _natural(night.run)))
+    if len(dated) == len(nights):
+        return dated, ()
+    names = {night.run for night in dated}
+    whole = [night for night in nights if not night.start_ns and undated_part_of(night.run) not in names]
+    by_name = dated == sorted(dated, key=lambda night: _natural(night.run))
+    taken = [*dated, *whole] if by_name else dated
+    notes = [f"{whole[0].run} has no time zero: the runs are in the order of their names"] if by_name and whole else []
+    left = sorted((night.run for night in nights if night not in taken), key=_natural)
+    notes += [f"left out, since it is not known when they began: {listed(left)}"] if left else []
+    return sorted(taken, key=lambda night: _natural(night.run)) if by_name else taken, tuple(notes if len(nights) > 1 else ())
 
 
 def alike(answers: Sequence[Answer], by: Sequence[str]) -> list[Answer]:

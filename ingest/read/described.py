@@ -219,9 +219,7 @@ class _Clock:
         return real if self.real is False else ~real
 
 
-def _events(
-    pa: Any, table: Any, lines: Int, columns: Columns, context: Context, series: SeriesTable, clock: _Clock
-) -> Events:
+def _events(pa: Any, table: Any, lines: Int, columns: Columns, context: Context, series: SeriesTable, clock: _Clock) -> Events:
     """Return the events of a chunk of lines; what cannot be taken is rejected with its lines."""
     rows = len(table)
     sure = np.ones(rows, np.bool_)

@@ -8,20 +8,22 @@ first, then what a file says itself, then its archive, then its folder; each ans
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ingest.errors import InputError, listed
+from ingest.errors import InputError
 from ingest.read import unread
 from ingest.read.archives import Archives
 from ingest.read.archives.pbench import CLIENTS
+from ingest.read.archives.plain import Plain, short_names
+from ingest.read.copies import once_by_content
+from ingest.read.decodable import decodable
 from ingest.read.fio.joining import Documents, documents_of, log_name_of
 from ingest.read.fio.names import LogName, parse_log_name, parse_summary_name
-from ingest.read.fio.readers import KINDS, counted_once, kind_of_log
+from ingest.read.fio.readers import counted_once, kind_of_log
 from ingest.read.folders import files_under, root_of
 from ingest.read.formats import DESCRIBED, HIST, JSON, RAW, TABLE, reader_of
 from ingest.read.sources import (
@@ -38,12 +40,13 @@ from ingest.read.sources import (
     Source,
 )
 from ingest.read.text import head, plain_name
+from ingest.read.undated import apart
 
 MISSING_ARROW = "needs pyarrow, which is not installed: pip install 'tailboard[raw]'"
 TEXT_OUTPUT = (b"ioengine=", b"Starting ")
 LONGEST_TEXT = 8 << 20  # what fio prints of its jobs before its JSON
 MOST_NEIGHBOURS = 200
-SAMPLE = 1 << 16
+HEAD = 1 << 16
 NO_RESULT = "fio wrote no result here: it died or was killed, so what it did is missing from every answer"
 DIED = "see the output file beside it, and run this part again"
 
@@ -67,11 +70,12 @@ def discover(paths: Sequence[Path], options: ReadOptions) -> Found:
     sources = [source for path in ordered if (source := call.located(path)) is not None]
     sources = counted_once(sources, options.prefer, call.skipped)
     sources = _readable(sources, call)
-    sources = _once_by_content(sources, call)
+    sources = once_by_content(sources, call.place, call.skipped, call.caveats)
     _check_readable(paths, sources, call.skipped)
     caveats = (*call.caveats, *call.documents.caveats())
     skipped = tuple(sorted(call.skipped, key=lambda entry: entry.path))
-    return Found(tuple(sorted(sources, key=lambda one: one.path)), skipped, call.labels_of(sources), caveats)
+    found = Found(tuple(sorted(sources, key=lambda one: one.path)), skipped, call.labels_of(sources), caveats)
+    return apart(decodable(found))
 
 
 @dataclass(slots=True)
@@ -86,17 +90,13 @@ class _Call:
     skipped: list[Skipped] = field(default_factory=list)
     caveats: list[Caveat] = field(default_factory=list)
     root: Path = field(init=False)
-    base: str = field(init=False)
     named: frozenset[Path] = field(init=False)
     bases: dict[Path, str] = field(default_factory=dict)
-    runs: dict[Path, str] = field(default_factory=dict)
-    run_evidence: dict[Path, str] = field(default_factory=dict)
-    hosts: dict[Path, str] = field(default_factory=dict)
+    plain: dict[Path, Place] = field(default_factory=dict)
     _folders: dict[Path, Path] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.root = root_of(self.paths)
-        self.base = self.options.run or self.root.name or "run"
         self.named = frozenset(path for path in self.paths if not path.is_dir())
 
     def folder(self, path: Path) -> Path:
@@ -161,98 +161,26 @@ class _Call:
         """Decide the run of each file, and the hosts that plain folders stand for."""
         archives = sorted({place.archive for path in self.formats if (place := self.place(path)) is not None})
         self.bases = _bases(archives, self.options.run)
-        plain = [path for path in self.formats if self.place(path) is None]
-        whole = self._whole_paths(plain, logs)
-        for path in plain:
-            unit = next((one for one in whole if one == self.folder(path) or one in self.folder(path).parents), None)
-            if unit is not None:
-                short = whole[unit]
-                self.runs[path] = f"{self.options.run}/{short}" if self.options.run else short
-                self.run_evidence[path] = f"path {unit.name}, a whole archive of its own"
-            else:
-                self.runs[path] = self._plain_run(path)
-                self.run_evidence[path] = "--run" if self.options.run else f"folder {self.root.name}"
-        self.hosts = self._sibling_hosts(plain, logs)
-        self._split_by_time(plain, logs)
-
-    def _plain_run(self, path: Path) -> str:
-        """Return the run of a file of no archive; a log that CBT named is of the run of its folder."""
-        name = parse_log_name(path)
-        cbt_named = name.cbt if name else parse_summary_name(path) is not None
-        folder = self.folder(path)
-        if not cbt_named or folder == self.root or self.root not in folder.parents:
-            return self.base
-        return f"{self.base}/{folder.relative_to(self.root).as_posix().removeprefix('results/')}"
-
-    def _whole_paths(self, plain: Sequence[Path], logs: Mapping[Path, LogName]) -> dict[Path, str]:
-        """Return the paths of the call that are archives of their own, with short names: folders with a fio JSON and its logs."""
-        folders = [path.resolve() for path in self.paths if path.is_dir()]
-        if len(self.paths) < 2 or not folders:
-            return {}
-        with_logs = {self.folder(path) for path in plain if path in logs}
-        with_json = {folder.resolve() for folder, found in self.documents.folders.items() if any(one.inside for one in found)}
-
-        def below(folder: Path, others: Iterable[Path]) -> bool:
-            return any(other == folder or folder in other.parents for other in others)
-
-        whole = [folder for folder in dict.fromkeys(folders) if below(folder, with_logs) and below(folder, with_json)]
-        return dict(zip(whole, _short_names(whole), strict=True))
-
-    def _sibling_hosts(self, plain: Sequence[Path], logs: Mapping[Path, LogName]) -> dict[Path, str]:
-        """Return the host of each folder whose files are named like those of a sibling folder, or that stands in `clients/`."""
-        folders: dict[tuple[Path, str, str], set[Path]] = defaultdict(set)
-        for path in plain:
-            own = reader_of(self.formats[path]).folder_is_host
-            if not (path in logs and logs[path].host) and (own is None or own(path)):
-                parent = path.parent
-                folders[parent.parent, plain_name(path), self.runs[path]].add(parent)
-        hosts: dict[Path, str] = {}
-        for (parent, _, _), siblings in folders.items():
-            for folder in siblings:
-                if len(siblings) > 1 or parent.name == CLIENTS:
-                    hosts[folder] = folder.name
-        return hosts
-
-    def _split_by_time(self, plain: Sequence[Path], logs: Mapping[Path, LogName]) -> None:
-        """Make sibling folders that fio ran in one after another runs of their own: hosts of one run work at the same time."""
-        spans: dict[Path, tuple[int, int]] = {}
-        for folder in self.hosts:
-            found = [
-                (zero[0], zero[0] + job.runtime_ms)
-                for beside in self.documents.folders.get(folder, ())
-                for job in beside.document.jobs
-                if (zero := beside.document.zero_ms(job)) is not None
-            ]
-            if found and any(path.parent == folder for path in logs):
-                spans[folder] = (min(start for start, _ in found), max(end for _, end in found))
-        families: dict[Path, list[Path]] = defaultdict(list)
-        for folder in spans:
-            families[folder.parent].append(folder)
-        for parent, folders in families.items():
-            together = _together({folder: spans[folder] for folder in folders})
-            if len(together) < 2:
-                continue
-            names = listed(sorted(group[0].name for group in together))
-            sentence = f"the folders {names} hold runs of fio that did not overlap in time: each is a run of its own"
-            self.caveats.append(Caveat("folders-apart", str(parent), sentence, "name one folder, or --merge-runs to add them up"))
-            for group in together:
-                mine = [path for path in plain if path.parent in group]
-                for path in mine:
-                    self.runs[path] = f"{self.runs[path]}/{group[0].name}"
-                    self.run_evidence[path] = f"folder {group[0].name}: fio ran in it at another time than beside it"
-                if len(group) == 1:
-                    self.hosts.pop(group[0])
+        plain = Plain(
+            {path: name for path, name in self.formats.items() if self.place(path) is None},
+            self.paths,
+            self.root,
+            self.options.run,
+            self.folder,
+            logs,
+            self.documents,
+            self.caveats,
+        )
+        self.plain = plain.places()
 
     def around(self, path: Path) -> Around:
         """Return what is known of a file beside its content."""
         place = self.place(path)
-        if place is not None:
-            base = self.bases[place.archive]
-            run = f"{base}/{place.run}" if place.run else base
-        else:
-            run = self.runs[path]
-        host = self.hosts.get(path.parent, "") if place is None else ""
-        return Around(self.options, self.documents, run, place, host, path in self.named)
+        if place is None:
+            place = self.plain[path]
+            return Around(self.options, self.documents, place.run, place)
+        base = self.bases[place.archive]
+        return Around(self.options, self.documents, f"{base}/{place.run}" if place.run else base, place)
 
     def located(self, path: Path) -> Source | None:
         """Return the source that a file is, None where it is refused or only tells about others."""
@@ -267,10 +195,7 @@ class _Call:
             self.skipped.append(Skipped(path, SKIPPED if empty else REFUSED, error.reason, error.line))
             return None
         first: list[Evidence] = [Evidence("format", name, "--input-format" if self.options.input_format else "name or beginning")]
-        if around.place is not None:
-            first += around.place.evidence
-        else:
-            first.append(Evidence("run", around.run, self.run_evidence.get(path, "folder")))
+        first += around.place.evidence
         return replace(source, evidence=(*first, *around.evidence))
 
     def _is_source(self, path: Path) -> bool:
@@ -309,7 +234,7 @@ def _summary(path: Path, start: bytes) -> str | unread.Unread:
         if b"Run status group" in printed or b"fio version" in printed:
             return unread.Unread(SKIPPED, "empty: fio was told to print text, no JSON (fio_out_format)")
         return unread.Unread(REFUSED, f"{NO_RESULT}; {DIED}")
-    whole = start if b'"fio version"' in start or len(start) < SAMPLE else head(path, LONGEST_TEXT)
+    whole = start if b'"fio version"' in start or len(start) < HEAD else head(path, LONGEST_TEXT)
     if b'"fio version"' in whole:
         return JSON
     if any(mark in start for mark in TEXT_OUTPUT) and b"fio-" in start:
@@ -342,32 +267,10 @@ def _is_json(file: Path) -> bool:
 
 def _bases(archives: Sequence[Path], run: str) -> dict[Path, str]:
     """Return what the runs of each archive are named after: the archive, or what the user said."""
-    names = _short_names(archives)
+    names = short_names(archives)
     if not run:
         return dict(zip(archives, names, strict=True))
     return {archive: run if len(archives) == 1 else f"{run}/{name}" for archive, name in zip(archives, names, strict=True)}
-
-
-def _short_names(folders: Sequence[Path]) -> list[str]:
-    """Return the names of folders, with as many of their parents as tell them apart."""
-    depth = 1
-    while True:
-        names = ["/".join(folder.parts[-depth:]).strip("/") or "run" for folder in folders]
-        if len(set(names)) == len(folders) or depth > max((len(folder.parts) for folder in folders), default=0):
-            return names
-        depth += 1
-
-
-def _together(spans: Mapping[Path, tuple[int, int]]) -> list[list[Path]]:
-    """Return the folders whose times overlap, in groups, earliest first."""
-    groups: list[list[Path]] = []
-    end = -1
-    for folder, (start, until) in sorted(spans.items(), key=lambda item: (item[1], item[0])):
-        if not groups or start > end:
-            groups.append([])
-        groups[-1].append(folder)
-        end = max(end, until)
-    return groups
 
 
 def _readable(sources: Sequence[Source], call: _Call) -> list[Source]:
@@ -379,95 +282,6 @@ def _readable(sources: Sequence[Source], call: _Call) -> list[Source]:
         call.documents.forget(source.path)
         call.refuse(source.path, MISSING_ARROW)
     return [source for source in sources if not reader_of(source.format).arrow]
-
-
-def _once_by_content(sources: Sequence[Source], call: _Call) -> list[Source]:
-    """Return the sources without those that hold the bytes of another under the same labels, or of CBT's own working folder.
-
-    The same bytes under other labels are a caveat: two hosts never measure the same.
-    """
-    by_size: dict[int, list[Source]] = defaultdict(list)
-    for source in sources:
-        by_size[source.path.stat().st_size].append(source)
-    twins: dict[bytes, list[Source]] = defaultdict(list)
-    for size, alike in by_size.items():
-        for digest, source in _by_digest(alike, size):
-            twins[digest].append(source)
-    dropped: set[Path] = set()
-    copied: list[tuple[Source, Source]] = []
-    for group in twins.values():
-        ordered = sorted(group, key=lambda one: (not _has_host(one, call), one.path))
-        for number, source in enumerate(ordered[1:], 1):
-            other = next((one for one in ordered[:number] if _same_measurement(one, source, call)), None)
-            if other is not None:
-                dropped.add(source.path)
-                call.skipped.append(Skipped(source.path, SKIPPED, f"the same content as {other.path}: counted once"))
-            elif source.path not in dropped and source.context.series.run == ordered[0].context.series.run:
-                copied.append((source, ordered[0]))
-    if copied:
-        names = listed(str(one.path) for one, _ in copied)
-        sentence = f"the same bytes as {listed(sorted({str(other.path) for _, other in copied}))}: was one copied over the other?"
-        call.caveats.append(Caveat("same-content", names, sentence, "each is counted under its own labels"))
-    return [source for source in sources if source.path not in dropped]
-
-
-def _has_host(source: Source, call: _Call) -> bool:
-    place = call.place(source.path)
-    return (place is not None and any("id-" in part for part in place.run.split("/"))) or bool(source.context.series.host)
-
-
-def _same_measurement(one: Source, other: Source, call: _Call) -> bool:
-    """Return whether two files of the same bytes are one measurement: the same labels, or one in CBT's working folder."""
-    mine, theirs = one.context.series, other.context.series
-    if mine.run == theirs.run:
-        return one.identity == other.identity
-    places = call.place(one.path), call.place(other.path)
-    if None in places or places[0] is None or places[1] is None or places[0].archive != places[1].archive:
-        return False
-    return (mine.volume, mine.job, mine.kind) == (theirs.volume, theirs.job, theirs.kind) and not theirs.host and bool(mine.host)
-
-
-def _by_digest(sources: Sequence[Source], size: int) -> Iterator[tuple[bytes, Source]]:
-    """Yield the digest of each file among those of one size that begins and ends as another; the others are alone."""
-    if len(sources) < 2 or not size:
-        return
-    heads = {source.path: _digest(source.path, size, whole=False) for source in sources}
-    alike = Counter(heads.values())
-    for source in sources:
-        if alike[heads[source.path]] > 1:
-            yield heads[source.path] if size <= SAMPLE else _digest(source.path, size, whole=True), source
-
-
-def _digest(path: Path, size: int, *, whole: bool) -> bytes:
-    """Return a digest of a file, or of its last 64 KiB."""
-    found = hashlib.blake2b(digest_size=16)
-    try:
-        with path.open("rb") as stream:
-            stream.seek(0 if whole else max(0, size - SAMPLE))
-            while data := stream.read(1 << 20):
-                found.update(data)
-    except OSError:
-        return str(path).encode()
-    return found.digest()
-
-
-def conflicts(found: Found) -> Iterator[Caveat]:
-    """Yield the sources of one run that have the same labels and hold other data: adding them up would make two hosts one."""
-    first: dict[tuple[str, str], Source] = {}
-    for source in found.sources:
-        other = first.setdefault((source.context.series.run, source.identity), source)
-        if other is not source:
-            yield Caveat("same-labels", str(source.path), two_of_one(source, str(other.path)))
-
-
-def two_of_one(source: Source, other: str) -> str:
-    """Return the sentence about two sources of one identity that hold different data."""
-    series = source.context.series
-    what = f"two hosts called {series.host}" if series.host else "two hosts without a name"
-    return (
-        f"holds other data than {other} under the same labels (host {series.host or '-'}, volume {series.volume or '-'}, job "
-        f"{series.job or '-'}): {what}? use --host or --host-alias, another --run, or --replace"
-    )
 
 
 def _check_readable(paths: Sequence[Path], sources: Sequence[Source], skipped: Sequence[Skipped]) -> None:
@@ -490,4 +304,4 @@ def _check_readable(paths: Sequence[Path], sources: Sequence[Source], skipped: S
     raise InputError(f"{several if len(skipped) > 1 else '1 file, and it is no latency histogram or log'}: {commonest}", names)
 
 
-__all__ = ["KINDS", "conflicts", "discover", "two_of_one"]
+__all__ = ["discover"]

@@ -84,7 +84,6 @@ class ReadOptions:
         }
         return {name: value for name, value in words.items() if value}
 
-
     def upto(self, path: Path) -> int | None:
         """Return up to where a log of single operations is read: None for all of it, 0 of one that has gone meanwhile."""
         if not self.growing or path.suffix in COMPRESSED:
@@ -122,10 +121,8 @@ class Around:
 
     options: ReadOptions
     documents: Documents
-    run: str = ""
-    place: Place | None = None
-    folder_host: str = ""
-    named: bool = False
+    run: str
+    place: Place
     evidence: list[Evidence] = field(default_factory=list)
 
     def why(self, fact: str, value: str, origin: str) -> None:
@@ -136,18 +133,17 @@ class Around:
     def context(self, path: Path, *, host: str = "", origin: str = "file name", **labels: str) -> Context:
         """Return the context of a file. `host` and labels are what the file itself says, by `origin`.
 
-        The host is what the user said, else what the file says, else that of its place in an archive, else of its folder.
+        The host is what the user said, else what the file says, else that of its place.
         """
         options = self.options
-        inside = self.place.host if self.place else ""
-        ways = ((options.host, "--host"), (host, origin), (inside, ""), (self.folder_host, f"folder {path.parent.name}"))
+        ways = ((options.host, "--host"), (host, origin), (self.place.host, ""))
         found, origin_of_host = next(((one, why) for one, why in ways if one), ("", ""))
         if origin_of_host:
             self.why("host", found, origin_of_host)
         alias = options.host_alias.get(found, found)
         if alias != found:
             self.why("host", alias, "--host-alias")
-        volume = labels.pop("volume", "") or (self.place.volume if self.place else "")
+        volume = labels.pop("volume", "") or self.place.volume
         for fact, value in (("volume", volume), *labels.items()):
             if fact in ("volume", "job", "process"):
                 self.why(fact, value, origin)

@@ -27,6 +27,11 @@ class Store(Protocol):
         """Close it."""
         ...
 
+    @property
+    def needs_clock(self) -> bool:
+        """Return whether it takes runs with a known start alone."""
+        ...
+
     def runs(self) -> list[RunRecord]:
         """Return the records of all runs, by name."""
         ...

@@ -8,14 +8,17 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ingest.errors import InputError, StoreError, UsageError, listed
+from ingest.errors import InputError, UsageError, listed
 from ingest.grid import coarsened
 from ingest.intervals import Intervals, Sum, merged
-from ingest.query.files import spanned
+from ingest.query.clocks import beside, by_clock, run_left_out, shown_beside
 from ingest.query.question import ALL, AUTO, Answer, Key, Question, auto_step, check_labels, finish
-from ingest.series import IN_FLIGHT, LABELS, OFFSET, run_matches
+from ingest.query.spans import spanned
+from ingest.series import IN_FLIGHT, LABELS, OFFSET
+from ingest.store.chosen import chosen_records, on_one_clock
 from ingest.store.coarsening import COARSENED, grid_of, unfinished
 from ingest.store.live import NOTHING_FINAL, provisional
+from ingest.store.reach import narrowed, reach_of
 from ingest.store.records import CLUSTER, COMPLETE, HOST, UNKNOWN_ZERO, WATCHED, WHOLE_RUN, RunRecord, StoredSeries, rollup_steps
 from ingest.timing import format_duration
 
@@ -82,16 +85,6 @@ class Holdings(Protocol):
         ...
 
 
-def chosen_records(records: Sequence[RunRecord], globs: Sequence[str]) -> list[RunRecord]:
-    """Return the records that a question names; StoreError where there is none at all, InputError where none matches."""
-    if not records:
-        raise StoreError("the store holds no run yet: tailboard load PATH --run NAME")
-    chosen = [record for record in records if run_matches(record.run, globs)]
-    if not chosen:
-        raise InputError(f"no run matches {' '.join(globs)}; there are {listed(record.run for record in records)}")
-    return chosen
-
-
 def check_latencies(catalogue: Catalogue) -> None:
     """Raise InputError where the runs hold moments of events and nothing that was timed."""
     if catalogue.series and all(one.series.kind == OFFSET for one in catalogue.series):
@@ -104,13 +97,15 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
     labels = {record.run: dict(record.labels) for record in records}
     if records:
         check_labels(question, labels)
-    chosen = chosen_records(records, question.runs)
+    selected = chosen_records(records, question.runs, question.where)
+    chosen, apart = on_one_clock(selected, question)
     if question.attribution == IN_FLIGHT and not any(record.attribution == IN_FLIGHT for record in chosen):
         raise UsageError("these runs were loaded by completion: load them with --attribution in-flight to ask for it")
     catalogue = holdings.catalogue(chosen)
     check_latencies(catalogue)
     step = step_of(catalogue, question)
     key = question.key(labels)
+    undated = beside({record.run: record.zero == UNKNOWN_ZERO for record in chosen})
     parts: list[Intervals] = []
     series, ways = 0, set()
     for record in chosen:
@@ -122,12 +117,9 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
                 total.add(merged([coarsened(part, step)]) if step else part)
             parts += total.parts()
     if not step:
-        reach = reach_of([one for record in chosen for one in catalogue.of(record.run, key)])
-        filled = [part for part in parts if len(part)]
-        if filled and (question.begin is not None or question.end is not None):
-            windows = min(int(part.start_ns.min()) for part in filled), max(int(part.end_ns.max()) for part in filled)
-            reach = narrowed(windows, reach, max(record.step_ns for record in chosen))
-        parts = spanned(parts, reach)
+        clocks = [[record for record in chosen if (record.run in undated) == one] for one in (False, True)]
+        groups = zip(clocks, by_clock(parts, undated), strict=False)
+        parts = [part for own, rows in groups for part in _over_reach(rows, own, catalogue, question, key)]
     facts = Answer(
         parts=(),
         by=question.by,
@@ -137,25 +129,30 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
         run_start_ns={record.run: record.start_ns for record in chosen},
         relative=all(record.zero == UNKNOWN_ZERO for record in chosen),
         series=series,
-        warnings=tuple(_warnings(catalogue)),
+        warnings=(*_clocks_told(holdings, apart), *shown_beside(undated), *_warnings(catalogue)),
         answered_from=" and ".join(sorted(ways)),
+        undated=undated,
     )
     return finish(parts, question, facts)
 
 
-def narrowed(windows: tuple[int, int], reach: tuple[int, int] | None, step_ns: int) -> tuple[int, int]:
-    """Return from when to when windows are; the first and the last no longer than their series reach.
-
-    What a run reaches that is being loaded may be older than its windows: an edge that lies outside of them tells nothing.
-    """
-    (start, end), (first, last) = windows, reach or windows
-    return first if start < first < start + step_ns else start, last if end - step_ns < last < end else end
+def _clocks_told(holdings: Holdings, apart: Sequence[RunRecord]) -> Iterator[str]:
+    """Yield a sentence on each run that is left out, with how many samples were read of it."""
+    accounts = holdings.catalogue(apart).accounts if apart else {}
+    for record in apart:
+        yield run_left_out(record.run, sum(int(one.get("samples", 0)) for one in accounts.get(record.run, ())))
 
 
-def reach_of(series: Iterator[StoredSeries] | Sequence[StoredSeries]) -> tuple[int, int] | None:
-    """Return from when to when the series reach, before they were cut into windows."""
-    known = [(one.first_ns, one.last_ns) for one in series if one.first_ns is not None and one.last_ns is not None]
-    return (min(first for first, _ in known), max(last for _, last in known)) if known else None
+def _over_reach(
+    parts: Sequence[Intervals], records: Sequence[RunRecord], catalogue: Catalogue, question: Question, key: Key
+) -> list[Intervals]:
+    """Return the rows of runs on one clock, each over the whole range of them all."""
+    reach = reach_of([one for record in records for one in catalogue.of(record.run, key)])
+    filled = [part for part in parts if len(part)]
+    if filled and (question.begin is not None or question.end is not None):
+        windows = min(int(part.start_ns.min()) for part in filled), max(int(part.end_ns.max()) for part in filled)
+        reach = narrowed(windows, reach, max(record.step_ns for record in records))
+    return spanned(parts, reach)
 
 
 def windows_from(holdings: Holdings, records: Sequence[RunRecord], question: Question) -> Iterator[Intervals]:
@@ -163,7 +160,7 @@ def windows_from(holdings: Holdings, records: Sequence[RunRecord], question: Que
     labels = {record.run: dict(record.labels) for record in records}
     check_labels(question, labels)
     key = question.key(labels)
-    chosen = chosen_records(records, question.runs)
+    chosen = chosen_records(records, question.runs, question.where)
     catalogue = holdings.catalogue(chosen)
     for record in chosen:
         begin, end = range_of(record, question)

@@ -58,6 +58,8 @@ def _source_record(row: tuple[Any, ...]) -> SourceRecord:
 class SqliteStore:
     """A store in one SQLite file; opened for reading unless `write`."""
 
+    needs_clock = False
+
     def __init__(self, path: str, *, write: bool = False) -> None:
         """Open the file; with `write` it is created if need be. StoreError says why it cannot be opened."""
         if not path:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table as RichTable
 
 from ingest.errors import UsageError, listed
@@ -18,6 +17,7 @@ from ingest.query.question import Answer
 from ingest.query.table import Table
 from ingest.ranks import parse_percentiles
 from ingest.view import vega
+from ingest.view.marked import escape
 from ingest.view.terminal import latency, people
 
 SMALL = 1.10

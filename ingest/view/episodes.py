@@ -8,15 +8,16 @@ from fractions import Fraction
 import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table as RichTable
 
 from ingest.check import Checked
 from ingest.errors import listed
 from ingest.objectives import Objective
+from ingest.query.clocks import named, since
 from ingest.query.table import Table
 from ingest.query.verdicts import Episode, Labels, Verdict
 from ingest.timing import format_duration
+from ingest.view.marked import escape
 from ingest.view.terminal import clock, count, latency, people
 from ingest.view.text import UNITS, Stamp, elapsed, local, shown_columns, utc
 
@@ -28,14 +29,15 @@ DISPENSABLE = ("samples", "lasted", "worst_host")  # where a terminal is narrow
 def episode_rows(found: Sequence[Verdict], base: str, unit: str = "ns") -> Table:
     """Return one row an episode: objective, labels, start_ns, end_ns, peak, samples, worst_host, state; ordered by start.
 
-    `base` is utc, local or elapsed: with elapsed, times are ns since the start of each run. Peaks are in `unit`, NaN where
-    nothing completed. The run is a label of its own where there are several. A label that an objective does not have is empty.
+    `base` is utc, local or elapsed: with elapsed, and of runs without a clock, times are ns since the start of each run.
+    Peaks are in `unit`, NaN where nothing completed. The run is a label of its own where there are several. A label that an
+    objective does not have is empty.
     """
     labels = label_names(found)
     rows = [(each, one) for one in found for each in one.episodes]
     places = {objective: place for place, objective in enumerate(dict.fromkeys(one.objective.name for one in found))}
     rows.sort(key=lambda row: (row[0].start_ns, places[row[0].objective], row[0].run, row[0].labels))
-    zeros = [one.zero_ns if base == ELAPSED else 0 for _, one in rows]
+    zeros = [one.zero_ns if base == ELAPSED or one.relative else 0 for _, one in rows]
     episodes = [each for each, _ in rows]
     cells = [{"run": one.run, **dict(one.labels)} for one in episodes]
     peaks = np.array([np.nan if one.peak_ns is None else one.peak_ns for one in episodes], np.float64)
@@ -60,9 +62,12 @@ def label_names(found: Sequence[Verdict]) -> tuple[str, ...]:
     return (*(("run",) if several else ()), *named)
 
 
-def stamp_of(base: str) -> Stamp:
-    """Return the function that writes the times of a table as they were asked for."""
-    return {"utc": utc, "local": local, ELAPSED: elapsed(0)}[base]
+def stamp_of(base: str, found: Sequence[Verdict] = ()) -> Stamp:
+    """Return the function that writes the times of a table as they were asked for; +12.5s in runs without a clock."""
+    stamp: Stamp = {"utc": utc, "local": local, ELAPSED: elapsed(0)}[base]
+    episodes = [(each, one.zero_ns) for one in found if one.relative for each in one.episodes]
+    edges = {edge - zero for each, zero in episodes for edge in (each.start_ns, each.end_ns)}
+    return stamp if base == ELAPSED else named(stamp, {edge: since(edge) for edge in edges})
 
 
 def promise(objective: Objective) -> str:
@@ -159,7 +164,7 @@ def print_checked(checked: Checked, base: str, *, console: Console | None = None
         say(f"note: {note}", "dim")
     table = episode_rows(checked.verdicts, base)
     if len(table):
-        _print_episodes(table, stamp_of(base), out)
+        _print_episodes(table, stamp_of(base, checked.verdicts), out)
     else:
         say("no episode")
 

@@ -70,7 +70,7 @@ def _peak(one: Episode) -> str:
 
 
 def _told(one: Verdict, base: str) -> Sequence[str]:
-    stamp, zero = stamp_of(base), one.zero_ns if base == "elapsed" else 0
+    stamp, zero = stamp_of(base, [one]), one.zero_ns if base == "elapsed" or one.relative else 0
     return [
         f"{each.state} {stamp(each.start_ns - zero)} to {stamp(each.end_ns - zero)}: {_peak(each)}, {each.samples} samples, "
         f"worst host {each.worst_host or '-'}"

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
-from rich.markup import escape
 from rich.text import Text
 
 from ingest.intervals import Intervals
 from ingest.query.offset_map import OffsetMap, joined
 from ingest.series import Group
 from ingest.timing import format_duration
+from ingest.view.marked import escape
 from ingest.view.preview import GUTTER, HALF, LEAST_COLUMNS, LETTERS, MOST_GROUPS, MOSTLY, OTHER, RAMP, SOME, mix
 from ingest.view.terminal import clock, count, latency, people
 from ingest.view.text import Stamp

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
-from rich.markup import escape
 from rich.text import Text
 
 from ingest.errors import UsageError
@@ -18,6 +17,7 @@ from ingest.query.latency_rows import Rows
 from ingest.query.question import Answer
 from ingest.timing import format_duration
 from ingest.view import vega
+from ingest.view.marked import escape
 from ingest.view.terminal import clock, count, latency, people
 from ingest.view.text import Stamp
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table as RichTable
 
 from ingest.query.question import Answer
 from ingest.query.table import Table
 from ingest.timing import format_duration
+from ingest.view.marked import escape
 from ingest.view.text import Stamp, shown_columns
 
 STEPS = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1, "ns"))
@@ -46,11 +46,11 @@ def clock(stamps_ns: Sequence[int], stamp: Stamp) -> tuple[Stamp, str]:
     def short(stamp_ns: int) -> str:
         text = stamp(stamp_ns)
         if "T" not in text:
-            return f"{text} s"
+            return text if text.startswith("+") else f"{text} s"
         time = text[11:19] if whole else text[11:23]
         return time if len(days) == 1 else f"{text[5:10]} {time}"
 
-    zone = "UTC" if shown and shown[0].endswith("Z") else "local time"
+    zone = "UTC" if any(text.endswith("Z") for text in shown) else "local time"
     return short, f"{days[0]}, {zone}" if len(days) == 1 else zone if days else "seconds from the start of the run"
 
 

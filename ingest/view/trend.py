@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table as RichTable
 
 from ingest.errors import listed
@@ -17,6 +16,7 @@ from ingest.query.table import Table
 from ingest.query.trend import FEW_RUNS, METHOD, Night, series_of
 from ingest.view import vega
 from ingest.view.comparison import needed, ratio_text, row_name
+from ingest.view.marked import escape
 from ingest.view.terminal import latency, people
 from ingest.view.text import utc
 

@@ -11,10 +11,11 @@ from ingest.errors import InputError
 from ingest.live.watch.files import Seen
 from ingest.live.watch.tail import Tail
 from ingest.live.watch.watching import Key, Watching
-from ingest.load import LoadAccount, load_found
+from ingest.load import NO_CLOCK, LoadAccount, load_found
 from ingest.load_plan import digest_of, grown, record_of
+from ingest.plain import as_text
 from ingest.read import Found, Source
-from ingest.read.placing import two_of_one
+from ingest.read.copies import two_of_one
 from ingest.store.live import SILENT_NS
 from ingest.store.records import COMPLETE, RunRecord, SourceRecord
 
@@ -35,13 +36,29 @@ def arrive(watching: Watching, files: Mapping[Path, Seen]) -> None:
     by_run: dict[str, list[Source]] = {}
     for source in _with_known_hosts(watching, found.sources):
         by_run.setdefault(source.context.series.run, []).append(source)
-    for run, sources in sorted(by_run.items()):
+    runs = sorted(_with_clocks(watching, by_run, files).items())
+    for run, sources in runs:  # first of all runs: logs that get a clock move from one run to another
+        _renamed(watching, run, [source for source in sources if watching.is_read(source)])
+    for run, sources in runs:
         _arrived(watching, run, sources, found, files)
     taken = {source.path for source in found.sources}
     for path in unknown:
         if path not in taken:
             watching.judged[path] = files[path]
     _replaced(watching, [source for own in by_run.values() for source in own], files)
+
+
+def _with_clocks(
+    watching: Watching, by_run: Mapping[str, Sequence[Source]], files: Mapping[Path, Seen]
+) -> dict[str, Sequence[Source]]:
+    """Return the runs that the store takes: where it needs a clock, those without one are refused beside others."""
+    if not watching.store.needs_clock:
+        return dict(by_run)
+    good = {run for run, sources in by_run.items() if any(source.context.zero.epoch_ns is not None for source in sources)}
+    for source in (one for run, sources in by_run.items() if run not in good for one in sources if good):
+        if source.path in files:
+            _refused(watching, source, files[source.path], NO_CLOCK)
+    return {run: sources for run, sources in by_run.items() if run in good or not good}
 
 
 def _with_known_hosts(watching: Watching, sources: Sequence[Source]) -> list[Source]:
@@ -65,16 +82,16 @@ def _with_known_hosts(watching: Watching, sources: Sequence[Source]) -> list[Sou
 
 def _arrived(watching: Watching, run: str, sources: Sequence[Source], found: Found, files: Mapping[Path, Seen]) -> None:
     grow = {source.path for source in sources if watching.is_read(source)}
-    _renamed(watching, run, [source for source in sources if source.path in grow])
     for source in sources:
         if source.path not in grow and watching.judged.get(source.path) != files.get(source.path):
             watching.waiting.setdefault(source.path, Seen((0, 0), -1, 0))
     if not grow:
         return
-    known = {record.run: record for record in watching.store.runs()}.get(run)
+    stored = {one.source: one for one in watching.store.sources(run)}
+    there = {record.run: record for record in watching.store.runs()}.get(run)
+    known = there if stored else None  # all that it held has other labels now: it is another run
     labels = {**found.labels.get(run, {}), **watching.options.labels}
     record = record_of(run, sources, labels, known, watching.options)
-    stored = {one.source: one for one in watching.store.sources(run)}
     begun: dict[str, Tail] = {}
     for source in sources:
         seen = files.get(source.path)
@@ -89,7 +106,7 @@ def _arrived(watching: Watching, run: str, sources: Sequence[Source], found: Fou
             begun[source.identity] = tail
     if begun:
         watching.live.tell(watching.provisional(run))
-        watching.store.begin(record, [tail.record for tail in begun.values()])
+        watching.store.begin(record, [tail.record for tail in begun.values()], anew=there is not known)
     watching.runs[run] = record
     for identity, tail in begun.items():
         watching.tails[run, identity] = tail
@@ -147,7 +164,7 @@ def _own_record(
             _refused(watching, source, seen, "another watch reads a source of these labels: use --host")
             return None
         generation = stored.generation + 1
-    return SourceRecord(run.run, source.identity, str(source.path), 0, watching.digest, generation=generation)
+    return SourceRecord(run.run, source.identity, as_text(source.path), 0, watching.digest, generation=generation)
 
 
 def _met_again(watching: Watching, tail: Tail, source: Source, seen: Seen) -> None:

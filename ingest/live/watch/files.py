@@ -18,6 +18,7 @@ from enum import Enum
 from pathlib import Path
 
 from ingest.errors import InputError
+from ingest.read.folders import listed_files
 from ingest.read.text import COMPRESSED, head
 
 HEAD_BYTES, MARK_BYTES = 1024, 64
@@ -103,26 +104,22 @@ def held_open(path: Path) -> int:
 
 
 def scanned(paths: Iterable[Path]) -> dict[Path, Seen]:
-    """Return all files under the paths, each once; what goes away meanwhile is not there."""
+    """Return all files under the paths, each once; what goes away meanwhile, and what is no file, is not there."""
     found: dict[Path, Seen] = {}
     for path in paths:
         with contextlib.suppress(OSError):
             seen = path.stat()
             if stat.S_ISDIR(seen.st_mode):
                 _walk(path, found)
-            else:
+            elif stat.S_ISREG(seen.st_mode):
                 found[path] = _seen(seen)
     return found
 
 
 def _walk(folder: Path, found: dict[Path, Seen]) -> None:
-    with contextlib.suppress(OSError), os.scandir(folder) as entries:
-        for entry in sorted(entries, key=lambda one: one.name):
-            with contextlib.suppress(OSError):
-                if entry.is_dir(follow_symlinks=False):
-                    _walk(folder / entry.name, found)
-                elif entry.is_file():
-                    found[folder / entry.name] = _seen(entry.stat())
+    for path in listed_files(folder):
+        with contextlib.suppress(OSError):
+            found[path] = _seen(path.stat())
 
 
 def _seen(found: os.stat_result) -> Seen:

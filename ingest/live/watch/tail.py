@@ -15,6 +15,7 @@ from ingest.intervals import Intervals
 from ingest.live.watch.files import Fate, Place, Print, Seen, fate_of, held_open
 from ingest.live.watch.growing import Growing, growing, with_told
 from ingest.live.watch.held import Held
+from ingest.plain import as_path, as_text
 from ingest.read import Source
 from ingest.read.account import Account
 from ingest.read.fio.json_plus import LARGEST_DOCUMENT
@@ -61,7 +62,7 @@ class Tail:
         return cls(
             run=run,
             record=record,
-            path=Path(state["path"]),
+            path=as_path(state["path"]),
             place=(device, inode),
             known=Print(offset, size, head, bytes.fromhex(mark)),
             spans={Series(*labels): (first, last) for *labels, first, last in state["spans"]},
@@ -78,7 +79,7 @@ class Tail:
         self.descriptor = descriptor
         found = os.fstat(self.descriptor)
         self.place, self.path = (found.st_dev, found.st_ino), source.path
-        source.context.account.replace(replace(self.account, path=str(source.path), notes=list(source.context.account.notes)))
+        source.context.account.replace(replace(self.account, path=as_text(source.path), notes=list(source.context.account.notes)))
         self.source, self.account = source, source.context.account
         self._seen = None
         self._read_on(source)
@@ -167,13 +168,13 @@ class Tail:
 
     def news(self, windows: list[Intervals], watch: str) -> News:
         """Return what the store is to keep of this tail, with windows to write."""
-        self.record = replace(self.record, path=str(self.path), size=self.known.offset, account=self.account.as_dict())
+        self.record = replace(self.record, path=as_text(self.path), size=self.known.offset, account=self.account.as_dict())
         return News(self.record, windows, self.spans, Checkpoint(self.run.run, self.record.source, watch, self._kept()))
 
     def _kept(self) -> dict[str, Any]:
         known = self.known
         return {
-            "path": str(self.path),
+            "path": as_text(self.path),
             "place": self.place,
             "print": [known.offset, known.head_size, known.head, known.mark.hex()],
             "spans": [[*(getattr(one, label) for label in LABELS), one.segment, *span] for one, span in self.spans.items()],

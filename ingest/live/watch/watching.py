@@ -14,6 +14,7 @@ from ingest.live.watch.files import Seen
 from ingest.live.watch.growing import can_grow
 from ingest.live.watch.tail import Tail
 from ingest.load_plan import LoadOptions
+from ingest.plain import as_text
 from ingest.read import Found, Source, discover
 from ingest.series import IN_FLIGHT
 from ingest.store import LiveStore, Store, live_store
@@ -58,7 +59,7 @@ class Watching:
         now_ns: Callable[[], int] = time.time_ns,
     ) -> Watching:
         """Return a watch that goes on where one of the same paths on this host was cut off."""
-        name = f"{socket.gethostname()}:{' '.join(sorted(str(path.resolve()) for path in paths))}"
+        name = f"{socket.gethostname()}:{' '.join(sorted(as_text(path.resolve()) for path in paths))}"
         found = Watching(paths, store, live_store(store), options, name, clock, now_ns)
         base = options.read.run
         for record in store.runs():

@@ -151,9 +151,7 @@ def place_of(folder: Path, settings: Settings) -> Place | None:
     if any(part in OWN_RESULTS for part in below):
         return Place(archive, "/".join(anchor.above), unread="CBT's own report: not read, as it averages percentiles")
     if benchmark in OTHERS:
-        return Place(
-            archive, "/".join(anchor.above), unread=f"CBT's {benchmark}: recognised, not read"
-        )
+        return Place(archive, "/".join(anchor.above), unread=f"CBT's {benchmark}: recognised, not read")
     workload, host, why = _workload(anchor, settings)
     names = [*anchor.above]
     rest = list(below)

@@ -16,11 +16,13 @@ from ingest.query.question import Answer, Question, check_labels, shape_of
 from ingest.query.table import Table, concatenated
 from ingest.ranks import Percentile
 from ingest.series import IN_FLIGHT, LABELS, Series
-from ingest.store.answers import Catalogue, check_latencies, chosen_records, narrowed, range_of, reach_of, step_of
+from ingest.store.answers import Catalogue, check_latencies, range_of, step_of
+from ingest.store.chosen import chosen_records
 from ingest.store.elastic.encoding import MS, PATHS
 from ingest.store.elastic.filters import at_step, one_of, time_filters
 from ingest.store.elastic.holdings import ElasticHoldings
 from ingest.store.elastic.sums import label_source, paged, time_source
+from ingest.store.reach import narrowed, reach_of
 from ingest.store.records import UNKNOWN_ZERO, RunRecord
 
 DIGITS = 3
@@ -44,7 +46,7 @@ def approximated(
         raise UsageError(f"--approx groups by {', '.join(LABELS)}, not by {', '.join(other)}")
     if question.attribution == IN_FLIGHT:
         raise UsageError("--approx counts completions; leave it out to ask for in-flight weights")
-    catalogue = holdings.catalogue(chosen_records(records, question.runs))
+    catalogue = holdings.catalogue(chosen_records(records, question.runs, question.where))
     check_latencies(catalogue)
     key = question.key(labels)
     members = [one for record in catalogue.records for one in catalogue.of(record.run, key) if not one.weighted]

@@ -64,6 +64,8 @@ class Packed:
 class ElasticStore:
     """The indices of one prefix on an Elasticsearch server; `write` checks that the server was set up."""
 
+    needs_clock = True
+
     def __init__(self, url: str, *, write: bool = False) -> None:
         """Make contact. StoreError says why there is none, or why nothing may be written; UsageError for a URL that cannot be."""
         address = parse_address(url)

@@ -70,7 +70,9 @@ def parts_from(
     shown = [run.run for run in runs]
     of_breaths = breath_section.sections_of(kept_from(source, question), shown)
     violated = kept_episodes(source, chosen.runs) if episodes is None else episodes
-    of_episodes = episode_section.sections(violated, chosen.run_start_ns, relative=chosen.relative)
+    starts = {name: start for run in runs for name, start in run.cluster.run_start_ns.items()}
+    relative = {name for run in runs if run.cluster.relative for name in run.cluster.runs}
+    of_episodes = episode_section.sections(violated, starts, relative)
     averaged = estimate_section.sections(runs, source, question) if estimates else []
     found = [*of_episodes, *offset_section.sections(held, shown), *of_breaths, *averaged, *more]
     return parts_of(runs, source.facts(chosen), [*source.marks(chosen), *marks], question.by, sla_ns, found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -19,15 +19,15 @@ WORDS, LEFT = ("objective", "group", "promise", "when", "worst", "state"), ' cla
 MOST_ROWS = 500
 
 
-def sections(episodes: Sequence[Episode], starts_ns: Mapping[str, int], *, relative: bool) -> list[Section]:
-    """Return the section where there are episodes; `starts_ns` is when each run began, `relative` says that none has a clock."""
+def sections(episodes: Sequence[Episode], starts_ns: Mapping[str, int], relative: Collection[str]) -> list[Section]:
+    """Return the section where there are episodes; `starts_ns` is when each run began, `relative` are those without a clock."""
     if not episodes:
         return []
     shown = sorted(episodes, key=lambda one: (one.start_ns, one.objective, one.labels))[:MOST_ROWS]
     left = len(episodes) - len(shown)
     note = f"{left} of {len(episodes)} episodes are left out: the page shows the first {MOST_ROWS}"
     told = [_told(one) for one in shown]
-    times = [_when(one, starts_ns.get(one.run, 0), relative=relative) for one in shown]
+    times = [_when(one, starts_ns.get(one.run, 0), relative=one.run in relative) for one in shown]
     rows = "".join(_row({**row, "when": when}) for row, when in zip(told, times, strict=True))
     return [
         Section(

@@ -45,7 +45,8 @@ def parts_of(
         "state": {**_state(found), **section.state},
     }
     names = [one.ticks.run for one in found]
-    low, high = min(one.ticks.first_ms for one in found) * MS, max(one.ticks.end_ms for one in found) * MS
+    timed = [one for one in found if not one.relative] or found
+    low, high = min(one.ticks.first_ms for one in timed) * MS, max(one.ticks.end_ms for one in timed) * MS
     events = sum(one.ticks.samples for one in found)
     relative = all(one.relative for one in found)
     known = [
@@ -88,6 +89,6 @@ def _run(found: OffsetOverview, label: str) -> dict[str, Any]:
 
 
 def _state(found: Sequence[OffsetOverview]) -> dict[str, str]:
-    clock = "elapsed" if found[0].relative else "utc"
+    clock = "elapsed" if all(one.relative for one in found) else "utc"
     none = dict.fromkeys(("op", "host", "kind", "by", "from", "to", "least", "most", "highlight", "also", "sla"), "")
     return {**none, "run": printable(found[0].ticks.run), "clock": clock, "p": "99", "tail": "99"}

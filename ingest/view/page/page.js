@@ -28,11 +28,12 @@
   const held = (key) => cache.has(JSON.stringify(key));
 
   // ---- Words.
-  const zero = () => ({ elapsed: run.start, local: new Date(run.begin).getTimezoneOffset() * 6e4 })[state.clock] ?? 0;
+  const clockOf = () => (run.relative ? "elapsed" : state.clock); // a run without a clock has its own seconds alone
+  const zero = () => ({ elapsed: run.start, local: new Date(run.begin).getTimezoneOffset() * 6e4 })[clockOf()] ?? 0;
   const zone = () => (state.clock === "local" ? Intl.DateTimeFormat().resolvedOptions().timeZone : "UTC");
   function when({ t, t2 }) {
     const seconds = (ms) => ((ms - run.start) / 1000).toFixed(1);
-    if (state.clock === "elapsed") return `${seconds(t)} – ${seconds(t2)} s elapsed`;
+    if (clockOf() === "elapsed") return `${seconds(t)} – ${seconds(t2)} s elapsed`;
     const clock = (ms) => new Date(ms - zero()).toISOString().slice(11, 23).replace(".000", "");
     return `${clock(t)} – ${clock(t2)} ${zone()}`;
   }
@@ -236,7 +237,7 @@
     find(`${name}-says`).textContent = says;
     const spec = content.specs[name] ?? content.specs.tails, { config, colors } = memo("theme", () => themeOf(root));
     const known = new Set(spec.signals.map((signal) => signal.name)), sla = Math.max(0, Number(state.sla) || 0) * 1e6;
-    const common = { clock: state.clock, zone: zone(), origin: zero(), range: span, sla, ...colors, ...signals };
+    const common = { clock: clockOf(), zone: zone(), origin: zero(), range: span, sla, ...colors, ...signals };
     const ours = (mark) => mark.run === run.name || content.runs.length === 1;
     const marks = memo(["marks", run.name], () => content.marks.filter(ours));
     const tables = { marks, ...(found && { gaps: memo(["gaps", found.id], () => gapsOf(found, found.names)) }), ...data };

@@ -151,7 +151,7 @@ def first_state(runs: Sequence[Overview], by: Sequence[str], sla_ns: int) -> dic
         "tail": "99",
         "from": "",
         "to": "",
-        "clock": "elapsed" if runs[0].cluster.relative else "utc",
+        "clock": "elapsed" if all(run.cluster.relative for run in runs) else "utc",
         "axis": "log",
         "shading": "rank",
         "palette": "single",
@@ -178,15 +178,16 @@ def _specs(sections: Sequence[Section], *, several: bool) -> dict[str, dict[str,
 def facts_of(runs: Sequence[Overview]) -> list[tuple[str, str]]:
     """Return (name, value) pairs that the answers themselves tell."""
     answers = [run.cluster for run in runs]
-    low, high = min(run.span[0] for run in runs), max(run.span[1] for run in runs)
+    dated = [run for run in runs if not run.cluster.relative]
+    low, high = min(run.span[0] for run in dated or runs), max(run.span[1] for run in dated or runs)
     bound = max(float(part.layout.error) for answer in answers for part in answer.parts)
     layouts = sorted({_bins(part.layout) for answer in answers for part in answer.parts})
-    relative = all(answer.relative for answer in answers)
+    elapsed = f"; elapsed only in {_names(apart)}" if (apart := [run for run in runs if run.cluster.relative]) else ""
     return [
         ("Runs", _names(runs)),
         ("Latency", ", ".join(sorted({kind for answer in answers for kind in _kinds(answer)}))),
         ("Samples", f"{sum(answer.samples for answer in answers):,}"),
-        ("Time", "elapsed only: no time zero is known" if relative else between(low, high)),
+        ("Time", between(low, high) + elapsed if dated else "elapsed only: no time zero is known"),
         ("Duration", duration(high - low)),
         ("Step", ", ".join(sorted({_step(answer) for answer in answers}))),
         ("Error bound", f"± {100 * bound:.2g} % of a latency; counts are exact"),

@@ -1,0 +1,104 @@
+"""The same data twice: files of the same bytes, and files of the same labels."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from ingest.errors import listed
+from ingest.read.sources import SKIPPED, Caveat, Found, Place, Skipped, Source
+
+SAMPLE = 1 << 16
+
+
+def once_by_content(
+    sources: Sequence[Source], place_of: Callable[[Path], Place | None], skipped: list[Skipped], caveats: list[Caveat]
+) -> list[Source]:
+    """Return the sources without those that hold the bytes of another under the same labels, or of CBT's own working folder.
+
+    The same bytes under other labels are a caveat: two hosts never measure the same.
+    """
+    by_size: dict[int, list[Source]] = defaultdict(list)
+    for source in sources:
+        by_size[source.path.stat().st_size].append(source)
+    twins: dict[bytes, list[Source]] = defaultdict(list)
+    for size, alike in by_size.items():
+        for digest, source in _by_digest(alike, size):
+            twins[digest].append(source)
+    dropped: set[Path] = set()
+    copied: list[tuple[Source, Source]] = []
+    for group in twins.values():
+        ordered = sorted(group, key=lambda one: (not _has_host(one, place_of), one.path))
+        for number, source in enumerate(ordered[1:], 1):
+            other = next((one for one in ordered[:number] if _same_measurement(one, source, place_of)), None)
+            if other is not None:
+                dropped.add(source.path)
+                skipped.append(Skipped(source.path, SKIPPED, f"the same content as {other.path}: counted once"))
+            elif source.path not in dropped and source.context.series.run == ordered[0].context.series.run:
+                copied.append((source, ordered[0]))
+    if copied:
+        names = listed(str(one.path) for one, _ in copied)
+        sentence = f"the same bytes as {listed(sorted({str(other.path) for _, other in copied}))}: was one copied over the other?"
+        caveats.append(Caveat("same-content", names, sentence, "each is counted under its own labels"))
+    return [source for source in sources if source.path not in dropped]
+
+
+def _has_host(source: Source, place_of: Callable[[Path], Place | None]) -> bool:
+    place = place_of(source.path)
+    return (place is not None and any("id-" in part for part in place.run.split("/"))) or bool(source.context.series.host)
+
+
+def _same_measurement(one: Source, other: Source, place_of: Callable[[Path], Place | None]) -> bool:
+    """Return whether two files of the same bytes are one measurement: the same labels, or one in CBT's working folder."""
+    mine, theirs = one.context.series, other.context.series
+    if mine.run == theirs.run:
+        return one.identity == other.identity
+    places = place_of(one.path), place_of(other.path)
+    if None in places or places[0] is None or places[1] is None or places[0].archive != places[1].archive:
+        return False
+    return (mine.volume, mine.job, mine.kind) == (theirs.volume, theirs.job, theirs.kind) and not theirs.host and bool(mine.host)
+
+
+def _by_digest(sources: Sequence[Source], size: int) -> Iterator[tuple[bytes, Source]]:
+    """Yield the digest of each file among those of one size that begins and ends as another; the others are alone."""
+    if len(sources) < 2 or not size:
+        return
+    heads = {source.path: _digest(source.path, size, whole=False) for source in sources}
+    alike = Counter(heads.values())
+    for source in sources:
+        if alike[heads[source.path]] > 1:
+            yield heads[source.path] if size <= SAMPLE else _digest(source.path, size, whole=True), source
+
+
+def _digest(path: Path, size: int, *, whole: bool) -> bytes:
+    """Return a digest of a file, or of its last 64 KiB."""
+    found = hashlib.blake2b(digest_size=16)
+    try:
+        with path.open("rb") as stream:
+            stream.seek(0 if whole else max(0, size - SAMPLE))
+            while data := stream.read(1 << 20):
+                found.update(data)
+    except OSError:
+        return str(path).encode()
+    return found.digest()
+
+
+def conflicts(found: Found) -> Iterator[Caveat]:
+    """Yield the sources of one run that have the same labels and hold other data: adding them up would make two hosts one."""
+    first: dict[tuple[str, str], Source] = {}
+    for source in found.sources:
+        other = first.setdefault((source.context.series.run, source.identity), source)
+        if other is not source:
+            yield Caveat("same-labels", str(source.path), two_of_one(source, str(other.path)))
+
+
+def two_of_one(source: Source, other: str) -> str:
+    """Return the sentence about two sources of one identity that hold different data."""
+    series = source.context.series
+    what = f"two hosts called {series.host}" if series.host else "two hosts without a name"
+    return (
+        f"holds other data than {other} under the same labels (host {series.host or '-'}, volume {series.volume or '-'}, job "
+        f"{series.job or '-'}): {what}? use --host or --host-alias, another --run, or --replace"
+    )
