@@ -1,5 +1,5 @@
 -- Generated from fields.yml by `tailboard build`; do not edit.
-PRAGMA user_version = 2;
+PRAGMA user_version = 3;
 CREATE TABLE intervals (
   id INTEGER PRIMARY KEY NOT NULL,
   count INTEGER NOT NULL,
@@ -138,6 +138,7 @@ CREATE TABLE marks (
   run TEXT NOT NULL,
   at_ns INTEGER NOT NULL,
   text TEXT NOT NULL,
+  end_ns INTEGER,
   PRIMARY KEY (run, at_ns, text)
 );
 CREATE TABLE episodes (

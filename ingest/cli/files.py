@@ -168,11 +168,8 @@ def _print(rows: list[dict[str, Any]], others: list[dict[str, Any]]) -> None:
     formats = sorted({f"{row['format']} {row['layout']}" for row in rows})
     runs = sorted({row["run"] for row in rows})
     print(shown(f"format: {', '.join(formats)}"))
-    print(
-        "\n".join(
-            ["runs:", *(f"  {shown(run)}" for run in runs)] if len(runs) > MOST_IN_LINE else [f"runs: {shown(', '.join(runs))}"]
-        )
-    )
+    listing = ["runs:", *(f"  {shown(run)}" for run in runs)]
+    print("\n".join(listing) if len(runs) > MOST_IN_LINE else f"runs: {shown(', '.join(runs))}")
     print(shown(f"time zero: {', '.join(days) or 'unknown'}, from {', '.join(origins)}"))
     counted: dict[tuple[str, str], list[str]] = {}
     for entry in others:

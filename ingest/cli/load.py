@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ingest.cli import options
+from ingest.cli.marks import keep, read_all
 from ingest.cli.origins import READING
 from ingest.cli.progress import Progress
 from ingest.cli.queries import parse_step
@@ -29,6 +30,7 @@ SHOWN_FINDINGS = 20
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @options.loading_options
 @click.option("--each", is_flag=True, help="Each PATH is a load of its own, named RUN/FOLDER: several archives at once.")
+@options.marks_option
 @click.option("--replace", is_flag=True, help="Load anew what is there: other step, units, offsets, or corrected files.")
 @click.option("--strict", is_flag=True, help="Exit with 3 if any row is rejected or any file refused.")
 @click.option("--json", "as_json", is_flag=True, help="Print the account as JSON on stdout.")
@@ -41,24 +43,32 @@ def load(paths: tuple[str, ...], **words: Any) -> int:
       tailboard load h1/ h2/ --run test-7 --store sqlite:/data/latency.db --label kernel=6.9
       tailboard load ./corrected --run nightly-42 --replace
       tailboard load archives/2026-* --run nightly --each --jobs 4
+      tailboard load ./cbt-archive --run nightly-42 --marks gc.log
 
     With --each an archive that is refused is named and the others are loaded; the first refusal gives the exit status.
     Run it again after it was interrupted, or when files have grown: what is there already is skipped. The account at the
     end says what became of every file and row.
     """
     chosen, url = load_options(words, "a load"), options.store_url(words["store"])
+    marks, runs = read_all(words["marks"]), list[str]()
     accounts: dict[str, Any] = {}
     failed: list[tuple[str, TailboardError]] = []
     for run, files in _loads(words["run"], [Path(path) for path in paths], each=words["each"]):
         try:
             account, wrong = _loaded(files, replace(chosen, read=replace(chosen.read, run=run)), url, strict=words["strict"])
             accounts[run] = account.as_dict()
+            runs += account.runs
         except (InputError, StoreError) as error:
             if not words["each"]:
                 raise
             wrong = error
         if wrong:
             failed.append((run, wrong))
+    if marks and runs:
+        from ingest.store import open_store
+
+        with open_store(url, write=True) as store:
+            keep(store, runs, marks)
     if words["as_json"]:
         import json
 

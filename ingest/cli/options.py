@@ -112,6 +112,15 @@ step_options = stacked(
     click.option("--force", is_flag=True, help="Allow a step finer than the rows (flagged)."),
 )
 
+marks_option = click.option(
+    "--marks",
+    "marks",
+    metavar="FILE",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Marks to draw: lines of time,text or time,end,text, or a JVM's GC log (-Xlog:gc*); may be repeated.",
+)
+
 time_option = click.option(
     "--time",
     "time_base",

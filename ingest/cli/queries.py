@@ -152,6 +152,7 @@ def warn(answer: Answer) -> None:
 @click.option("--approx", is_flag=True, help="Let Elasticsearch estimate (hdr, at most +0.1 %, one rank low): less to read.")
 @click.option("--interpolate", is_flag=True, help="Spread samples evenly within a bin instead of its reported value.")
 @click.option("--estimate", metavar="LIST", help="What averaging would say: cbt, mean-of-means, mean-of-percentiles, histogram.")
+@options.marks_option
 @options.reading_options
 @options.time_option
 @options.unit_option
@@ -181,6 +182,8 @@ def percentiles(sources: tuple[str, ...], **words: Any) -> None:
     from ingest.timing import parse_duration
 
     chosen = parse_percentiles(words["wanted"])
+    if words["marks"] and words["format"] not in PICTURES:
+        raise UsageError("--marks draws: choose --format png or svg, or write a report")
     if words["approx"]:
         write(*_approximate(sources, words, chosen), words, "percentiles")
         return
@@ -195,20 +198,34 @@ def percentiles(sources: tuple[str, ...], **words: Any) -> None:
 
         write_estimates(sources, words, question, columns, accuracy)
         return
-    whole = bool(accuracy) or words["format"] in PICTURES
-    table, answer = _streamed_or_answered(sources, words, question, None if whole else columns)
+    if words["format"] in PICTURES:
+        _percentiles_picture(sources, words, question, chosen, accuracy)
+        return
+    table, answer = _streamed_or_answered(sources, words, question, None if accuracy else columns)
     if table is not None:
         write(table, answer, words, "percentiles")
         return
     if accuracy:
         answer = narrowed(answer, max(chosen), accuracy)
-    if words["format"] in PICTURES:
-        from ingest.view.pictures import percentiles_picture
-
-        one_axis(answer)
-        write_picture(percentiles_picture(answer, chosen, clock_of(answer, words)), answer, words)
-        return
     write(rows_of(answer, columns), answer, words, "percentiles")
+
+
+def _percentiles_picture(
+    sources: tuple[str, ...], words: dict[str, Any], question: Question, chosen: Sequence[Percentile], accuracy: float
+) -> None:
+    """Write percentiles over time as a picture, with the marks of a store and of files."""
+    from ingest.cli.marks import drawn, read_all
+    from ingest.cli.origins import opened
+    from ingest.query.percentiles import narrowed
+    from ingest.view.pictures import percentiles_picture
+
+    marks = read_all(words["marks"])
+    with opened(sources, words) as origin:
+        answer = answer_of(origin, question)
+        noted = drawn(answer, origin.marks(answer), marks)
+    answer = narrowed(answer, max(chosen), accuracy) if accuracy else answer
+    one_axis(answer)
+    write_picture(percentiles_picture(answer, chosen, clock_of(answer, words), noted), answer, words)
 
 
 def _approximate(sources: tuple[str, ...], words: dict[str, Any], chosen: Sequence[Percentile]) -> tuple[Table, Answer]:

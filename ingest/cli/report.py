@@ -24,6 +24,7 @@ from ingest.cli.queries import asked, parse_step
     help="Draw when these were violated, as check finds it [default: what check --record has kept].",
 )
 @click.option("--full", is_flag=True, help="All windows, hosts and threads, whatever the size of the page.")
+@options.marks_option
 @options.step_options
 @options.selecting_options
 @options.reading_options
@@ -34,6 +35,7 @@ def report(sources: tuple[str, ...], **words: Any) -> None:
     Examples:
       tailboard report ./cbt-archive -o report.html
       tailboard report --run 'nightly-42*' --by host --sla 5ms -o nightly-42.html
+      tailboard report ./cbt-archive --marks gc.log --marks deploys.csv
 
     Percentiles over time, hosts and threads over time, the worst windows and who made them, a latency heat map, subsecond
     offsets of single events, rates, the distribution, and the facts of the run; of several runs the load curve. Filters and
@@ -49,6 +51,7 @@ def written(sources: tuple[str, ...], words: dict[str, Any], output: str) -> Non
 
 def page_of(sources: tuple[str, ...], words: dict[str, Any]) -> str:
     """Return the report of a selection as HTML."""
+    from ingest.cli.marks import read_all
     from ingest.cli.origins import opened
     from ingest.timing import parse_duration
     from ingest.view.page.contents import parts_from, run_names
@@ -56,9 +59,8 @@ def page_of(sources: tuple[str, ...], words: dict[str, Any]) -> str:
 
     question = asked(words, parse_step(words["step"]))
     sla = parse_duration(words["sla"]) if words.get("sla") else 0
+    marks = read_all(words.get("marks", ()))
     with opened(sources, words) as origin:
         episodes = violations(origin, words["objectives"], question) if words.get("objectives") else None
-        full = words.get("full", False)
-        names = run_names(origin)
-        parts = parts_from(origin, names, question, sla_ns=sla, full=full, offsets=True, episodes=episodes, estimates=True)
-        return page(parts)
+        told = {"sla_ns": sla, "full": words.get("full", False), "offsets": True, "episodes": episodes, "given": marks}
+        return page(parts_from(origin, run_names(origin), question, estimates=True, **told))

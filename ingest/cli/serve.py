@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ingest.cli import options
+from ingest.cli.marks import read_all
 from ingest.cli.origins import READING
 from ingest.cli.queries import asked, parse_step
 from ingest.cli.saying import say
@@ -31,6 +32,7 @@ INTERRUPTED = 130
     "--host", default="127.0.0.1", show_default=True, help="Address to listen at: any but this computer's own opens it to others."
 )
 @click.option("--refresh", default="10s", show_default=True, metavar="D", help="How often an open page asks for news.")
+@options.marks_option
 @click.option("--sla", metavar="LATENCY", help="Draw a line at this latency, as in 5ms.")
 @click.option("--step", default="auto", show_default=True, metavar="S|auto|all", help="Window: 10s, 1m, about 150, or all.")
 @options.selecting_options
@@ -64,10 +66,11 @@ def serve(sources: tuple[str, ...], **words: Any) -> int:
     if not SHORTEST_NS <= refresh <= LONGEST_NS:
         raise UsageError(f"--refresh takes 500ms to 1h, not {words['refresh']}")
     stores, paths = options.split_sources(sources)
+    marks = tuple(read_all(words["marks"]))
     runtime()  # says what is missing
     host, question = words["host"], asked(words, parse_step(words["step"]))
     with _store_of(stores, paths, words, question) as url:
-        subject = Subject(url, question, refresh, parse_duration(words["sla"]) if words["sla"] else 0)
+        subject = Subject(url, question, refresh, parse_duration(words["sla"]) if words["sla"] else 0, marks)
         server = listening(application(subject, names_of(host), anywhere=not is_local(host)), host, words["port"])
         shown = f"[{host}]" if ":" in host else host
         what = ", ".join(map(str, paths)) or url

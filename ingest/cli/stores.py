@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -44,26 +45,55 @@ def chosen(store: Store, globs: tuple[str, ...]) -> list[RunRecord]:
 
 
 @click.command()
-@click.argument("text")
+@click.argument("text", required=False)
 @click.option("--run", "run", required=True, metavar="GLOB", help="Run that it happened in.")
-@click.option("--at", "at", required=True, metavar="T", help="When: ISO 8601, epoch s or ms, +90s (from the start), now-15m.")
+@click.option("--at", "at", metavar="T", help="When: ISO 8601, epoch s or ms, +90s (from the start), now-15m.")
+@click.option("--end", "until", metavar="T", help="Until when it lasted, likewise.")
+@click.option(
+    "--marks",
+    "marks",
+    metavar="FILE",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Many at once, in place of TEXT: lines of time,text or time,end,text, or a JVM's GC log (-Xlog:gc*).",
+)
 @store_option
-def mark(text: str, run: str, at: str, store: str | None) -> None:
+def mark(text: str | None, run: str, at: str | None, until: str | None, marks: tuple[Path, ...], store: str | None) -> None:
     """Note what happened at a time of a run; reports draw it.
 
     \b
-    Example:
+    Examples:
       tailboard mark --run nightly-42 --at +33s "osd.3 down"
+      tailboard mark --run nightly-42 --at +33s --end +44s "recovery"
+      tailboard mark --run nightly-42 --marks gc.log --marks operations.csv
+
+    Marks of a file go to the runs that they overlap, those from +90s to every run; the same mark again is noted once.
     """
+    if marks:
+        if text is not None or at or until:
+            raise UsageError("--marks takes times and texts from files: leave out TEXT, --at and --end")
+        _mark_all(run, marks, store)
+        return
+    if text is None or not at:
+        raise UsageError("a mark needs --at T and its text, or --marks FILE")
+    from ingest.marks import checked
     from ingest.timing import parse_instant
     from ingest.view.text import utc
 
-    when = parse_instant(at)
+    one = checked(parse_instant(at), parse_instant(until) if until else None, text)
     with opened_store(store, write=True) as store_:
         for record in chosen(store_, (run,)):
-            stamp = when.epoch_ns(record.start_ns)
-            store_.mark(record.run, stamp, text)
+            stamp = one.at.epoch_ns(record.start_ns)
+            store_.mark(record.run, stamp, one.text, None if one.end is None else one.end.epoch_ns(record.start_ns))
             say(f"marked {record.run} at {utc(stamp)}")
+
+
+def _mark_all(run: str, paths: tuple[Path, ...], store: str | None) -> None:
+    from ingest.cli.marks import keep, read_all
+
+    found = read_all(paths)
+    with opened_store(store, write=True) as store_:
+        keep(store_, [record.run for record in chosen(store_, (run,))], found)
 
 
 @click.command()

@@ -16,6 +16,7 @@ import click
 from ingest.cli import options
 from ingest.cli.load import load_options
 from ingest.cli.load import told as told_load
+from ingest.cli.marks import keep, read_all
 from ingest.cli.saying import say
 from ingest.errors import InputError, StoreError, UsageError
 
@@ -33,6 +34,7 @@ LONGEST_LAG_NS = 3600 * 10**9  # older rows are of a benchmark that ran before
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @options.loading_options
+@options.marks_option
 @click.option("--interval", default="1s", show_default=True, metavar="D", help="How often to look at the files.")
 @click.option("--until-idle", metavar="D", help="End once nothing has come for so long, as in 60s [default: never].")
 @click.option(
@@ -63,7 +65,7 @@ def watch(paths: tuple[str, ...], **words: Any) -> int:
     from ingest.store import open_store
 
     chosen, (pace, idle) = load_options(words, "a watch"), _pace(words)
-    telling = _telling(words)
+    telling, marks = _telling(words), read_all(words["marks"])
     hold_many_files()
     url = options.store_url(words["store"])
     with open_store(url, write=True) as store, _signals() as stopped:
@@ -74,6 +76,7 @@ def watch(paths: tuple[str, ...], **words: Any) -> int:
         shown.cycle(running.cycle(last=True))
         account = running.settle()
         shown.end(account, url, running.watching.said)
+        keep(store, account.runs, marks)
         if telling is not None:
             telling.end(store, sorted(account.runs))
         refused, sentence = store.refusals()

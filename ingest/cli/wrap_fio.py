@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from ingest.cli.saying import say
 from ingest.errors import UsageError
 
 SCRIPT = Path(__file__).parents[1] / "wrap" / "fio.sh"
@@ -40,7 +41,7 @@ def wrap_fio(fio: str, log_hist_msec: int) -> None:
     """
     note = _told_of(fio)
     if note:
-        print(f"tailboard: {note}", file=sys.stderr)
+        say(note)
     sys.stdout.flush()
     sys.stdout.buffer.write(script(fio, log_hist_msec))
 

@@ -94,8 +94,12 @@ class Store(Protocol):
         """Return the merged windows that a question asks for."""
         ...
 
-    def mark(self, run: str, at_ns: int, text: str) -> None:
-        """Note what happened at a time of a run."""
+    def mark(self, run: str, at_ns: int, text: str, end_ns: int | None = None) -> None:
+        """Note what happened at a time of a run, or from then to `end_ns`."""
+        ...
+
+    def mark_all(self, run: str, marks: Sequence[Mapping[str, Any]]) -> None:
+        """Note many marks of a run: at_ns, text, and end_ns where there is one; what is noted already is noted once."""
         ...
 
     def windows(self, question: Question) -> Iterator[Intervals]:
@@ -120,11 +124,11 @@ class Store(Protocol):
         ...
 
     def marks(self, answer: Answer) -> list[Mapping[str, Any]]:
-        """Return the marks of the runs of an answer in time order: run, at_ns, text."""
+        """Return the marks of the runs of an answer in time order: run, at_ns, text, and end_ns where there is one."""
         ...
 
     def marks_of(self, runs: Iterable[str]) -> list[Mapping[str, Any]]:
-        """Return the marks of runs in time order: run, at_ns, text."""
+        """Return the marks of runs in time order: run, at_ns, text, and end_ns where there is one."""
         ...
 
     def keep_episodes(self, run: str, objective: str, episodes: Sequence[Episode]) -> None:

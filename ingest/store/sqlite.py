@@ -23,6 +23,7 @@ from ingest.breaths import Kept
 from ingest.documents import Documents, document_ids, id_range, pack
 from ingest.errors import UsageError
 from ingest.intervals import Int, Intervals
+from ingest.marks import noted
 from ingest.query.question import Answer, Key, Question
 from ingest.query.verdicts import Episode
 from ingest.series import LABELS
@@ -275,21 +276,26 @@ class SqliteStore:
             chosen = [record for record in self.runs() if record.run in answer.runs]
             return facts_from(SqliteHoldings(self.db).catalogue(chosen))
 
-    def mark(self, run: str, at_ns: int, text: str) -> None:
-        """Note what happened at a time of a run; the same mark twice is one."""
+    def mark(self, run: str, at_ns: int, text: str, end_ns: int | None = None) -> None:
+        """Note what happened at a time of a run, or from then to `end_ns`; the same mark twice is one, with the last end."""
+        self.mark_all(run, [{"at_ns": at_ns, "text": text, "end_ns": end_ns}])
+
+    def mark_all(self, run: str, marks: Sequence[Mapping[str, Any]]) -> None:
+        """Note many marks of a run, in one transaction."""
         with self.transaction() as db:
-            db.execute("INSERT OR REPLACE INTO marks VALUES (?,?,?)", (run, at_ns, text))
+            rows = [(run, mark["at_ns"], mark["text"], mark.get("end_ns")) for mark in marks]
+            db.executemany("INSERT OR REPLACE INTO marks (run, at_ns, text, end_ns) VALUES (?,?,?,?)", rows)
 
     def marks(self, answer: Answer) -> list[Mapping[str, Any]]:
-        """Return the marks of the runs of an answer in time order: run, at_ns, text."""
+        """Return the marks of the runs of an answer in time order: run, at_ns, text, and end_ns where there is one."""
         return self.marks_of(answer.runs)
 
     def marks_of(self, runs: Iterable[str]) -> list[Mapping[str, Any]]:
-        """Return the marks of runs in time order: run, at_ns, text."""
+        """Return the marks of runs in time order: run, at_ns, text, and end_ns where there is one."""
         wanted = set(runs)
         with self._told():
-            rows = self.db.execute("SELECT run, at_ns, text FROM marks ORDER BY at_ns, text").fetchall()
-        return [{"run": run, "at_ns": at, "text": text} for run, at, text in rows if run in wanted]
+            rows = self.db.execute("SELECT run, at_ns, text, end_ns FROM marks ORDER BY at_ns, text").fetchall()
+        return [noted(run, at, text, end) for run, at, text, end in rows if run in wanted]
 
     def keep_episodes(self, run: str, objective: str, episodes: Sequence[Episode]) -> None:
         """Write all episodes of an objective in a run, in place of those that an earlier check has left."""

@@ -1,7 +1,8 @@
 """The file of the embedded store: opened, created, brought up to this version; SQLite's errors as sentences.
 
-A store of an older version lacks tables and nothing else. Opened to be written it gets them, in one transaction; opened to
-be read it stays as it is, and empty tables of the connection's own stand in for those that it lacks.
+A store of an older version lacks tables, and columns that may be empty. Opened to be written it gets them, in one transaction;
+opened to be read it stays as it is: empty tables of the connection's own stand in for those that it lacks, and views for those
+that lack columns.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from ingest.environment import seconds
 from ingest.errors import StoreError
 from ingest.fields import assets
 
-SCHEMA_VERSION = 2
-OLDEST_VERSION = 1  # what came later only added tables
+SCHEMA_VERSION = 3
+OLDEST_VERSION = 1  # what came later only added tables and columns
 PATIENCE_SECONDS = 60.0
 WAL_TRIES, WAL_PAUSE_SECONDS = 50, 0.1
 CREATE = "CREATE TABLE "
@@ -93,6 +94,9 @@ def opened(path: Path, url: str, *, write: bool) -> sqlite3.Connection:
         db.execute("PRAGMA temp_store = MEMORY")
         for statement in _missing(db):
             db.execute(statement.replace(CREATE, "CREATE TEMP TABLE ", 1))
+        for table, columns in _lacking(db).items():
+            none = ", ".join(f"NULL AS {name}" for name, _ in columns)
+            db.execute(f"CREATE TEMP VIEW {table} AS SELECT *, {none} FROM main.{table}")
     db.execute("PRAGMA synchronous = NORMAL" if write else "PRAGMA mmap_size = 268435456")
     return db
 
@@ -127,7 +131,7 @@ def _make(db: sqlite3.Connection) -> None:
         version = _version(db)
         empty = not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         if version < SCHEMA_VERSION and (empty or version >= OLDEST_VERSION):
-            for statement in _missing(db):
+            for statement in (*_missing(db), *_widening(db)):
                 db.execute(statement)
             db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     if version or not empty:
@@ -148,10 +152,44 @@ def _version(db: sqlite3.Connection) -> int:
 
 def _missing(db: sqlite3.Connection) -> list[str]:
     """Return the statements of the schema that create what the file does not have."""
-    there = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    there = _tables(db)
+    return [statement for name, statement in _wanted().items() if name not in there]
+
+
+def _widening(db: sqlite3.Connection) -> list[str]:
+    """Return the statements that give the tables of the file the columns that they lack."""
+    return [f"ALTER TABLE {table} ADD COLUMN {name} {kind}" for table, told in _lacking(db).items() for name, kind in told]
+
+
+def _lacking(db: sqlite3.Connection) -> dict[str, list[tuple[str, str]]]:
+    """Return the columns (name, type) that tables of the file lack; all of them may be empty, and stand last in the schema."""
+    there = _tables(db)
+    plain = sqlite3.connect(":memory:")
+    try:
+        for name, statement in _wanted().items():
+            if name in there:
+                plain.execute(statement)
+        columns = "SELECT name, type FROM pragma_table_info(?, 'main') ORDER BY cid"
+        found = {}
+        for name in there & set(_wanted()):
+            own = {one for one, _ in db.execute(columns, (name,))}
+            lacks = [(one, kind) for one, kind in plain.execute(columns, (name,)) if one not in own]
+            if lacks:
+                found[name] = lacks
+        return found
+    finally:
+        plain.close()
+
+
+def _tables(db: sqlite3.Connection) -> set[str]:
+    return {name for (name,) in db.execute("SELECT name FROM main.sqlite_master WHERE type = 'table'")}
+
+
+def _wanted() -> dict[str, str]:
+    """Return the statements that create the tables of this version, by their names."""
     statements = (assets("mappings") / "sqlite.sql").read_text(encoding="utf-8").split(";\n")
     creating = [statement[statement.index(CREATE) :] for statement in statements if CREATE in statement]
-    return [one for one in creating if one.removeprefix(CREATE).split(" ", 1)[0] not in there]
+    return {one.removeprefix(CREATE).split(" ", 1)[0]: one for one in creating}
 
 
 def tables_of_runs(db: sqlite3.Connection) -> list[str]:

@@ -22,15 +22,21 @@ MOST_COLUMNS = 700
 LINE = parse_percentiles("99")
 
 
-def percentiles_picture(answer: Answer, wanted: Sequence[Percentile], clock: str = "utc") -> dict[str, Any]:
-    """Return the filled spec of percentiles over time: a line for each group and percentile, dashed for all windows together."""
+Notes = Sequence[Mapping[str, Any]]
+
+
+def percentiles_picture(answer: Answer, wanted: Sequence[Percentile], clock: str = "utc", marks: Notes = ()) -> dict[str, Any]:
+    """Return the filled spec of percentiles over time: a line for each group and percentile, dashed for all windows together.
+
+    `marks` (at_ns, text, end_ns) are drawn as lines and bands.
+    """
     whole = replace(answer, parts=tuple(widened(answer.parts, WHOLE_RANGE)))
     tables = {
         "points": vega.points(answer, wanted),
         "thin": vega.thin(answer, wanted),
         "whole": vega.points(whole, wanted),
         "gaps": vega.gaps(answer),
-        "marks": vega.noted(()),
+        "marks": vega.noted(marks),
     }
     return _filled("percentiles", tables, answer, clock)
 

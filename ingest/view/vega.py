@@ -27,7 +27,7 @@ epoch ms, latencies ns; rows are ordered by time, group, then latency.
     whole    percentiles: label, v                          the percentile of all windows together
     rows     surface, tails: row                            in the order in which they are drawn
     thin     percentiles, tails: t, t2, label, row, v, n    too few samples for the percentile: v is their maximum
-    marks    t, text                                        what someone noted down
+    marks    t, t2, text                                    what someone noted down; t2 null: it has no end
 
 `open` is 1 where a value lies in the last bin of an open-ended layout: it is at least v (or lower). `beyond` counts the samples
 above the percentile's rank.
@@ -130,8 +130,19 @@ def gaps(answer: Answer) -> Columns:
 
 
 def noted(marks: Sequence[Mapping[str, Any]]) -> Columns:
-    """Return the marks as a table."""
-    return {"t": [mark["at_ns"] / MS for mark in marks], "text": [printable(mark["text"]) for mark in marks]}
+    """Return the marks as a table; several runs may have the same, which is drawn once."""
+    once = {(mark["at_ns"], mark.get("end_ns"), mark["text"]): None for mark in marks}
+    return {
+        "t": [at / MS for at, _, _ in once],
+        "t2": [None if end is None else end / MS for _, end, _ in once],
+        "text": [printable(text) for _, _, text in once],
+    }
+
+
+def note_of(mark: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a mark as a page's content holds it: run, t, text, and t2 where it has an end."""
+    until = {} if mark.get("end_ns") is None else {"t2": mark["end_ns"] / MS}
+    return {"run": printable(mark.get("run", "")), "t": mark["at_ns"] / MS, **until, "text": printable(mark["text"])}
 
 
 def curve(answer: Answer, most: int = 0) -> Columns:

@@ -253,7 +253,7 @@ def test_each_mistake_gives_a_sentence_and_its_status(words: tuple[object, ...],
 
 
 def test_empty_folder_text_file_and_garbage(tmp_path: Path) -> None:
-    refused(tailboard("percentiles", tmp_path), 3, "no file there is a latency histogram")
+    refused(tailboard("percentiles", tmp_path), 3, "there is no file to read")
     (tmp_path / "notes.txt").write_text("buy milk\n")
     refused(tailboard("percentiles", tmp_path / "notes.txt"), 3, "no latency log of a known format")
     (tmp_path / "notes_clat_hist.1.log").write_text("buy milk\nand bread\n")

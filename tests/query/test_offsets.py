@@ -292,12 +292,12 @@ def test_flamescopes_example_read_from_text(tmp_path: Path) -> None:
     assert [tuple(line[1:]) for line in lines] == [row[1:] for row in rows]
 
 
-def test_two_logs_of_the_same_kind_and_labels_are_both_counted(tmp_path: Path) -> None:
+def test_two_logs_of_the_same_kind_are_both_counted(tmp_path: Path) -> None:
     """Only another kind of the same I/Os is left out, never another file."""
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         text = "".join(f"{at}, 1000, 0, 4096\n" for at in range(1, 50))
-        (tmp_path / name / "a_clat.1.log").write_text(text)
+        (tmp_path / name / f"{name}_clat.1.log").write_text(text)
     options = ReadOptions(run="r", fio_version=(3, 33), host="h", t0=ZERO)
     files = Files([tmp_path / "one", tmp_path / "two"], options, jobs=1)
     assert len(files.found.sources) == 2

@@ -40,7 +40,8 @@ def older(clean, tmp_path: Path) -> Path:
         db.executescript((DATA / "version-1.sql").read_text())
         db.execute("ATTACH ? AS new", (str(clean.path),))
         for table in tables(path):
-            db.execute(f"INSERT INTO {table} SELECT * FROM new.{table}")
+            columns = ",".join(name for (name,) in db.execute(f"SELECT name FROM pragma_table_info('{table}', 'main')"))
+            db.execute(f"INSERT INTO {table} ({columns}) SELECT {columns} FROM new.{table}")
     db.execute("DETACH new")
     db.execute("PRAGMA journal_mode = WAL")
     db.close()
@@ -108,7 +109,7 @@ def test_a_store_of_a_newer_version_is_left_alone(older: Path, write: bool) -> N
     with sqlite3.connect(older) as db:
         db.execute("PRAGMA user_version = 99")
     before = tables(older)
-    with pytest.raises(StoreError, match=r"no tailboard store of this version \(found 99, need 2\)"):
+    with pytest.raises(StoreError, match=r"no tailboard store of this version \(found 99, need 3\)"):
         open_store(f"sqlite:{older}", write=write)
     assert (tables(older), version(older)) == (before, 99)
 
@@ -116,7 +117,30 @@ def test_a_store_of_a_newer_version_is_left_alone(older: Path, write: bool) -> N
 def test_the_sql_of_version_1_is_a_part_of_todays() -> None:
     today = (assets("mappings") / "sqlite.sql").read_text()
     for statement in (DATA / "version-1.sql").read_text().split(";\n")[1:]:
-        assert statement in today, "what a table of version 1 lacks must be added when it is opened, too"
+        added = "  text TEXT NOT NULL,\n  end_ns INTEGER,\n" if "TABLE marks" in statement else "  text TEXT NOT NULL,\n"
+        wider = statement.replace("  text TEXT NOT NULL,\n", added)
+        assert wider in today, "what a table of version 1 lacks must be added when it is opened, too"
+
+
+def test_marks_of_a_store_of_version_2_are_read_as_they_are_and_get_an_end_when_it_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "older.db"
+    with sqlite3.connect(path) as db:
+        db.executescript((DATA / "version-2.sql").read_text())
+        db.execute("INSERT INTO marks VALUES ('r', 5, 'osd.3 down')")
+    db.close()
+    content = path.read_bytes()
+    with open_store(f"sqlite:{path}") as store:
+        assert store.marks_of(["r"]) == [{"run": "r", "at_ns": 5, "text": "osd.3 down"}]
+    assert (path.read_bytes(), version(path)) == (content, 2)
+    with open_store(f"sqlite:{path}", write=True) as store:
+        store.mark("r", 5, "osd.3 down", 9)
+        store.mark("r", 7, "later")
+    with open_store(f"sqlite:{path}") as store:
+        assert store.marks_of(["r"]) == [
+            {"run": "r", "at_ns": 5, "text": "osd.3 down", "end_ns": 9},
+            {"run": "r", "at_ns": 7, "text": "later"},
+        ]
+    assert version(path) == sqlite_file.SCHEMA_VERSION
 
 
 SHARES = [0.05, 0.4, 0.9, *(pytest.param(share / 20, marks=pytest.mark.soak) for share in range(2, 20))]

@@ -13,6 +13,7 @@ import orjson
 from ingest.errors import InputError
 from ingest.live.serve.selection import Selection, asked_of, choices_of, clock_of, narrowed_to
 from ingest.live.serve.source import Version, reading
+from ingest.marks import Mark
 from ingest.query.question import Question
 from ingest.series import run_matches
 from ingest.store import RunRecord, Store
@@ -33,12 +34,16 @@ MOST_OFFERED = 200
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a server was started for: a store, the question whose runs, labels and filters hold for all pages, and the refresh."""
+    """What a server was started for: a store, the question whose runs, labels and filters hold for all pages, and the refresh.
+
+    `given` are marks of files, drawn beside those of the store.
+    """
 
     url: str
     question: Question
     refresh_ns: int
     sla_ns: int = 0
+    given: Sequence[Mark] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +99,8 @@ def _parts(subject: Subject, store: Store, selection: Selection) -> Parts:
         section = _section(subject, selection, offered, runs)
         try:
             asked, marks = narrowed_to(question, runs), _provisional(offered, runs)
-            return parts_from(store, runs, asked, sla_ns=subject.sla_ns, offsets=True, more=[section], marks=marks)
+            told: dict[str, Any] = {"sla_ns": subject.sla_ns, "offsets": True, "more": [section], "marks": marks}
+            return parts_from(store, runs, asked, given=subject.given, **told)
         except InputError:
             if number + 1 == len(tries):
                 raise

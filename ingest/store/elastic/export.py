@@ -18,8 +18,9 @@ from ingest.store import Store
 from ingest.store.answers import Plan
 from ingest.store.elastic.breaths import INDEX as BREATHS
 from ingest.store.elastic.breaths import breath_chunks
-from ingest.store.elastic.encoding import MS, interval_chunks
+from ingest.store.elastic.encoding import interval_chunks
 from ingest.store.elastic.episodes import episode_line
+from ingest.store.elastic.marks import mark_line
 from ingest.store.elastic.names import Names, digest
 from ingest.store.elastic.reading import pages
 from ingest.store.elastic.record_documents import RUN, SOURCE, SourceState, run_document, source_document
@@ -88,9 +89,7 @@ def _made(store: SqliteStore, record: RunRecord, names: Names) -> Iterator[bytes
             for windows in SqliteHoldings(store.db).rollup_windows(Plan(record, step, scope=scope)):
                 yield from documents.lines(windows.relabelled(grouped), step, 0)
     for mark in store.marks_of([record.run]):
-        at_ns, text = int(mark["at_ns"]), str(mark["text"])
-        body = {"run": {"id": record.run}, "@timestamp": at_ns // MS, "mark": {"at_ns": at_ns}, "text": text}
-        yield _line(names.one("marks"), digest([record.run, at_ns, text]), body)
+        yield mark_line(record.run, mark, names)
     for episode in episodes_of(store.db, [record.run]):
         yield episode_line(episode, names)
     yield from told

@@ -1,4 +1,4 @@
-"""Records of runs, sources and marks: small documents, written by id, seen by every search at once.
+"""Records of runs and sources: small documents, written by id, seen by every search at once.
 
 A run is complete when all its sources are; a source is complete when its documents and the rollups of its windows are in.
 The record of a run is changed by several loaders at once, with optimistic concurrency: whoever comes late reads again.
@@ -17,7 +17,7 @@ from ingest import __version__
 from ingest.errors import StoreError
 from ingest.store.coarsening import COARSENING, check_joinable, unfinished
 from ingest.store.elastic.connection import Connection, Refusal, TooLargeError, TransientError
-from ingest.store.elastic.encoding import MS, Chunk, chunked, halves
+from ingest.store.elastic.encoding import Chunk, chunked, halves
 from ingest.store.elastic.names import Names, digest
 from ingest.store.elastic.reading import documents
 from ingest.store.elastic.record_documents import (
@@ -47,7 +47,6 @@ class Records:
     def __init__(self, connection: Connection, names: Names) -> None:
         self._connection = connection
         self._index = names.one("runs")
-        self._marks = names.one("marks")
 
     def runs(self) -> list[RunRecord]:
         """Return the records of all runs, by name."""
@@ -226,17 +225,6 @@ class Records:
         path = f"/{self._index}/_doc/{digest([SOURCE, run, source])}"
         there = self._connection.call("GET", path)["_source"]
         self._connection.call("PUT", path, {**there, "source": {**there["source"], "state": LOADING}}, refresh=True)
-
-    def mark(self, run: str, at_ns: int, text: str) -> None:
-        """Note what happened at a time of a run; the same mark twice is one."""
-        body = {"run": {"id": run}, "@timestamp": at_ns // MS, "mark": {"at_ns": at_ns}, "text": text}
-        self._connection.call("PUT", f"/{self._marks}/_doc/{digest([run, at_ns, text])}", body, refresh=True)
-
-    def marks(self, runs: Iterable[str]) -> list[Mapping[str, Any]]:
-        """Return the marks of runs in time order: run, at_ns, text."""
-        found = documents(self._connection, self._marks, {"terms": {"run.id": sorted(runs)}})
-        rows = [{"run": one["run"]["id"], "at_ns": int(one["mark"]["at_ns"]), "text": one["text"]} for one in found]
-        return sorted(rows, key=lambda row: (row["at_ns"], row["text"]))
 
     def _get(self, run: str) -> Mapping[str, Any] | None:
         try:

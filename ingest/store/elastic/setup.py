@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from ingest.errors import StoreError
 from ingest.store.elastic.connection import Connection, Refusal
+from ingest.store.elastic.marks import widen_index
 from ingest.store.elastic.templates import COMPACT_FROM, Site, check_not_newer, differences, path_of, stored_template, templates
 
 
@@ -48,6 +49,8 @@ def apply(connection: Connection, site: Site, wanted: list[Change]) -> None:
             connection.call("PUT", path_of(change.kind, change.name), bodies[change.kind, change.name])
         except Refusal as error:
             raise StoreError(f"the server refuses the {change.kind} template {change.name}: {error}") from None
+        if not change.missing and change.name == f"{site.prefix}-marks-mappings":
+            widen_index(connection, site.names)
 
 
 def make_empty(connection: Connection, site: Site) -> list[str]:

@@ -13,6 +13,7 @@ from ingest.breaths import Kept
 from ingest.errors import InputError, StoreError
 from ingest.intervals import Int, Intervals
 from ingest.layout import parse_layout
+from ingest.marks import noted
 from ingest.query.question import Answer, Key, Question
 from ingest.query.table import Table
 from ingest.query.verdicts import Episode
@@ -28,6 +29,7 @@ from ingest.store.elastic.deleting import delete_run
 from ingest.store.elastic.encoding import MS, Chunk, interval_chunks
 from ingest.store.elastic.episodes import episodes_of, keep_episodes
 from ingest.store.elastic.holdings import ElasticHoldings
+from ingest.store.elastic.marks import keep_marks, marks_of
 from ingest.store.elastic.names import Names
 from ingest.store.elastic.overtaken import check_all_there, check_not_overtaken
 from ingest.store.elastic.record_documents import SourceState
@@ -282,17 +284,21 @@ class ElasticStore:
         chosen = [record for record in self.runs() if record.run in answer.runs]
         return facts_from(self._holdings.catalogue(chosen))
 
-    def mark(self, run: str, at_ns: int, text: str) -> None:
-        """Note what happened at a time of a run; the same mark twice is one."""
-        self.records.mark(run, at_ns, text)
+    def mark(self, run: str, at_ns: int, text: str, end_ns: int | None = None) -> None:
+        """Note what happened at a time of a run, or from then to `end_ns`; the same mark twice is one, with the last end."""
+        self.mark_all(run, [noted(run, at_ns, text, end_ns)])
+
+    def mark_all(self, run: str, marks: Sequence[Mapping[str, Any]]) -> None:
+        """Note many marks of a run."""
+        keep_marks(self.connection, self.names, run, marks)
 
     def marks(self, answer: Answer) -> list[Mapping[str, Any]]:
-        """Return the marks of the runs of an answer in time order: run, at_ns, text."""
+        """Return the marks of the runs of an answer in time order: run, at_ns, text, and end_ns where there is one."""
         return self.marks_of(answer.runs)
 
     def marks_of(self, runs: Iterable[str]) -> list[Mapping[str, Any]]:
-        """Return the marks of runs in time order: run, at_ns, text."""
-        return self.records.marks(runs)
+        """Return the marks of runs in time order: run, at_ns, text, and end_ns where there is one."""
+        return marks_of(self.connection, self.names, runs)
 
     def keep_episodes(self, run: str, objective: str, episodes: Sequence[Episode]) -> None:
         """Write all episodes of an objective in a run, in place of those that an earlier check has left."""

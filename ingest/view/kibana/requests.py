@@ -147,8 +147,10 @@ def step_field(where: Mapping[str, Any]) -> str:
 
 
 def marks() -> Json:
-    """Return the request for annotations."""
-    return {"size": 1000, "_source": ["run.id", "@timestamp", "text"], "sort": [{"@timestamp": "asc"}]}
+    """Return the request for annotations: those without an end, then those that lasted longest."""
+    lasted = {"mark.duration_ns": {"order": "desc", "missing": "_first", "unmapped_type": "long"}}
+    told = ["run.id", "mark.at_ns", "mark.duration_ns", "text"]
+    return {"size": 1000, "_source": told, "sort": [lasted, {"@timestamp": "asc"}]}
 
 
 def url(index: str, asked: Mapping[str, Any], *, filtered: bool = True) -> Json:

@@ -284,8 +284,9 @@ def noted(prefix: str) -> list[Entry]:
         "notes",
         {"type": "lookup", "from": "chosen", "key": "run", "fields": ["_source.run.id"], "values": ["run"], "as": ["known"]},
         keep("datum.known"),
-        formula("t", "toNumber(datum.sort[0])"),
+        formula("t", "toNumber(datum.sort[1])"),
+        formula("t2", "isValid(datum._source.mark.duration_ns) ? datum.t + datum._source.mark.duration_ns / 1e6 : null"),
         formula("text", "datum._source.text"),
-        only("t", "text"),
+        only("t", "t2", "text"),
     )
     return [asked, found]

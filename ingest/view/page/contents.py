@@ -7,13 +7,15 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from ingest.errors import InputError
+from ingest.grid import MS
+from ingest.marks import Mark
 from ingest.query.breath_sources import kept_from
 from ingest.query.files import Files
 from ingest.query.offset_overview import offset_overviews, shown_names
-from ingest.query.overview import overviews
+from ingest.query.overview import Overview, overviews
 from ingest.query.question import Answer, Question
 from ingest.query.verdicts import Episode
-from ingest.view.page import breath_section, episode_section, estimate_section, offset_page, offset_section
+from ingest.view.page import breath_section, episode_section, estimate_section, mark_section, offset_page, offset_section
 from ingest.view.page.report import Parts, parts_of
 from ingest.view.page.section import Section
 
@@ -51,12 +53,13 @@ def parts_from(
     episodes: Sequence[Episode] | None = None,
     marks: Sequence[Mapping[str, Any]] = (),
     estimates: bool = False,
+    given: Sequence[Mark] = (),
 ) -> Parts:
     """Return the parts of the report of a selection among the runs `names`; `more` are shown beside the sections of the data.
 
-    `marks` are drawn beside those of the source; `episodes` too, by default those that a store has kept. With `offsets`
-    those of runs that have any are shown; where none has latencies, they alone. With `estimates` a panel shows what averaging
-    would have said. InputError where nothing is selected.
+    `marks` are drawn beside those of the source, and of those `given` what overlaps a run; `episodes` too, by default those
+    that a store has kept. With `offsets` those of runs that have any are shown; where none has latencies, they alone. With
+    `estimates` a panel shows what averaging would have said. InputError where nothing is selected.
     """
     held = offset_overviews(source, shown_names(names, question), question, full=full) if offsets else []
     try:
@@ -65,7 +68,9 @@ def parts_from(
         if not held or "kind" in question.where:
             raise
         answer = offset_page.answer_of(held)
-        return offset_page.parts_of(held, source.facts(answer), [*source.marks(answer), *marks], more)
+        spans = [mark_section.Shown(name, one.start_ns, one.ticks.end_ms * MS, one.relative) for one in held for name in one.runs]
+        noted = mark_section.chosen(spans, source.marks(answer), given)
+        return offset_page.parts_of(held, source.facts(answer), [*noted.marks, *marks], more, noted.notes)
     chosen = replace(runs[0].cluster, runs=tuple(name for run in runs for name in run.cluster.runs))
     shown = [run.run for run in runs]
     of_breaths = breath_section.sections_of(kept_from(source, question), shown)
@@ -74,8 +79,20 @@ def parts_from(
     relative = {name for run in runs if run.cluster.relative for name in run.cluster.runs}
     of_episodes = episode_section.sections(violated, starts, relative)
     averaged = estimate_section.sections(runs, source, question) if estimates else []
-    found = [*of_episodes, *offset_section.sections(held, shown), *of_breaths, *averaged, *more]
-    return parts_of(runs, source.facts(chosen), [*source.marks(chosen), *marks], question.by, sla_ns, found)
+    noted = mark_section.chosen(_spans(runs), source.marks(chosen), given)
+    of_marks = mark_section.sections(noted, starts, relative=chosen.relative)
+    found = [*of_episodes, *of_marks, *offset_section.sections(held, shown), *of_breaths, *averaged, *more]
+    said = [replace(runs[0], notes=(*runs[0].notes, *noted.notes)), *runs[1:]]
+    return parts_of(said, source.facts(chosen), [*noted.marks, *marks], question.by, sla_ns, found)
+
+
+def _spans(runs: Sequence[Overview]) -> list[mark_section.Shown]:
+    """Return when each run that is shown began and when its last window ends."""
+    return [
+        mark_section.Shown(name, run.cluster.run_start_ns.get(name, run.cluster.start_of), run.span[1], run.cluster.relative)
+        for run in runs
+        for name in run.cluster.runs
+    ]
 
 
 def kept_episodes(source: Source, runs: Sequence[str]) -> Sequence[Episode]:

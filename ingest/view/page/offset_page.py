@@ -16,7 +16,7 @@ from ingest.view.page.report import RUNS_NAMED, Parts
 from ingest.view.page.report_tables import text
 from ingest.view.page.section import IN_CONTROLS, Section
 from ingest.view.terminal import count
-from ingest.view.vega import printable
+from ingest.view.vega import note_of, printable
 
 TEMPLATE = "report_of_offsets.html"
 
@@ -33,15 +33,14 @@ def parts_of(
     facts: Sequence[tuple[str, str]] = (),
     marks: Sequence[Mapping[str, Any]] = (),
     more: Sequence[Section] = (),
+    notes: Sequence[str] = (),
 ) -> Parts:
-    """Return what fills the page of runs that have offsets alone; of `more` what stands in its controls."""
+    """Return what fills the page of runs that have offsets alone; of `more` what stands in its controls; `notes` at its head."""
     section = offset_section.section(found)
     content = {
         "specs": section.specs,
         "sections": {one.name: one.content for one in (section, *more)},
-        "marks": [
-            {"run": printable(mark.get("run", "")), "t": mark["at_ns"] / MS, "text": printable(mark["text"])} for mark in marks
-        ],
+        "marks": [note_of(mark) for mark in marks],
         "state": {**_state(found), **section.state},
     }
     names = [one.ticks.run for one in found]
@@ -62,7 +61,7 @@ def parts_of(
         "runs": text(known[0][1]),
         "lead": text(f"{count(events)} events in {duration(high - low)}; they have no latencies"),
         "facts": fact_list([*known, *facts, ("Made by", f"tailboard {__version__}")]),
-        "notes": note_list([*dict.fromkeys(text for one in found for text in one.warnings), *section.notes]),
+        "notes": note_list([*dict.fromkeys(text for one in found for text in one.warnings), *section.notes, *notes]),
         "offsets": filled(section.html, section.html_filling),
         IN_CONTROLS: "\n".join(filled(one.html, one.html_filling) for one in more if one.place == IN_CONTROLS),
         "clock": "" if relative else page_file("report_clock.html"),

@@ -32,10 +32,10 @@
   const zero = () => ({ elapsed: run.start, local: new Date(run.begin).getTimezoneOffset() * 6e4 })[clockOf()] ?? 0;
   const zone = () => (state.clock === "local" ? Intl.DateTimeFormat().resolvedOptions().timeZone : "UTC");
   function when({ t, t2 }) {
-    const seconds = (ms) => ((ms - run.start) / 1000).toFixed(1);
-    if (clockOf() === "elapsed") return `${seconds(t)} – ${seconds(t2)} s elapsed`;
-    const clock = (ms) => new Date(ms - zero()).toISOString().slice(11, 23).replace(".000", "");
-    return `${clock(t)} – ${clock(t2)} ${zone()}`;
+    const seconds = (ms) => ((ms - run.start) / 1000).toFixed(1), both = (shown) => [t, t2 ?? t].map(shown);
+    const words = ([begin, end]) => (t2 === undefined ? begin : `${begin} – ${end}`);
+    if (clockOf() === "elapsed") return `${words(both(seconds))} s elapsed`;
+    return `${words(both((ms) => new Date(ms - zero()).toISOString().slice(11, 23).replace(".000", "")))} ${zone()}`;
   }
   // `none` is what is said without any points.
   function toldOr(none, points, ...more) {

@@ -63,9 +63,10 @@ def report(
 ) -> str:
     """Return the page of some runs: the facts that they tell, followed by `facts`, the panels, and all data that these need.
 
-    `marks` (run, at_ns, text) are drawn as notes on the time axis, `by` is what lines are told apart by at first (by host where
-    there are a few), `sla_ns` is drawn as a line, `sections` are shown beside those that the runs have by themselves. What had
-    to be coarsened for the size of the page is said on it. UsageError where vl-convert-python is not installed.
+    `marks` (run, at_ns, text, end_ns where there is one) are drawn as notes on the time axis, `by` is what lines are told apart
+    by at first (by host where there are a few), `sla_ns` is drawn as a line, `sections` are shown beside
+    those that the runs have by themselves. What had to be coarsened for the size of the page is said on it. UsageError where
+    vl-convert-python is not installed.
     """
     return page_of(parts_of(runs, facts, marks, by, sla_ns, sections))
 
@@ -84,10 +85,7 @@ def parts_of(
     content = {
         "specs": _specs(shown, several=len(runs) > 1),
         "sections": {one.name: one.content for one in shown},
-        "marks": [
-            {"run": vega.printable(mark.get("run", "")), "t": mark["at_ns"] / vega.MS, "text": vega.printable(mark["text"])}
-            for mark in marks
-        ],
+        "marks": [vega.note_of(mark) for mark in marks],
         "state": {**first_state(runs, by, sla_ns), **{name: value for one in shown for name, value in one.state.items()}},
     }
     data, coarsened = packed(content, runs)

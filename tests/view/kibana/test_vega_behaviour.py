@@ -210,11 +210,17 @@ def test_marks_of_the_run_show_whatever_is_chosen(page, two_runs) -> None:
     at = two_runs.shown.end_ms - 90_000
     for name, text in (("bad", "osd.3 down"), ("good", "elsewhere")):
         assert command(["mark", "--run", runs[name], "--at", str(at), text, "--store", two_runs.url]) == 0
+    lasting = ["--at", str(at + 5000), "--end", str(at + 35_000), "recovery"]
+    assert command(["mark", "--run", runs["bad"], *lasting, "--store", two_runs.url]) == 0
     two_runs.client.indices.refresh(index=f"{two_runs.prefix}-marks")
     shown = replace(two_runs.shown, filters=[chosen("operation", ["read"]), chosen("run.id", [runs["bad"]])])
     page.draw(two_runs.answered(two_runs.spec("percentiles"), shown))
-    assert page.table("marks") == [{"t": at, "text": "osd.3 down"}]
-    assert [mark["text"] for mark in page.marks("annotation_texts")] == ["osd.3 down"]
+    told = [{"t": at, "t2": None, "text": "osd.3 down"}, {"t": at + 5000, "t2": at + 35_000, "text": "recovery"}]
+    assert sorted(page.table("marks"), key=lambda row: row["t"]) == told
+    assert {mark["text"] for mark in page.marks("annotation_texts")} == {"osd.3 down", "recovery"}
+    (band,) = page.marks("lasted")
+    lasts = min(at + 35_000, page.signal("end")) - (at + 5000)
+    assert band["x2"] - band["x1"] == pytest.approx(lasts / page.signal("span") * page.signal("main"), abs=1.5)
 
 
 def test_nothing_here_is_said(page, served) -> None:

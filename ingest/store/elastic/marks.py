@@ -1,0 +1,66 @@
+"""Marks in Elasticsearch: one document each under an id of its own, in an index without a period; there are few."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from ingest.errors import StoreError
+from ingest.fields import elasticsearch_mappings
+from ingest.marks import in_time_order, noted
+from ingest.store.elastic.connection import Connection, Refusal
+from ingest.store.elastic.encoding import MS, chunked
+from ingest.store.elastic.names import Names, digest
+from ingest.store.elastic.reading import documents
+
+UNKNOWN_FIELD = "strict_dynamic_mapping_exception"
+NOT_FOUND = 404
+
+
+def keep_marks(connection: Connection, names: Names, run: str, marks: Sequence[Mapping[str, Any]]) -> None:
+    """Write marks of a run under ids that time and text give: the same mark twice is one, with the last end.
+
+    StoreError where the server refuses one, or was set up before marks had an end.
+    """
+    for chunk in chunked([mark_line(run, mark, names) for mark in marks]):
+        answer = connection.call("POST", "/_bulk", chunk.body, refresh=True)
+        refused = [one["error"] for item in answer["items"] for one in item.values() if "error" in one]
+        if not refused:
+            continue
+        url = connection.address.url
+        if refused[0].get("type") == UNKNOWN_FIELD:
+            raise StoreError(f"{url} was set up before marks had an end: tailboard setup --elasticsearch {url} --overwrite")
+        raise StoreError(f"{url}: {len(refused)} marks are refused, the first: {refused[0].get('reason')}")
+
+
+def marks_of(connection: Connection, names: Names, runs: Iterable[str]) -> list[Mapping[str, Any]]:
+    """Return the marks of runs in time order: run, at_ns, text, and end_ns where there is one."""
+    found = documents(connection, names.one("marks"), {"terms": {"run.id": sorted(runs)}})
+    return sorted((_noted(one) for one in found), key=in_time_order)
+
+
+def mark_line(run: str, mark: Mapping[str, Any], names: Names) -> bytes:
+    """Return a mark as both lines of a bulk request."""
+    at_ns, text, end_ns = int(mark["at_ns"]), str(mark["text"]), mark.get("end_ns")
+    until = {} if end_ns is None else {"end_ns": int(end_ns), "duration_ns": int(end_ns) - at_ns}
+    body = {"run": {"id": run}, "@timestamp": at_ns // MS, "mark": {"at_ns": at_ns, **until}, "text": text}
+    action = {"index": {"_index": names.one("marks"), "_id": digest([run, at_ns, text])}}
+    return orjson.dumps(action) + b"\n" + orjson.dumps(body) + b"\n"
+
+
+def widen_index(connection: Connection, names: Names) -> None:
+    """Give the index of marks, where there is one, the fields that were added since: a template reaches only new indices."""
+    properties = {"properties": elasticsearch_mappings("marks")["properties"]}
+    try:
+        connection.call("PUT", f"/{names.one('marks')}/_mapping", properties)
+    except Refusal as error:
+        if error.status != NOT_FOUND:
+            raise StoreError(f"the server refuses the new fields of {names.one('marks')}: {error}") from None
+
+
+def _noted(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    told = document["mark"]
+    end = told.get("end_ns")
+    return noted(document["run"]["id"], int(told["at_ns"]), document["text"], None if end is None else int(end))

@@ -1,0 +1,53 @@
+"""Marks of files, put with the runs of a store that they overlap; what each run got, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from ingest.errors import InputError
+from ingest.grid import SECOND
+from ingest.marks import AFTER_END_NS, MOST_OF_RUN, Mark, longest, of_run, overlaps
+from ingest.query.overview import literal, span_of
+from ingest.query.question import Question
+from ingest.store import RunRecord, Store
+from ingest.store.records import UNKNOWN_ZERO
+
+
+def keep_marks(store: Store, runs: Collection[str], marks: Sequence[Mark]) -> Iterator[str]:
+    """Put marks with the named runs, and yield what became of them.
+
+    A run takes what overlaps it, from its start to AFTER_END_NS behind its end: windows may reach beyond that. A repeat adds
+    nothing.
+    """
+    placed: set[Mark] = set()
+    unknown = False
+    for record in store.runs():
+        if record.run not in runs:
+            continue
+        end, relative = end_of(store, record) + AFTER_END_NS, record.zero == UNKNOWN_ZERO
+        own = [mark for mark in marks if overlaps(mark, record.start_ns, end, relative=relative)]
+        placed.update(own)
+        unknown = unknown or relative
+        noted = of_run(own, record.run, record.start_ns, end, relative=relative)
+        kept = longest(noted, MOST_OF_RUN)
+        store.mark_all(record.run, kept)
+        if kept:
+            left = f"; {len(noted) - len(kept):,} more are too many, the longest are kept" if len(kept) < len(noted) else ""
+            yield f"{record.run}: {len(kept):,} marks{left}"
+    outside = sum(mark not in placed for mark in marks)
+    if outside:
+        why = " (a run without a time zero takes none of a clock: load it with --t0)" if unknown else ""
+        yield f"{outside:,} of {len(marks):,} marks are of other times than the runs, and are left out{why}"
+
+
+def end_of(store: Store, record: RunRecord) -> int:
+    """Return when the last row of a run ends, in epoch ns; its start where it holds none."""
+    name = literal(record.run)
+    question = Question(runs=(name,), where={"run": name}, by=("op", "kind"), step="all")
+    ends = [record.start_ns]
+    try:
+        ends.append(span_of(store.answer(question).parts)[1])
+    except InputError:  # offsets alone
+        seconds = store.offset_seconds(record.run, None, None)
+        ends += [int(seconds.max()) + SECOND] if len(seconds) else []
+    return max(ends)
