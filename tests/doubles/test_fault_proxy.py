@@ -23,6 +23,7 @@ from elasticsearch import ConnectionError as ClientConnectionError
 from tests.doubles.fault_proxy import ALL, Fault, FaultProxy
 from tests.doubles.faults import Request, bulk_items, filtered, planned
 
+pytestmark = pytest.mark.contract
 PATIENCE = 0.25
 
 

@@ -24,6 +24,7 @@ from tests.store.grounds import SERVERS, ElasticGround, SqliteGround, grounds, l
 from tests.store.test_contract import EXAMPLE, KINDS, QUESTIONS, SECOND, ZERO, a_log, answered
 from tests.store.test_offsets import made, store_of
 
+pytestmark = pytest.mark.contract
 MINUTE = 60 * SECOND
 ASKED = {
     name: one
@@ -290,15 +291,18 @@ def killed_and_completed(seed: int, ground) -> int:
     return hits
 
 
+@pytest.mark.ordeal
 def test_killed_at_random_moments_a_coarsening_is_completed_exactly(killing_ground) -> None:
     assert sum(killed_and_completed(seed, killing_ground) for seed in range(2)) >= 1
 
 
+@pytest.mark.ordeal
 @pytest.mark.soak
 def test_killed_twenty_times(killing_ground) -> None:
     assert sum(killed_and_completed(seed, killing_ground) for seed in range(100, 120)) >= 20
 
 
+@pytest.mark.ordeal
 def test_loads_and_coarsenings_at_once_leave_one_step(ground, tmp_path: Path) -> None:
     """Whoever comes first: the run is whole at one of the two steps, and a repeat of both commands changes nothing any more."""
     logs = many_logs(tmp_path / "logs", files=3, turns=20)

@@ -27,6 +27,7 @@ from tests.doubles.tls import CERTIFICATE, TlsFront, fingerprint
 from tests.store.grounds import SERVERS, ElasticGround, loaded, loads_at_once, logs_by_host, many_logs
 from tests.store.test_contract import EXAMPLE, SECOND, ZERO, a_log, csv
 
+pytestmark = pytest.mark.contract
 MAJOR = version("elasticsearch").split(".")[0]
 SERVER = SERVERS[MAJOR]
 
@@ -56,6 +57,7 @@ def clean():
         yield ground.documents(), ground.rollups()
 
 
+@pytest.mark.ordeal
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, 8))])
 def test_faults_in_a_third_of_all_calls_lose_and_double_nothing(ground, clean, monkeypatch, seed: int) -> None:
     monkeypatch.setenv("TAILBOARD_ES_TIMEOUT", "4")
@@ -69,6 +71,7 @@ def test_faults_in_a_third_of_all_calls_lose_and_double_nothing(ground, clean, m
         assert {record.state for record in store.runs()} == {"complete"}
 
 
+@pytest.mark.ordeal
 @pytest.mark.parametrize("fault", ALL, ids=str)
 def test_each_fault_alone_is_survived(ground, monkeypatch, tmp_path: Path, fault: str) -> None:
     monkeypatch.setenv("TAILBOARD_ES_TIMEOUT", "1")
@@ -122,15 +125,18 @@ def killed_and_completed(seed: int, logs: Path, double, seconds: float, clean, r
     return hits
 
 
+@pytest.mark.ordeal
 def test_killed_at_random_moments_a_load_is_completed_exactly(killing_ground) -> None:
     assert sum(killed_and_completed(seed, *killing_ground, replace=seed == 4) for seed in range(5)) >= 5
 
 
+@pytest.mark.ordeal
 @pytest.mark.soak
 def test_killed_fifty_times(killing_ground) -> None:
     assert sum(killed_and_completed(seed, *killing_ground, replace=seed % 5 == 4) for seed in range(100, 150)) >= 50
 
 
+@pytest.mark.ordeal
 @pytest.mark.soak
 def test_killed_and_faulty_at_once(killing_ground, monkeypatch) -> None:
     logs, double, seconds, clean = killing_ground
@@ -158,12 +164,14 @@ def same_as_one_by_one(ground: ElasticGround, hosts: list[Path]) -> None:
     assert ground.rollups() == clean.rollups()
 
 
+@pytest.mark.ordeal
 def test_eight_loads_of_one_run_at_once(ground, tmp_path: Path) -> None:
     hosts = logs_by_host(tmp_path, 8, turns=20)
     loads_at_once([load_command(host, ground.url, "--host", host.name) for host in hosts])
     same_as_one_by_one(ground, hosts)
 
 
+@pytest.mark.ordeal
 def test_a_correction_while_other_hosts_load(ground, tmp_path: Path) -> None:
     hosts = logs_by_host(tmp_path, 4, turns=20)
     loaded(ground.url, [hosts[0]], reading={**ZERO, "host": "h1"})

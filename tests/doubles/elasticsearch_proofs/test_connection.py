@@ -11,10 +11,12 @@ import time
 from typing import Any
 
 import numpy as np
+import pytest
 
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.doubles.elasticsearch_proofs.replaying import exchange, send
 
+pytestmark = pytest.mark.contract
 Json = Any
 
 
