@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# Programs that tests start need not be compiled each time, wherever that was asked for.
+export PYTHONDONTWRITEBYTECODE :=
 # One more than there are cores, as tests also wait; four at most.
 SPREAD := -n $(shell cores=$$(nproc 2>/dev/null || echo 2); echo $$((cores < 4 ? cores + 1 : 4))) --dist worksteal
 

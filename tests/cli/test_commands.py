@@ -15,24 +15,11 @@ from pathlib import Path
 import pytest
 
 from oracles.per_io import histogram_files
+from tests.commands import tailboard
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "cbt-archive"
 FIO = ROOT / "tests" / "data" / "fio"
-
-
-def tailboard(*words: object, cwd: Path | None = None, **kwargs) -> subprocess.CompletedProcess[str]:
-    environment = {key: value for key, value in os.environ.items() if key != "TAILBOARD_STORE"}
-    command = [sys.executable, "-m", "ingest", *map(str, words)]
-    return subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        cwd=cwd or ROOT,
-        timeout=120,
-        env={**environment, **kwargs.pop("env", {})},
-        **kwargs,
-    )
 
 
 def rows(done: subprocess.CompletedProcess[str]) -> list[dict[str, str]]:

@@ -7,8 +7,6 @@ import io
 import json
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -222,7 +220,7 @@ def test_pictures(nights: Path, form: str, start: bytes) -> None:
         ("compare", nights / "good", nights / "bad", "--baseline", "good", "--run", "bad"),
         ("trend", *of_nights(nights), "--by", "op"),
     ):
-        done = subprocess.run([sys.executable, "-m", "ingest", *map(str, words), "--format", form], capture_output=True, cwd=ROOT)
+        done = tailboard(*words, "--format", form, text=False)
         assert done.returncode == 0, done.stderr
         assert done.stdout.startswith(start)
         assert len(done.stdout) > 10_000

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from ingest.cli import run as command
+from tests.effort import figure
 from tests.live.feeding import HLOG, OPERATIONS, Writer, answers, batch
 from tests.store.grounds import grounds
 
@@ -74,12 +75,12 @@ def killed_and_completed(seed: int, folder: Path, url: str) -> int:
 @pytest.mark.parametrize("kind", ["sqlite", "double"])
 def test_killed_at_random_moments_a_watch_ends_as_a_load(tmp_path: Path, kind: str) -> None:
     kills, seed = 0, 0
-    while seed < 5 or kills < 3:  # a quick machine has ended before it is killed now and then
+    while seed < figure(2, 5) or kills < figure(1, 3):  # a quick machine has ended before it is killed now and then
         with grounds(kind, tmp_path) as ground:
             (tmp_path / f"{seed}").mkdir()
             kills += killed_and_completed(seed, tmp_path / f"{seed}", ground.url)
         seed += 1
-        assert seed < 12
+        assert seed < 30
 
 
 @pytest.mark.soak

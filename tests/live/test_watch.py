@@ -87,7 +87,10 @@ def rotated(rng: random.Random, writer: Writer) -> None:
         writer.emptied(text)
 
 
-@pytest.mark.parametrize(("kind", "seed"), [("sqlite", 0), ("sqlite", 1), ("sqlite", 2), ("double", 3), ("double", 4)])
+@pytest.mark.parametrize(
+    ("kind", "seed"),
+    [("sqlite", 0), ("double", 3), *(pytest.param(*one, marks=pytest.mark.slow) for one in (("sqlite", 1), ("sqlite", 2), ("double", 4)))],
+)
 def test_whatever_happens_to_the_logs_the_store_answers_as_a_load_of_them(kind: str, seed: int, tmp_path: Path) -> None:
     with grounds(kind, tmp_path) as ground:
         schedule(seed, tmp_path / "logs", ground.url, tmp_path, cycles=40, checks=4)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import lzma
 import mmap
-import os
 import struct
 import subprocess
 import sys
 import time
 import tracemalloc
-from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
@@ -28,11 +26,12 @@ from ingest.read.snabb.order import HOLE, IMPOSSIBLE
 from ingest.read.snabb.ring import MOST_STRINGS, _settled
 from ingest.read.snabb.timeline import timeline
 from oracles import snabb as oracle
+from tests.effort import figure
 from tests.mutations import Mutation, mutated
 from tests.mutations import mutations as drawn
 
 HZ = 2_000_000_000
-EXAMPLES = 500 if os.environ.get("TAILBOARD_SOAK") else 150
+EXAMPLES = figure(60, 150, 500)
 TEXTS = (
     "1,5|engine.breath_start: breath totalpackets",
     "2,3|engine.got_monotonic_time: unixnanos",
@@ -289,7 +288,7 @@ def folder(factory: pytest.TempPathFactory) -> Path:
     return folder.made
 
 
-@settings(max_examples=EXAMPLES * 3, deadline=timedelta(seconds=5))
+@settings(max_examples=EXAMPLES * 3)
 @given(st.sampled_from(sorted(CONTENTS)), mutations, st.sampled_from([0, HZ, 10**6]))
 @example("whole", [("number", 0, 0, struct.pack("<d", 2.0**61))], 10**6)
 @example("wrapped", [("number", 8 * 59, 0, struct.pack("<d", 1e300))], 0)
@@ -326,7 +325,7 @@ def test_nothing_but_a_sentence_comes_out_and_every_entry_is_accounted_for(
         assert not samples
 
 
-@settings(max_examples=40, deadline=timedelta(seconds=20))
+@settings(max_examples=40)
 @given(st.sampled_from(sorted(CONTENTS)), mutations)
 def test_memory_is_bounded_by_the_file(tmp_path_factory: pytest.TempPathFactory, name: str, steps: list[Mutation]) -> None:
     path = written(folder(tmp_path_factory), mutated(CONTENTS[name], steps, OWN))

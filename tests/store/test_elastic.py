@@ -24,6 +24,7 @@ from ingest.store.elastic.templates import differences
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.doubles.fault_proxy import ALL, FaultProxy
 from tests.doubles.tls import CERTIFICATE, TlsFront, fingerprint
+from tests.effort import figure
 from tests.store.grounds import SERVERS, ElasticGround, loaded, loads_at_once, logs_by_host, many_logs
 from tests.store.test_contract import EXAMPLE, SECOND, ZERO, a_log, csv
 
@@ -127,7 +128,11 @@ def killed_and_completed(seed: int, logs: Path, double, seconds: float, clean, r
 
 @pytest.mark.ordeal
 def test_killed_at_random_moments_a_load_is_completed_exactly(killing_ground) -> None:
-    assert sum(killed_and_completed(seed, *killing_ground, replace=seed == 4) for seed in range(5)) >= 5
+    hits = seed = 0
+    while seed < figure(2, 5) or hits < figure(2, 5):  # now and then a load has ended before it is killed
+        hits += killed_and_completed(seed, *killing_ground, replace=seed == 1)
+        seed += 1
+        assert seed < 30
 
 
 @pytest.mark.ordeal
@@ -164,6 +169,7 @@ def same_as_one_by_one(ground: ElasticGround, hosts: list[Path]) -> None:
     assert ground.rollups() == clean.rollups()
 
 
+@pytest.mark.slow
 @pytest.mark.ordeal
 def test_eight_loads_of_one_run_at_once(ground, tmp_path: Path) -> None:
     hosts = logs_by_host(tmp_path, 8, turns=20)
