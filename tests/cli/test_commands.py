@@ -10,7 +10,9 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -273,12 +275,12 @@ def as_nobody(*words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture
-def open_folder(tmp_path: Path) -> Path:
-    """A folder that everybody can enter, with everything above it."""
-    for folder in (tmp_path, *tmp_path.parents):
-        if folder.stat().st_uid == os.getuid() and "pytest" in str(folder):
-            folder.chmod(0o755)
-    return tmp_path
+def open_folder() -> Iterator[Path]:
+    """A folder that everybody can enter, with everything above it: pytest closes its own to others whenever it is started."""
+    with TemporaryDirectory(prefix="tailboard-open-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
 
 
 def test_no_permission_is_said(open_folder: Path) -> None:

@@ -57,7 +57,7 @@ def compare_html(nights: Path) -> Path:
 
 def until(page, condition: str) -> None:
     """Wait until something is true, and all is drawn."""
-    for _ in range(100):
+    for _ in range(6000):
         settle(page)
         if page.evaluate(condition):
             settle(page)
