@@ -81,7 +81,7 @@ def tailboard(
     stdin: IO[bytes] | int | None = None,
     piped: str | bytes | None = None,
     text: bool = True,
-    timeout: float = 300,
+    timeout: float = 600,
 ) -> subprocess.CompletedProcess:
     """Return what a command printed and its exit status, as subprocess.run; TAILBOARD_STORE is not passed on unless in `env`."""
     environment = {key: value for key, value in os.environ.items() if key != "TAILBOARD_STORE"} | (env or {})

@@ -45,7 +45,7 @@ def hook(url: str, archives: list[Path]) -> subprocess.Popen:
 
 
 def ended(process: subprocess.Popen) -> tuple[int, str]:
-    told = process.communicate(timeout=120)[1]
+    told = process.communicate(timeout=600)[1]
     return process.returncode, told
 
 

