@@ -17,7 +17,7 @@ from ingest.view import comparison, vega
 from tests.cli.test_commands import EXAMPLE, FIO, ROOT, refused, rows, tailboard
 from tests.query.nights import drawn, written
 from tests.store.grounds import grounds, loaded
-from tests.vega.drawn import DARK, LIGHT, MAJORS, drawing, installed
+from tests.vega.drawn import DARK, EACH_MAJOR, LIGHT, drawing, installed
 from tests.view.conftest import browser, missing  # noqa: F401  # browser is a fixture
 
 COMPARED = "percentile,baseline,run,ratio,lo,hi,count_baseline,count_run"
@@ -319,7 +319,7 @@ def trend_rows(cases: list[tuple[str, str, float, float, float, float]]) -> list
     ]
 
 
-@pytest.mark.parametrize("major", MAJORS)
+@pytest.mark.parametrize("major", EACH_MAJOR)
 @pytest.mark.parametrize("colors", [LIGHT, DARK], ids=["light", "dark"])
 def test_the_trend_is_drawn_without_a_warning_in_both_versions_of_vega(browser, major: int, colors: dict) -> None:  # noqa: F811
     if not installed():
@@ -375,7 +375,7 @@ def test_the_picture_of_a_comparison_holds_both_runs(nights: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("major", MAJORS)
+@pytest.mark.parametrize("major", EACH_MAJOR)
 def test_a_comparison_is_drawn_without_a_warning_in_both_versions_of_vega(browser, nights: Path, major: int) -> None:  # noqa: F811
     if not installed():
         missing("the Vega of npm (npm ci --prefix tests/vega)")

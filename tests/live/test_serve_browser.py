@@ -241,6 +241,7 @@ def test_runs_are_chosen_in_the_page(looking, tmp_path):
         assert page.locator("#chosen").inner_text() == "1 of 4, fourth"
 
 
+@pytest.mark.slow
 def test_range_and_step_are_chosen_in_the_page(looking, tmp_path):
     url, now = f"sqlite:{tmp_path / 'a.db'}", time.time_ns() // SECOND * SECOND
     put(url, plain(range(0, 900, 3)), zero=now - 900 * SECOND)
@@ -326,6 +327,7 @@ def test_a_server_that_is_gone_is_told_and_found_again(looking, url):
             assert page.evaluate("document.getElementById('updated').textContent").startswith("updated ")
 
 
+@pytest.mark.slow
 def test_a_store_that_is_gone_is_told_and_found_again(looking, url, tmp_path):
     with serving(url, refresh_ns=SECOND // 2) as port, looking(f"http://127.0.0.1:{port}/", fails=True) as page:
         settle(page)
