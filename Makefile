@@ -1,26 +1,33 @@
 # Two commands for a start: `make demo` and `make test`. Both set up what they need in .venv.
+# The markers that choose tests are listed in pyproject.toml.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# Programs that tests start need not be compiled each time, wherever that was asked for.
+export PYTHONDONTWRITEBYTECODE :=
 # One more than there are cores, as tests also wait; four at most.
 SPREAD := -n $(shell cores=$$(nproc 2>/dev/null || echo 2); echo $$((cores < 4 ? cores + 1 : 4))) --dist worksteal
 
-.PHONY: demo test test-client8 check soak bench build audit clean
+.PHONY: demo test test-all test-client8 check soak bench build audit clean
 
 demo: $(READY)
 	$(BIN)/tailboard demo -o report.html
 
 test: check tests/vega/node_modules
-	$(BIN)/python -m pytest $(SPREAD)
+	$(BIN)/python -m pytest $(SPREAD) -m "not slow and not soak"
+
+# All of the above and the slow tests: what decides.
+test-all: check tests/vega/node_modules
+	TAILBOARD_ALL=1 $(BIN)/python -m pytest $(SPREAD) -m "not soak"
 
 # The Vega versions of Kibana. Without npm the tests that draw panels are skipped, and say so.
 tests/vega/node_modules: tests/vega/package-lock.json
 	@if command -v npm >/dev/null; then npm ci --prefix tests/vega --silent --no-audit --no-fund && touch $@; else echo "npm is not here: the tests that draw Kibana's panels will be skipped"; fi
 
-# The store with the other major of the client: all of the contract, and what a user sees of failures.
+# The store with the other major of the client: its contract, and what a user sees of failures.
 test-client8: .venv8/.ready
-	.venv8/bin/python -m pytest $(SPREAD) tests/store/test_contract.py tests/store/test_queries_doc.py tests/store/test_elastic.py tests/store/test_coarsening.py tests/store/test_export.py tests/doubles -k "not killed and not at_once and not survived and not third and not correction"
+	.venv8/bin/python -m pytest $(SPREAD) -m "contract and not ordeal and not soak" tests/store tests/doubles
 
 check: $(READY)
 	$(BIN)/ruff check .

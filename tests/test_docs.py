@@ -51,7 +51,7 @@ def transcript() -> list[tuple[str, str]]:
 @pytest.mark.parametrize(("command", "shown"), transcript(), ids=[pair[0][:50] for pair in transcript()])
 def test_the_readme_session_is_what_the_commands_print(command: str, shown: str, tmp_path: Path) -> None:
     if command.startswith("make"):
-        pytest.skip("make demo and make test are run by CI itself")
+        pytest.skip("make demo and make test-all are run by CI itself")
     words = command.split(" | ", maxsplit=1)[0].split()
     done = subprocess.run([sys.executable, "-m", "ingest", *words[1:]], capture_output=True, text=True, cwd=ROOT)
     printed = [line.rstrip() for line in (done.stdout + done.stderr).splitlines()]

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import tailboard
 from tests.store.grounds import grounds, loaded
 
 ROOT = Path(__file__).parents[2]
@@ -31,7 +32,7 @@ def archives(tmp_path_factory) -> list[Path]:
     return found
 
 
-@pytest.fixture(params=["sqlite", "double"])
+@pytest.fixture(params=["sqlite", pytest.param("double", marks=pytest.mark.slow)])
 def ground(request, tmp_path: Path):
     with grounds(request.param, tmp_path) as found:
         yield found
@@ -44,7 +45,7 @@ def hook(url: str, archives: list[Path]) -> subprocess.Popen:
 
 
 def ended(process: subprocess.Popen) -> tuple[int, str]:
-    told = process.communicate(timeout=120)[1]
+    told = process.communicate(timeout=600)[1]
     return process.returncode, told
 
 
@@ -95,7 +96,8 @@ def test_archives_of_one_name_are_told_apart_by_the_caller(archives, tmp_path: P
 
 def test_accounts_of_several_loads_are_one_object(archives, tmp_path: Path) -> None:
     words = ["load", *map(str, archives[1:]), "--run", "n", "--each", "--json", "--store", f"sqlite:{tmp_path / 's.db'}"]
-    done = subprocess.run([sys.executable, "-m", "ingest", *words], capture_output=True, text=True, check=True)
+    done = tailboard(*words)
+    assert done.returncode == 0, done.stderr
     accounts = json.loads(done.stdout)
     assert list(accounts) == ["n/night-2", "n/night-3"]
     assert all(account["documents"] > 300 for account in accounts.values())

@@ -6,9 +6,7 @@ import csv
 import io
 import json
 import lzma
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,14 +14,14 @@ import pytest
 from breath_rings import Work, ring
 from oracles import breaths as costs
 from oracles import snabb as oracle
+from tests import commands
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "tests" / "data" / "snabb" / "real.timeline.xz"
 
 
 def tailboard(*words: object, status: int = 0) -> subprocess.CompletedProcess[str]:
-    environment = {key: value for key, value in os.environ.items() if key != "TAILBOARD_STORE"}
-    done = subprocess.run([sys.executable, "-m", "ingest", *map(str, words)], capture_output=True, text=True, env=environment, cwd=ROOT)
+    done = commands.tailboard(*words, cwd=ROOT)
     assert done.returncode == status, done.stderr
     assert "Traceback" not in done.stderr
     return done

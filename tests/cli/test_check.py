@@ -426,7 +426,7 @@ def test_record_needs_whole_runs_and_a_store_that_is_there(store, tmp_path: Path
 
 def test_standard_input_is_judged_as_the_file(log_of_example: Path) -> None:
     words = ("--t0", "2026-11-20T21:00:00Z", "--format", "csv")
-    piped = tailboard("check", SLA, "-", *words, input=gzip.decompress(log_of_example.read_bytes()).decode())
+    piped = tailboard("check", SLA, "-", *words, piped=gzip.decompress(log_of_example.read_bytes()).decode())
     assert [(row["objective"], row["start"], row["peak"]) for row in rows(piped)] == [
         (row["objective"], row["start"], row["peak"]) for row in rows(tailboard("check", SLA, log_of_example, *words))
     ]

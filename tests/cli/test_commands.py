@@ -10,29 +10,18 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from oracles.per_io import histogram_files
+from tests.commands import tailboard
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "cbt-archive"
 FIO = ROOT / "tests" / "data" / "fio"
-
-
-def tailboard(*words: object, cwd: Path | None = None, **kwargs) -> subprocess.CompletedProcess[str]:
-    environment = {key: value for key, value in os.environ.items() if key != "TAILBOARD_STORE"}
-    command = [sys.executable, "-m", "ingest", *map(str, words)]
-    return subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        cwd=cwd or ROOT,
-        timeout=120,
-        env={**environment, **kwargs.pop("env", {})},
-        **kwargs,
-    )
 
 
 def rows(done: subprocess.CompletedProcess[str]) -> list[dict[str, str]]:
@@ -282,16 +271,16 @@ def as_nobody(*words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
         "if os.geteuid() == 0:\n    os.setgid(65534); os.setuid(65534)\n"
         "sys.exit(ingest.cli.run(sys.argv[1:]))\n"
     )
-    return subprocess.run([sys.executable, "-c", script, *map(str, words)], capture_output=True, text=True, cwd=cwd, timeout=60)
+    return subprocess.run([sys.executable, "-c", script, *map(str, words)], capture_output=True, text=True, cwd=cwd, timeout=600)
 
 
 @pytest.fixture
-def open_folder(tmp_path: Path) -> Path:
-    """A folder that everybody can enter, with everything above it."""
-    for folder in (tmp_path, *tmp_path.parents):
-        if folder.stat().st_uid == os.getuid() and "pytest" in str(folder):
-            folder.chmod(0o755)
-    return tmp_path
+def open_folder() -> Iterator[Path]:
+    """A folder that everybody can enter, with everything above it: pytest closes its own to others whenever it is started."""
+    with TemporaryDirectory(prefix="tailboard-open-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
 
 
 def test_no_permission_is_said(open_folder: Path) -> None:
@@ -322,7 +311,7 @@ def test_unwritable_and_read_only_stores(open_folder: Path) -> None:
 
 def test_closed_pipe_ends_quietly() -> None:
     command = f"{sys.executable} -m ingest heatmap {EXAMPLE} --step 1s --format csv | head -n 2"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=ROOT, timeout=60)
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=ROOT, timeout=600)
     assert done.stderr == ""
     assert len(done.stdout.splitlines()) == 2
 

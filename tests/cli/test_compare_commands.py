@@ -7,8 +7,6 @@ import io
 import json
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -19,7 +17,7 @@ from ingest.view import comparison, vega
 from tests.cli.test_commands import EXAMPLE, FIO, ROOT, refused, rows, tailboard
 from tests.query.nights import drawn, written
 from tests.store.grounds import grounds, loaded
-from tests.vega.drawn import DARK, LIGHT, MAJORS, drawing, installed
+from tests.vega.drawn import DARK, EACH_MAJOR, LIGHT, drawing, installed
 from tests.view.conftest import browser, missing  # noqa: F401  # browser is a fixture
 
 COMPARED = "percentile,baseline,run,ratio,lo,hi,count_baseline,count_run"
@@ -222,7 +220,7 @@ def test_pictures(nights: Path, form: str, start: bytes) -> None:
         ("compare", nights / "good", nights / "bad", "--baseline", "good", "--run", "bad"),
         ("trend", *of_nights(nights), "--by", "op"),
     ):
-        done = subprocess.run([sys.executable, "-m", "ingest", *map(str, words), "--format", form], capture_output=True, cwd=ROOT)
+        done = tailboard(*words, "--format", form, text=False)
         assert done.returncode == 0, done.stderr
         assert done.stdout.startswith(start)
         assert len(done.stdout) > 10_000
@@ -321,7 +319,7 @@ def trend_rows(cases: list[tuple[str, str, float, float, float, float]]) -> list
     ]
 
 
-@pytest.mark.parametrize("major", MAJORS)
+@pytest.mark.parametrize("major", EACH_MAJOR)
 @pytest.mark.parametrize("colors", [LIGHT, DARK], ids=["light", "dark"])
 def test_the_trend_is_drawn_without_a_warning_in_both_versions_of_vega(browser, major: int, colors: dict) -> None:  # noqa: F811
     if not installed():
@@ -377,7 +375,7 @@ def test_the_picture_of_a_comparison_holds_both_runs(nights: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("major", MAJORS)
+@pytest.mark.parametrize("major", EACH_MAJOR)
 def test_a_comparison_is_drawn_without_a_warning_in_both_versions_of_vega(browser, nights: Path, major: int) -> None:  # noqa: F811
     if not installed():
         missing("the Vega of npm (npm ci --prefix tests/vega)")

@@ -6,14 +6,13 @@ import csv
 import gzip
 import io
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from oracles import hdr
+from tests import commands
 
 ROOT = Path(__file__).parents[2]
 HDR = ROOT / "tests" / "data" / "hdr"
@@ -21,8 +20,7 @@ TAGGED = HDR / "tagged.hlog"
 
 
 def tailboard(*words: object, status: int = 0) -> subprocess.CompletedProcess[str]:
-    environment = {key: value for key, value in os.environ.items() if key != "TAILBOARD_STORE"}
-    done = subprocess.run([sys.executable, "-m", "ingest", *map(str, words)], capture_output=True, text=True, env=environment, cwd=ROOT)
+    done = commands.tailboard(*words, cwd=ROOT)
     assert done.returncode == status, done.stderr
     assert "Traceback" not in done.stderr
     return done

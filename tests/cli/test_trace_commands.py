@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import json
 import lzma
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 from oracles.traces import chrome_operations, is_idle, perf_samples
+from tests.commands import tailboard
 
 ROOT = Path(__file__).parent.parent.parent
 TRACES = ROOT / "tests" / "data" / "traces"
 PERF, NODE = TRACES / "cpu.txt.xz", TRACES / "node.json.xz"
 SAMPLES = perf_samples(lzma.open(PERF).read().decode())
 IDLE = sum(map(is_idle, SAMPLES))
-
-
-def tailboard(*words: object, stdin: bytes | None = None) -> subprocess.CompletedProcess[str]:
-    environment = {key: value for key, value in os.environ.items() if key != "TAILBOARD_STORE"}
-    command = [sys.executable, "-m", "ingest", *map(str, words)]
-    done = subprocess.run(command, capture_output=True, input=stdin, cwd=ROOT, timeout=120, env=environment)
-    return subprocess.CompletedProcess(command, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 def test_inspect_tells_what_traces_are() -> None:
@@ -74,7 +65,7 @@ def test_latencies_asked_of_moments_say_what_they_are() -> None:
 
 
 def test_a_trace_may_be_piped_in() -> None:
-    done = tailboard("percentiles", "-", "--step", "all", "--format", "ndjson", stdin=lzma.open(NODE).read())
+    done = tailboard("percentiles", "-", "--step", "all", "--format", "ndjson", piped=lzma.open(NODE).read())
     assert json.loads(done.stdout)["count"] == len(chrome_operations(lzma.open(NODE).read().decode())[0])
-    done = tailboard("offsets", "-", "--format", "csv", "--keep-idle", stdin=lzma.open(PERF).read())
+    done = tailboard("offsets", "-", "--format", "csv", "--keep-idle", piped=lzma.open(PERF).read())
     assert sum(int(line.rsplit(",", 1)[1]) for line in done.stdout.splitlines()[1:]) == len(SAMPLES)

@@ -14,9 +14,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from http.client import HTTPConnection
 from pathlib import Path
+from unittest.mock import patch
 
 import orjson
 
+from ingest.live.serve import app, desk
 from ingest.live.serve.app import application
 from ingest.live.serve.page import Subject
 from ingest.live.serve.server import listening
@@ -25,6 +27,7 @@ from ingest.store import RunRecord, SourceRecord, open_store
 from tests.doubles.origin import SECOND, ZERO, Made, Row, series
 
 REFRESH = SECOND
+LONG = 300.0  # seconds after which something hangs
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class Answer:
 
 def get(port: int, path: str, method: str = "GET", headers: dict[str, str] | None = None, body: bytes | None = None) -> Answer:
     """Return what the server answers."""
-    connection = HTTPConnection("127.0.0.1", port, timeout=30)
+    connection = HTTPConnection("127.0.0.1", port, timeout=LONG)
     try:
         connection.request(method, path, body, headers or {})
         found = connection.getresponse()
@@ -51,7 +54,7 @@ def get(port: int, path: str, method: str = "GET", headers: dict[str, str] | Non
 
 def raw(port: int, request: bytes) -> bytes:
     """Return all that the server says to these bytes."""
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as wire:
+    with socket.create_connection(("127.0.0.1", port), timeout=LONG) as wire:
         wire.sendall(request)
         wire.shutdown(socket.SHUT_WR)
         found = b""
@@ -62,8 +65,12 @@ def raw(port: int, request: bytes) -> bytes:
 
 @contextmanager
 def serving(url: str, question: Question | None = None, refresh_ns: int = REFRESH, **words) -> Iterator[int]:
-    """Give the port of a server in this process."""
-    server = listening(application(Subject(url, question or Question(), refresh_ns), **words), "127.0.0.1", 0)
+    """Give the port of a server in this process, which waits for what is new however busy the computer is."""
+    with patch.object(app, "PATIENCE_SECONDS", LONG), patch.object(desk, "FIRST_SECONDS", LONG):
+        yield from _serving(listening(application(Subject(url, question or Question(), refresh_ns), **words), "127.0.0.1", 0))
+
+
+def _serving(server) -> Iterator[int]:
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     try:

@@ -17,6 +17,7 @@ import pytest
 from ingest import Question, open_store
 from ingest.parallel import fork_map
 from ingest.store.records import COMPLETE, LOADING, WATCHED
+from tests.commands import tailboard
 from tests.live.feeding import HEAD, SECOND, Clock, answers, batch, begun, log_lines, options
 from tests.store.grounds import FIO, grounds
 
@@ -246,11 +247,6 @@ def test_a_load_completes_what_a_killed_watch_has_left(ground, tmp_path: Path) -
         load([folder], store, options())
         assert [record.state for record in store.runs()] == [COMPLETE]
     assert answers(ground.url) == answers(batch(folder, tmp_path / "batch.db"))
-
-
-def tailboard(*words: object) -> subprocess.CompletedProcess[str]:
-    environment = {key: value for key, value in os.environ.items() if key != "TAILBOARD_STORE"}
-    return subprocess.run([sys.executable, "-m", "ingest", *map(str, words)], capture_output=True, text=True, env=environment)
 
 
 def test_the_command_ends_when_nothing_comes(tmp_path: Path) -> None:

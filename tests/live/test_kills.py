@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from ingest.cli import run as command
+from tests.effort import figure
 from tests.live.feeding import HLOG, OPERATIONS, Writer, answers, batch
 from tests.store.grounds import grounds
 
@@ -62,7 +63,7 @@ def killed_and_completed(seed: int, folder: Path, url: str) -> int:
     os.killpg(watch.pid, signal.SIGKILL)
     watch.wait()
     last = started(folder / "logs", url, "--until-idle", "300ms", stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    told = last.communicate(timeout=120)[1]
+    told = last.communicate(timeout=600)[1]
     assert last.returncode == 0, told
     assert "Traceback" not in told and "read live" not in told, told
     expected = batch(folder / "logs", folder / "batch.db")
@@ -74,12 +75,12 @@ def killed_and_completed(seed: int, folder: Path, url: str) -> int:
 @pytest.mark.parametrize("kind", ["sqlite", "double"])
 def test_killed_at_random_moments_a_watch_ends_as_a_load(tmp_path: Path, kind: str) -> None:
     kills, seed = 0, 0
-    while seed < 5 or kills < 3:  # a quick machine has ended before it is killed now and then
+    while seed < figure(2, 5) or kills < figure(1, 3):  # a quick machine has ended before it is killed now and then
         with grounds(kind, tmp_path) as ground:
             (tmp_path / f"{seed}").mkdir()
             kills += killed_and_completed(seed, tmp_path / f"{seed}", ground.url)
         seed += 1
-        assert seed < 12
+        assert seed < 30
 
 
 @pytest.mark.soak
@@ -102,7 +103,7 @@ def test_a_signal_settles_the_run(tmp_path: Path, number: int, status: int) -> N
     watch = started(tmp_path / "logs", url, "--json", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert '"event": "cycle"' in watch.stdout.readline()
     watch.send_signal(number)
-    out, told = watch.communicate(timeout=60)
+    out, told = watch.communicate(timeout=600)
     assert watch.returncode == status, told
     assert out.splitlines()[-1].startswith('{"event": "settled"') and "Traceback" not in told
     assert answers(url) == answers(batch(tmp_path / "logs", tmp_path / "batch.db"))

@@ -51,6 +51,7 @@ def watched(folder: Path, store_path: Path, logs: int, seconds: int, a_cycle: in
     return sizes
 
 
+@pytest.mark.slow
 def test_two_hours_in_flat_memory(tmp_path: Path) -> None:
     sizes = watched(tmp_path / "logs", tmp_path / "s.db", logs=2, seconds=7200, a_cycle=120)
     assert max(sizes[len(sizes) // 3 :]) - sizes[len(sizes) // 3] < SPARE

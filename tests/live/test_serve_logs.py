@@ -16,7 +16,7 @@ from tests.live.feeding import OPERATIONS, SECOND, Writer, batch
 from tests.live.serving import Command, get, serving
 
 
-def until(true: Callable[[], bool], seconds: float = 30) -> None:
+def until(true: Callable[[], bool], seconds: float = 300) -> None:
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end

@@ -48,7 +48,10 @@ def schedule(
         if number in looked and all(writer.path.read_bytes().count(b"\n") > 3 for writer in writers):
             # before their first rows logs of one name make no hosts of their folders: a load then calls them otherwise
             watch.cycle()  # a rotated log is read under its new name in the cycle after that which saw it go
-            assert answers(url) == answers(batch(whole_lines(folder, scratch / "copy"), scratch / "batch.db", **words)), (seed, number)
+            assert answers(url) == answers(batch(whole_lines(folder, scratch / "copy"), scratch / "batch.db", **words)), (
+                seed,
+                number,
+            )
             if url.startswith("sqlite:"):
                 assert clean_documents(Path(url[7:])) == clean_documents(scratch / "batch.db")
             assert state_of(url) == WATCHED
@@ -87,7 +90,14 @@ def rotated(rng: random.Random, writer: Writer) -> None:
         writer.emptied(text)
 
 
-@pytest.mark.parametrize(("kind", "seed"), [("sqlite", 0), ("sqlite", 1), ("sqlite", 2), ("double", 3), ("double", 4)])
+@pytest.mark.parametrize(
+    ("kind", "seed"),
+    [
+        ("sqlite", 0),
+        ("double", 3),
+        *(pytest.param(*one, marks=pytest.mark.slow) for one in (("sqlite", 1), ("sqlite", 2), ("double", 4))),
+    ],
+)
 def test_whatever_happens_to_the_logs_the_store_answers_as_a_load_of_them(kind: str, seed: int, tmp_path: Path) -> None:
     with grounds(kind, tmp_path) as ground:
         schedule(seed, tmp_path / "logs", ground.url, tmp_path, cycles=40, checks=4)

@@ -138,7 +138,13 @@ def test_bounds_hold_those_of_the_raw_samples_and_are_wider_by_the_bins_at_most(
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "spread"), [(2000, 2000, 1.0), (500, 10_000, 1.0), (10_000, 500, 0.5), (4000, 4000, 0.05)]
+    ("first", "second", "spread"),
+    [
+        (2000, 2000, 1.0),
+        pytest.param(500, 10_000, 1.0, marks=pytest.mark.slow),
+        pytest.param(10_000, 500, 0.5, marks=pytest.mark.slow),
+        pytest.param(4000, 4000, 0.05, marks=pytest.mark.slow),
+    ],
 )
 @pytest.mark.parametrize("text", ["50", "99"])
 def test_the_95_percent_bounds_hold_the_truth_95_times_in_100(first: int, second: int, spread: float, text: str) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import math
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
@@ -30,6 +28,7 @@ from ingest.read.fio import hist as fio_hist
 from ingest.timing import Instant, parse_instant
 from oracles import brute, logs, per_io
 from strategies import chains
+from tests.commands import tailboard
 
 PERCENTS = ("50", "95", "99", "99.9")
 MS = 1_000_000
@@ -184,7 +183,7 @@ def without_empty(found: dict[str, list[brute.Row]]) -> dict[str, list[brute.Row
 
 def cli(*words: str) -> list[dict[str, str]]:
     """Return the csv rows that the command prints."""
-    done = subprocess.run([sys.executable, "-m", "ingest", *words], capture_output=True, text=True, timeout=60)
+    done = tailboard(*words)
     assert done.returncode == 0, done.stderr
     return list(csv.DictReader(io.StringIO(done.stdout)))
 

@@ -21,6 +21,7 @@ from ingest.query.percentiles import Wanted, narrowed, percentiles
 from ingest.query.question import Answer, Question, finish, regrouped
 from ingest.ranks import parse_percentiles
 from ingest.series import Series
+from tests.effort import figure
 
 LAYOUT = LogLinear(64, 64 * 40, open_ended=False)
 STEP = 10**9
@@ -70,7 +71,7 @@ def weight(tag: str) -> int:
     return 1 if rate(tag) is None else 5 ** (9 - rate(tag))
 
 
-@settings(max_examples=300)
+@settings(max_examples=figure(100, 300))
 @given(made=rows, by=st.sampled_from([(), ("op",), ("op", "job"), ("tag",), ("op", "tag", "job")]))
 def test_groups_of_one_rate_keep_their_counts_and_mixed_ones_are_weighed(made: list, by: tuple[str, ...]) -> None:
     answer = weighed(asked(made), Question(by=by, step=STEP))
@@ -153,7 +154,7 @@ def test_events_of_unlike_rates_are_not_added_up_in_flight() -> None:
     assert alone.columns["count"].tolist() == [2, 1] and alone.columns["rate"].tolist() == [2 * 5**6, 5**4]
 
 
-@settings(max_examples=200)
+@settings(max_examples=figure(60, 200))
 @given(made=rows)
 def test_groups_may_be_joined_step_by_step(made: list) -> None:
     """Whether rates come together at once or one label after the other: the same counts."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import random
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -21,6 +19,7 @@ from ingest.query.offset_map import OffsetMap, offsets
 from ingest.query.offsets import from_files
 from ingest.read import ReadOptions
 from oracles import offsets as oracle
+from tests.commands import tailboard as command
 
 RAW = Path(__file__).parent.parent / "data" / "raw"
 MS, SECOND = oracle.MS, oracle.SECOND
@@ -319,10 +318,6 @@ def test_histograms_and_empty_selections_are_refused(tmp_path: Path) -> None:
         mapped(tmp_path, [(ZERO,)], isolate={"process": ("nobody",)}, exclude={"host": ("x",)})
     with pytest.raises(UsageError, match="no label 'proces' here"):
         mapped(tmp_path, [(ZERO,)], isolate={"proces": ("p",)})
-
-
-def command(*words: str) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, "-m", "ingest", *words], capture_output=True, text=True)
 
 
 def test_the_command_writes_the_columns_of_the_contract(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import lzma
 import random
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from ingest.read import ReadOptions, Source, discover, events
 from ingest.read.chrome import objects as chrome
 from oracles.events import nearest_rank
 from oracles.traces import Operation, chrome_operations
+from tests.effort import figure
 from tests.mutations import mutated, mutations
 
 TRACES = Path(__file__).parent.parent / "data" / "traces"
@@ -311,7 +311,7 @@ CONTENTS = {
 }
 
 
-@settings(max_examples=600, deadline=timedelta(seconds=5))
+@settings(max_examples=figure(150, 600))
 @given(
     st.sampled_from(sorted(CONTENTS)),
     mutations("flip delete insert truncate nul".split(), 3000, 150, st.binary(max_size=6)),

@@ -6,10 +6,8 @@ import json
 import math
 import random
 import re
-import subprocess
-import sys
 from collections import Counter
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -27,6 +25,8 @@ from ingest.ranks import parse_percentiles
 from ingest.read import ReadOptions, Windows, discover, events, read
 from ingest.read.description import parse_description
 from oracles import events as oracle
+from tests.commands import tailboard
+from tests.effort import figure
 from tests.mutations import mutated, mutations
 
 RAW = Path(__file__).parent.parent / "data" / "raw"
@@ -424,12 +424,13 @@ def test_a_real_time_among_relative_ones_is_another_clock(tmp_path: Path) -> Non
 def test_the_command_takes_a_description(tmp_path: Path) -> None:
     described(tmp_path, "time: t_ns\nlatency: l_ns\nlabels: {op: type}\n", "t_ns,l_ns,type\n" + f"{EPOCH},5000,get\n" * 200)
     words = ["percentiles", str(tmp_path), "--input-format", str(tmp_path / "events.yml"), "--step", "100ms", "--by", "op"]
-    done = subprocess.run([sys.executable, "-m", "ingest", *words, "--format", "csv"], capture_output=True, text=True, check=True)
+    done = tailboard(*words, "--format", "csv")
+    assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[1].startswith(
         "2023-11-14T22:13:19.900Z,2023-11-14T22:13:20.000Z,get,200,2000,5000,5000,5000,true"
     )
     words[3] = str(tmp_path / "no.yml")
-    done = subprocess.run([sys.executable, "-m", "ingest", *words], capture_output=True, text=True)
+    done = tailboard(*words)
     assert done.returncode == 2 and "no.yml: cannot be read" in done.stderr
 
 
@@ -448,7 +449,7 @@ changes = mutations(["flip", "delete", "insert", "truncate", "nul"], 4000, 60, s
 
 
 @example(case="csv", steps=[("insert", 0, 0, b"\r")])
-@settings(max_examples=500, deadline=timedelta(seconds=5))
+@settings(max_examples=figure(150, 500))
 @given(st.sampled_from(sorted(CASES)), changes)
 def test_mutated_files_never_crash_and_every_line_is_accounted_for(
     tmp_path_factory: pytest.TempPathFactory, case: str, steps: list[tuple[str, int, int, bytes]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 from ingest.errors import TailboardError
 from ingest.query.files import Files
 from ingest.query.question import Question
+from tests.effort import figure
 from tests.mutations import Mutation, mutated
 from tests.mutations import mutations as drawn
 
@@ -67,7 +67,7 @@ def run(folder: Path, name: str, content: bytes) -> None:
     check(content, ask([path]))
 
 
-@settings(max_examples=400, deadline=timedelta(seconds=5))
+@settings(max_examples=figure(120, 400))
 @given(st.sampled_from(LOGS), mutations, st.sampled_from(["x_clat_hist.1.log", "x_clat_hist.log", "output.0_clat_hist.1.log.h1"]))
 @example("coarse-6", [("truncate", 0, 0, b"")], "x_clat_hist.1.log")
 def test_mutated_logs_never_crash_and_every_line_is_accounted_for(
@@ -98,7 +98,7 @@ def test_known_faults(tmp_path: Path, content: bytes) -> None:
     run(tmp_path, "x_clat_hist.1.log", content)
 
 
-@settings(max_examples=80, deadline=timedelta(seconds=5))
+@settings(max_examples=figure(30, 80))
 @given(st.sampled_from(["coarse-6", "stall-burst", "client-server", "latency-target"]), mutations)
 def test_mutated_logs_beside_their_json(tmp_path_factory: pytest.TempPathFactory, source: str, steps: list[Mutation]) -> None:
     """The residual of json+ may come on top; lines are accounted for all the same."""
@@ -110,7 +110,7 @@ def test_mutated_logs_beside_their_json(tmp_path_factory: pytest.TempPathFactory
     check(content, ask([at]))
 
 
-@settings(max_examples=150, deadline=timedelta(seconds=5))
+@settings(max_examples=figure(50, 150))
 @given(st.sampled_from(["coarse-6", "client-server", "status-interval", "lat-percentiles"]), mutations)
 def test_mutated_json_never_crashes(tmp_path_factory: pytest.TempPathFactory, source: str, steps: list[Mutation]) -> None:
     path = folder(tmp_path_factory) / "b.json"
@@ -140,7 +140,7 @@ PLACES = [
 ]
 
 
-@settings(max_examples=200, deadline=timedelta(seconds=5))
+@settings(max_examples=figure(70, 200))
 @given(st.sampled_from(PLACES), NUMBERS)
 def test_json_with_an_odd_value_never_crashes(tmp_path_factory: pytest.TempPathFactory, place: tuple, value: object) -> None:
     document = json.loads((DATA / "coarse-6" / "a.json").read_text())

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import base64
 import gzip
-import os
 import struct
 import zlib
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -20,12 +18,13 @@ from ingest.query.question import Question
 from ingest.read import ReadOptions, discover, read
 from ingest.read.hdr.codec import PayloadError, payload_of, payload_of_bytes
 from ingest.read.hdr.counts import counts_of
+from tests.effort import figure
 from tests.mutations import Change, Mutation, mutated, mutations
 
 DATA = Path(__file__).parent.parent / "data" / "hdr"
 LOGS = ("tagged", "resized", "double", "1.2.1-2-digits", "2.0.3-3-digits", "2.1.12-2-digits-lowest-20000")
 CONTENTS = {name: b"".join((DATA / f"{name}.hlog").read_bytes().splitlines(keepends=True)[:14]) for name in LOGS}
-EXAMPLES = 500 if os.environ.get("TAILBOARD_SOAK") else 90
+EXAMPLES = figure(40, 90, 500)
 KINDS = ["flip", "delete", "insert", "truncate", "swap", "duplicate", "nul", "comma", "crlf", "payload", "header"]
 TEXTS = [b"-1", b"1e9", b"nan", b"Tag=x,", b"HIST", b"=", b"#", b'"', b"99999999999"]
 steps = mutations(KINDS, 2**16, 200, st.one_of(st.sampled_from(TEXTS), st.binary(max_size=6)))
@@ -84,7 +83,7 @@ def intervals_in(content: bytes) -> int:
 
 
 @pytest.mark.parametrize("name", LOGS)
-@settings(max_examples=EXAMPLES, deadline=timedelta(seconds=20))
+@settings(max_examples=EXAMPLES)
 @given(changes=steps)
 @example(changes=[])
 def test_nothing_but_a_sentence_comes_out_and_every_line_is_counted(tmp_path_factory, name: str, changes: list[Mutation]) -> None:

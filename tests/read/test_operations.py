@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import subprocess
 import sys
@@ -26,9 +25,11 @@ from ingest.read import text as text_blocks
 from ingest.read.context import Context
 from ingest.read.schedule import due_at, facts
 from oracles import hdr
+from tests.commands import tailboard
+from tests.effort import figure
 
 SECOND, MS, US = 10**9, 10**6, 10**3
-EXAMPLES = 500 if os.environ.get("TAILBOARD_SOAK") else 100
+EXAMPLES = figure(40, 100, 500)
 real_of = operation_blocks.Blocks.of
 START = 1_700_000_000 * SECOND
 SIMULATE = Path(__file__).parents[2] / "examples" / "coordinated-omission" / "simulate.py"
@@ -176,11 +177,11 @@ def test_falling_behind_the_schedule_is_said_with_every_answer(stall: Path) -> N
 
 def test_a_store_says_it_too(stall: Path, tmp_path: Path) -> None:
     store = f"sqlite:{tmp_path / 's.db'}"
-    words = [sys.executable, "-m", "ingest"]
-    load = [*words, "load", stall / "throughput.csv", "--rate", "1000", "--run", "r", "--store", store]
-    subprocess.run(load, check=True, capture_output=True)
-    ask = [*words, "percentiles", store, "--step", "all", "--by", "target_rate", "--where", "kind=service", "--format", "csv"]
-    done = subprocess.run(ask, check=True, capture_output=True, text=True)
+    done = tailboard("load", stall / "throughput.csv", "--rate", "1000", "--run", "r", "--store", store)
+    assert done.returncode == 0, done.stderr
+    words = ["--step", "all", "--by", "target_rate", "--where", "kind=service", "--format", "csv"]
+    done = tailboard("percentiles", store, *words)
+    assert done.returncode == 0, done.stderr
     assert "coordinated omission: only 83.3 % of the requests" in done.stderr and ",1000,50001," in done.stdout
 
 
@@ -249,7 +250,7 @@ def test_a_last_line_that_breaks_off_is_counted_and_not_taken(log: Any, taken: A
     assert (read_.account.accepted, read_.account.rejected) == (1, {"last line breaks off without a newline": 1})
 
 
-@settings(max_examples=60)
+@settings(max_examples=figure(30, 60))
 @given(st.data())
 def test_mutated_logs_give_a_sentence_and_every_line_is_counted(tmp_path_factory: Any, data: Any) -> None:
     text = bytearray(

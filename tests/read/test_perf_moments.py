@@ -6,7 +6,7 @@ import lzma
 import random
 import re
 from collections import Counter
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from ingest.query.question import Question
 from ingest.read import ReadOptions, Source, discover, events
 from ingest.read.perf.moments import op_of
 from oracles.traces import Sample, is_idle, perf_samples
+from tests.effort import figure
 from tests.mutations import mutated, mutations
 
 TRACES = Path(__file__).parent.parent / "data" / "traces"
@@ -288,7 +289,7 @@ CONTENT = "\n".join(text_of("cpu").split("\n")[20:140]).encode() + b"\n"
 
 @example(steps=[("flip", 1474, 2, b"")])
 @example(steps=[("crlf", 0, 21, b""), ("flip", 1079, 0, b"")])
-@settings(max_examples=500, deadline=timedelta(seconds=5))
+@settings(max_examples=figure(150, 500))
 @given(mutations("flip delete insert truncate nul crlf".split(), len(CONTENT), 150, st.binary(max_size=6)))
 def test_mutated_samples_never_crash_and_every_line_is_accounted_for(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int, int, bytes]]

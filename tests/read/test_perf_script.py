@@ -6,7 +6,6 @@ import lzma
 import random
 import re
 from collections import Counter
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from ingest.query.question import Question
 from ingest.ranks import parse_percentiles
 from ingest.read import ReadOptions, discover, events
 from oracles import events as oracle
+from tests.effort import figure
 from tests.mutations import mutated, mutations
 
 PERF = Path(__file__).parent.parent / "data" / "raw" / "perf"
@@ -182,7 +182,7 @@ def test_samples_alone_have_no_latency(log: Any) -> None:
 CONTENT = "".join(line + "\n" for line in text_of("us").splitlines()[-60:]).encode()
 
 
-@settings(max_examples=500, deadline=timedelta(seconds=5))
+@settings(max_examples=figure(150, 500))
 @given(mutations("flip delete insert truncate nul".split(), 8000, 150, st.binary(max_size=6)))
 def test_mutated_traces_never_crash_and_every_line_is_accounted_for(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int, int, bytes]]

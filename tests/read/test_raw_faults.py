@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections import Counter
 from contextlib import suppress
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from ingest.query.question import Question
 from ingest.read import ReadOptions, discover, read
 from ingest.series import OPS
 from oracles import events as oracle
+from tests.effort import figure
 from tests.mutations import Mutation, mutated
 from tests.mutations import mutations as drawn
 
@@ -200,7 +200,7 @@ def plain_rows(content: bytes, columns: int) -> int:
     return good
 
 
-@settings(max_examples=500, deadline=timedelta(seconds=5))
+@settings(max_examples=figure(150, 500))
 @given(st.sampled_from(sorted(CONTENTS)), mutations)
 @example("plain", [("truncate", 0, 0, b"")])
 @example("plain", [("duplicate", 3, 200, b""), ("nul", 500, 20, b"")])
@@ -227,7 +227,7 @@ def test_mutated_logs_never_crash_and_every_line_is_accounted_for(
     assert account.accepted + jumps == plain_rows(content, columns)
 
 
-@settings(max_examples=60, deadline=timedelta(seconds=5))
+@settings(max_examples=figure(30, 60))
 @given(mutations)
 def test_mutated_logs_beside_their_json_and_histogram_log(
     tmp_path_factory: pytest.TempPathFactory, steps: list[Mutation]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ from ingest.read import ReadOptions
 from ingest.view.text import csv_lines
 from oracles import events as oracle
 from oracles.per_io import histogram_files
+from tests.commands import tailboard
 
 RAW = Path(__file__).parent.parent / "data" / "raw"
 SECOND = 1_000_000_000
@@ -114,8 +113,8 @@ def test_a_histogram_log_and_a_raw_log_of_unlike_jobs_are_merged(tmp_path: Path)
 
 
 def test_inspect_says_what_each_file_is_taken_for() -> None:
-    command = [sys.executable, "-m", "ingest", "inspect", str(RAW / "both"), "--format", "ndjson"]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    done = tailboard("inspect", RAW / "both", "--format", "ndjson")
+    assert done.returncode == 0, done.stderr
     found = {Path(row["path"]).name: row for row in map(json.loads, done.stdout.splitlines())}
     assert found["a_clat.1.log.xz"]["format"] == "shadowed"
     assert found["a_lat.1.log.xz"]["format"] == "fio-raw" and found["a_lat.1.log.xz"]["kind"] == "total"

@@ -21,6 +21,7 @@ from ingest.read.snabb.names import looks_like_timeline, process_of
 from ingest.read.snabb.order import OUTSIDE, SEAM, WRITING
 from ingest.read.snabb.timeline import Timeline, timeline
 from oracles import snabb as oracle
+from tests.effort import figure
 
 SAMPLE = Path(__file__).parents[1] / "data" / "snabb" / "real.timeline.xz"
 CLOCK = "2,3|engine.got_monotonic_time: unixnanos"
@@ -140,7 +141,7 @@ def decided(ring: oracle.Writer, apart: int) -> bool:
     return not whole or not apart or len(oracle.turns(oracle.entries(ring.data()))) == 1
 
 
-@settings(max_examples=300)
+@settings(max_examples=figure(100, 300))
 @given(size=st.integers(2, 40), major=st.sampled_from([2, 3]), events=steps, apart=st.sampled_from([0, 10**6, 10**11]))
 def test_any_ring_is_read_in_the_order_of_writing(
     tmp_path_factory: Any, size: int, major: int, events: list[Any], apart: int
@@ -368,7 +369,7 @@ def test_what_a_breath_moved_is_decided_by_the_names_of_its_arguments(tmp_path: 
     ]
 
 
-@settings(max_examples=150)
+@settings(max_examples=figure(60, 150))
 @given(events=st.lists(st.tuples(st.sampled_from([0, 0, 3, 3, 7]), st.integers(0, 3), st.integers(0, 1)), max_size=40))
 def test_partners_that_are_missing_never_make_a_breath(tmp_path_factory: Any, events: list[tuple[int, int, int]]) -> None:
     assume(events)

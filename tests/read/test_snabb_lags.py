@@ -22,6 +22,7 @@ from ingest.read import ReadOptions, discover, events, read
 from ingest.read.snabb.lags import REASONS
 from oracles import events as single
 from oracles import snabb as oracle
+from tests.effort import figure
 
 SAMPLE = Path(__file__).parents[1] / "data" / "snabb" / "real.timeline.xz"
 SECOND = 10**9
@@ -172,7 +173,7 @@ def test_a_frequency_that_was_told_is_taken(tmp_path: Path) -> None:
     assert {exact for _, exact in found.values()} == {(10**6, 10**6, 3 * 10**6)}
 
 
-@settings(max_examples=80)
+@settings(max_examples=figure(40, 80))
 @given(seed=st.integers(0, 10**6), size=st.integers(20, 400), digits=st.sampled_from([0, 3]))
 def test_any_program_bin_by_bin(tmp_path_factory: Any, seed: int, size: int, digits: int) -> None:
     ring = program(size, 60, BEGAN, seed)

@@ -59,7 +59,7 @@ class Site:
             if process.poll() is None and self.chance.random() < 0.6:
                 os.killpg(process.pid, signal.SIGKILL)
         for process in started:
-            told = process.communicate(timeout=120)[1]
+            told = process.communicate(timeout=600)[1]
             self.cut += process.returncode != 0
             assert process.returncode in (0, 4, -signal.SIGKILL) and "Traceback" not in told and "internal" not in told, told
         for words in commands:

@@ -230,7 +230,7 @@ def logs_by_host(folder: Path, hosts: int, *, turns: int) -> list[Path]:
 
 def loads_at_once(commands: list[list[str]]) -> None:
     loads = [subprocess.Popen(one, stderr=subprocess.PIPE, text=True) for one in commands]
-    told = [process.communicate(timeout=240)[1] for process in loads]
+    told = [process.communicate(timeout=600)[1] for process in loads]
     assert [process.returncode for process in loads] == [0] * len(loads), told
 
 

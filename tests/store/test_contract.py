@@ -19,6 +19,7 @@ from oracles.per_io import histogram_files
 from tests.oracles import documents as brute
 from tests.store.grounds import grounds, loaded
 
+pytestmark = pytest.mark.contract
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "cbt-archive"
 FIO = ROOT / "tests" / "data" / "fio"

@@ -24,9 +24,11 @@ from ingest.store.elastic.templates import differences
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.doubles.fault_proxy import ALL, FaultProxy
 from tests.doubles.tls import CERTIFICATE, TlsFront, fingerprint
+from tests.effort import figure
 from tests.store.grounds import SERVERS, ElasticGround, loaded, loads_at_once, logs_by_host, many_logs
 from tests.store.test_contract import EXAMPLE, SECOND, ZERO, a_log, csv
 
+pytestmark = pytest.mark.contract
 MAJOR = version("elasticsearch").split(".")[0]
 SERVER = SERVERS[MAJOR]
 
@@ -56,6 +58,7 @@ def clean():
         yield ground.documents(), ground.rollups()
 
 
+@pytest.mark.ordeal
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, 8))])
 def test_faults_in_a_third_of_all_calls_lose_and_double_nothing(ground, clean, monkeypatch, seed: int) -> None:
     monkeypatch.setenv("TAILBOARD_ES_TIMEOUT", "4")
@@ -69,6 +72,7 @@ def test_faults_in_a_third_of_all_calls_lose_and_double_nothing(ground, clean, m
         assert {record.state for record in store.runs()} == {"complete"}
 
 
+@pytest.mark.ordeal
 @pytest.mark.parametrize("fault", ALL, ids=str)
 def test_each_fault_alone_is_survived(ground, monkeypatch, tmp_path: Path, fault: str) -> None:
     monkeypatch.setenv("TAILBOARD_ES_TIMEOUT", "1")
@@ -122,15 +126,22 @@ def killed_and_completed(seed: int, logs: Path, double, seconds: float, clean, r
     return hits
 
 
+@pytest.mark.ordeal
 def test_killed_at_random_moments_a_load_is_completed_exactly(killing_ground) -> None:
-    assert sum(killed_and_completed(seed, *killing_ground, replace=seed == 4) for seed in range(5)) >= 5
+    hits = seed = 0
+    while seed < figure(2, 5) or hits < figure(2, 5):  # now and then a load has ended before it is killed
+        hits += killed_and_completed(seed, *killing_ground, replace=seed == 1)
+        seed += 1
+        assert seed < 30
 
 
+@pytest.mark.ordeal
 @pytest.mark.soak
 def test_killed_fifty_times(killing_ground) -> None:
     assert sum(killed_and_completed(seed, *killing_ground, replace=seed % 5 == 4) for seed in range(100, 150)) >= 50
 
 
+@pytest.mark.ordeal
 @pytest.mark.soak
 def test_killed_and_faulty_at_once(killing_ground, monkeypatch) -> None:
     logs, double, seconds, clean = killing_ground
@@ -158,12 +169,15 @@ def same_as_one_by_one(ground: ElasticGround, hosts: list[Path]) -> None:
     assert ground.rollups() == clean.rollups()
 
 
+@pytest.mark.slow
+@pytest.mark.ordeal
 def test_eight_loads_of_one_run_at_once(ground, tmp_path: Path) -> None:
     hosts = logs_by_host(tmp_path, 8, turns=20)
     loads_at_once([load_command(host, ground.url, "--host", host.name) for host in hosts])
     same_as_one_by_one(ground, hosts)
 
 
+@pytest.mark.ordeal
 def test_a_correction_while_other_hosts_load(ground, tmp_path: Path) -> None:
     hosts = logs_by_host(tmp_path, 4, turns=20)
     loaded(ground.url, [hosts[0]], reading={**ZERO, "host": "h1"})
@@ -288,8 +302,8 @@ def silent_server() -> tuple[socket.socket, int]:
     return listener, listener.getsockname()[1]
 
 
-def test_unreachable_hosts_and_wrong_ports_give_one_sentence(capsys) -> None:
-    began = time.monotonic()
+def test_unreachable_hosts_and_wrong_ports_give_one_sentence(capsys, monkeypatch) -> None:
+    monkeypatch.setenv("TAILBOARD_ES_PATIENCE", "3000")  # which the first contact does not take
     assert command(["percentiles", "http://127.0.0.1:1"]) == 4
     assert "connection refused: is Elasticsearch running there?" in capsys.readouterr().err
     assert command(["percentiles", "http://no-such-host.invalid:9200"]) == 4
@@ -300,7 +314,6 @@ def test_unreachable_hosts_and_wrong_ports_give_one_sentence(capsys) -> None:
     told = capsys.readouterr().err
     assert "is no Elasticsearch: check host and port" in told
     assert told.count("\n") == 1
-    assert time.monotonic() - began < 20
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.store.test_contract import EXAMPLE, ROOT, SECOND
 from tests.store.test_elastic import SERVER
 
+pytestmark = pytest.mark.contract
 PAGE = (ROOT / "docs" / "queries.md").read_text()
 REQUESTS = re.findall(r"```console\n(\w+) (\S+)\n(.*?)```", PAGE, re.DOTALL)
 

@@ -24,6 +24,7 @@ from ingest.read import ReadOptions
 from ingest.store import sqlite_holdings
 from ingest.view.text import csv_lines
 from oracles.per_io import histogram_files
+from tests.effort import figure
 from tests.store.grounds import loads_at_once, logs_by_host, many_logs
 from tests.store.test_contract import QUESTIONS
 
@@ -301,7 +302,11 @@ def killing_ground(tmp_path_factory) -> tuple[Path, Path, float]:
 
 
 def test_killed_at_random_moments_a_load_is_completed_exactly(killing_ground, tmp_path: Path) -> None:
-    assert sum(killed_and_completed(seed, killing_ground, tmp_path) for seed in range(5)) >= 3
+    hits = seed = 0
+    while seed < figure(2, 5) or hits < 3:  # now and then a load has ended before it is killed
+        hits += killed_and_completed(seed, killing_ground, tmp_path)
+        seed += 1
+        assert seed < 30
 
 
 @pytest.mark.soak
@@ -315,7 +320,7 @@ def test_interrupt_in_mid_load_says_what_to_do(killing_ground, tmp_path: Path) -
     process = subprocess.Popen(load_command(logs, store), stderr=subprocess.PIPE, text=True)
     time.sleep(0.3)
     process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=30)
+    _, told = process.communicate(timeout=600)
     if process.returncode == 130:
         assert "completed by running it again" in told
     assert "Traceback" not in told
@@ -324,7 +329,7 @@ def test_interrupt_in_mid_load_says_what_to_do(killing_ground, tmp_path: Path) -
 
 
 def test_eight_loads_of_one_run_at_once(tmp_path: Path) -> None:
-    hosts, store, clean = logs_by_host(tmp_path, 8, turns=120), tmp_path / "s.db", tmp_path / "clean.db"
+    hosts, store, clean = logs_by_host(tmp_path, 8, turns=figure(30, 120)), tmp_path / "s.db", tmp_path / "clean.db"
     loads_at_once([load_command(host, store, "--host", host.name) for host in hosts])
     for host in hosts:
         subprocess.run(load_command(host, clean, "--host", host.name), check=True, stderr=subprocess.DEVNULL)

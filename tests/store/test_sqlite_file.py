@@ -100,7 +100,7 @@ def test_an_upgrade_is_all_or_nothing(clean, older: Path, monkeypatch) -> None:
 def test_several_programs_upgrade_at_once(clean, older: Path) -> None:
     words = [sys.executable, "-m", "ingest", "load", str(EXAMPLE), "--run", "r", "--store", f"sqlite:{older}"]
     programs = [subprocess.Popen(words, stderr=subprocess.DEVNULL) for _ in range(3)]
-    assert [one.wait(timeout=60) for one in programs] == [0] * 3
+    assert [one.wait(timeout=600) for one in programs] == [0] * 3
     assert tables(older) == tables(clean.path) and whole(older)
 
 

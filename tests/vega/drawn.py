@@ -8,9 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 HERE = Path(__file__).parent
 MODULES = HERE / "node_modules"
 MAJORS = (5, 6)
+EACH_MAJOR = (pytest.param(5, marks=pytest.mark.slow), 6)  # what holds with the newer one alone is known quicker
 UTIL = "import { ascending, isString, DisallowedObjectProperties } from 'vega-util';"
 EXPORT = "export { expression as expressionInterpreter };"
 NO_EVAL = "script-src 'unsafe-inline'"  # a page under this policy cannot eval

@@ -57,6 +57,7 @@ def shown(browser, path: Path, fragment: str = "", **context) -> Iterator:
     """Open a page, and in the end find no error and no request."""
     heard, asked = [], []
     window = browser.new_context(**{"viewport": {"width": 1200, "height": 900}, "timezone_id": "Asia/Kolkata", **context})
+    window.set_default_timeout(300_000)  # for as long only that a test which hangs ends
     page = window.new_page()
     page.on("console", lambda message: heard.append(f"{message.type}: {message.text}"))
     page.on("pageerror", lambda error: heard.append(str(error)))

@@ -180,6 +180,7 @@ def test_the_panels_hold_what_the_query_finds(opened, files, kept) -> None:
         assert page.locator("#callbacks-none").is_hidden()
 
 
+@pytest.mark.slow
 def test_a_process_is_chosen_and_axes_are_changed(opened, files) -> None:
     with opened(files) as page:
         choose(page, "process", "bad")
@@ -211,6 +212,7 @@ def test_every_cell_and_dot_is_where_its_number_is(opened, files) -> None:
             assert (item["x"], item["y"]) == pytest.approx(place, abs=1)
 
 
+@pytest.mark.slow
 def test_a_click_on_a_cell_tells_its_counts(opened, files) -> None:
     with opened(files) as page:
         choose(page, "process", "good")
@@ -237,6 +239,7 @@ def test_the_time_range_of_the_page_is_obeyed(opened, files, kept) -> None:
         assert sum(row["n"] for row in rows_of(page, "density", "cells")) == expected.counts.sum() > 0
 
 
+@pytest.mark.slow
 def test_each_run_of_a_report_has_its_own_breaths(browser, tmp_path) -> None:
     """A run without breaths hides the panels, a chosen process is that of the run."""
     silent = oracle.Writer(64)

@@ -28,7 +28,7 @@ from ingest.view.page.compare_page import compare_page
 from tests.doubles.origin import SECOND, Made, series
 from tests.query.nights import drawn, written
 from tests.store.grounds import grounds, loaded
-from tests.vega.drawn import DARK, LIGHT, MAJORS, drawing, installed
+from tests.vega.drawn import DARK, EACH_MAJOR, LIGHT, drawing, installed
 from tests.view.conftest import missing, shown
 from tests.view.page import HOSTILE, answered, choose, hovered, items_of, rows_of, settle
 
@@ -57,7 +57,7 @@ def compare_html(nights: Path) -> Path:
 
 def until(page, condition: str) -> None:
     """Wait until something is true, and all is drawn."""
-    for _ in range(100):
+    for _ in range(6000):
         settle(page)
         if page.evaluate(condition):
             settle(page)
@@ -85,7 +85,13 @@ def table_of(page, panel: str, labels: int) -> list[list[str]]:
 
 
 @pytest.mark.parametrize(
-    ("panel", "by"), [("ratios", ""), ("movers-op", "op"), ("movers-host", "host"), ("movers-host-op", "host,op")]
+    ("panel", "by"),
+    [
+        ("ratios", ""),
+        pytest.param("movers-op", "op", marks=pytest.mark.slow),
+        pytest.param("movers-host", "host", marks=pytest.mark.slow),
+        ("movers-host-op", "host,op"),
+    ],
 )
 def test_tables_hold_the_rows_of_the_csv(browser, compare_html: Path, nights: Path, panel: str, by: str):
     rows = csv_of(nights, *(("--by", by) if by else ()))
@@ -97,7 +103,7 @@ def test_tables_hold_the_rows_of_the_csv(browser, compare_html: Path, nights: Pa
         assert len(found) == len(rows) > 3
 
 
-@pytest.mark.parametrize("by", ["op", "host", "host,op"])
+@pytest.mark.parametrize("by", ["op", *(pytest.param(by, marks=pytest.mark.slow) for by in ("host", "host,op"))])
 def test_bars_are_the_rows_of_the_chosen_percentile_largest_effect_first(browser, compare_html: Path, nights: Path, by: str):
     rows = csv_of(nights, "--by", by)
     view = f"movers-{by.replace(',', '-')}"
@@ -300,6 +306,7 @@ def test_curves_of_many_bins_are_thinned_to_what_can_be_seen():
     assert all(gap <= 24_000 ** (2 / 900) * 1.0001 or any(abs(gap - one) < 1e-9 for one in widest) for gap in gaps)
 
 
+@pytest.mark.slow
 def test_windows_that_do_not_begin_together_are_each_runs_own(browser, tmp_path: Path):
     zero = 1_795_208_404 * SECOND
     first = Made([(series("read", run="a"), at, {900: 200}) for at in (0, 1, 4, 5, 8)], starts={"a": zero + SECOND // 4})
@@ -314,6 +321,7 @@ def test_windows_that_do_not_begin_together_are_each_runs_own(browser, tmp_path:
         assert [row["label"] for row in rows_of(page, "elapsed", "whole")] == ["baseline", "run"]
 
 
+@pytest.mark.slow
 def test_a_stall_with_too_few_samples_is_the_highest(browser, tmp_path: Path):
     calm = Made([(series("read", run="a"), at, {900: 200}) for at in range(4)])
     stall = Made([(series("read", run="b"), at, {900: 200} if at != 2 else {1500: 1}) for at in range(4)])
@@ -323,6 +331,7 @@ def test_a_stall_with_too_few_samples_is_the_highest(browser, tmp_path: Path):
         assert len(items_of(page, "elapsed", "few")) == 1
 
 
+@pytest.mark.slow
 def test_what_cannot_be_told_is_said(browser, tmp_path: Path):
     few = Made([(series("read", run="few"), at, {900: 3, 1000 + at: 2}) for at in range(4)])
     many = Made([(series(op, run="many"), at, {900: 3000, 1000 + at: 2000}) for at in range(4) for op in ("read", "write")])
@@ -335,6 +344,7 @@ def test_what_cannot_be_told_is_said(browser, tmp_path: Path):
         assert "1 with too few samples, 1 only in the run" in page.locator("#movers-op-says").inner_text()
 
 
+@pytest.mark.slow
 def test_more_groups_than_a_page_can_show_are_said_to_be_left_out(browser, tmp_path: Path):
     def run_of(name: str, shift: int) -> Made:
         return Made([(series("read", f"h{host}", run=name), 0, {900 + shift * (host % 7): 400, 1200: 4}) for host in range(150)])
@@ -346,7 +356,7 @@ def test_more_groups_than_a_page_can_show_are_said_to_be_left_out(browser, tmp_p
         assert page.locator("[name=group] option").count() == 40
 
 
-@pytest.mark.parametrize("major", MAJORS)
+@pytest.mark.parametrize("major", EACH_MAJOR)
 @pytest.mark.parametrize("colors", [LIGHT, DARK], ids=["light", "dark"])
 def test_ratios_are_drawn_without_a_warning_in_both_versions_of_vega(browser, major: int, colors: dict):
     if not installed():

@@ -25,6 +25,8 @@ VIEWS = {
     "linear, zoomed": {"axis": "linear", "least": "1", "most": "60"},
     "linear, zoomed to bins": {"axis": "linear", "least": "2", "most": "2.2"},
 }
+QUICK = ("log", "zoomed", "linear, zoomed to bins")
+SOME_QUICK = [pytest.param(view, marks=() if view in QUICK else pytest.mark.slow) for view in VIEWS]
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +70,7 @@ def step_of(cells: list[dict]) -> int:
     return int(width) * 1_000_000
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", SOME_QUICK)
 def test_every_cell_is_what_the_query_layer_counts(opened, example, files, view):
     with opened(example, fragment=address(VIEWS[view])) as page:
         cells = rows_of(page, "heatmap", "shown")
@@ -96,7 +98,7 @@ def test_every_cell_is_what_the_query_layer_counts(opened, example, files, view)
             assert text["datum"]["c"] == above
 
 
-@pytest.mark.parametrize(("view", "chosen"), [*((view, "host=ceph-b") for view in VIEWS), ("log", "op=write")])
+@pytest.mark.parametrize(("view", "chosen"), [*((view, "host=ceph-b") for view in ("log", "linear, zoomed")), ("log", "op=write"), *(pytest.param(view, "host=ceph-b", marks=pytest.mark.slow) for view in VIEWS if view not in ("log", "linear, zoomed"))])
 def test_what_is_highlighted_is_what_a_filter_counts(opened, example, files, view, chosen):
     name, value = chosen.split("=")
     with opened(example, fragment=address({**VIEWS[view], "highlight": chosen.replace("=", "%3D")})) as page:
@@ -133,6 +135,7 @@ def test_a_highlighted_thread_in_windows_that_both_levels_have(opened):
             assert lit > 0
 
 
+@pytest.mark.slow
 def test_unlike_layouts_are_highlighted_in_their_common_one(opened):
     from ingest.layout import fio_layout
 
@@ -146,7 +149,7 @@ def test_unlike_layouts_are_highlighted_in_their_common_one(opened):
         assert all(cell["lit"] <= cell["c"] for cell in cells)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_nothing_is_never_shaded_like_one_sample(opened, scheme):
     """On the pixels, at every shading: a cell of one beside one of a million, and the empty one beside both."""
     rows = [(series(), at, {900: 1_000_000, **({1000: 1} if at != 5 else {})}) for at in range(10)]
@@ -226,7 +229,7 @@ def parts_of(text: str) -> dict[str, float]:
     return {part.rsplit(" ", 3)[0]: float(part.rsplit(" ", 3)[1].replace(",", "")) for part in text.split(": ", 1)[1].rstrip(". ").split("), ")}
 
 
-@pytest.mark.parametrize("axis", ["log", "linear"])
+@pytest.mark.parametrize("axis", ["log", pytest.param("linear", marks=pytest.mark.slow)])
 def test_a_clicked_cell_is_split_by_host_thread_and_operation(opened, example, files, axis):
     with opened(example, fragment=f"#axis={axis}") as page:
         items = sorted(items_of(page, "heatmap", "heat"), key=lambda item: -item["datum"]["c"])
@@ -257,6 +260,7 @@ def by_labels(files, by, step) -> dict:
     return out
 
 
+@pytest.mark.slow
 def test_a_split_in_wider_windows_than_the_cell_says_so(opened):
     origin = Made(random_rows(6, windows=700, hosts=2, threads=1))
     with opened(origin.overviews(), fragment="#from=100&to=150") as page:
@@ -271,6 +275,7 @@ def test_a_split_in_wider_windows_than_the_cell_says_so(opened):
         assert counts.get("h0", 0) == count
 
 
+@pytest.mark.slow
 def test_hosts_without_bins_are_told_as_the_rest(opened):
     rows = [(series(host=f"h{host:02}"), at, {900 + host: 10, 700: 5}) for host in range(20) for at in range(4)]
     with opened(Made(rows).overviews()) as page:

@@ -71,6 +71,7 @@ def test_a_recorded_timeline_says_what_percentiles_says(opened, timeline: Files)
         assert WEIGHED not in page.locator("#heatmap-says").inner_text()
 
 
+@pytest.mark.slow
 def test_threads_of_a_recorded_timeline_are_what_percentiles_says(opened, timeline: Files):
     runs = overviews(timeline.answer, timeline.run_names, Question())
     assert runs[0].thread_tails is not None, "more threads than the page has bins of"
@@ -126,6 +127,7 @@ def test_each_event_counts_by_its_weight_and_what_was_stored_decides_what_is_car
         assert sorted({cell["c"] for cell in rows_of(page, "heatmap", "shown")}) == [40, 300, 302, 304]
 
 
+@pytest.mark.slow
 def test_hosts_that_are_too_many_for_bins_are_weighed_too(opened):
     rows = [
         (lag(op, tag, f"h{host:02}"), at, {900 + 20 * host: many, 1300: 5})
@@ -170,6 +172,7 @@ def test_a_run_of_other_kinds_keeps_its_counts():
     assert run.cluster.weights == {("rare", "lag"): RARE, ("read", "completion"): 1}
 
 
+@pytest.mark.slow
 def test_the_heat_map_says_that_no_window_has_samples_enough_not_that_it_shows_nothing(opened):
     origin = Made([(Series(run="r", op="read", kind="completion"), at, {900: 20, 1000: 5}) for at in range(4)])
     with opened(origin.overviews()) as page:
@@ -181,6 +184,7 @@ def test_the_heat_map_says_that_no_window_has_samples_enough_not_that_it_shows_n
         assert "The line is p50; windows of 1 s." in page.locator("#heatmap-says").inner_text()
 
 
+@pytest.mark.slow
 def test_threads_that_are_too_many_for_bins_say_so_too(opened):
     rows = [
         (Series(run="r", op="read", kind="completion", job=str(job)), at, {900 + job: 30}) for at in range(3) for job in range(20)

@@ -124,7 +124,7 @@ def shade(colors: list[str], share: float) -> list[float]:
     return [one + part * (other - one) for one, other in zip(stops[low], stops[low + 1], strict=True)]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_every_pixel_is_a_count(browser, written: Path, scheme: str) -> None:
     expected = counted(made())
     with opened(browser, written, color_scheme=scheme) as page:
@@ -269,6 +269,7 @@ def test_isolate_exclude_highlight(browser, written: Path) -> None:
         assert filled(page) == set(counted([row for row in made() if row[2] == "b"]))
 
 
+@pytest.mark.slow
 def test_each_by_itself(browser, written: Path) -> None:
     """A small map of each value, on the columns and rows of all."""
     with opened(browser, written, "#offset_by=process&offset_each=each") as page:
@@ -285,6 +286,7 @@ def test_each_by_itself(browser, written: Path) -> None:
         assert page.locator("#offset-each figure").count() == 0
 
 
+@pytest.mark.slow
 def test_other_periods_and_a_part_of_the_time(browser, written: Path) -> None:
     with opened(browser, written) as page:
         offered = page.locator("[name=offset_rows] option").all_text_contents()
@@ -333,6 +335,7 @@ def test_labels_are_text(browser, tmp_path: Path) -> None:
             assert pixels(page)["width"] == 20 and len(filled(page)) == 1000 and page.locator("#offset-details").is_hidden()
 
 
+@pytest.mark.slow
 def test_a_recording_without_latencies_has_a_page_of_its_own(browser, tmp_path: Path) -> None:
     path = tmp_path / "cpu.perf"
     path.write_bytes(lzma.decompress((TRACES / "cpu.txt.xz").read_bytes()))
@@ -367,6 +370,7 @@ def test_a_recording_without_latencies_has_a_page_of_its_own(browser, tmp_path: 
         assert json.dumps(pixels(page)) != seen[0]
 
 
+@pytest.mark.slow
 def test_histograms_have_no_offsets(browser, tmp_path: Path) -> None:
     logs = [str(path) for path in per_io.histogram_files(TRACES.parent / "fio" / "randrw")]
     assert command(["report", *logs, "-o", str(tmp_path / "page.html")]) == 0

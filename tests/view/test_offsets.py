@@ -21,7 +21,7 @@ from ingest.query.offset_map import OffsetMap, highlighted, joined
 from ingest.query.offsets import from_files
 from ingest.view import offset_tables, offset_terminal, pictures, text, vega
 from oracles import offsets as oracle
-from tests.vega.drawn import DARK, LIGHT, MAJORS, drawing, installed
+from tests.vega.drawn import DARK, LIGHT, drawing, installed
 from tests.view.conftest import missing
 
 MS, SECOND = oracle.MS, oracle.SECOND
@@ -86,7 +86,11 @@ def page(browser, request):
         yield found
 
 
-@pytest.mark.parametrize("page", [(major, colors) for major in MAJORS for colors in (LIGHT, DARK)], indirect=True)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param((5, LIGHT), marks=pytest.mark.slow), pytest.param((5, DARK), marks=pytest.mark.slow), (6, LIGHT), (6, DARK)],
+    indirect=True,
+)
 def test_every_cell_is_drawn_where_it_belongs(page, answer: OffsetMap) -> None:
     page.draw(offset_tables.picture(answer))
     boxes = page.marks("heat")
@@ -104,7 +108,7 @@ def test_every_cell_is_drawn_where_it_belongs(page, answer: OffsetMap) -> None:
     assert not any(gap["x1"] < (box["x1"] + box["x2"]) / 2 < gap["x2"] for box in boxes)
 
 
-@pytest.mark.parametrize("page", [(major, LIGHT) for major in MAJORS], indirect=True)
+@pytest.mark.parametrize("page", [pytest.param((5, LIGHT), marks=pytest.mark.slow), (6, LIGHT)], indirect=True)
 def test_rank_or_linear_and_what_is_clicked(page, answer: OffsetMap) -> None:
     page.draw(offset_tables.picture(answer))
     cells = offset_tables.cells(answer)
@@ -123,7 +127,7 @@ def test_rank_or_linear_and_what_is_clicked(page, answer: OffsetMap) -> None:
     assert picked == [cells["t"][ones[7]], cells["lower"][ones[7]], 1]
 
 
-@pytest.mark.parametrize("page", [(major, LIGHT) for major in MAJORS], indirect=True)
+@pytest.mark.parametrize("page", [pytest.param((5, LIGHT), marks=pytest.mark.slow), (6, LIGHT)], indirect=True)
 def test_odd_tables_draw_without_a_warning(page) -> None:
     row = {"t": ZERO / MS, "t2": ZERO / MS + 1000, "lower": 0, "upper": 20 * MS, "c": 1, "n": 1, "rank": 1, "part": 1}
     for cells, period in (([], SECOND), ([row], SECOND), ([row], 60 * SECOND), ([row], 3600 * SECOND), ([row], 86_400 * SECOND)):
@@ -160,7 +164,7 @@ def lit(folder: Path, answer: OffsetMap) -> OffsetMap:
     return highlighted(answer, mapped(folder, lit={"process": ("p1",)}))
 
 
-@pytest.mark.parametrize("page", [(major, LIGHT) for major in MAJORS], indirect=True)
+@pytest.mark.parametrize("page", [pytest.param((5, LIGHT), marks=pytest.mark.slow), (6, LIGHT)], indirect=True)
 def test_what_is_highlighted_has_a_hue_of_its_own(page, lit: OffsetMap) -> None:
     spec = offset_tables.picture(lit, highlight="process=p1")
     assert spec["title"]["subtitle"][1] == f"process=p1 in red: 153 of {lit.samples:,} events"

@@ -20,7 +20,7 @@ from ingest.read import ReadOptions
 from ingest.timing import Instant
 from ingest.view import vega
 from tests.doubles.origin import SECOND, ZERO, Made, series
-from tests.vega.drawn import DARK, LIGHT, MAJORS, drawing, installed
+from tests.vega.drawn import DARK, EACH_MAJOR, LIGHT, drawing, installed
 from tests.view.conftest import missing
 from tests.view.page import HOSTILE, choose, drag, hovered, items_of, rows_of, settle
 from tests.view.test_omission import RATES, SLOW, stalled
@@ -104,6 +104,7 @@ def test_the_stall_is_shown(opened, stall):
         assert shown_gaps(page) == gaps(files, "50", SECOND)
 
 
+@pytest.mark.slow
 def test_uncorrected_and_corrected_stand_side_by_side(opened, stall):
     files = files_of(stall / "throughput.csv", expected_interval_ns=MS)
     with opened(runs_of(files)) as page:
@@ -122,6 +123,7 @@ def test_uncorrected_and_corrected_stand_side_by_side(opened, stall):
         assert abs(corrected[at_p99] - 9.4 * SECOND) < 0.01 * 9.4 * SECOND
 
 
+@pytest.mark.slow
 def test_a_generator_that_fell_behind_is_warned_of(opened, stall):
     files = files_of(stall / "throughput.csv", rate="1000", expected_interval_ns=MS)
     with opened(runs_of(files)) as page:
@@ -206,6 +208,7 @@ def test_filters_and_ranges_act_on_the_panels(opened):
         assert "elapsed" in hovered(page, "omission", "targets") and "elapsed" in hovered(page, "gap", "targets")
 
 
+@pytest.mark.slow
 def test_windows_of_the_gap_carry_the_percentile(opened):
     """Windows are widened until four in five tell of the percentile, and no further than that."""
     rows = [(series(kind=kind), at, {place: 30}) for at in range(60) for kind, place in (("service", 900), ("response", 1000 + at), ("wait", 950))]
@@ -223,6 +226,7 @@ def test_windows_of_the_gap_carry_the_percentile(opened):
         assert {row["t2"] - row["t"] for row in rows_of(page, "gap")} == {1000}
 
 
+@pytest.mark.slow
 def test_no_gap_and_a_gap_within_the_bins_are_said(opened):
     same = [(series(kind=kind), at, {900: 200}) for kind in ("service", "response") for at in range(4)]
     with opened(Made(same).overviews()) as page:
@@ -237,6 +241,7 @@ def test_no_gap_and_a_gap_within_the_bins_are_said(opened):
         assert "In 2 of 6 windows of an operation response p99 is more than twice service p99." in says(page, "gap")
 
 
+@pytest.mark.slow
 def test_many_operations_show_the_worst(opened):
     rows = [(series(f"op{number:02}", kind=kind), at, {place: 200}) for number in range(12) for at in range(5) for kind, place in (("service", 900), ("response", 910 + 20 * number))]
     origin = Made(rows)
@@ -247,6 +252,7 @@ def test_many_operations_show_the_worst(opened):
         assert all(expected[key] == v for key, v in shown_gaps(page).items())
 
 
+@pytest.mark.slow
 def test_one_kind_that_warns_stands_alone(opened):
     rows = [(series(kind="service"), at, {900: 200}) for at in range(4)]
     with opened(Made(rows, warnings=(RATES, SLOW)).overviews()) as page:
@@ -255,6 +261,7 @@ def test_one_kind_that_warns_stands_alone(opened):
         assert {row["label"] for row in rows_of(page, "omission")} == {"service"}
 
 
+@pytest.mark.slow
 def test_each_run_has_its_own_panels(opened):
     plain = [(series(run="b"), at, {900: 200}) for at in range(4)]
     several = [(series(kind=kind, run="a"), at, {place: 200}) for at in range(4) for kind, place in (("wait", 800), ("service", 900), ("response", 950))]
@@ -288,6 +295,7 @@ def test_labels_are_text(opened):
         assert {row["label"] for row in rows_of(page, "gap")} == {HOSTILE[0]}
 
 
+@pytest.mark.slow
 def test_marks_are_limited(opened):
     origin = stalled(700)
     with opened(origin.overviews(full=True)) as page:
@@ -303,6 +311,7 @@ def test_marks_are_limited(opened):
         assert {row["t2"] - row["t"] for row in rows_of(page, "omission")} == {1000}
 
 
+@pytest.mark.slow
 def test_the_panels_are_described_and_follow_the_theme(opened):
     origin = stalled(12)
     fills = {}
@@ -330,7 +339,7 @@ def rows_for(name: str, values: tuple[tuple[int, int | None, int], ...]) -> list
     return out
 
 
-@pytest.mark.parametrize("major", MAJORS)
+@pytest.mark.parametrize("major", EACH_MAJOR)
 @pytest.mark.parametrize("name", ["omission", "gap"])
 @pytest.mark.parametrize("colors", [LIGHT, DARK], ids=["light", "dark"])
 def test_specs_draw_without_a_warning_in_both_versions_of_vega(browser, name, major, colors):

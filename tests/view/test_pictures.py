@@ -17,6 +17,7 @@ from ingest.query.files import Files
 from ingest.query.question import Question
 from ingest.ranks import parse_percentiles
 from ingest.view import pictures, preview, text, vega
+from tests.commands import tailboard
 from tests.doubles.origin import NS, SECOND, ZERO, Made, random_rows, series
 
 HOSTILE = ("</text><script>alert(1)</script>", "\u2028'\"&<b>", "\u202eright to left", "x" * 1000)
@@ -33,7 +34,7 @@ def svg_of(spec) -> str:
 
 
 def run(*words: str, archive) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, "-m", "ingest", words[0], str(archive), *words[1:]], capture_output=True)
+    return tailboard(words[0], archive, *words[1:], text=False)
 
 
 @pytest.mark.parametrize("words", [("percentiles", "--by", "host", "-p", "50,99"), ("heatmap", "--step", "2s"), ("distribution", "--by", "host")])

@@ -112,6 +112,7 @@ def test_ranks_are_exact_whatever_the_counts(opened):
             assert drawn(page) == answered(answer, percentile), percentile
 
 
+@pytest.mark.slow
 def test_weights_are_ranked_like_counts(opened):
     rows = [(series(op), at, {1000: 60, 1300: 30 + at, 1500: 11, 1640: 3}) for at in range(4) for op in ("read", "write")]
     origin = Made(rows)
@@ -180,6 +181,7 @@ def test_a_dragged_range_zooms_all_panels_and_stands_in_the_address(opened, exam
         assert page.locator('[name=tail][value="50"]').is_checked()
 
 
+@pytest.mark.slow
 def test_zoom_makes_bins_anew_from_finer_windows(opened):
     origin = Made(random_rows(21, windows=700, hosts=2, threads=1, ops=("read",)))
     with opened(origin.overviews()) as page:
@@ -210,6 +212,7 @@ def test_heat_map_holds_every_sample(opened, fio):
             assert sum(row["c"] for row in rows_of(page, "heatmap", "shown")) == asked.samples
 
 
+@pytest.mark.slow
 def test_shading_is_rank_proportion_or_root(opened):
     origin = Made([(series(), 0, {700: 1, 800: 1, 900: 2, 1000: 8})])
     with opened(origin.overviews()) as page:
@@ -227,6 +230,7 @@ def test_shading_is_rank_proportion_or_root(opened):
         assert {item["datum"]["c"]: item["fill"] for item in items_of(page, "heatmap", "heat")}[8] == "rgb(158, 1, 66)"
 
 
+@pytest.mark.slow
 def test_rank_is_the_share_of_cells_at_most_as_full(opened):
     rows = random_rows(31, windows=20, hosts=1)
     with opened(Made(rows).overviews()) as page:
@@ -238,6 +242,7 @@ def test_rank_is_the_share_of_cells_at_most_as_full(opened):
         assert all(row["shade"] == pytest.approx(row["c"] / counts[-1]) for row in rows_of(page, "heatmap", "shown"))
 
 
+@pytest.mark.slow
 def test_outliers_go_to_a_row_of_their_own_and_are_counted(opened):
     rows = [(series(), at, {900: 980, 1000: 19, 1500: 1}) for at in range(10)]
     with opened(Made(rows).overviews()) as page:
@@ -283,6 +288,7 @@ def test_a_cell_tells_what_it_holds_and_its_hosts(opened):
         assert "UTC" in tip and "samples" in tip
 
 
+@pytest.mark.slow
 def test_arrows_go_from_window_to_window(opened):
     with opened(Made([(series(), at, {900: 10 + at}) for at in range(3)]).overviews()) as page:
         page.locator("#heatmap").focus()
@@ -293,7 +299,7 @@ def test_arrows_go_from_window_to_window(opened):
         assert texts == ["10", "11", "12", "11"]
 
 
-@pytest.mark.parametrize("scope", ["host", "thread"])
+@pytest.mark.parametrize("scope", ["host", pytest.param("thread", marks=pytest.mark.slow)])
 def test_tail_maps_are_what_the_query_answers(opened, example, files, scope):
     view = f"{scope}s"
     by = ("host",) if scope == "host" else ("host", "volume", "job")
@@ -362,6 +368,7 @@ def test_surface_and_distribution_are_what_the_query_answers(opened, example, fi
                 assert one["x"] == pytest.approx(cumulative[-1] / max(1, cumulative[-1] - one["cum"]))
 
 
+@pytest.mark.slow
 def test_windows_without_completions_or_with_few_samples(opened):
     rows = [(series(op), at, {900: 400}) for op in ("read", "write") for at in (0, 1, 4, 5)]
     with opened(Made(rows).overviews()) as page:
@@ -406,6 +413,7 @@ def test_nonsense_in_the_address_is_ignored(opened, example):
         assert len(rows_of(page, "heatmap", "shown")) > 0
 
 
+@pytest.mark.slow
 def test_keyboard_reaches_the_controls(opened, example, files):
     answer = files.answer(Question(by=("op",), step=SECOND))
     with opened(example) as page:
@@ -458,6 +466,7 @@ def test_lines_and_marks_are_drawn(opened, example):
         assert page.evaluate("tailboard.views.heatmap.signal('sla')") == 0
 
 
+@pytest.mark.slow
 def test_dark_narrow_relative_and_printed(opened):
     origin = Made(random_rows(3, 20), relative=True)
     with opened(origin.overviews(), color_scheme="dark") as page:
@@ -476,12 +485,14 @@ def test_dark_narrow_relative_and_printed(opened):
         assert drawn(page) == answered(origin.answer(Question(by=("op",), step=SECOND)), "99")
 
 
+@pytest.mark.slow
 def test_one_window(opened, files):
     runs = overviews(files.answer, files.run_names, Question(step="all"))
     with opened(runs) as page:
         assert drawn(page) == answered(files.answer(Question(by=("op",), step="all")), "99")
 
 
+@pytest.mark.slow
 def test_most_windows(opened):
     origin = Made([(series(), at, {1000 + at % 40: 100 + at, 1200: 3}) for at in range(2 * CLUSTER_WINDOWS)])
     with opened(origin.overviews()) as page:
@@ -490,6 +501,7 @@ def test_most_windows(opened):
         assert len(drawn(page)) == 300
 
 
+@pytest.mark.slow
 def test_many_threads_have_their_tails(opened):
     rows = [(series(op, f"h{job % 4}", str(job)), at, {900 + job: 150, 1200: 1 + (job == 33)}) for job in range(50) for at in range(100) for op in ("read", "write")]
     origin = Made(rows)
@@ -519,6 +531,7 @@ def test_many_threads_have_their_tails(opened):
         assert {row["t2"] - row["t"] for row in rows_of(page, "threads")} == {1000}
 
 
+@pytest.mark.slow
 def test_several_runs_have_small_multiples_and_a_load_curve(opened):
     rows = [(series(run=f"sweep/qd{depth}"), at, {900 + 30 * number: 100 * depth, 1300: depth}) for number, depth in enumerate((1, 4, 16)) for at in range(30)]
     origin = Made(rows, starts={f"sweep/qd{depth}": ZERO for depth in (1, 4, 16)})
@@ -604,6 +617,7 @@ def test_each_run_has_a_heat_map_on_the_scales_of_all(opened):
         assert sum(cell["c"] for cell in rows_of(page, "maps", "cells")) == reads
 
 
+@pytest.mark.slow
 def test_large_pictures_are_drawn_in_pieces_and_whole(opened):
     """A filter change draws the map over several frames; in the end it is the same as when the page opens with that filter."""
     origin = Made(random_rows(31, windows=170, hosts=1))

@@ -138,6 +138,7 @@ def test_the_page_is_whole_in_itself(trend_html: Path):
     assert outside(trend_html.read_text(encoding="utf-8")) == []
 
 
+@pytest.mark.slow
 def test_runs_without_a_clock_and_too_few_of_them(browser, tmp_path: Path):
     for number in (10, 9, 1):
         (tmp_path / f"n{number}").mkdir()
@@ -179,6 +180,7 @@ def test_labels_are_text(browser, tmp_path: Path):
         ]
 
 
+@pytest.mark.slow
 def test_a_run_without_a_group_keeps_its_place_on_the_axis(browser, tmp_path: Path):
     def night(place: int) -> Made:
         ops = ("read", "write") if place != 2 else ("read",)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -12,6 +13,7 @@ from tests.doubles.elasticsearch.shards import Document
 from tests.doubles.elasticsearch.tokens import parse
 
 Json = Any
+Patterns = tuple[str, ...]
 
 
 class SourceFilter:
@@ -46,7 +48,7 @@ class SourceFilter:
         tree = loads(document.source)
         for one in (mapping_source or {}, {"includes": includes, "excludes": excludes}):
             if one.get("includes") or one.get("excludes"):
-                tree = _filtered(tree, "", one.get("includes") or [], one.get("excludes") or [])
+                tree = _filtered(tree, "", tuple(one.get("includes") or ()), tuple(one.get("excludes") or ()))
         return tree
 
 
@@ -64,11 +66,13 @@ def _list(value: Any) -> list[str]:
     return value.split(",") if isinstance(value, str) else list(value)
 
 
-def _hit(path: str, patterns: list[str]) -> bool:
+@lru_cache(100_000)  # documents have the same few paths
+def _hit(path: str, patterns: Patterns) -> bool:
     return any(fnmatchcase(path, pattern) or fnmatchcase(path, pattern + ".*") for pattern in patterns)
 
 
-def _may_hold(path: str, patterns: list[str]) -> bool:
+@lru_cache(100_000)
+def _may_hold(path: str, patterns: Patterns) -> bool:
     """Return whether something below an object can match: only the start of a pattern is looked at."""
     for pattern in patterns:
         parts, wanted = path.split("."), pattern.split(".")
@@ -77,23 +81,23 @@ def _may_hold(path: str, patterns: list[str]) -> bool:
     return False
 
 
-def _filtered(tree: Json, path: str, includes: list[str], excludes: list[str]) -> Json:
+def _filtered(tree: Json, path: str, includes: Patterns, excludes: Patterns) -> Json:
     found: Json = {}
     for name, value in tree.items():
         full = f"{path}.{name}" if path else name
         if _hit(full, excludes):
             continue
         included = not includes or _hit(full, includes)
-        if isinstance(value, dict):
+        if included and not excludes:
+            found[name] = value
+        elif isinstance(value, dict):
             if not included and not _may_hold(full, includes):
                 continue
-            inner = _filtered(value, full, [] if included else includes, excludes)
+            inner = _filtered(value, full, () if included else includes, excludes)
             if inner or (included and not value):
                 found[name] = inner
         elif isinstance(value, list) and any(isinstance(item, dict) for item in value):
-            if included and not excludes:
-                found[name] = value
-            elif included or _may_hold(full, includes):
+            if included or _may_hold(full, includes):
                 raise CannotDo("a _source filter into a list of objects")
         elif included:
             found[name] = value
@@ -106,13 +110,14 @@ def filter_path(answer: Json, expression: str) -> Json:
     if any(part.startswith("-") for part in parts):
         if not all(part.startswith("-") for part in parts):
             raise CannotDo("filter_path with both parts to keep and parts to take away")
-        kept = _without(answer, [part[1:].split(".") for part in parts])
+        kept = _without(answer, tuple(tuple(part[1:].split(".")) for part in parts))
     else:
-        kept = _with(answer, [part.split(".") for part in parts])
+        kept = _with(answer, tuple(tuple(part.split(".")) for part in parts))
     return {} if kept is None else kept
 
 
-def _next(patterns: list[list[str]], name: str) -> tuple[bool, list[list[str]]]:
+@lru_cache(100_000)
+def _next(patterns: tuple[Patterns, ...], name: str) -> tuple[bool, tuple[Patterns, ...]]:
     """Return whether a pattern ends at a name, and what is left of the others."""
     whole, rest = False, []
     for pattern in patterns:
@@ -125,10 +130,10 @@ def _next(patterns: list[list[str]], name: str) -> tuple[bool, list[list[str]]]:
         elif fnmatchcase(name, pattern[0]):
             whole |= len(pattern) == 1
             rest.append(pattern[1:])
-    return whole, [one for one in rest if one]
+    return whole, tuple(one for one in rest if one)
 
 
-def _with(value: Json, patterns: list[list[str]]) -> Json:
+def _with(value: Json, patterns: tuple[Patterns, ...]) -> Json:
     if isinstance(value, list):
         items = [one for one in (_with(item, patterns) for item in value) if one is not None]
         return items or None
@@ -143,7 +148,7 @@ def _with(value: Json, patterns: list[list[str]]) -> Json:
     return found or None
 
 
-def _without(value: Json, patterns: list[list[str]]) -> Json:
+def _without(value: Json, patterns: tuple[Patterns, ...]) -> Json:
     if isinstance(value, list):
         return [_without(item, patterns) for item in value]
     if not isinstance(value, dict):

@@ -24,6 +24,7 @@ from elasticsearch import (
 
 from tests.doubles.elasticsearch import ElasticsearchDouble
 
+pytestmark = pytest.mark.contract
 Json = Any
 MAJOR = elasticsearch.__version__[0]
 DOUBLES = ["9.5.3"] if MAJOR >= 9 else ["9.5.3", "8.19.21"]

@@ -11,6 +11,7 @@ import pytest
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.doubles.elasticsearch_proofs.replaying import send
 
+pytestmark = pytest.mark.contract
 Json = Any
 T0 = 1_789_999_200_000
 ROWS: list[Json] = [

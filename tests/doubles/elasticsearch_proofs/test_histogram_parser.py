@@ -11,6 +11,7 @@ from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.doubles.elasticsearch_proofs.comparing import differences, recorded
 from tests.doubles.elasticsearch_proofs.replaying import send
 
+pytestmark = pytest.mark.contract
 Json = Any
 RECORDED = recorded("single-9.5.3")
 WRITES = [one for one in RECORDED if one["path"].startswith(("/val/_create/", "/val_im/_create/"))]

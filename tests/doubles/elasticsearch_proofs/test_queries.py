@@ -12,6 +12,7 @@ from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.doubles.elasticsearch_proofs.asking import CUTS, T0, ask, listed, numbers, rows
 from tests.doubles.elasticsearch_proofs.replaying import send
 
+pytestmark = pytest.mark.contract
 Json = Any
 
 

@@ -10,6 +10,7 @@ import pytest
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.doubles.elasticsearch_proofs.replaying import send
 
+pytestmark = pytest.mark.contract
 Json = Any
 P = {"percentiles": {"field": "h", "hdr": {}}}
 CANNOT: list[tuple[str, str, Json]] = [

@@ -13,6 +13,7 @@ from tests.doubles.elasticsearch.shards import shard_number
 from tests.doubles.elasticsearch_proofs.comparing import differences, recorded
 from tests.doubles.elasticsearch_proofs.replaying import Answered, send
 
+pytestmark = pytest.mark.contract
 Json = Any
 ONE = {(one["name"], one["path"].split("/")[1]): one for one in recorded("single-9.5.3")}
 SINGLE = {one["name"]: one for one in recorded("single-9.5.3")}

@@ -12,6 +12,7 @@ import pytest
 from tests.doubles.kibana.schemas import problems
 from tests.doubles.kibana_proofs.asking import dashboard, data_view, everything, lens, vega
 
+pytestmark = pytest.mark.contract
 Json = Any
 
 

@@ -15,7 +15,7 @@ from ingest.view.kibana.asked import Shown, vega_requests
 from ingest.view.kibana.config import Grid, Panel
 from ingest.view.kibana.vega_panels import vega_object
 from tests.doubles.elasticsearch import ElasticsearchDouble
-from tests.vega.drawn import MAJORS, drawing, installed
+from tests.vega.drawn import EACH_MAJOR, drawing, installed
 from tests.view.conftest import missing
 
 ROOT = Path(__file__).parents[3]
@@ -54,7 +54,7 @@ class Served:
         return {**spec, "data": data}
 
 
-@pytest.fixture(scope="module", params=MAJORS)
+@pytest.fixture(scope="module", params=EACH_MAJOR)
 def page(request, browser):
     """A page with Vega 5, then with 6."""
     if not installed():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -310,10 +309,9 @@ def test_nobody_there(monkeypatch) -> None:
     monkeypatch.setenv("TAILBOARD_KIBANA_PATIENCE", "0.5")
     with pytest.raises(StoreError, match="was not ready within 0.5 s: connection refused: is Kibana running there"):
         connected("http://127.0.0.1:1")
-    began = time.monotonic()
+    monkeypatch.setenv("TAILBOARD_KIBANA_PATIENCE", "3000")  # which a name that is not known does not take
     with pytest.raises(StoreError, match="not known|the connection failed"):
         connected("http://no-such-host.invalid:5601")
-    assert time.monotonic() - began < 30
 
 
 def test_a_base_path_is_kept() -> None:

@@ -67,7 +67,7 @@ def test_after_a_refresh_selections_stay_and_axes_follow_the_data(page, served, 
     before = page.signals()
     later = {**spec, "data": [{**one, "values": moved(one["values"], HOUR)} if "values" in one else one for one in spec["data"]]}
     page.draw(later, restored=before)
-    page.page.wait_for_function(f"() => view.signal('begin') === {before['begin'] + HOUR}", timeout=5000)
+    page.page.wait_for_function(f"() => view.signal('begin') === {before['begin'] + HOUR}", timeout=300_000)
     after = page.signals()
     assert after["end"] == before["end"] + HOUR
     assert {name: after[name] for name in inputs} == {name: before[name] for name in inputs}
