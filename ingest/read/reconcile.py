@@ -9,6 +9,7 @@ import numpy as np
 from ingest.intervals import Histogram, Intervals
 from ingest.ranks import parse_percentiles, percentile_values
 from ingest.read.context import Summary
+from ingest.read.fio.starts import STAGED
 from ingest.read.sources import COMPLETION, HIST, RAW, Source
 
 MS = 1e6
@@ -68,7 +69,7 @@ def skew(sources: Iterable[Source]) -> Iterator[str]:
     """Yield a line per run with the spread of time zeros, the part of the clock error that can be seen."""
     zeros: dict[str, list[int]] = {}
     for source in sources:
-        if source.context.zero.epoch_ns is not None:
+        if source.context.zero.epoch_ns is not None and source.context.zero.origin not in STAGED:
             zeros.setdefault(source.context.series.run, []).append(source.context.zero.epoch_ns + source.context.offset_ns)
     for run, found in sorted(zeros.items()):
         if len(found) > 1:

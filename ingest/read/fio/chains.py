@@ -16,6 +16,7 @@ from ingest.intervals import Histogram, Int, Intervals, gather
 from ingest.layout import LogLinear
 from ingest.read.context import Context
 from ingest.read.fio import repairs as fio_repairs
+from ingest.read.fio import starts
 from ingest.read.integer_rows import Rows
 from ingest.series import OPS, Series
 
@@ -213,6 +214,8 @@ class Chains:
         zero or more; else the log and the JSON are not of one run, and the account says so. `siblings` are the sums of
         the other logs where the JSON has but one sum for all.
         """
+        if self.context.zero.origin in starts.UNKNOWN:
+            self.account.note(f"time zero is unknown ({self.context.zero.origin}): {starts.REMEDY}")
         completion = {op for job in self.context.jobs for op, kind in job if kind == "completion"}
         for op in sorted(completion | set(self.chains)):
             chain = self.chains.setdefault(op, Chain(op, self.layout.bins))

@@ -27,6 +27,7 @@ from ingest.intervals import Bool, Int
 from ingest.read.arrow_lines import Form, Lines, arrow, integers, reject, tables
 from ingest.read.context import Context
 from ingest.read.events import DAY_NS, Events
+from ingest.read.fio import starts
 from ingest.read.fio.chains import LAST_STAMP_MS
 from ingest.read.fio.raw_shape import DIRECTIONS, Shape, is_epoch, shape_of
 from ingest.series import OPS
@@ -225,7 +226,9 @@ class _Rows:
             self.early += len(early)
 
     def told(self) -> None:
-        """Note at the end what makes the unit doubtful."""
+        """Note at the end what makes the unit doubtful, and why the time zero is unknown."""
+        if self.context.zero.origin in starts.UNKNOWN:
+            self.context.account.note(f"time zero is unknown ({self.context.zero.origin}): {starts.REMEDY}")
         if self.early * 100 > self.context.account.accepted:
             self.context.account.note(
                 f"{self.early} of {self.context.account.accepted} I/Os would have begun before the log did (the first in line "
