@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ingest.errors import InputError
 from ingest.read import cbt
-from ingest.read.context import Context, TimeZero
+from ingest.read.context import Context
 from ingest.read.fio.names import LogName
 from ingest.read.text import plain_name
 
@@ -64,10 +64,10 @@ class FioSummaries:
         elif not grouped and 1 <= number <= len(jobs):
             own = (jobs[number - 1],)
         first = own[0] if own else jobs[0]
-        zero = document.zero_ms(first)
+        began = (member_of(jobs, number),) if grouped and name.job else own or (first,)
         return replace(
             context,
-            zero=TimeZero(zero[0] * MS, zero[1]) if zero else TimeZero(),
+            zero=document.zero_of(began),
             version=context.version or document.version,
             options=first.options,
             through_client=document.through_client,
@@ -97,6 +97,17 @@ class FioSummaries:
                     self.told[entry[2]].add(path)
                 return document, jobs
         return None
+
+
+def member_of(jobs: tuple[Job, ...], number: int) -> Job:
+    """Return the sum that log `number` is part of (group_reporting): entries stand for `numjobs` logs each, in order."""
+    seen = 0
+    for job in jobs:
+        told = job.options.get("numjobs", "1")
+        seen += int(told) if told.isdigit() else 1
+        if number <= seen:
+            return job
+    return jobs[-1]
 
 
 def _grouped(jobs: tuple[Job, ...]) -> int:
