@@ -12,9 +12,9 @@ from ingest.ranks import parse_percentiles, percentile_values
 from ingest.read.context import Summary
 from ingest.read.fio.starts import STAGED
 from ingest.read.sources import COMPLETION, HIST, RAW, Source
+from ingest.series import MIXED
 
 MS = 1e6
-MIXED = "mixed"
 
 Line = tuple[str, str, str]
 

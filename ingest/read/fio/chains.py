@@ -18,7 +18,7 @@ from ingest.read.context import Context
 from ingest.read.fio import repairs as fio_repairs
 from ingest.read.fio import starts
 from ingest.read.integer_rows import Rows
-from ingest.series import OPS, Series
+from ingest.series import MIXED, OPS, Series
 
 MS = 1_000_000
 DAY_MS = 86_400_000
@@ -26,6 +26,7 @@ LAST_STAMP_MS = 2**43
 UNIX_MS = (10**12, 4 * 10**12)
 DEFAULT_WIDTH_MS = 1000
 NEAR_START = 3
+COMPLETION = "completion"
 
 
 def typical_width_ms(steps_ms: Int, options: Mapping[str, str]) -> int:
@@ -201,25 +202,26 @@ class Chains:
     def _older_segments(self, op: str) -> int:
         """Return how many segments of a direction belong to older runs: all but the last ones that fio's JSON knows jobs for."""
         found = self.context.segments.get(op, 0)
-        known = self.context.grouped or sum((op, "completion") in job for job in self.context.jobs)
+        known = self.context.grouped or sum((op, COMPLETION) in job or (MIXED, COMPLETION) in job for job in self.context.jobs)
         return max(0, found - known) if found and known else 0
 
     def _series(self, op: str, segment: int) -> Series:
-        return self.context.series.replaced(op=op, kind="completion", segment=segment)
+        return self.context.series.replaced(op=op, kind=COMPLETION, segment=segment)
 
     def tail(self, siblings: Mapping[str, Histogram]) -> Iterator[Intervals]:
         """Yield what fio's json+ holds beyond the log's rows, as a last interval of each direction, and keep the sums.
 
         fio never writes the last partial interval of a histogram log. The difference is exact where every bin of it is
         zero or more; else the log and the JSON are not of one run, and the account says so. `siblings` are the sums of
-        the other logs where the JSON has but one sum for all.
+        the other logs where the JSON has but one sum for all. Where fio counted all ops together (unified_rw_reporting)
+        the last interval is of no one op: it is `mixed`.
         """
         if self.context.zero.origin in starts.UNKNOWN:
             self.account.note(f"time zero is unknown ({self.context.zero.origin}): {starts.REMEDY}")
-        completion = {op for job in self.context.jobs for op, kind in job if kind == "completion"}
+        completion = {op for job in self.context.jobs for op, kind in job if kind == COMPLETION}
         for op in sorted(completion | set(self.chains)):
             chain = self.chains.setdefault(op, Chain(op, self.layout.bins))
-            part = self._residual(chain, siblings.get(op)) if op in completion else None
+            part = self._residual(chain, siblings) if op in completion else None
             if part is not None:
                 chain.total[part.bins] += part.counts
                 self.account.samples += int(part.counts.sum())
@@ -228,12 +230,21 @@ class Chains:
             self.account.totals[op] = Histogram(self.layout, filled, chain.total[filled])
             self.account.saturated += int(chain.total[-1])
 
-    def _residual(self, chain: Chain, siblings: Histogram | None) -> Intervals | None:
-        summaries = [job[chain.op, "completion"] for job in self.context.jobs if (chain.op, "completion") in job]
-        # A latency_target reset zeroes what fio's JSON counts, so only what came after it is in both.
-        logged = chain.repair.since_reset.astype(np.int64) if chain.repair.was_reset else chain.total.copy()
-        if siblings is not None:
-            logged[siblings.bins] += siblings.counts
+    def _logged(self, chain: Chain, siblings: Mapping[str, Histogram]) -> Int:
+        """Return what the rows of an op hold in all, those of sibling logs included; of `mixed` the rows of all ops."""
+        logged = np.zeros(self.layout.bins, np.int64)
+        for one in self.chains.values():
+            if chain.op in (one.op, MIXED):
+                # A latency_target reset zeroes what fio's JSON counts, so only what came after it is in both.
+                logged += one.repair.since_reset.astype(np.int64) if one.repair.was_reset else one.total
+        for op, found in siblings.items():
+            if chain.op in (op, MIXED):
+                logged[found.bins] += found.counts
+        return logged
+
+    def _residual(self, chain: Chain, siblings: Mapping[str, Histogram]) -> Intervals | None:
+        summaries = [job[chain.op, COMPLETION] for job in self.context.jobs if (chain.op, COMPLETION) in job]
+        logged = self._logged(chain, siblings)
         count = sum(summary.count for summary in summaries)
         missing = count - int(logged.sum())
         if self.mask is not None:
@@ -268,7 +279,8 @@ class Chains:
         zero = (self.context.zero.epoch_ns or 0) + self.context.offset_ns + self.context.restart_ns
         own = [job[key].runtime_ns for job in self.context.jobs for key in job if key[0] == chain.op]
         runtime = max([self.context.runtime_ns, *own])
-        start = chain.end_ns or zero
+        ends = (one.end_ns for one in self.chains.values() if chain.op in (one.op, MIXED))
+        start = max(ends, default=0) or zero
         end = zero + runtime if not self.unix or self.context.zero.epoch_ns else start
         series = self._series(chain.op, max(chain.segment, 0))
         return Intervals(

@@ -15,8 +15,8 @@ With `--status-interval=1` fio appends one complete cumulative document a second
 of them. `fio --client` writes `client_stats` with a host name each instead of `jobs`.
 
 Traps: text may stand around the documents; `timestamp` is the end of a standalone run but the start of a --client run;
-`bins` keys are ns since 2.99, us in 2.20 and 2.21, bin numbers with zeros from 2.2.12 to 2.19; a mixed entry (unified
-reporting) has no direction; the group sum "All clients" repeats the others.
+`bins` keys are ns since 2.99, us in 2.20 and 2.21, bin numbers with zeros from 2.2.12 to 2.19; `unified_rw_reporting=1` has
+`mixed` in place of the directions, `both` has it beside them, where it repeats them, as the sum "All clients" does.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from ingest.layout import fio_layout
 from ingest.read.context import Summary, TimeZero
 from ingest.read.fio import starts
 from ingest.read.text import blocks
-from ingest.series import OPS
+from ingest.series import MIXED, OPS
 
 KINDS = {"clat": "completion", "lat": "total", "slat": "submission"}
 NANOSECONDS = fio_layout(29, 1)
@@ -224,9 +224,10 @@ def _document(raw: dict[str, Any], line: int) -> Document:
 
 def _job(entry: dict[str, Any], common: dict[str, str]) -> Job:
     own = {str(k): str(v) for k, v in entry.get("job options", {}).items()}
+    ops = tuple(op for op in OPS if entry.get(op)) or (MIXED,)
     summaries = {
         (op, kind): summary
-        for op in OPS
+        for op in ops
         for name, kind in KINDS.items()
         if (summary := _summary(entry.get(op) or {}, name)) is not None
     }
@@ -236,7 +237,7 @@ def _job(entry: dict[str, Any], common: dict[str, str]) -> Job:
         group=int(entry.get("groupid", 0)),
         host=str(entry.get("hostname", "")),
         options={**common, **own},
-        runtime_ms=max(_whole((entry.get(op) or {}).get("runtime", 0)) for op in OPS),
+        runtime_ms=max(_whole((entry.get(op) or {}).get("runtime", 0)) for op in ops),
         start_ms=_whole(start) if start else None,
         summaries=summaries,
         elapsed_s=_whole(entry.get("elapsed", 0)),

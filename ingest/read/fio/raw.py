@@ -30,7 +30,7 @@ from ingest.read.events import DAY_NS, Events
 from ingest.read.fio import starts
 from ingest.read.fio.chains import LAST_STAMP_MS
 from ingest.read.fio.raw_shape import DIRECTIONS, Shape, is_epoch, shape_of
-from ingest.series import OPS
+from ingest.series import MIXED, OPS
 
 MS = 1_000_000
 DAY_MS = 86_400_000
@@ -85,24 +85,26 @@ def _older(path: Path, shape: Shape, context: Context) -> dict[int, int]:
     """
     if context.series.job or not context.jobs:
         return {}
-    stamps: dict[int, list[Int]] = {}
+    parts: list[tuple[Int, Int]] = []
     lines = Lines(_form(shape, "time", "direction"), type(context.account)())
     for table, _ in tables(path, lines):
-        time, direction = integers(table.column("time")), integers(table.column("direction"))
-        for code in range(DIRECTIONS):
-            stamps.setdefault(code, []).append(time[direction == code])
-    older = {}
-    for code, parts in stamps.items():
-        known = sum(job[key].count for job in context.jobs for key in job if key == (OPS[code], context.series.kind))
-        time = np.concatenate(parts)
-        first = len(time) - known
-        if known and first > 0:
-            if time[first] < time[first - 1]:
-                older[code] = first
-            else:
-                context.account.note(
-                    f"{OPS[code]}: the log holds {len(time)} rows, fio's JSON counts {known}: not of one run, or appended to one"
-                )
+        parts.append((integers(table.column("time")), integers(table.column("direction"))))
+    if not parts:
+        return {}
+    time, direction = (np.concatenate(found) for found in zip(*parts, strict=True))
+    older: dict[int, int] = {}
+    for op, codes in ((MIXED, tuple(range(DIRECTIONS))), *((op, (code,)) for code, op in enumerate(OPS))):
+        known = sum(job[key].count for job in context.jobs for key in job if key == (op, context.series.kind))
+        rows = np.flatnonzero(np.isin(direction, codes))
+        first = len(rows) - known
+        if not known or first <= 0:
+            continue
+        if time[rows[first]] < time[rows[first - 1]]:
+            older |= {code: int((direction[rows[:first]] == code).sum()) for code in codes}
+        else:
+            context.account.note(
+                f"{op}: the log holds {len(rows)} rows, fio's JSON counts {known}: not of one run, or appended to one"
+            )
     return older
 
 

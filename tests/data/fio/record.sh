@@ -175,3 +175,8 @@ record starts-loops fio "${begin[@]}" --time_based=0 --size=80k --loops=2 --name
 record starts-delay-range fio "${begin[@]}" --name=a --name=b --startdelay=1-3
 record starts-uneven fio "${begin[@]}" --name=a --runtime=1 --name=b --runtime=3 --name=c --stonewall --runtime=1 --name=d
 record starts-delay-ramp fio "${begin[@]}" --name=a --name=b --startdelay=2 --ramp_time=1 --name=c --stonewall --startdelay=1
+
+record unified fio --name=j "${null[@]}" "${mixed[@]}" --runtime=2300ms --unified_rw_reporting=1 \
+    "${hist[@]}" --log_hist_coarseness=3 "${raw[@]}" "${json[@]}"
+record unified-both fio --name=j "${null[@]}" "${mixed[@]}" --runtime=2300ms --unified_rw_reporting=both \
+    "${hist[@]}" --log_hist_coarseness=3 "${raw[@]}" "${json[@]}"
