@@ -15,35 +15,15 @@ from numpy.typing import NDArray
 from ingest.intervals import Histogram, Int, Intervals, gather
 from ingest.layout import LogLinear
 from ingest.read.context import Context
+from ingest.read.fio import clock, starts
 from ingest.read.fio import repairs as fio_repairs
-from ingest.read.fio import starts
 from ingest.read.integer_rows import Rows
 from ingest.series import MIXED, OPS, Series
 
 MS = 1_000_000
-DAY_MS = 86_400_000
 LAST_STAMP_MS = 2**43
-UNIX_MS = (10**12, 4 * 10**12)
-DEFAULT_WIDTH_MS = 1000
 NEAR_START = 3
 COMPLETION = "completion"
-
-
-def typical_width_ms(steps_ms: Int, options: Mapping[str, str]) -> int:
-    """Return how wide rows are meant to be: log_hist_msec if known, else what the steps between rows suggest.
-
-    A stall leaves one wide row and hundreds of narrow ones behind, so no plain median: either the width that half of the
-    time is covered by, or the mean step (fio's clock for rows advances by log_hist_msec a row), whichever is smaller.
-    0 if nothing tells.
-    """
-    told = options.get("log_hist_msec", "")
-    if told.isdigit() and int(told):
-        return int(told)
-    steps = np.sort(steps_ms[(steps_ms >= 0) & (steps_ms < DAY_MS)])
-    covered = np.cumsum(steps)
-    if not len(steps) or not covered[-1]:
-        return 0
-    return min(int(steps[np.searchsorted(covered, covered[-1] / 2)]), max(1, round(float(steps.mean()))))
 
 
 @dataclass(slots=True)
@@ -67,10 +47,14 @@ class Chain:
 class Chains:
     """Builds intervals from the rows of one log, chunk by chunk, and the residual interval at its end."""
 
-    def __init__(self, layout: LogLinear, leading: int, context: Context) -> None:
+    def __init__(self, layout: LogLinear, leading: int, context: Context, base: clock.Base) -> None:
         self.layout = layout
         self.context = context
         self.account = context.account
+        self.base_ms = base.ms
+        self.zero_ns = clock.zero_ns(context, base.ms)
+        if base.note:
+            context.account.note(base.note)
         self.directed = leading > 1
         self.mask = fio_repairs.masked_from(layout, context.version)
         self.mode: str | None = None
@@ -85,6 +69,8 @@ class Chains:
         if not len(rows):
             return
         stamps = rows.lead[:, 0].astype(np.int64)
+        if self.base_ms:
+            stamps = np.maximum(stamps - self.base_ms, 0)
         ops = rows.lead[:, 1].astype(np.int64) if self.directed else np.zeros(len(rows), np.int64)
         order = [np.flatnonzero(ops == code) for code in range(len(OPS))]
         if self.mode is None:
@@ -116,8 +102,8 @@ class Chains:
         """Decide from the first chunk how stamps and counts are to be read."""
         options = self.context.options
         steps = np.concatenate([np.diff(stamps[picked]) for picked in order])
-        self.width_ms = typical_width_ms(steps, options) or DEFAULT_WIDTH_MS
-        self.unix = fio_repairs.epoch_stamps(options) or UNIX_MS[0] <= int(stamps[0]) < UNIX_MS[1]
+        self.width_ms = clock.typical_width_ms(steps, options) or clock.DEFAULT_WIDTH_MS
+        self.unix = not self.base_ms and clock.real_time(options, int(stamps[0]))
         self.mode = fio_repairs.counting(rows, order, self.layout, self.context)
         if self.mode != fio_repairs.PER_INTERVAL:
             self.account.note(f"counts are {self.mode}: differenced")
@@ -155,7 +141,7 @@ class Chains:
             bins, counts = bins[flat], counts[flat]
         np.add.at(chain.total, bins, counts)
         self.account.samples += int(counts.sum())
-        zero = (0 if self.unix else self.context.zero.epoch_ns or 0) + self.context.offset_ns
+        zero = (0 if self.unix else self.zero_ns) + self.context.offset_ns
         base = zero + np.where(segment[kept] > 0, self.context.restart_ns, 0)
         chain.end_ns = max(chain.end_ns, int((stamps[kept] * MS + base).max()))
         lowest, highest = int(segment[kept[0]]), int(segment[kept[-1]])
@@ -176,7 +162,7 @@ class Chains:
         """Return where each row's interval begins (file ms), and which rows had to be narrowed after a clock jump."""
         guess = np.maximum(stamps - self.width_ms, 0)
         start = np.where(began, guess if self.unix else 0, before)
-        jumped = stamps - start > DAY_MS
+        jumped = stamps - start > clock.DAY_MS
         if not self.unix:
             later = began & (stamps > NEAR_START * self.width_ms)
             if first:
@@ -276,7 +262,7 @@ class Chains:
         bins = np.flatnonzero(residual)
         if not len(bins):
             return None
-        zero = (self.context.zero.epoch_ns or 0) + self.context.offset_ns + self.context.restart_ns
+        zero = self.zero_ns + self.context.offset_ns + self.context.restart_ns
         own = [job[key].runtime_ns for job in self.context.jobs for key in job if key[0] == chain.op]
         runtime = max([self.context.runtime_ns, *own])
         ends = (one.end_ns for one in self.chains.values() if chain.op in (one.op, MIXED))

@@ -35,7 +35,7 @@ from ingest.errors import InputError
 from ingest.intervals import Histogram
 from ingest.layout import fio_layout
 from ingest.read.context import Summary, TimeZero
-from ingest.read.fio import starts
+from ingest.read.fio import clock, starts
 from ingest.read.text import blocks
 from ingest.series import MIXED, OPS
 
@@ -84,7 +84,7 @@ class Document:
         start together, and fio writes the time stamp last, after its logs (measured 15 to 350 ms late with 3.33). Where
         jobs began one after another (stonewall, startdelay, wait_for, ramps) the run is played again.
         """
-        if job.start_ms:
+        if job.start_ms and clock.real_clock(job.options, "job_start_clock_id"):
             return job.start_ms, "fio JSON job_start"
         jobs, entries = self._played_with(job)
         if not self.timestamp_ms:

@@ -27,8 +27,9 @@ from ingest.intervals import Bool, Int
 from ingest.read.arrow_lines import Form, Lines, arrow, integers, reject, tables
 from ingest.read.context import Context
 from ingest.read.events import DAY_NS, Events
-from ingest.read.fio import starts
+from ingest.read.fio import clock, starts
 from ingest.read.fio.chains import LAST_STAMP_MS
+from ingest.read.fio.hist import last_stamp_ms
 from ingest.read.fio.raw_shape import DIRECTIONS, Shape, is_epoch, shape_of
 from ingest.series import MIXED, OPS
 
@@ -55,7 +56,12 @@ def read(path: Path, context: Context) -> Iterator[Events]:
     """
     arrow(path)
     shape = shape_of(path, context)
-    rows = _Rows(shape, context, _older(path, shape, context))
+    base = clock.OWN
+    if not is_epoch(shape, context):
+        base = clock.base_of(shape.lowest_ms, context, lambda: last_stamp_ms(path))
+    if base.note:
+        context.account.note(base.note)
+    rows = _Rows(shape, context, _older(path, shape, context), base.ms)
     for table, lines in tables(path, Lines(_form(shape), context.account)):
         yield rows.events(table, lines)
     rows.told()
@@ -115,7 +121,9 @@ class _Rows:
     shape: Shape
     context: Context
     older: dict[int, int]
+    base_ms: int
     unix: bool = field(init=False)
+    zero_ns: int = field(init=False)
     last_ms: int | None = None
     stamp_ms: int = 0
     restarted: bool = False
@@ -124,10 +132,13 @@ class _Rows:
 
     def __post_init__(self) -> None:
         self.unix = is_epoch(self.shape, self.context)
+        self.zero_ns = clock.zero_ns(self.context, self.base_ms)
 
     def events(self, table: Any, lines: Int) -> Events:
         """Return the events of a chunk of rows; what cannot be taken is rejected with its lines."""
         time, value, direction = (integers(table.column(name)) for name in ("time", "value", "direction"))
+        if self.base_ms:
+            time = np.where(time < 0, time, np.maximum(time - self.base_ms, 0))
         issued = integers(table.column("issued")) if "issued" in self.shape.columns else None
         faults = self._faults(time, value, direction, integers(table.column("size")), lines)
         if faults is not None:
@@ -138,7 +149,7 @@ class _Rows:
         end = self._ends(time, latency, issued)
         self._sanity(end, latency, lines)
         self.context.account.accept(len(end))
-        base = (0 if self.unix else self.context.zero.epoch_ns or 0) + self.context.offset_ns
+        base = (0 if self.unix else self.zero_ns) + self.context.offset_ns
         series = self.context.series
         return Events(tuple(series.replaced(op=op) for op in OPS), direction, end + base if base else end, latency)
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from ingest.errors import InputError
 from ingest.read.context import Context
-from ingest.read.fio.repairs import epoch_stamps
+from ingest.read.fio import clock
 from ingest.read.text import head
 from ingest.series import OPS
 
@@ -32,16 +32,19 @@ NANOSECONDS_SINCE, PRIORITY_SINCE = (2, 99), (3, 18)
 EMPTY = "holds no line: fio measured no latency of this kind"
 NO_ROWS = "no raw latency log: its lines are not time, value, direction, block size as fio writes them"
 SIZES = {"us": 1000, "ns": 1}
-UNIX_MS = (10**12, 4 * 10**12)
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Where things stand in a row: `columns` names them all in order; `unit_ns` is what values are counted in."""
+    """Where things stand in a row: `columns` names them all in order; `unit_ns` is what values are counted in.
+
+    `first_ms` is the stamp of the first row, `lowest_ms` the lowest of the first rows.
+    """
 
     columns: tuple[str, ...]
     unit_ns: int
     first_ms: int
+    lowest_ms: int
     hexadecimal: bool
     told_by: str
 
@@ -65,7 +68,8 @@ def shape_of(path: Path, context: Context) -> Shape:
     columns = ("time", "value", *maximum, "direction", "size", *extra)
     hexadecimal = any(cell[:2] == b"0x" for cells in after for cell in cells)
     unit, told_by = _unit(columns, rows, context, path, width, priority=priority)
-    return Shape(columns, unit, int(rows[0][0]), hexadecimal, told_by)
+    lowest = min(int(row[0]) for row in rows)
+    return Shape(columns, unit, int(rows[0][0]), lowest, hexadecimal, told_by)
 
 
 def _rows(text: bytes) -> list[list[bytes]]:
@@ -172,7 +176,7 @@ def _unit(
 
 def is_epoch(shape: Shape, context: Context) -> bool:
     """Return whether stamps are real time since 1970."""
-    return epoch_stamps(context.options) or UNIX_MS[0] <= shape.first_ms < UNIX_MS[1]
+    return clock.real_time(context.options, shape.first_ms)
 
 
 def ops_of_head(path: Path, context: Context) -> set[str]:

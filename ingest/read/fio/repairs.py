@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -34,13 +33,6 @@ def take(rows: Rows, picked: Int) -> Rows:
         return rows
     indptr, flat = gather(rows.indptr, picked)
     return Rows(rows.lead[picked], indptr, rows.bins[flat], rows.counts[flat])
-
-
-def epoch_stamps(options: Mapping[str, str]) -> bool:
-    """Return whether the job options say that stamps are real time since 1970."""
-    alternate = options.get("log_alternate_epoch", "0") not in ("0", "false")
-    real_clock = options.get("log_alternate_epoch_clock_id", "0") == "0"
-    return options.get("log_unix_epoch", "0") not in ("0", "false") or (alternate and real_clock)
 
 
 def masked_from(layout: LogLinear, version: tuple[int, ...] | None) -> int | None:

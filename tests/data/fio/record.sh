@@ -180,3 +180,7 @@ record unified fio --name=j "${null[@]}" "${mixed[@]}" --runtime=2300ms --unifie
     "${hist[@]}" --log_hist_coarseness=3 "${raw[@]}" "${json[@]}"
 record unified-both fio --name=j "${null[@]}" "${mixed[@]}" --runtime=2300ms --unified_rw_reporting=both \
     "${hist[@]}" --log_hist_coarseness=3 "${raw[@]}" "${json[@]}"
+
+record other-clock fio --name=j "${null[@]}" "${mixed[@]}" --runtime=2300ms \
+    --log_alternate_epoch=1 --log_alternate_epoch_clock_id=1 \
+    "${hist[@]}" --log_hist_coarseness=3 "${raw[@]}" "${json[@]}"
