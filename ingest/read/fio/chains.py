@@ -202,6 +202,8 @@ class Chains:
         the other logs where the JSON has but one sum for all. Where fio counted all ops together (unified_rw_reporting)
         the last interval is of no one op: it is `mixed`.
         """
+        if self.mask is not None and not self.context.jobs and not self.context.grouped:
+            self.account.note(fio_repairs.LOST_UNKNOWN)
         if self.context.zero.origin in starts.UNKNOWN:
             self.account.note(f"time zero is unknown ({self.context.zero.origin}): {starts.REMEDY}")
         completion = {op for job in self.context.jobs for op, kind in job if kind == COMPLETION}
@@ -233,22 +235,21 @@ class Chains:
         logged = self._logged(chain, siblings)
         count = sum(summary.count for summary in summaries)
         missing = count - int(logged.sum())
-        if self.mask is not None:
-            self.account.note(f"{chain.op}: {missing} samples were lost in masked bins or the last partial interval")
-            return None
         expected = np.zeros(self.layout.bins, np.int64)
         for summary in summaries:
             if summary.bins is None:
                 if missing:
-                    self.account.note(
-                        f"{chain.op}: fio counts {count}, its log holds {count - missing}; fio never writes the last partial "
-                        "interval, and only json+ tells what was in it"
-                    )
+                    self.account.note(fio_repairs.unwritten(chain.op, count, missing, masked=self.mask is not None))
                 return None
             if not summary.bins.layout.nests_in(self.layout):
                 self.account.note(f"{chain.op}: fio's JSON has other bins than its log; not reconciled")
                 return None
             np.add.at(expected, summary.bins.layout.moved_to(self.layout)[summary.bins.bins], summary.bins.counts)
+        if self.mask is not None:
+            lost = int(expected[self.mask :].sum())
+            if lost:
+                self.account.note(fio_repairs.lost_samples(chain.op, lost, count, int(self.layout.edges[self.mask])))
+            expected[self.mask :] = 0
         residual = expected - logged
         if (residual < 0).any():
             self.account.note(

@@ -193,11 +193,11 @@ def read(path: Path, context: Context) -> Iterator[Intervals]:
     """
     chains: Chains | None = None
     pending: list[tuple[integer_rows.Rows, NDArray[np.int64]]] = []
-    scanner: _Scanner | None = None
+    scanner: Scanner | None = None
     for data in whole_blocks(path, context.account):
         if scanner is None or chains is None:
             columns, leading, layout = layout_of_text(bytes(data[:HEAD]), context, path)
-            scanner = _Scanner(columns, leading, context)
+            scanner = Scanner(columns, leading, context)
             chains = Chains(layout, leading, context, peek(path, context).base)
         pending.extend(scanner.rows(data))
         if sum(len(rows.bins) for rows, _ in pending) > CHUNK_ENTRIES or sum(len(rows) for rows, _ in pending) > CHUNK_ROWS:
@@ -228,7 +228,7 @@ def _sums_of(context: Context) -> dict[str, Histogram]:
     return sums
 
 
-class _Scanner:
+class Scanner:
     """Turns blocks of text into rows and line numbers, counting what cannot be parsed."""
 
     def __init__(self, columns: int, leading: int, context: Context) -> None:

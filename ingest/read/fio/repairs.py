@@ -17,6 +17,10 @@ Bool = NDArray[np.bool_]
 
 PER_INTERVAL, CUMULATIVE, COMPOUNDED = "per interval", "cumulative since the start", "compounded by fio --client"
 MASKED = "fio 3.6 to 3.16: bins from 786 us up are uninitialised memory and were masked"
+LOST_UNKNOWN = (
+    "bins from 786 us up are damaged (fio 3.6 to 3.16), and how many samples they held cannot be determined without fio's json+: "
+    "every percentile is a lower bound"
+)
 WRAPPED = "counts wrapped by a latency_target reset"
 IMPLAUSIBLE = 2**40
 TOO_MANY = "implausible counts (above 2^40 in one interval)"
@@ -40,6 +44,26 @@ def masked_from(layout: LogLinear, version: tuple[int, ...] | None) -> int | Non
     if version is None or layout.unit_ns != 1 or not CORRUPT_VERSIONS[0] <= version[:2] < CORRUPT_VERSIONS[1]:
         return None
     return FIRST_CORRUPT_BIN >> layout.coarseness
+
+
+def lost_samples(op: str, lost: int, count: int, from_ns: int) -> str:
+    """Return the sentence on the samples of a run that lie in damaged bins: all others are sound, and lower."""
+    share, least = 100 * (count - lost) / count, f"{from_ns / 1000:.0f} us or more"
+    return (
+        f"{op}: {lost} of {count} samples, all of {least}, are not in the log (fio 3.6 to 3.16 damages their bins): every "
+        f"percentile is a lower bound, and those above {share:.4g} are {least}"
+    )
+
+
+def unwritten(op: str, count: int, missing: int, *, masked: bool) -> str:
+    """Return the sentence on samples that fio counted and the log does not hold, where only json+ knows their latencies."""
+    held = f"{op}: fio counts {count}, its log holds {count - missing}"
+    if masked:
+        return (
+            f"{held} sound samples: the others lie in damaged bins (786 us or more) or in the last partial interval, and only "
+            "json+ tells which; every percentile is a lower bound"
+        )
+    return f"{held}; fio never writes the last partial interval, and only json+ tells what was in it"
 
 
 def garbage_from(rows: Rows, stamps: Int, order: list[Int], layout: LogLinear, context: Context) -> int | None:
