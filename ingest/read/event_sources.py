@@ -14,6 +14,7 @@ from ingest.read.account import Account
 from ingest.read.arrow_lines import MISSING
 from ingest.read.context import YEAR_NS, Context, TimeZero
 from ingest.read.events import events_layout
+from ingest.read.fio import damage as fio_damage
 from ingest.read.fio import hist as fio_hist
 from ingest.read.fio import raw_shape as fio_raw_shape
 from ingest.read.fio.names import LogName
@@ -147,7 +148,7 @@ def once(sources: Sequence[Source], options: ReadOptions, skipped: list[Skipped]
     """Return the sources so that each I/O is counted once.
 
     Of a histogram log and a raw log of the same (host, job, op, kind) the preferred one is taken; the other goes to `skipped`
-    as shadowed, or leaves out the ops that both have.
+    as shadowed, or leaves out the ops that both have. A histogram log that fio damaged gives way to the raw log.
     """
     known = {(source.context.series.run, source.identity): source for source in sources}
     shadowed: dict[Path, str] = {}
@@ -158,6 +159,9 @@ def once(sources: Sequence[Source], options: ReadOptions, skipped: list[Skipped]
         for hist in twins:
             if options.prefer == PREFER_RAW:
                 shadowed[hist.path] = "a raw log holds the same I/Os and is preferred (--prefer raw)"
+                continue
+            if fio_damage.is_masked(hist.path, hist.context):
+                shadowed[hist.path] = "fio 3.6 to 3.16 damaged its bins from 786 us up; a raw log holds the same I/Os"
                 continue
             ops = _raw_ops(raw)
             both = _hist_ops(hist, ops)
