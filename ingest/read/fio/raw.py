@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from ingest.errors import InputError
 from ingest.intervals import Bool, Int
 from ingest.read.arrow_lines import Form, Lines, arrow, integers, reject, tables
 from ingest.read.context import Context
@@ -43,6 +44,10 @@ NO_SIZE = "block size 0: a mean over a window (log_avg_msec), no I/O"
 STAMP = "time stamp past the year 2248"
 JUMP = "clock jump: its stamp lies more than a day from the rows before and behind it"
 OLDER = "row of an older run that was appended to"
+OFFSETS = (
+    "the fifth column is 0 in the first rows and an offset here (log_offset): fio up to 2.21 wrote us, 2.99 to 3.17 ns; say "
+    "--fio-version or --recorded-unit"
+)
 NOT_A_ROW = "not a row of plain integers"
 INTEGER = r"-?\d{1,18}"
 PRIORITY = r"(?:0x[0-9a-fA-F]{1,8}|\d{1,18})"
@@ -59,12 +64,22 @@ def read(path: Path, context: Context) -> Iterator[Events]:
     base = clock.OWN
     if not is_epoch(shape, context):
         base = clock.base_of(shape.lowest_ms, context, lambda: last_stamp_ms(path))
-    if base.note:
-        context.account.note(base.note)
+    for note in (base.note, shape.assumed):
+        if note:
+            context.account.note(note)
     rows = _Rows(shape, context, _older(path, shape, context), base.ms)
     for table, lines in tables(path, Lines(_form(shape), context.account)):
+        if shape.assumed:
+            _check_priorities(integers(table.column("priority")), lines, path)
         yield rows.events(table, lines)
     rows.told()
+
+
+def _check_priorities(priority: Int, lines: Int, path: Path) -> None:
+    """Raise InputError where what was taken for a priority is none, 0 or 1."""
+    other = np.flatnonzero((priority < 0) | (priority > 1))
+    if len(other):
+        raise InputError(OFFSETS, path, int(lines[other[0]]))
 
 
 def _form(shape: Shape, *wanted: str) -> Form:
