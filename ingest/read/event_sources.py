@@ -17,6 +17,7 @@ from ingest.read.events import events_layout
 from ingest.read.fio import damage as fio_damage
 from ingest.read.fio import hist as fio_hist
 from ingest.read.fio import raw_shape as fio_raw_shape
+from ingest.read.fio import versions as fio_versions
 from ingest.read.fio.names import LogName
 from ingest.read.fio.summaries import FioSummaries
 from ingest.read.hdr.sources import folder_hosts
@@ -54,6 +55,8 @@ def raw_sources(
         series = series_of(path, name).replaced(kind=KINDS.get(name.type, COMPLETION))
         try:
             context = fio.context_of(path, name, _context(path, series, options))
+            if context.version is None and context.recorded_unit_ns is None:
+                context = replace(context, since=fio_versions.since_beside(path, name))
             shape = fio_raw_shape.shape_of(path, context)
         except InputError as error:
             fio.forget(path)
