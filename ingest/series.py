@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
 
 OPS = ("read", "write", "trim")
+MIXED = "mixed"  # all ops together, where fio was told to count them so
 IN_FLIGHT = "in-flight"
 CORRECTED = "corrected"
 OFFSET = "offset"

@@ -32,7 +32,7 @@ def read(source: Source, windows: Windows | None = None, seen: Callable[[Events]
     if reader.rows is None:
         from ingest.read import event_rows
 
-        known = bool(context.jobs) and not context.shadowed
+        known = bool(context.jobs) or context.grouped > 0
         layout = events_layout(context.digits)
         chunks = events(source) if seen is None else _shown(events(source), seen)
         rows = event_rows.intervals(

@@ -55,6 +55,7 @@ class Context:
     time begins anew in a shared log. Where the tool reported only sums of job groups, `grouped` is the number of jobs in
     them, and the log of the last job carries the sums, with the other logs as `siblings`. `offset_ns` is added to stamps,
     `restart_ns` to those of segments after the first (a latency_target reset begins time anew).
+    `version` is that of the tool, `since` the earliest it can be where only that is known.
     `digits` 0 bins single events as finely as fio, `shadowed` are the ops that another source of the same I/Os is taken for,
     `description` tells the columns of a file that no reader knows. Of a log of lines that is still written, the first `upto`
     bytes are read: up to the end of its last whole line.
@@ -65,6 +66,7 @@ class Context:
     zero: TimeZero = field(default_factory=TimeZero)
     offset_ns: int = 0
     version: tuple[int, ...] | None = None
+    since: tuple[int, ...] | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     through_client: bool = False
     jobs: tuple[Job, ...] = ()

@@ -68,8 +68,10 @@ def _coded(column: Any) -> tuple[Int, list[str]]:
     values = column.combine_chunks() if hasattr(column, "combine_chunks") else column
     if hasattr(values, "num_chunks"):  # a chunked array of one chunk
         values = values.chunk(0)
-    # As bytes: text of a damaged file may not be UTF-8, which Arrow would only notice here.
-    words = [_text(word) for word in values.dictionary.view("binary").to_pylist()]
+    words = values.dictionary
+    if str(words.type) in ("string", "large_string"):  # of JSON, where pyarrow takes any bytes for text
+        words = words.cast("binary")
+    words = [_text(word) for word in words.to_pylist()]
     found = values.indices.fill_null(len(words))
     codes = np.frombuffer(found.buffers()[1], np.int32)[found.offset : found.offset + len(found)].astype(np.int64)
     return codes, [*words, ""]

@@ -24,6 +24,7 @@ from ingest.read.decodable import decodable
 from ingest.read.fio.joining import Documents, documents_of, log_name_of
 from ingest.read.fio.names import LogName, parse_log_name, parse_summary_name
 from ingest.read.fio.readers import counted_once, kind_of_log
+from ingest.read.fio.versions import version_of_text
 from ingest.read.folders import files_under, root_of
 from ingest.read.formats import DESCRIBED, HIST, JSON, RAW, TABLE, reader_of
 from ingest.read.sources import (
@@ -44,6 +45,7 @@ from ingest.read.undated import apart
 
 MISSING_ARROW = "needs pyarrow, which is not installed: pip install 'tailboard[raw]'"
 TEXT_OUTPUT = (b"ioengine=", b"Starting ")
+PRINTED = unread.Unread(CONTEXT, "what fio printed as text: its version")
 LONGEST_TEXT = 8 << 20  # what fio prints of its jobs before its JSON
 MOST_NEIGHBOURS = 200
 HEAD = 1 << 16
@@ -64,6 +66,7 @@ def discover(paths: Sequence[Path], options: ReadOptions) -> Found:
     neighbours = _neighbours(logs, set(files), call)
     summaries = [path for path, name in call.formats.items() if name == JSON]
     call.documents = documents_of(logs, summaries, neighbours, options.host_alias, call.refuse)
+    call.documents.versions.update(call.versions)
     call.decide_runs(logs)
     # A JSON is read for itself only where no log was found that it tells about, so logs come first.
     ordered = sorted(call.formats, key=lambda path: (call.formats[path] == JSON, path))
@@ -92,6 +95,7 @@ class _Call:
     root: Path = field(init=False)
     named: frozenset[Path] = field(init=False)
     bases: dict[Path, str] = field(default_factory=dict)
+    versions: dict[Path, set[tuple[int, ...]]] = field(default_factory=dict)
     plain: dict[Path, Place] = field(default_factory=dict)
     _folders: dict[Path, Path] = field(default_factory=dict)
 
@@ -129,6 +133,8 @@ class _Call:
             self.refuse(path, error.reason)
             return
         if isinstance(found, unread.Unread):
+            if found is PRINTED and (version := version_of_text(head(path))) is not None:
+                self.versions.setdefault(path.parent, set()).add(version)
             self.skipped.append(Skipped(path, found.action, found.sentence))
         elif found:
             self.formats[path] = found
@@ -238,7 +244,7 @@ def _summary(path: Path, start: bytes) -> str | unread.Unread:
     if b'"fio version"' in whole:
         return JSON
     if any(mark in start for mark in TEXT_OUTPUT) and b"fio-" in start:
-        return unread.Unread(CONTEXT, "what fio printed as text: its version")
+        return PRINTED
     return ""
 
 

@@ -2,38 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from ingest.intervals import Histogram, Intervals
 from ingest.ranks import parse_percentiles, percentile_values
 from ingest.read.context import Summary
+from ingest.read.fio.starts import STAGED
 from ingest.read.formats import HIST, RAW
 from ingest.read.sources import COMPLETION, Source
+from ingest.series import MIXED
 
 MS = 1e6
 
+Line = tuple[str, str, str]
+
 
 def reconciled(sources: Sequence[Source]) -> Iterator[str]:
-    """Yield a line per run, op and kind: "fio says N = 900, p99 = 4.23 ms; tailboard 900, 4.23 ms"."""
-    found: dict[tuple[str, str, str], tuple[list[Summary], list[Histogram]]] = {}
-    for source in sources:
-        if source.format not in (HIST, RAW) or source.context.shadowed:
+    """Yield a line per run, op and kind: "fio says N = 900, p99 = 4.23 ms; tailboard 900, 4.23 ms".
+
+    Both sides are of the same jobs: logs of which fio's JSON says nothing are left out, logs whose sum it says are added up,
+    and a job is counted once where its histogram log and its raw log are both read. Where fio counted all ops together
+    (unified_rw_reporting), so are the logs.
+    """
+    kept = [source for source in sources if source.format in (HIST, RAW)]
+    summed = {path for source in kept for path in source.context.siblings}
+    lines: dict[Line, _Compared] = {}
+    for source in kept:
+        if not source.context.jobs and source.path not in summed:
             continue
-        run, ours = source.context.series.run, source.context.series.kind
-        word = "" if ours == COMPLETION else f" {ours}"
-        for job in source.context.jobs:
+        series, totals = source.context.series, source.context.account.totals
+        for place, job in enumerate(source.context.jobs):
+            owner = (series.host, series.volume, series.job, series.process, place)
             for (op, kind), summary in job.items():
-                if kind == ours:
-                    found.setdefault((run, op, word), ([], []))[0].append(summary)
-        for op, total in source.context.account.totals.items():
-            found.setdefault((run, op, word), ([], []))[1].append(total)
-    for (run, op, word), (summaries, totals) in sorted(found.items()):
-        if summaries and totals:
-            theirs, ours = _told(summaries), _ours(totals)
-            count = sum(int(total.counts.sum()) for total in totals)
-            yield f"{run} {op}{word}: fio says N = {sum(s.count for s in summaries)}{theirs}; tailboard {count}{ours}"
+                if kind == series.kind and op not in source.context.shadowed:
+                    lines.setdefault((series.run, op, kind), _Compared()).theirs[owner] = summary
+        for op, total in totals.items():
+            lines.setdefault((series.run, op, series.kind), _Compared()).ours.append(total)
+    for (run, op, kind), line in sorted(_together(lines).items()):
+        if line.theirs and line.ours:
+            word = "" if kind == COMPLETION else f" {kind}"
+            theirs, count = tuple(line.theirs.values()), sum(int(total.counts.sum()) for total in line.ours)
+            said = f"fio says N = {sum(summary.count for summary in theirs)}{_told(theirs)}"
+            yield f"{run} {op}{word}: {said}; tailboard {count}{_ours(line.ours)}"
+
+
+@dataclass(slots=True)
+class _Compared:
+    """What a line of `reconciled` compares: fio's summaries by job, and what was read."""
+
+    theirs: dict[tuple[str | int, ...], Summary] = field(default_factory=dict)
+    ours: list[Histogram] = field(default_factory=list)
+
+
+def _together(lines: Mapping[Line, _Compared]) -> dict[Line, _Compared]:
+    """Return the lines with all ops of a run and kind as one where fio counted any of them together."""
+    mixed = {(run, kind) for (run, op, kind), line in lines.items() if op == MIXED and line.theirs}
+    found: dict[Line, _Compared] = {}
+    for (run, op, kind), line in lines.items():
+        into = found.setdefault((run, MIXED if (run, kind) in mixed else op, kind), _Compared())
+        into.theirs.update({(op, *owner): summary for owner, summary in line.theirs.items()})
+        into.ours.extend(line.ours)
+    return found
 
 
 def _told(summaries: Sequence[Summary]) -> str:
@@ -51,12 +83,12 @@ def _ours(totals: Sequence[Histogram]) -> str:
 
 
 def _p99(histograms: Sequence[Histogram]) -> str:
-    layouts = {histogram.layout for histogram in histograms}
+    layouts = {histogram.layout for histogram in histograms if len(histogram.bins)}
     if len(layouts) != 1:
         return ""
     layout = layouts.pop()
     dense = np.zeros(layout.bins, np.int64)
-    for histogram in histograms:
+    for histogram in (one for one in histograms if len(one.bins)):
         dense[histogram.bins] += histogram.counts
     bins = np.flatnonzero(dense)
     zero = np.zeros(1, np.int64)
@@ -69,7 +101,7 @@ def skew(sources: Iterable[Source]) -> Iterator[str]:
     """Yield a line per run with the spread of time zeros, the part of the clock error that can be seen."""
     zeros: dict[str, list[int]] = {}
     for source in sources:
-        if source.context.zero.epoch_ns is not None:
+        if source.context.zero.epoch_ns is not None and source.context.zero.origin not in STAGED:
             zeros.setdefault(source.context.series.run, []).append(source.context.zero.epoch_ns + source.context.offset_ns)
     for run, found in sorted(zeros.items()):
         if len(found) > 1:

@@ -15,33 +15,15 @@ from numpy.typing import NDArray
 from ingest.intervals import Histogram, Int, Intervals, gather
 from ingest.layout import LogLinear
 from ingest.read.context import Context
+from ingest.read.fio import clock, starts
 from ingest.read.fio import repairs as fio_repairs
 from ingest.read.integer_rows import Rows
-from ingest.series import OPS, Series
+from ingest.series import MIXED, OPS, Series
 
 MS = 1_000_000
-DAY_MS = 86_400_000
 LAST_STAMP_MS = 2**43
-UNIX_MS = (10**12, 4 * 10**12)
-DEFAULT_WIDTH_MS = 1000
 NEAR_START = 3
-
-
-def typical_width_ms(steps_ms: Int, options: Mapping[str, str]) -> int:
-    """Return how wide rows are meant to be: log_hist_msec if known, else what the steps between rows suggest.
-
-    A stall leaves one wide row and hundreds of narrow ones behind, so no plain median: either the width that half of the
-    time is covered by, or the mean step (fio's clock for rows advances by log_hist_msec a row), whichever is smaller.
-    0 if nothing tells.
-    """
-    told = options.get("log_hist_msec", "")
-    if told.isdigit() and int(told):
-        return int(told)
-    steps = np.sort(steps_ms[(steps_ms >= 0) & (steps_ms < DAY_MS)])
-    covered = np.cumsum(steps)
-    if not len(steps) or not covered[-1]:
-        return 0
-    return min(int(steps[np.searchsorted(covered, covered[-1] / 2)]), max(1, round(float(steps.mean()))))
+COMPLETION = "completion"
 
 
 @dataclass(slots=True)
@@ -65,10 +47,14 @@ class Chain:
 class Chains:
     """Builds intervals from the rows of one log, chunk by chunk, and the residual interval at its end."""
 
-    def __init__(self, layout: LogLinear, leading: int, context: Context) -> None:
+    def __init__(self, layout: LogLinear, leading: int, context: Context, base: clock.Base) -> None:
         self.layout = layout
         self.context = context
         self.account = context.account
+        self.base_ms = base.ms
+        self.zero_ns = clock.zero_ns(context, base.ms)
+        if base.note:
+            context.account.note(base.note)
         self.directed = leading > 1
         self.mask = fio_repairs.masked_from(layout, context.version)
         self.mode: str | None = None
@@ -83,6 +69,8 @@ class Chains:
         if not len(rows):
             return
         stamps = rows.lead[:, 0].astype(np.int64)
+        if self.base_ms:
+            stamps = np.maximum(stamps - self.base_ms, 0)
         ops = rows.lead[:, 1].astype(np.int64) if self.directed else np.zeros(len(rows), np.int64)
         order = [np.flatnonzero(ops == code) for code in range(len(OPS))]
         if self.mode is None:
@@ -114,8 +102,8 @@ class Chains:
         """Decide from the first chunk how stamps and counts are to be read."""
         options = self.context.options
         steps = np.concatenate([np.diff(stamps[picked]) for picked in order])
-        self.width_ms = typical_width_ms(steps, options) or DEFAULT_WIDTH_MS
-        self.unix = fio_repairs.epoch_stamps(options) or UNIX_MS[0] <= int(stamps[0]) < UNIX_MS[1]
+        self.width_ms = clock.typical_width_ms(steps, options) or clock.DEFAULT_WIDTH_MS
+        self.unix = not self.base_ms and clock.real_time(options, int(stamps[0]))
         self.mode = fio_repairs.counting(rows, order, self.layout, self.context)
         if self.mode != fio_repairs.PER_INTERVAL:
             self.account.note(f"counts are {self.mode}: differenced")
@@ -153,7 +141,7 @@ class Chains:
             bins, counts = bins[flat], counts[flat]
         np.add.at(chain.total, bins, counts)
         self.account.samples += int(counts.sum())
-        zero = (0 if self.unix else self.context.zero.epoch_ns or 0) + self.context.offset_ns
+        zero = (0 if self.unix else self.zero_ns) + self.context.offset_ns
         base = zero + np.where(segment[kept] > 0, self.context.restart_ns, 0)
         chain.end_ns = max(chain.end_ns, int((stamps[kept] * MS + base).max()))
         lowest, highest = int(segment[kept[0]]), int(segment[kept[-1]])
@@ -174,7 +162,7 @@ class Chains:
         """Return where each row's interval begins (file ms), and which rows had to be narrowed after a clock jump."""
         guess = np.maximum(stamps - self.width_ms, 0)
         start = np.where(began, guess if self.unix else 0, before)
-        jumped = stamps - start > DAY_MS
+        jumped = stamps - start > clock.DAY_MS
         if not self.unix:
             later = began & (stamps > NEAR_START * self.width_ms)
             if first:
@@ -200,23 +188,28 @@ class Chains:
     def _older_segments(self, op: str) -> int:
         """Return how many segments of a direction belong to older runs: all but the last ones that fio's JSON knows jobs for."""
         found = self.context.segments.get(op, 0)
-        known = self.context.grouped or sum((op, "completion") in job for job in self.context.jobs)
+        known = self.context.grouped or sum((op, COMPLETION) in job or (MIXED, COMPLETION) in job for job in self.context.jobs)
         return max(0, found - known) if found and known else 0
 
     def _series(self, op: str, segment: int) -> Series:
-        return self.context.series.replaced(op=op, kind="completion", segment=segment)
+        return self.context.series.replaced(op=op, kind=COMPLETION, segment=segment)
 
     def tail(self, siblings: Mapping[str, Histogram]) -> Iterator[Intervals]:
         """Yield what fio's json+ holds beyond the log's rows, as a last interval of each direction, and keep the sums.
 
         fio never writes the last partial interval of a histogram log. The difference is exact where every bin of it is
         zero or more; else the log and the JSON are not of one run, and the account says so. `siblings` are the sums of
-        the other logs where the JSON has but one sum for all.
+        the other logs where the JSON has but one sum for all. Where fio counted all ops together (unified_rw_reporting)
+        the last interval is of no one op: it is `mixed`.
         """
-        completion = {op for job in self.context.jobs for op, kind in job if kind == "completion"}
+        if self.mask is not None and not self.context.jobs and not self.context.grouped:
+            self.account.note(fio_repairs.LOST_UNKNOWN)
+        if self.context.zero.origin in starts.UNKNOWN:
+            self.account.note(f"time zero is unknown ({self.context.zero.origin}): {starts.REMEDY}")
+        completion = {op for job in self.context.jobs for op, kind in job if kind == COMPLETION}
         for op in sorted(completion | set(self.chains)):
             chain = self.chains.setdefault(op, Chain(op, self.layout.bins))
-            part = self._residual(chain, siblings.get(op)) if op in completion else None
+            part = self._residual(chain, siblings) if op in completion else None
             if part is not None:
                 chain.total[part.bins] += part.counts
                 self.account.samples += int(part.counts.sum())
@@ -225,30 +218,38 @@ class Chains:
             self.account.totals[op] = Histogram(self.layout, filled, chain.total[filled])
             self.account.saturated += int(chain.total[-1])
 
-    def _residual(self, chain: Chain, siblings: Histogram | None) -> Intervals | None:
-        summaries = [job[chain.op, "completion"] for job in self.context.jobs if (chain.op, "completion") in job]
-        # A latency_target reset zeroes what fio's JSON counts, so only what came after it is in both.
-        logged = chain.repair.since_reset.astype(np.int64) if chain.repair.was_reset else chain.total.copy()
-        if siblings is not None:
-            logged[siblings.bins] += siblings.counts
+    def _logged(self, chain: Chain, siblings: Mapping[str, Histogram]) -> Int:
+        """Return what the rows of an op hold in all, those of sibling logs included; of `mixed` the rows of all ops."""
+        logged = np.zeros(self.layout.bins, np.int64)
+        for one in self.chains.values():
+            if chain.op in (one.op, MIXED):
+                # A latency_target reset zeroes what fio's JSON counts, so only what came after it is in both.
+                logged += one.repair.since_reset.astype(np.int64) if one.repair.was_reset else one.total
+        for op, found in siblings.items():
+            if chain.op in (op, MIXED):
+                logged[found.bins] += found.counts
+        return logged
+
+    def _residual(self, chain: Chain, siblings: Mapping[str, Histogram]) -> Intervals | None:
+        summaries = [job[chain.op, COMPLETION] for job in self.context.jobs if (chain.op, COMPLETION) in job]
+        logged = self._logged(chain, siblings)
         count = sum(summary.count for summary in summaries)
         missing = count - int(logged.sum())
-        if self.mask is not None:
-            self.account.note(f"{chain.op}: {missing} samples were lost in masked bins or the last partial interval")
-            return None
         expected = np.zeros(self.layout.bins, np.int64)
         for summary in summaries:
             if summary.bins is None:
                 if missing:
-                    self.account.note(
-                        f"{chain.op}: fio counts {count}, its log holds {count - missing}; fio never writes the last partial "
-                        "interval, and only json+ tells what was in it"
-                    )
+                    self.account.note(fio_repairs.unwritten(chain.op, count, missing, masked=self.mask is not None))
                 return None
             if not summary.bins.layout.nests_in(self.layout):
                 self.account.note(f"{chain.op}: fio's JSON has other bins than its log; not reconciled")
                 return None
             np.add.at(expected, summary.bins.layout.moved_to(self.layout)[summary.bins.bins], summary.bins.counts)
+        if self.mask is not None:
+            lost = int(expected[self.mask :].sum())
+            if lost:
+                self.account.note(fio_repairs.lost_samples(chain.op, lost, count, int(self.layout.edges[self.mask])))
+            expected[self.mask :] = 0
         residual = expected - logged
         if (residual < 0).any():
             self.account.note(
@@ -262,10 +263,11 @@ class Chains:
         bins = np.flatnonzero(residual)
         if not len(bins):
             return None
-        zero = (self.context.zero.epoch_ns or 0) + self.context.offset_ns + self.context.restart_ns
+        zero = self.zero_ns + self.context.offset_ns + self.context.restart_ns
         own = [job[key].runtime_ns for job in self.context.jobs for key in job if key[0] == chain.op]
         runtime = max([self.context.runtime_ns, *own])
-        start = chain.end_ns or zero
+        ends = (one.end_ns for one in self.chains.values() if chain.op in (one.op, MIXED))
+        start = max(ends, default=0) or zero
         end = zero + runtime if not self.unix or self.context.zero.epoch_ns else start
         series = self._series(chain.op, max(chain.segment, 0))
         return Intervals(

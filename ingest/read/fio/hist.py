@@ -38,8 +38,8 @@ from ingest.layout import LogLinear, fio_layout
 from ingest.read import integer_rows
 from ingest.read.account import Account
 from ingest.read.context import Context
-from ingest.read.fio.chains import DEFAULT_WIDTH_MS, LAST_STAMP_MS, UNIX_MS, Chains, typical_width_ms
-from ingest.read.fio.repairs import epoch_stamps
+from ingest.read.fio import clock
+from ingest.read.fio.chains import LAST_STAMP_MS, Chains
 from ingest.read.text import blocks, head, whole_blocks
 from ingest.series import OPS
 
@@ -106,12 +106,16 @@ def layout_of_text(text: bytes, context: Context, path: Path) -> tuple[int, int,
 
 @dataclass(frozen=True, slots=True)
 class Peeked:
-    """What the first lines of a log tell: its layout, its first stamp, the median width of its rows, the kind of stamps."""
+    """What the first lines of a log tell: its layout, its first stamp, the median width of its rows, the kind of stamps.
+
+    `base` is the beginning of the job where stamps are of another clock than fio's and real time.
+    """
 
     layout: LogLinear
     first_ms: int
     width_ms: int
     unix: bool
+    base: clock.Base
 
 
 def _stamp(cell: bytes) -> int | None:
@@ -131,9 +135,11 @@ def peek(path: Path, context: Context) -> Peeked:
     firsts = [times[0] for times in stamps.values()]
     steps = np.array([after - before for times in stamps.values() for before, after in pairwise(times)], np.int64)
     first = min(firsts, default=0)
-    unix = epoch_stamps(context.options) or UNIX_MS[0] <= first < UNIX_MS[1]
-    width = typical_width_ms(steps, context.options) or (DEFAULT_WIDTH_MS if unix else max(firsts, default=0))
-    return Peeked(layout, first, width, unix)
+    unix = clock.real_time(context.options, first)
+    width = clock.typical_width_ms(steps, context.options)
+    begin = max(first - (width or clock.DEFAULT_WIDTH_MS), 0)
+    base = clock.OWN if unix else clock.base_of(begin, context, lambda: last_stamp_ms(path))
+    return Peeked(layout, first, width or (clock.DEFAULT_WIDTH_MS if unix or base.ms else max(firsts, default=0)), unix, base)
 
 
 def segments_of(path: Path) -> dict[str, int]:
@@ -187,12 +193,12 @@ def read(path: Path, context: Context) -> Iterator[Intervals]:
     """
     chains: Chains | None = None
     pending: list[tuple[integer_rows.Rows, NDArray[np.int64]]] = []
-    scanner: _Scanner | None = None
+    scanner: Scanner | None = None
     for data in whole_blocks(path, context.account):
         if scanner is None or chains is None:
             columns, leading, layout = layout_of_text(bytes(data[:HEAD]), context, path)
-            scanner = _Scanner(columns, leading, context)
-            chains = Chains(layout, leading, context)
+            scanner = Scanner(columns, leading, context)
+            chains = Chains(layout, leading, context, peek(path, context).base)
         pending.extend(scanner.rows(data))
         if sum(len(rows.bins) for rows, _ in pending) > CHUNK_ENTRIES or sum(len(rows) for rows, _ in pending) > CHUNK_ROWS:
             yield from chains.intervals(*_joined(pending))
@@ -222,7 +228,7 @@ def _sums_of(context: Context) -> dict[str, Histogram]:
     return sums
 
 
-class _Scanner:
+class Scanner:
     """Turns blocks of text into rows and line numbers, counting what cannot be parsed."""
 
     def __init__(self, columns: int, leading: int, context: Context) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from ingest.errors import InputError, listed
-from ingest.read.context import Context, TimeZero
+from ingest.read.context import Context
 from ingest.read.fio.names import LogName, SummaryName, parse_log_name, parse_summary_name
 from ingest.read.sources import Caveat
 from ingest.read.text import plain_name
@@ -70,6 +70,7 @@ class Documents:
     claimed: dict[Path, set[int]] = field(default_factory=lambda: defaultdict(set))
     families: dict[tuple[Path, str, str, str], list[tuple[int, Path]]] = field(default_factory=lambda: defaultdict(list))
     prefixes: dict[Path, set[str]] = field(default_factory=lambda: defaultdict(set))
+    versions: dict[Path, set[tuple[int, ...]]] = field(default_factory=lambda: defaultdict(set))
     unmatched: dict[Path, tuple[Path, str]] = field(default_factory=dict)
     _joined: dict[Path, Joined | None] = field(default_factory=dict)
 
@@ -104,11 +105,11 @@ class Documents:
             return context
         document, own = found.beside.document, tuple(found.jobs[number] for number in found.own)
         first = own[0] if own else found.jobs[0]
-        zero = document.zero_ms(first)
+        began = (member_of(found.jobs, int(name.job)),) if found.grouped and name.job else own or (first,)
         family = self._family(path, name)
         return replace(
             context,
-            zero=TimeZero(zero[0] * MS, zero[1]) if zero else TimeZero(),
+            zero=document.zero_of(began),
             version=context.version or document.version,
             options={**first.options, **context.options},
             through_client=document.through_client,
@@ -129,6 +130,11 @@ class Documents:
         options = found.jobs[found.own[0]].options if found.own else {}
         prefix = PurePath(options.get(PREFIX_OPTIONS["clat_hist"], "")).name
         return prefix if prefix and f"clat_hist {prefix}" in self.prefixes[path.parent] else name.process
+
+    def version_beside(self, path: Path) -> tuple[int, ...] | None:
+        """Return the version of fio that all texts it printed into the folder of a log name, None where there is none, or two."""
+        found = self.versions.get(path.parent, set())
+        return next(iter(found)) if len(found) == 1 else None
 
     def forget(self, log: Path) -> None:
         """Take back what was told about a log that turned out to be none."""
@@ -240,6 +246,17 @@ def _option_of(name: LogName) -> str:
 def _prefix_of(job: Job, name: LogName) -> str:
     """Return the prefix that a job's options give logs of this type, empty text where they do not say."""
     return PurePath(job.options.get(_option_of(name), "")).name
+
+
+def member_of(jobs: tuple[Job, ...], number: int) -> Job:
+    """Return the sum that log `number` is part of (group_reporting): entries stand for `numjobs` logs each, in order."""
+    seen = 0
+    for job in jobs:
+        told = job.options.get("numjobs", "1")
+        seen += int(told) if told.isdigit() else 1
+        if number <= seen:
+            return job
+    return jobs[-1]
 
 
 def _grouped(jobs: tuple[Job, ...]) -> int:

@@ -15,15 +15,15 @@ With `--status-interval=1` fio appends one complete cumulative document a second
 of them. `fio --client` writes `client_stats` with a host name each instead of `jobs`.
 
 Traps: text may stand around the documents; `timestamp` is the end of a standalone run but the start of a --client run;
-`bins` keys are ns since 2.99, us in 2.20 and 2.21, bin numbers with zeros from 2.2.12 to 2.19; a mixed entry (unified
-reporting) has no direction; the group sum "All clients" repeats the others.
+`bins` keys are ns since 2.99, us in 2.20 and 2.21, bin numbers with zeros from 2.2.12 to 2.19; `unified_rw_reporting=1` has
+`mixed` in place of the directions, `both` has it beside them, where it repeats them, as the sum "All clients" does.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,9 +34,10 @@ import orjson
 from ingest.errors import InputError
 from ingest.intervals import Histogram
 from ingest.layout import fio_layout
-from ingest.read.context import Summary
+from ingest.read.context import Summary, TimeZero
+from ingest.read.fio import clock, starts
 from ingest.read.text import blocks
-from ingest.series import OPS
+from ingest.series import MIXED, OPS
 
 KINDS = {"clat": "completion", "lat": "total", "slat": "submission"}
 NANOSECONDS = fio_layout(29, 1)
@@ -44,6 +45,7 @@ MICROSECONDS = fio_layout(19, 1000)
 LARGEST_DOCUMENT = 256 << 20
 MS = 1_000_000
 LARGEST = 2**43
+TOGETHER_MS = 1000
 ALL_CLIENTS = "All clients"
 
 
@@ -51,7 +53,8 @@ ALL_CLIENTS = "All clients"
 class Job:
     """One entry of `jobs` or `client_stats`: its options (globals included) and summaries by (op, kind).
 
-    `runtime_ms` is the longest of its directions: `job_runtime` is a sum where entries stand for groups.
+    `runtime_ms` is the longest of its directions: `job_runtime` is a sum where entries stand for groups. `elapsed_s` is how
+    long the whole run took, rounded up, 0 where that is not printed (--client).
     """
 
     name: str
@@ -61,6 +64,7 @@ class Job:
     runtime_ms: int
     start_ms: int | None
     summaries: Mapping[tuple[str, str], Summary]
+    elapsed_s: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,20 +78,47 @@ class Document:
     line: int
 
     def zero_ms(self, job: Job) -> tuple[int, str] | None:
-        """Return the epoch ms that the job's relative stamps count from, and what told.
+        """Return the epoch ms that the job's relative stamps count from, and what told; None where that cannot be determined.
 
         Without job_start (before 3.36) the end of the run less the longest runtime of the job's group: jobs of one group
-        start together, and fio writes the time stamp last, after its logs (measured 15 to 350 ms late with 3.33).
+        start together, and fio writes the time stamp last, after its logs (measured 15 to 350 ms late with 3.33). Where
+        jobs began one after another (stonewall, startdelay, wait_for, ramps) the run is played again.
         """
-        if job.start_ms:
+        if job.start_ms and clock.real_clock(job.options, "job_start_clock_id"):
             return job.start_ms, "fio JSON job_start"
+        jobs, entries = self._played_with(job)
+        if not self.timestamp_ms:
+            return None
+        if starts.staged(entries):
+            plan = starts.plan_of(entries, job.elapsed_s)
+            if plan is None:
+                return None
+            zero = plan.zeros_ms[next(number for number, other in enumerate(jobs) if other is job)]
+            if self.through_client:
+                return self.timestamp_ms + zero, starts.ONE_AFTER_ANOTHER_CLIENT
+            return self.timestamp_ms - plan.end_ms + zero, starts.ONE_AFTER_ANOTHER
         if self.through_client:
-            ramp = _seconds_ms(job.options.get("ramp_time", "0"))
-            return (self.timestamp_ms + ramp, "fio --client timestamp (1 s)") if self.timestamp_ms else None
-        runtime = max(other.runtime_ms for other in self.jobs if other.group == job.group)
-        if self.timestamp_ms and runtime:
-            return self.timestamp_ms - runtime, "fio JSON timestamp - runtime"
-        return None
+            return self.timestamp_ms + entries[0].ramp_ms, "fio --client timestamp (1 s)"
+        runtime = max(entry.runtime_ms for entry in entries)
+        return (self.timestamp_ms - runtime, "fio JSON timestamp - runtime") if runtime else None
+
+
+    def zero_of(self, jobs: Sequence[Job]) -> TimeZero:
+        """Return the time zero of a log that these jobs share; unknown, with the reason if it can be given, where it has none."""
+        found = [self.zero_ms(job) for job in jobs]
+        known = [zero for zero in found if zero is not None]
+        if len(known) < len(found):
+            staged = any(starts.staged(self._played_with(job)[1]) for job in jobs)
+            return TimeZero(None, starts.UNPLACED) if self.timestamp_ms and staged else TimeZero()
+        moments = [zero for zero, _ in known]
+        if max(moments) - min(moments) > TOGETHER_MS:
+            return TimeZero(None, starts.SHARED)
+        return TimeZero(known[0][0] * MS, known[0][1])
+
+    def _played_with(self, job: Job) -> tuple[list[Job], tuple[starts.Entry, ...]]:
+        """Return the jobs of the fio process of a job, and what starts of jobs are worked out from."""
+        jobs = [other for other in self.jobs if other.host == job.host]
+        return jobs, tuple(starts.entry_of(each.name, each.group, each.runtime_ms, each.options) for each in jobs)
 
 
 def _whole(value: Any) -> int:
@@ -101,14 +132,6 @@ def _whole(value: Any) -> int:
 def _mean(value: Any) -> float:
     _whole(value)
     return float(value)
-
-
-def _seconds_ms(text: str) -> int:
-    found = re.fullmatch(r"(\d+)(us|ms|s|m|h|d)?", text.strip())
-    if not found:
-        return 0
-    factors = {"us": 0.001, "ms": 1, "s": 1000, None: 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-    return int(int(found[1]) * factors[found[2]])
 
 
 def documents(path: Path, rejected: list[tuple[str, int]] | None = None) -> Iterator[Document]:
@@ -201,9 +224,10 @@ def _document(raw: dict[str, Any], line: int) -> Document:
 
 def _job(entry: dict[str, Any], common: dict[str, str]) -> Job:
     own = {str(k): str(v) for k, v in entry.get("job options", {}).items()}
+    ops = tuple(op for op in OPS if entry.get(op)) or (MIXED,)
     summaries = {
         (op, kind): summary
-        for op in OPS
+        for op in ops
         for name, kind in KINDS.items()
         if (summary := _summary(entry.get(op) or {}, name)) is not None
     }
@@ -213,9 +237,10 @@ def _job(entry: dict[str, Any], common: dict[str, str]) -> Job:
         group=int(entry.get("groupid", 0)),
         host=str(entry.get("hostname", "")),
         options={**common, **own},
-        runtime_ms=max(_whole((entry.get(op) or {}).get("runtime", 0)) for op in OPS),
+        runtime_ms=max(_whole((entry.get(op) or {}).get("runtime", 0)) for op in ops),
         start_ms=_whole(start) if start else None,
         summaries=summaries,
+        elapsed_s=_whole(entry.get("elapsed", 0)),
     )
 
 

@@ -23,13 +23,16 @@ from typing import Any
 
 import numpy as np
 
+from ingest.errors import InputError
 from ingest.intervals import Bool, Int
 from ingest.read.arrow_lines import Form, Lines, arrow, integers, reject, tables
 from ingest.read.context import Context
 from ingest.read.events import DAY_NS, Events
+from ingest.read.fio import clock, starts
 from ingest.read.fio.chains import LAST_STAMP_MS
+from ingest.read.fio.hist import last_stamp_ms
 from ingest.read.fio.raw_shape import DIRECTIONS, Shape, is_epoch, shape_of
-from ingest.series import OPS
+from ingest.series import MIXED, OPS
 
 MS = 1_000_000
 DAY_MS = 86_400_000
@@ -41,6 +44,10 @@ NO_SIZE = "block size 0: a mean over a window (log_avg_msec), no I/O"
 STAMP = "time stamp past the year 2248"
 JUMP = "clock jump: its stamp lies more than a day from the rows before and behind it"
 OLDER = "row of an older run that was appended to"
+OFFSETS = (
+    "the fifth column is 0 in the first rows and an offset here (log_offset): fio up to 2.21 wrote us, 2.99 to 3.17 ns; say "
+    "--fio-version or --recorded-unit"
+)
 NOT_A_ROW = "not a row of plain integers"
 INTEGER = r"-?\d{1,18}"
 PRIORITY = r"(?:0x[0-9a-fA-F]{1,8}|\d{1,18})"
@@ -54,10 +61,25 @@ def read(path: Path, context: Context) -> Iterator[Events]:
     """
     arrow(path)
     shape = shape_of(path, context)
-    rows = _Rows(shape, context, _older(path, shape, context))
+    base = clock.OWN
+    if not is_epoch(shape, context):
+        base = clock.base_of(shape.lowest_ms, context, lambda: last_stamp_ms(path))
+    for note in (base.note, shape.assumed):
+        if note:
+            context.account.note(note)
+    rows = _Rows(shape, context, _older(path, shape, context), base.ms)
     for table, lines in tables(path, Lines(_form(shape), context.account)):
+        if shape.assumed:
+            _check_priorities(integers(table.column("priority")), lines, path)
         yield rows.events(table, lines)
     rows.told()
+
+
+def _check_priorities(priority: Int, lines: Int, path: Path) -> None:
+    """Raise InputError where what was taken for a priority is none, 0 or 1."""
+    other = np.flatnonzero((priority < 0) | (priority > 1))
+    if len(other):
+        raise InputError(OFFSETS, path, int(lines[other[0]]))
 
 
 def _form(shape: Shape, *wanted: str) -> Form:
@@ -84,24 +106,26 @@ def _older(path: Path, shape: Shape, context: Context) -> dict[int, int]:
     """
     if context.series.job or not context.jobs:
         return {}
-    stamps: dict[int, list[Int]] = {}
+    parts: list[tuple[Int, Int]] = []
     lines = Lines(_form(shape, "time", "direction"), type(context.account)())
     for table, _ in tables(path, lines):
-        time, direction = integers(table.column("time")), integers(table.column("direction"))
-        for code in range(DIRECTIONS):
-            stamps.setdefault(code, []).append(time[direction == code])
-    older = {}
-    for code, parts in stamps.items():
-        known = sum(job[key].count for job in context.jobs for key in job if key == (OPS[code], context.series.kind))
-        time = np.concatenate(parts)
-        first = len(time) - known
-        if known and first > 0:
-            if time[first] < time[first - 1]:
-                older[code] = first
-            else:
-                context.account.note(
-                    f"{OPS[code]}: the log holds {len(time)} rows, fio's JSON counts {known}: not of one run, or appended to one"
-                )
+        parts.append((integers(table.column("time")), integers(table.column("direction"))))
+    if not parts:
+        return {}
+    time, direction = (np.concatenate(found) for found in zip(*parts, strict=True))
+    older: dict[int, int] = {}
+    for op, codes in ((MIXED, tuple(range(DIRECTIONS))), *((op, (code,)) for code, op in enumerate(OPS))):
+        known = sum(job[key].count for job in context.jobs for key in job if key == (op, context.series.kind))
+        rows = np.flatnonzero(np.isin(direction, codes))
+        first = len(rows) - known
+        if not known or first <= 0:
+            continue
+        if time[rows[first]] < time[rows[first - 1]]:
+            older |= {code: int((direction[rows[:first]] == code).sum()) for code in codes}
+        else:
+            context.account.note(
+                f"{op}: the log holds {len(rows)} rows, fio's JSON counts {known}: not of one run, or appended to one"
+            )
     return older
 
 
@@ -112,7 +136,9 @@ class _Rows:
     shape: Shape
     context: Context
     older: dict[int, int]
+    base_ms: int
     unix: bool = field(init=False)
+    zero_ns: int = field(init=False)
     last_ms: int | None = None
     stamp_ms: int = 0
     restarted: bool = False
@@ -121,10 +147,13 @@ class _Rows:
 
     def __post_init__(self) -> None:
         self.unix = is_epoch(self.shape, self.context)
+        self.zero_ns = clock.zero_ns(self.context, self.base_ms)
 
     def events(self, table: Any, lines: Int) -> Events:
         """Return the events of a chunk of rows; what cannot be taken is rejected with its lines."""
         time, value, direction = (integers(table.column(name)) for name in ("time", "value", "direction"))
+        if self.base_ms:
+            time = np.where(time < 0, time, np.maximum(time - self.base_ms, 0))
         issued = integers(table.column("issued")) if "issued" in self.shape.columns else None
         faults = self._faults(time, value, direction, integers(table.column("size")), lines)
         if faults is not None:
@@ -135,7 +164,7 @@ class _Rows:
         end = self._ends(time, latency, issued)
         self._sanity(end, latency, lines)
         self.context.account.accept(len(end))
-        base = (0 if self.unix else self.context.zero.epoch_ns or 0) + self.context.offset_ns
+        base = (0 if self.unix else self.zero_ns) + self.context.offset_ns
         series = self.context.series
         return Events(tuple(series.replaced(op=op) for op in OPS), direction, end + base if base else end, latency)
 
@@ -225,7 +254,9 @@ class _Rows:
             self.early += len(early)
 
     def told(self) -> None:
-        """Note at the end what makes the unit doubtful."""
+        """Note at the end what makes the unit doubtful, and why the time zero is unknown."""
+        if self.context.zero.origin in starts.UNKNOWN:
+            self.context.account.note(f"time zero is unknown ({self.context.zero.origin}): {starts.REMEDY}")
         if self.early * 100 > self.context.account.accepted:
             self.context.account.note(
                 f"{self.early} of {self.context.account.accepted} I/Os would have begun before the log did (the first in line "

@@ -7,7 +7,8 @@
     ..., block size, offset, priority, issue time            3.38 and later with log_offset and log_issue_time
     time, mean, maximum, direction, block size, ...          3.37 and later with log_window_value=both: averaged
 
-Values are us up to 2.21 and ns since 2.99. What is neither told nor visible is refused with the option that tells it.
+Values are us up to 2.21 and ns since 2.99. What is neither told nor visible is refused with the option that tells it. A fifth
+column of zeros alone is taken for a priority, and said: the offsets of two I/Os are not both 0 but where a file is one block.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pathlib import Path
 
 from ingest.errors import InputError
 from ingest.read.context import Context
-from ingest.read.fio.repairs import epoch_stamps
+from ingest.read.fio import clock
 from ingest.read.text import head
 from ingest.series import OPS
 
@@ -29,21 +30,29 @@ HEAD, LOOKED_AT = 1 << 14, 100
 FEWEST, MOST = 4, 8
 DIRECTIONS = 3
 NANOSECONDS_SINCE, PRIORITY_SINCE = (2, 99), (3, 18)
+ZEROS = (
+    "the fifth column is 0 throughout: taken for the priority that fio 3.18 and later write, values in ns; an offset of fio up "
+    "to 3.17 (--fio-version) is 0 throughout only where each file is one block"
+)
 EMPTY = "holds no line: fio measured no latency of this kind"
 NO_ROWS = "no raw latency log: its lines are not time, value, direction, block size as fio writes them"
 SIZES = {"us": 1000, "ns": 1}
-UNIX_MS = (10**12, 4 * 10**12)
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Where things stand in a row: `columns` names them all in order; `unit_ns` is what values are counted in."""
+    """Where things stand in a row: `columns` names them all in order; `unit_ns` is what values are counted in.
+
+    `first_ms` is the stamp of the first row, `lowest_ms` the lowest of the first rows. `assumed` says what was taken for granted.
+    """
 
     columns: tuple[str, ...]
     unit_ns: int
     first_ms: int
+    lowest_ms: int
     hexadecimal: bool
     told_by: str
+    assumed: str = ""
 
 
 def shape_of(path: Path, context: Context) -> Shape:
@@ -65,7 +74,10 @@ def shape_of(path: Path, context: Context) -> Shape:
     columns = ("time", "value", *maximum, "direction", "size", *extra)
     hexadecimal = any(cell[:2] == b"0x" for cells in after for cell in cells)
     unit, told_by = _unit(columns, rows, context, path, width, priority=priority)
-    return Shape(columns, unit, int(rows[0][0]), hexadecimal, told_by)
+    lowest = min(int(row[0]) for row in rows)
+    told = context.version or context.since or context.recorded_unit_ns
+    assumed = ZEROS if extra == ("priority",) and not told and all(cells[0] == b"0" for cells in after) else ""
+    return Shape(columns, unit, int(rows[0][0]), lowest, hexadecimal, told_by, assumed)
 
 
 def rows_of_text(text: bytes) -> list[list[bytes]]:
@@ -140,10 +152,12 @@ def _is_priority(cells: Sequence[bytes], context: Context, path: Path) -> bool:
         return False
     if any(cell == b"1" for cell in cells):
         return True
-    if context.recorded_unit_ns is not None:
+    if context.recorded_unit_ns is not None or context.since is not None:
         return True  # all zeros: what it is changes nothing once the unit is known
+    if len(cells) > 1:
+        return True
     raise InputError(
-        "the fifth column is 0 in all first rows: the priority that fio 3.18 and later write (values in ns), or an offset of "
+        "the fifth column is 0 in the only row: the priority that fio 3.18 and later write (values in ns), or an offset of "
         "fio up to 3.17 with log_offset (us up to 2.21)? say --fio-version, or --recorded-unit",
         path,
         1,
@@ -158,6 +172,8 @@ def _unit(
         return context.recorded_unit_ns, "--recorded-unit"
     if context.version:
         return (1 if context.version[:2] >= NANOSECONDS_SINCE else 1000), f"fio {'.'.join(map(str, context.version))}"
+    if context.since is not None and context.since >= NANOSECONDS_SINCE:
+        return 1, "a histogram log beside it, whose bins are of ns"
     if priority or "issued" in columns:
         return 1, f"{width} columns, as fio 3.18 and later write"
     largest = max(int(row[1]) for row in rows)
@@ -172,7 +188,7 @@ def _unit(
 
 def is_epoch(shape: Shape, context: Context) -> bool:
     """Return whether stamps are real time since 1970."""
-    return epoch_stamps(context.options) or UNIX_MS[0] <= shape.first_ms < UNIX_MS[1]
+    return clock.real_time(context.options, shape.first_ms)
 
 
 def ops_of_head(path: Path, context: Context) -> set[str]:

@@ -11,7 +11,7 @@ from ingest.errors import InputError
 from ingest.intervals import Intervals
 from ingest.read.context import Context, TimeZero
 from ingest.read.events import Events, events_layout
-from ingest.read.fio import hist, raw_shape
+from ingest.read.fio import damage, hist, raw_shape, versions
 from ingest.read.fio.joining import MS, log_name_of
 from ingest.read.fio.names import LogName, parse_log_name, parse_summary_name
 from ingest.read.formats import HIST, JSON, PIECES, RAW, Reader
@@ -54,6 +54,8 @@ def locate_raw(path: Path, around: Around) -> Source:
     """Return the source of a latency log with a line for each I/O; InputError where it is none, or its unit is not known."""
     name = _name(path, kind_of_log(path, RAW))
     context = _joined(path, name, around, KINDS[name.type])
+    if context.version is None and context.recorded_unit_ns is None:
+        context = replace(context, since=versions.since_beside(path, name))
     try:
         shape = raw_shape.shape_of(path, context)
     except InputError:
@@ -83,6 +85,9 @@ def _joined(path: Path, name: LogName, around: Around, kind: str) -> Context:
         context = replace(context, series=context.series.replaced(process=process))
     context = around.documents.context_of(path, name, context)
     found = around.documents.joined(path, name, context.series.host)
+    if found is None and context.version is None and (version := around.documents.version_beside(path)) is not None:
+        around.why("fio version", ".".join(map(str, version)), "what fio printed as text beside it")
+        context = replace(context, version=version)
     if found is not None:
         jobs = ", ".join(f"{number + 1} ({found.jobs[number].name})" for number in found.own)
         around.why("fio JSON", f"{found.beside.path.name} job {jobs}" if jobs else found.beside.path.name, found.origin)
@@ -108,8 +113,7 @@ def locate_json(path: Path, around: Around) -> Source:
     name = parse_summary_name(path)
     process = "" if name else plain_name(path).split(".")[0]
     context = around.context(path, host=name.host if name else "", volume=name.volume if name else "", process=process)
-    found = document.zero_ms(document.jobs[0])
-    own = TimeZero(found[0] * MS, found[1]) if found else TimeZero()
+    own = document.zero_of(document.jobs[:1])
     zero = around.zero(path, own, lambda: max(job.runtime_ms for job in document.jobs) * MS)
     context = replace(context, zero=zero, version=document.version)
     return Source(path, JSON, context, json_plus.typical_width_ns(path), str(json_plus.NANOSECONDS))
@@ -133,7 +137,7 @@ def counted_once(sources: list[Source], prefer: str, skipped: list[Skipped]) -> 
     """Return the sources so that each I/O is counted once.
 
     Of a histogram log and a raw log of the same (host, job, op, kind) the preferred one is taken; the other goes to `skipped`
-    as shadowed, or leaves out the ops that both have.
+    as shadowed, or leaves out the ops that both have. A histogram log that fio damaged gives way to the raw log.
     """
     known = {(source.context.series.run, source.identity): source for source in sources}
     shadowed: dict[Path, str] = {}
@@ -144,6 +148,9 @@ def counted_once(sources: list[Source], prefer: str, skipped: list[Skipped]) -> 
         for histogram in twins:
             if prefer == PREFER_RAW:
                 shadowed[histogram.path] = "a raw log holds the same I/Os and is preferred (--prefer raw)"
+                continue
+            if damage.is_masked(histogram.path, histogram.context):
+                shadowed[histogram.path] = "fio 3.6 to 3.16 damaged its bins from 786 us up; a raw log holds the same I/Os"
                 continue
             ops = _raw_ops(raw)
             both = _hist_ops(histogram, ops)

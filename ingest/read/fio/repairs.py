@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,15 +11,26 @@ from numpy.typing import NDArray
 from ingest.intervals import Int, gather, joined_rows
 from ingest.layout import LogLinear
 from ingest.read.context import Context
+from ingest.read.fio.compounded import DOUBTFUL_BITS, evidence, falls
+from ingest.read.fio.names import parse_log_name
 from ingest.read.integer_rows import Rows
 from ingest.series import OPS
 
 Bool = NDArray[np.bool_]
 
 PER_INTERVAL, CUMULATIVE, COMPOUNDED = "per interval", "cumulative since the start", "compounded by fio --client"
+DOUBTFUL = (
+    "counts may be compounded by fio --client (row n holds row n - 2 as well), which these rows neither show nor rule out: they "
+    "are taken as they are; put fio's JSON beside the log"
+)
 MASKED = "fio 3.6 to 3.16: bins from 786 us up are uninitialised memory and were masked"
+LOST_UNKNOWN = (
+    "bins from 786 us up are damaged (fio 3.6 to 3.16), and how many samples they held cannot be determined without fio's json+: "
+    "every percentile is a lower bound"
+)
 WRAPPED = "counts wrapped by a latency_target reset"
 IMPLAUSIBLE = 2**40
+MOST_COUNT = 2**41
 TOO_MANY = "implausible counts (above 2^40 in one interval)"
 FIRST_CORRUPT_BIN = 928
 CORRUPT_VERSIONS = ((3, 6), (3, 17))
@@ -36,18 +47,31 @@ def take(rows: Rows, picked: Int) -> Rows:
     return Rows(rows.lead[picked], indptr, rows.bins[flat], rows.counts[flat])
 
 
-def epoch_stamps(options: Mapping[str, str]) -> bool:
-    """Return whether the job options say that stamps are real time since 1970."""
-    alternate = options.get("log_alternate_epoch", "0") not in ("0", "false")
-    real_clock = options.get("log_alternate_epoch_clock_id", "0") == "0"
-    return options.get("log_unix_epoch", "0") not in ("0", "false") or (alternate and real_clock)
-
-
 def masked_from(layout: LogLinear, version: tuple[int, ...] | None) -> int | None:
     """Return the first bin that this fio version corrupts, or None."""
     if version is None or layout.unit_ns != 1 or not CORRUPT_VERSIONS[0] <= version[:2] < CORRUPT_VERSIONS[1]:
         return None
     return FIRST_CORRUPT_BIN >> layout.coarseness
+
+
+def lost_samples(op: str, lost: int, count: int, from_ns: int) -> str:
+    """Return the sentence on the samples of a run that lie in damaged bins: all others are sound, and lower."""
+    share, least = 100 * (count - lost) / count, f"{from_ns / 1000:.0f} us or more"
+    return (
+        f"{op}: {lost} of {count} samples, all of {least}, are not in the log (fio 3.6 to 3.16 damages their bins): every "
+        f"percentile is a lower bound, and those above {share:.4g} are {least}"
+    )
+
+
+def unwritten(op: str, count: int, missing: int, *, masked: bool) -> str:
+    """Return the sentence on samples that fio counted and the log does not hold, where only json+ knows their latencies."""
+    held = f"{op}: fio counts {count}, its log holds {count - missing}"
+    if masked:
+        return (
+            f"{held} sound samples: the others lie in damaged bins (786 us or more) or in the last partial interval, and only "
+            "json+ tells which; every percentile is a lower bound"
+        )
+    return f"{held}; fio never writes the last partial interval, and only json+ tells what was in it"
 
 
 def garbage_from(rows: Rows, stamps: Int, order: list[Int], layout: LogLinear, context: Context) -> int | None:
@@ -79,42 +103,57 @@ def masked(rows: Rows, first: int) -> Rows:
 def counting(rows: Rows, order: list[Int], layout: LogLinear, context: Context) -> str:
     """Return how the first rows of a log count: per interval, cumulatively, or compounded by --client.
 
-    Judged by the direction with most rows. Cumulative (only development versions, which counted in us): no bin falls, but in
-    one damaged row in a hundred, and the total grows with the row number.
-    Compounded: no bin falls against the row before the last (D_n >= D_(n-2)), and the log was written through --client,
-    or its sum passes what fio's JSON counts. A host suffix on the file name is no evidence: CBT appends one, too.
+    Cumulative (only development versions, which counted in us): no bin falls in the direction with most rows, but in one
+    damaged row in a hundred, and the total grows with the row number. Compounded: no bin falls against the row before the last
+    (D_n >= D_(n-2)), and the log was written through --client, or its sum passes what fio's JSON counts. Without a JSON the rows
+    alone must show it, in every direction (`compounded`); a host suffix on the file name is no evidence: CBT appends one, too.
     """
     picked = max(order, key=len)[:MOST_JUDGED]
-    if len(picked) < 2 or _some_bin_falls(take(rows, picked[:ROWS_TO_JUDGE]), layout.bins):
+    if len(picked) < 2 or falls(_first_stretch(rows, picked[:ROWS_TO_JUDGE], layout.bins)):
         return PER_INTERVAL
-    dense = _dense(take(rows, picked), layout.bins)
-    if (dense > IMPLAUSIBLE).any():
+    counts = _first_stretch(rows, picked, layout.bins)
+    if (counts > IMPLAUSIBLE).any():
         return PER_INTERVAL
-    counts = dense.astype(np.int64)
-    stamps = rows.lead[picked, 0].astype(np.int64)
-    ends = np.flatnonzero(np.diff(stamps) < 0)
-    counts = counts[: ends[0] + 1] if len(ends) else counts
     known = _known_total(rows, picked, context)
-    falls = np.count_nonzero((np.diff(counts, axis=0) < 0).any(axis=1))
-    if layout.unit_ns > 1 and len(counts) >= 2 and falls <= len(counts) // 100:
+    back = np.count_nonzero((np.diff(counts, axis=0) < 0).any(axis=1))
+    if layout.unit_ns > 1 and len(counts) >= 2 and back <= len(counts) // 100:
         totals = counts.sum(axis=1)
         grows = len(counts) >= ROWS_TO_JUDGE and totals[-1] > totals[0] * len(counts) / 3
         if known is not None:
             grows = len(counts) == len(picked) and totals.sum() > known >= totals[-1]
         if grows:
             return CUMULATIVE
-    if len(counts) >= 3 and (counts[2:] >= counts[:-2]).all():
+    if len(counts) < 3 or falls(counts):
+        return PER_INTERVAL
+    if context.jobs or context.runtime_ns or context.through_client:
         grown = counts[2:].sum() > counts[:-2].sum()
         too_many = known is not None and int(counts.sum()) > known
-        if grown and (too_many or (context.through_client and (known is None or len(counts) < len(picked)))):
-            return COMPOUNDED
+        told = context.through_client and (known is None or len(counts) < len(picked))
+        return COMPOUNDED if grown and (too_many or told) else PER_INTERVAL
+    return _alone([_first_stretch(rows, one[:MOST_JUDGED], layout.bins) for one in order if len(one)], context)
+
+
+def _alone(chains: list[Int], context: Context) -> str:
+    """Return how rows without a JSON count that do not fall in the direction with most rows; what decided is noted."""
+    if any((counts > IMPLAUSIBLE).any() or falls(counts) for counts in chains):
+        return PER_INTERVAL
+    found = evidence(chains)
+    if found.certain:
+        context.account.note(
+            f"compounded by the rows alone, as no JSON of fio is in reach: {found.bins} bins never fall against the row before "
+            f"the last, in {found.pairs} rows; ordinary rows look so with a chance of 1 in 2^{found.bits:.0f}"
+        )
+        return COMPOUNDED
+    name = parse_log_name(Path(context.account.path))
+    if found.possible and (found.bits >= DOUBTFUL_BITS or (name is not None and name.host and not name.cbt)):
+        context.account.note(DOUBTFUL)
     return PER_INTERVAL
 
 
-def _some_bin_falls(rows: Rows, bins: int) -> bool:
-    """Return whether a few rows suffice to see that counts are neither cumulative nor compounded."""
-    few = _dense(rows, bins)
-    return len(few) > 2 and not (few[2:] >= few[:-2]).all()  # a row against the one before the last
+def _first_stretch(rows: Rows, picked: Int, bins: int) -> Int:
+    """Return the counts of the picked rows up to where time first runs back, dense; what is no count stays above 2^40."""
+    back = np.flatnonzero(np.diff(rows.lead[picked, 0].astype(np.int64)) < 0)
+    return np.minimum(_dense(take(rows, picked[: back[0] + 1] if len(back) else picked), bins), MOST_COUNT).astype(np.int64)
 
 
 def _known_total(rows: Rows, picked: Int, context: Context) -> int | None:

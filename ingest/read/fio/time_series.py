@@ -16,8 +16,7 @@ import numpy as np
 from ingest.errors import InputError
 from ingest.intervals import Int
 from ingest.read.context import Context
-from ingest.read.fio.raw_shape import UNIX_MS
-from ingest.read.fio.repairs import epoch_stamps
+from ingest.read.fio import clock
 from ingest.read.text import COMPRESSED, blocks
 
 LATENCIES, RATES = "clat", "iops"
@@ -75,7 +74,7 @@ def rows_of(path: Path, context: Context, *, latencies: bool) -> Rows:
         parts.append(table)
     stamp, value, direction, size = np.concatenate(parts).T
     averaged = bool(len(size)) and 2 * int(np.count_nonzero(size == 0)) > len(size)
-    unix = epoch_stamps(context.options) or (len(stamp) > 0 and UNIX_MS[0] <= int(stamp[0]) < UNIX_MS[1])
+    unix = len(stamp) > 0 and clock.real_time(context.options, int(stamp[0]))
     return Rows(stamp, value * (_unit_ns(context) if latencies else 1), direction, averaged, unix)
 
 

@@ -159,3 +159,28 @@ two_hosts() {
     wait "${pids[1]}"
 }
 record host-folders two_hosts
+
+# Jobs of one run that begin at different times. Each I/O's real time shows when its job began; fio 3.33 says it nowhere.
+begin=("${null[@]}" --rw=randread --rate_iops=20 --runtime=2 --log_unix_epoch=1 "${raw[@]}" --output-format=json --output=a.json)
+record starts-stonewall fio "${begin[@]}" --name=a --name=b --stonewall --runtime=3 --name=c --stonewall
+record starts-startdelay fio "${begin[@]}" --name=a --name=b --startdelay=2 --name=c --startdelay=1500ms
+record starts-wall-delay fio "${begin[@]}" --name=a --name=b --stonewall --startdelay=1 \
+    --name=c --stonewall --runtime=1 --name=d --startdelay=2 --runtime=1
+record starts-new-group fio "${begin[@]}" --name=a --name=b --new_group=1 --runtime=3 --name=c --new_group=1
+record starts-ramp fio "${begin[@]}" --name=a --ramp_time=1 --name=b --stonewall --ramp_time=2
+record starts-wait-for fio "${begin[@]}" --name=a --name=b --wait_for=a --runtime=3 --name=c --wait_for=b
+record starts-numjobs fio "${begin[@]}" --name=a --numjobs=3 --name=b --stonewall --numjobs=2 --runtime=3
+record starts-group-reporting fio "${begin[@]}" --group_reporting --name=a --numjobs=3 --name=b --stonewall --numjobs=2
+record starts-loops fio "${begin[@]}" --time_based=0 --size=80k --loops=2 --name=a --name=b --stonewall
+record starts-delay-range fio "${begin[@]}" --name=a --name=b --startdelay=1-3
+record starts-uneven fio "${begin[@]}" --name=a --runtime=1 --name=b --runtime=3 --name=c --stonewall --runtime=1 --name=d
+record starts-delay-ramp fio "${begin[@]}" --name=a --name=b --startdelay=2 --ramp_time=1 --name=c --stonewall --startdelay=1
+
+record unified fio --name=j "${null[@]}" "${mixed[@]}" --runtime=2300ms --unified_rw_reporting=1 \
+    "${hist[@]}" --log_hist_coarseness=3 "${raw[@]}" "${json[@]}"
+record unified-both fio --name=j "${null[@]}" "${mixed[@]}" --runtime=2300ms --unified_rw_reporting=both \
+    "${hist[@]}" --log_hist_coarseness=3 "${raw[@]}" "${json[@]}"
+
+record other-clock fio --name=j "${null[@]}" "${mixed[@]}" --runtime=2300ms \
+    --log_alternate_epoch=1 --log_alternate_epoch_clock_id=1 \
+    "${hist[@]}" --log_hist_coarseness=3 "${raw[@]}" "${json[@]}"

@@ -1,0 +1,110 @@
+"""Which clock a fio log's stamps are of: fio's own (ms since the job began), real time, or another one; how wide rows are.
+
+    2076031, 2008932, 0, 4096, 0         log_alternate_epoch=1, log_alternate_epoch_clock_id=1: ms since the machine started
+
+`log_unix_epoch`, and `log_alternate_epoch` with a real-time clock, stamp in ms since 1970. Any other clock says nothing of the
+time of day. Such stamps are counted from the first one, which lies within ms of the job's beginning, and are then like fio's
+own. They are known by the option, or by a first stamp that lies beyond the whole run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ingest.intervals import Int
+from ingest.read.context import Context
+
+MS = 1_000_000
+REAL_CLOCKS = ("0", "5", "8")  # CLOCK_REALTIME, _COARSE, _ALARM of clock_gettime
+UNIX_MS = (10**12, 4 * 10**12)
+BEYOND_RUN_MS = 1000
+LATE_MS = 60_000
+SPANS = 10
+DAY_MS = 86_400_000
+DEFAULT_WIDTH_MS = 1000
+MTIME = "file time (--t0 mtime)"
+
+
+def typical_width_ms(steps_ms: Int, options: Mapping[str, str]) -> int:
+    """Return how wide rows are meant to be: log_hist_msec if known, else what the steps between rows suggest.
+
+    A stall leaves one wide row and hundreds of narrow ones behind, so no plain median: either the width that half of the
+    time is covered by, or the mean step (fio's clock for rows advances by log_hist_msec a row), whichever is smaller.
+    0 if nothing tells.
+    """
+    told = options.get("log_hist_msec", "")
+    if told.isdigit() and int(told):
+        return int(told)
+    steps = np.sort(steps_ms[(steps_ms >= 0) & (steps_ms < DAY_MS)])
+    covered = np.cumsum(steps)
+    if not len(steps) or not covered[-1]:
+        return 0
+    return min(int(steps[np.searchsorted(covered, covered[-1] / 2)]), max(1, round(float(steps.mean()))))
+
+
+def real_clock(options: Mapping[str, str], option: str) -> bool:
+    """Return whether an option that names a clock names one of real time, which it does where it is not given."""
+    return options.get(option, "0") in REAL_CLOCKS
+
+
+def _given(options: Mapping[str, str], option: str) -> bool:
+    return options.get(option, "0") not in ("0", "false")
+
+
+def another_clock(options: Mapping[str, str]) -> bool:
+    """Return whether the job options say that stamps are of a clock other than fio's own and real time."""
+    alternate = _given(options, "log_alternate_epoch") or _given(options, "log_unix_epoch")  # one option since 3.36
+    return alternate and not real_clock(options, "log_alternate_epoch_clock_id")
+
+
+def real_time(options: Mapping[str, str], first_ms: int) -> bool:
+    """Return whether stamps are ms since 1970: by the job options, else by the first of them."""
+    if another_clock(options):
+        return _given(options, "log_unix_epoch") and not _given(options, "log_alternate_epoch") and _since_1970(first_ms)
+    told = _given(options, "log_alternate_epoch") or _given(options, "log_unix_epoch")
+    return told or _since_1970(first_ms)
+
+
+def _since_1970(stamp_ms: int) -> bool:
+    return UNIX_MS[0] <= stamp_ms < UNIX_MS[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """The stamp that stands for the beginning of the job, 0 in fio's own clock, and a sentence where it is another clock."""
+
+    ms: int = 0
+    note: str = ""
+
+
+OWN = Base()
+
+
+def base_of(first_ms: int, context: Context, last_ms: Callable[[], int]) -> Base:
+    """Return where stamps of a log that are not of real time begin.
+
+    `first_ms` is where the first rows begin; `last_ms` gives the last stamp of the log.
+    """
+    runtime_ms = context.runtime_ns // MS
+    placed = "they are counted from the first, which is taken for the beginning of the job"
+    begin = f"stamps begin at {first_ms / 1000:g} s"
+    if another_clock(context.options):
+        number = context.options["log_alternate_epoch_clock_id"]
+        return Base(first_ms, f"stamps are of another clock (log_alternate_epoch_clock_id={number}): {placed}")
+    if runtime_ms:
+        beyond = first_ms > runtime_ms + BEYOND_RUN_MS
+        note = f"{begin} in a run of {runtime_ms / 1000:g} s, so they are of another clock: {placed}"
+        return Base(first_ms, note) if beyond else OWN
+    if first_ms <= LATE_MS or context.zero.epoch_ns is not None or first_ms <= SPANS * (last_ms() - first_ms):
+        return OWN
+    late = f"{begin}, more than {SPANS} times as late as the log is long"
+    return Base(first_ms, f"{late}: another clock (log_alternate_epoch), or the end of a log; they are counted from the first")
+
+
+def zero_ns(context: Context, base: int) -> int:
+    """Return the epoch ns of the beginning of the job, 0 if it is not known; `--t0 mtime` gives that of the stamps."""
+    zero = context.zero.epoch_ns or 0
+    return zero + base * MS if context.zero.origin == MTIME else zero

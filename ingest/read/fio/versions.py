@@ -1,0 +1,45 @@
+"""Which fio wrote a log, where its JSON does not tell: what lies beside the log tells its version, or the earliest it can be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from ingest.errors import InputError
+from ingest.layout import LogLinear
+from ingest.read.context import Context
+from ingest.read.fio.hist import peek
+from ingest.read.fio.names import LogName
+from ingest.read.text import COMPRESSED, plain_name
+
+NANOSECONDS_SINCE = (2, 99)
+BANNER = re.compile(rb"^fio-(\d{1,3})\.(\d{1,3})(?:\.(\d{1,3}))?(?:-[\w.+-]*)?\r?$", re.MULTILINE)
+
+
+def version_of_text(text: bytes) -> tuple[int, ...] | None:
+    """Return the version that fio's normal output begins with, a line of its own such as `fio-3.33`; None without one."""
+    found = BANNER.search(text)
+    return tuple(int(part) for part in found.groups() if part is not None) if found else None
+
+
+def since_of_layout(layout: LogLinear) -> tuple[int, ...] | None:
+    """Return the earliest version that writes histograms of this layout: ns bins came with 2.99; None where any can."""
+    return NANOSECONDS_SINCE if layout.unit_ns == 1 else None
+
+
+def since_beside(path: Path, name: LogName) -> tuple[int, ...] | None:
+    """Return the earliest version that can have written the histogram log of the same job in the folder of a raw log."""
+    for other in _histogram_logs(path, name):
+        try:
+            return since_of_layout(peek(other, Context()).layout)
+        except InputError:
+            continue
+    return None
+
+
+def _histogram_logs(path: Path, name: LogName) -> Iterator[Path]:
+    job, host = (f".{part}" if part else "" for part in (name.job, name.host))
+    plain = f"{name.prefix}_clat_hist{job}.log{host}"
+    if plain != plain_name(path):
+        yield from (found for ending in ("", *COMPRESSED) if (found := path.with_name(plain + ending)).is_file())
