@@ -1,0 +1,503 @@
+"""Which file is what, whose and when: archives of CBT and pbench, fio's JSON and its logs, plain folders. Ids as in findings A."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections import Counter
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from ingest.errors import InputError
+from ingest.load import load
+from ingest.load_plan import LoadOptions
+from ingest.query.files import Files
+from ingest.query.percentiles import Wanted, percentiles
+from ingest.query.question import Question
+from ingest.ranks import parse_percentiles
+from ingest.read import ReadOptions, discover, formats
+from ingest.read.archives import Archives
+from ingest.read.archives.plain import short_names
+from ingest.store import open_store
+
+DATA = Path(__file__).parents[1] / "data"
+CASES = DATA / "fio" / "cases"
+CBT = DATA / "cbt"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "cbt-archive"
+
+
+@pytest.fixture(scope="session")
+def archives(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of all recorded CBT archives, unpacked."""
+    folder = tmp_path_factory.mktemp("cbt")
+    for file in CBT.glob("*.tar.xz"):
+        with tarfile.open(file) as tar:
+            tar.extractall(folder, filter="data")
+    return folder
+
+
+def counts(files: Any, *by: str, **where: str) -> Counter[tuple[str, ...]]:
+    """Return the samples of each group over the whole range."""
+    table = percentiles(files.answer(Question(step="all", by=by, where=where)), Wanted(parse_percentiles("99"))).columns
+    columns = [table[name].tolist() for name in by]
+    return Counter(dict(zip(zip(*columns, strict=True), table["count"].tolist(), strict=True)))
+
+
+def truth(archive: str) -> Counter[tuple[str, ...]]:
+    """Return N by run, host, volume and op as fio's own JSON of an archive has it."""
+    found: Counter[tuple[str, ...]] = Counter()
+    for entry in json.loads((CBT / "truth.json").read_text())[archive]:
+        run = entry["run"].removeprefix("results/")
+        if entry["workload"]:
+            permutation, _, rest = run.removeprefix("00000000/").partition("/")
+            depth = f"total_iodepth-{entry['total_iodepth']}"
+            assert rest.startswith(f"{entry['workload']}.{entry['host']}/numjobs-001/{depth}/")
+            run = f"00000000/{permutation}/{entry['workload']}/numjobs-001/{depth}"
+        found[f"{archive}/{run}", entry["host"], str(entry["volume"]), entry["op"]] += entry["N"]
+    return found
+
+
+BY = ("run", "host", "volume", "op")
+
+
+def test_an_archive_of_cbt_equals_its_truth(archives: Path) -> None:
+    assert counts(Files([archives / "B"], jobs=1), *BY) == truth("B")
+
+
+@pytest.mark.parametrize("given", [".", "B", "B/results", "B/results/00000000", "B/results/00000000/id-2b63de81"])
+def test_an_archive_is_the_same_whichever_of_its_folders_is_named(archives: Path, tmp_path: Path, given: str) -> None:
+    shutil.copytree(archives / "B", tmp_path / "B")
+    assert counts(Files([tmp_path / given], jobs=1), *BY) == truth("B")
+
+
+def test_a_workload_alone_has_the_runs_and_hosts_of_its_archive(archives: Path) -> None:
+    folders = sorted((archives / "B" / "results" / "00000000" / "id-2b63de81").glob("16k7030.client*"))
+    whole = Counter({key: count for key, count in truth("B").items() if "/16k7030/" in key[0]})
+    assert counts(Files(folders, jobs=1), *BY) == whole
+    one = Counter({key: count for key, count in whole.items() if key[1] == "client2.lab.test"})
+    assert counts(Files([folders[1]], jobs=1), *BY) == one
+
+
+def test_without_settings_hosts_come_from_job_names_or_the_first_dot(archives: Path, tmp_path: Path) -> None:
+    shutil.copytree(archives / "B", tmp_path / "B")
+    for file in (tmp_path / "B").rglob("*.yaml"):
+        file.unlink()
+    assert counts(Files([tmp_path / "B"], jobs=1), *BY) == truth("B")
+    dotted = tmp_path / "B" / "results" / "00000000" / "id-2b63de81"
+    for folder in dotted.glob("16k7030.*"):
+        for summary in folder.rglob("*output.[0-9]"):
+            summary.write_text(summary.read_text().replace("cbt-fio-16k7030-", "cbt-fio-16k.7030-"))
+        folder.rename(folder.with_name(folder.name.replace("16k7030", "16k.7030")))
+    found = counts(Files([tmp_path / "B"], jobs=1), "host", "run")
+    assert {host for host, _ in found} == {"client1.lab.test", "client2.lab.test", "client3.lab.test"}
+    assert {run.split("/")[3] for _, run in found} == {"16k.7030", "4krandomwrite"}
+
+
+def test_a_store_holds_what_the_files_say_and_takes_it_once(archives: Path, tmp_path: Path) -> None:
+    with open_store(f"sqlite:{tmp_path / 's.db'}", write=True) as store:
+        account = load([archives / "B"], store, LoadOptions(ReadOptions(run="B"), jobs=1))
+        assert account.caveats == [] and account.refused == {} or all("averaged" in reason for reason in account.refused.values())
+        assert counts(store, *BY) == truth("B")
+        again = load([archives / "B" / "results"], store, LoadOptions(ReadOptions(run="B"), jobs=1))
+        assert again.loaded == 0 and again.documents == 0
+
+
+def test_settings_are_labels_and_what_is_secret_is_not(archives: Path) -> None:
+    found = discover([archives / "B"], ReadOptions())
+    labels = found.labels["B/00000000/id-2b63de81/16k7030/numjobs-001/total_iodepth-3"]
+    told = {name: labels[name] for name in ("benchmark", "workload", "mode", "op_size", "rwmixread", "numjobs", "total_iodepth", "clients", "osds")}
+    assert told == {
+        "benchmark": "librbdfio", "workload": "16k7030", "mode": "randrw", "op_size": "16384", "rwmixread": "70", "numjobs": "1",
+        "total_iodepth": "3", "clients": "3", "osds": "1",
+    }  # fmt: skip
+    assert not {"iodepth", "cmd_path", "user", "conf_file", "head", "ceph_cmd"} & set(labels)
+
+
+def test_monitoring_and_notes_are_no_logs_and_hidden_folders_are_said(archives: Path) -> None:
+    found = discover([archives / "B"], ReadOptions())
+    reasons = Counter(entry.reason for entry in found.skipped)
+    assert reasons["CBT's monitoring (collectl): not read"] == 40
+    assert reasons["CBT's notes about the cluster: not latencies"] == 2
+    assert not any("client1-2026" in str(source.path) for source in found.sources)
+
+
+# The layouts, as CBT's code names its folders; the logs in them are recorded ones.
+
+LOG, SUMMARY = DATA / "fio" / "randrw" / "a_clat_hist.1.log", DATA / "fio" / "randrw" / "a.json"
+FLAT = "op_size-00004096/concurrent_procs-001/iodepth-032/randread"
+LAYOUTS = {
+    "L0": (f"00000000/rbdfio/{FLAT}", "output_clat_hist.1.log.h1", f"00000000/rbdfio/{FLAT}", ("h1", "")),
+    "L1": (f"00000000/LibrbdFio/osd_ra-00004096/{FLAT}", "output.3_clat_hist.1.log.h1", f"00000000/LibrbdFio/osd_ra-00004096/{FLAT}", ("h1", "3")),
+    "L2": ("results/00000000/id-3309284191688069537", "output.0_clat_hist.1.log.h1", "00000000/id-3309284191688069537", ("h1", "0")),
+    "L2 negative": ("results/00000001/id--330928419168806953", "output.0_clat_hist.1.log.h1", "00000001/id--330928419168806953", ("h1", "0")),
+    "L2 rbdfio": (
+        f"results/00000000/id-5/rbdfio/osd_ra-00004096/client_ra-00000128/{FLAT}", "output_clat_hist.1.log.h1",
+        f"00000000/id-5/rbdfio/osd_ra-00004096/client_ra-00000128/{FLAT}", ("h1", ""),
+    ),
+    "L3": ("results/00000000/id-9b5d006f", "output.1_clat_hist.1.log.h1.lab", "00000000/id-9b5d006f", ("h1.lab", "1")),
+    "L4": (
+        "results/00000000/id-9b5d006f/4k.h1.lab/numjobs-001/total_iodepth-3/iodepth-000002", "output.0_clat_hist.1.log",
+        "00000000/id-9b5d006f/4k/numjobs-001/total_iodepth-3", ("h1.lab", "0"),
+    ),
+    "L4 without total": (
+        "results/00000000/id-9b5d006f/4k.h1.lab/numjobs-004/iodepth-000008", "output.0_clat_hist.1.log",
+        "00000000/id-9b5d006f/4k/numjobs-004/iodepth-000008", ("h1.lab", "0"),
+    ),
+    "L5": (
+        "results/00000000/id-9b5d006f/4k.h1.lab/rbdfio/numjobs-001/iodepth-000008", "output.0_clat_hist.1.log",
+        "00000000/id-9b5d006f/4k/rbdfio/numjobs-001/iodepth-000008", ("h1.lab", "0"),
+    ),
+    "L6": (
+        "results/00000000/id-9b5d006f/libaio_fio.h1.lab/numjobs-001/iodepth-000008", "output.0_clat_hist.1.log",
+        "00000000/id-9b5d006f/libaio_fio/numjobs-001/iodepth-000008", ("h1.lab", "0"),
+    ),
+    "RawFio": (
+        f"results/00000000/id-9b5d006f/raw_ra-00004096/{FLAT}", "output.0_clat_hist.1.log.h1",
+        f"00000000/id-9b5d006f/raw_ra-00004096/{FLAT}", ("h1", "0"),
+    ),
+    "RawFio 2026": (
+        "results/00000000/id-9b5d006f/raw_ra-00004096/op_size-00004096/concurrent_procs-001/randread/iodepth-016", "output.0_clat_hist.1.log.h1",
+        "00000000/id-9b5d006f/raw_ra-00004096/op_size-00004096/concurrent_procs-001/randread/iodepth-016", ("h1", "0"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_layout_of_cbt_names_run_host_and_volume(tmp_path: Path, layout: str) -> None:
+    folder, name, run, (host, volume) = LAYOUTS[layout]
+    place = tmp_path / "archive" / folder
+    place.mkdir(parents=True)
+    shutil.copy(LOG, place / name)
+    [source] = discover([tmp_path / "archive"], ReadOptions()).sources
+    series = source.context.series
+    assert (series.run, series.host, series.volume, series.job) == (f"archive/{run}", host, volume, "1")
+    [same] = discover([place], ReadOptions()).sources
+    assert same.context.series == series
+    [named] = discover([place], ReadOptions(run="nightly")).sources
+    assert named.context.series.run == f"nightly/{run}"
+
+
+@pytest.mark.parametrize("benchmark", ["radosbench", "getput", "cosbench", "hsbench", "elbencho"])
+def test_other_benchmarks_are_refused_by_name(tmp_path: Path, benchmark: str) -> None:
+    place = tmp_path / "archive" / "results" / "00000000" / "id-9b5d006f"
+    (place / "write").mkdir(parents=True)
+    (place / "benchmark_config.yaml").write_text(f"cluster:\n  benchmark: {benchmark}\n")
+    (place / "write" / "output.0.h1").write_text("Maintaining 16 concurrent writes of 4194304 bytes\n")
+    with pytest.raises(InputError, match=f"CBT's {benchmark}: recognised, not read"):
+        discover([tmp_path / "archive"], ReadOptions())
+
+
+def test_the_working_folder_beside_results_counts_once(archives: Path, tmp_path: Path) -> None:
+    """archive_dir = tmp_dir: the tree that CBT worked in lies beside results, with the logs of this machine."""
+    shutil.copytree(archives / "B", tmp_path / "B")
+    permutation = tmp_path / "B" / "results" / "00000000" / "id-2b63de81"
+    for folder in permutation.glob("*.client1.lab.test"):
+        own = tmp_path / "B" / "00000000" / "LibrbdFio" / "osd_ra-00000000" / folder.name.split(".")[0]
+        shutil.copytree(folder, own, ignore=shutil.ignore_patterns("json_output*", "collectl"))
+    files = Files([tmp_path / "B"], jobs=1)
+    assert counts(files, *BY) == truth("B")
+    assert any("counted once" in entry.reason for entry in files.found.skipped)
+
+
+def test_a_fio_that_died_is_said(archives: Path, tmp_path: Path) -> None:
+    shutil.copytree(archives / "B", tmp_path / "B")
+    [folder] = (tmp_path / "B").rglob("4krandomwrite.client3.lab.test/numjobs-001/total_iodepth-8/iodepth-000004")
+    for log in folder.glob("output.1_*"):
+        log.unlink()
+    (folder / "json_output.1").write_text("")
+    (folder / "output.1").write_text("cbt: (g=0): rw=randwrite, bs=4096B, ioengine=rbd, iodepth=4\nfio-3.33\nStarting 1 process\n")
+    files = Files([tmp_path / "B"], jobs=1)
+    warnings = files.answer(Question(step="all")).warnings
+    assert any("fio wrote no result here" in text and "json_output.1" in text for text in warnings)
+    gone = (f"B/00000000/id-2b63de81/4krandomwrite/numjobs-001/total_iodepth-8", "client3.lab.test", "1", "write")
+    assert counts(files, *BY) == Counter({key: count for key, count in truth("B").items() if key != gone})
+
+
+def test_jobs_of_the_json_that_no_log_holds_are_said(tmp_path: Path) -> None:
+    """procs_per_volume: 2 with workloads: only the last job of each process logs."""
+    folder = tmp_path / "results" / "00000000" / "id-9b5d006f" / "4k.h1/numjobs-001/iodepth-000008"
+    folder.mkdir(parents=True)
+    document = json.loads(SUMMARY.read_text())
+    first = json.loads(json.dumps(document["jobs"][0]))
+    first["jobname"] = "cbt-fio-4k-h1-file-0"
+    document["jobs"] = [first, document["jobs"][0]]
+    (folder / "json_output.0").write_text(json.dumps(document, indent=1))
+    shutil.copy(LOG, folder / "output.0_clat_hist.2.log")
+    found = discover([tmp_path], ReadOptions())
+    [caveat] = found.caveats
+    assert caveat.code == "jobs-without-log" and "job 1 (cbt-fio-4k-h1-file-0)" in str(caveat) and "missing" in str(caveat)
+    assert counts(Files([tmp_path], jobs=1), "op") == counts(Files([LOG.parent], jobs=1), "op", kind="completion")
+
+
+def test_two_ids_are_never_merged(tmp_path: Path) -> None:
+    for name in ("id-9b5d006f", "id-00000002"):
+        place = tmp_path / "results" / "00000000" / name
+        place.mkdir(parents=True)
+        shutil.copy(LOG, place / "output.0_clat_hist.1.log.h1")
+    runs = {source.context.series.run for source in discover([tmp_path], ReadOptions(run="n")).sources}
+    assert runs == {"n/00000000/id-9b5d006f", "n/00000000/id-00000002"}
+
+
+# Findings A1 to A20, where placing is what was wrong.
+
+
+def test_a1_todays_cbt_archive(archives: Path) -> None:
+    files = Files([archives / "cbt-workloads-layout"], jobs=1)
+    found = counts(files, "run", "host", kind="completion")
+    assert {host for _, host in found} == {"o01.front.sepia.ceph.com", "o02.front.sepia.ceph.com"}
+    assert {run.removeprefix("cbt-workloads-layout/00000000/id-af9a4715/") for run, _ in found} == {
+        f"{size}randomread/numjobs-001/total_iodepth-{depth}".replace("kr", "kr") for size in ("4k", "64k") for depth in (2, 16)
+    } - set() or {run.split("/")[3] for run, _ in found} == {"4krandomread", "64krandomread"}
+    said: Counter[str] = Counter()
+    for summary in (archives / "cbt-workloads-layout").rglob("json_output.*"):
+        said["N"] += json.loads(summary.read_text())["jobs"][0]["read"]["clat_ns"]["N"]
+    assert sum(found.values()) == said["N"] == 4804
+
+
+def test_a2_pbench_hosts_take_their_own_jobs(tmp_path: Path) -> None:
+    files = Files([CASES / "pbench-two-hosts"], jobs=1)
+    assert counts(files, "host") == {("127.0.0.1",): 3990, ("127.0.0.2",): 480}
+    with open_store(f"sqlite:{tmp_path / 's.db'}", write=True) as store:
+        load([CASES / "pbench-two-hosts"], store, LoadOptions(ReadOptions(run="p"), jobs=1))
+        assert counts(store, "host") == {("127.0.0.1",): 3990, ("127.0.0.2",): 480}
+
+
+@pytest.mark.parametrize("given", ["clients/127.0.0.2", "clients/127.0.0.2/fio_clat_hist.1.log"])
+def test_a2_one_host_alone_finds_the_json_of_its_sample(given: str) -> None:
+    assert counts(Files([CASES / "pbench-two-hosts" / given], jobs=1), "host") == {("127.0.0.2",): 480}
+
+
+def test_a2_a_host_that_the_json_does_not_know_takes_nothing_from_it(tmp_path: Path) -> None:
+    shutil.copytree(CASES / "pbench-two-hosts", tmp_path / "s")
+    (tmp_path / "s" / "clients" / "127.0.0.2").rename(tmp_path / "s" / "clients" / "osd9")
+    found = discover([tmp_path / "s"], ReadOptions())
+    assert ["host-conflict"] == [caveat.code for caveat in found.caveats if "osd9" in caveat.subject]
+    linked = Files([tmp_path / "s"], ReadOptions(host_alias={"osd9": "127.0.0.2"}), jobs=1)
+    assert counts(linked, "host") == {("127.0.0.1",): 3990, ("127.0.0.2",): 480}
+
+
+def test_a_pbench_archive_has_a_run_a_sample(tmp_path: Path) -> None:
+    for sample in ("sample1", "sample2"):
+        place = tmp_path / "fio_x_2026" / "1-randread-4KiB" / sample
+        shutil.copytree(CASES / "pbench-two-hosts", place)
+        (place / "tools-default" / "127.0.0.1").mkdir(parents=True)
+        (place / "tools-default" / "127.0.0.1" / "iostat.txt").write_text("Linux 5.14\n")
+    found = discover([tmp_path], ReadOptions())
+    runs = {source.context.series.run for source in found.sources}
+    assert runs == {f"fio_x_2026/1-randread-4KiB/sample{number}" for number in (1, 2)}
+    assert found.labels["fio_x_2026/1-randread-4KiB/sample1"] == {"rw": "randread", "bs": "4KiB"}
+    assert any("pbench's monitoring (tools-default)" in entry.reason for entry in found.skipped)
+
+
+def test_a3_one_job_under_two_prefixes_counts_once() -> None:
+    files = Files([CASES / "two-prefixes"], jobs=1)
+    assert counts(files, "op") == {("read",): 1600, ("write",): 1600}
+    files = Files([CASES / "two-prefixes"], ReadOptions(prefer="raw"), jobs=1)
+    assert counts(files, "op") == {("read",): 1600, ("write",): 1600}
+
+
+@pytest.mark.parametrize("ending", ["", ".gz", ".xz"])
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        ("fio/randrw/a_clat_hist.1.log", 1204), ("fio/randrw/a.json", 1350), ("hdr/tagged.hlog", 0), ("raw/both/a_clat.1.log", 0),
+        ("traces", 0), ("snabb", 0),
+    ],
+)  # fmt: skip
+def test_a14_standard_input_takes_every_format(tmp_path: Path, name: str, count: int, ending: str) -> None:
+    file = DATA / name
+    if file.is_dir():
+        file = min(path for path in file.rglob("*") if path.is_file() and path.suffix in (".xz", ".txt", ".json", ".timeline"))
+    data = lzma.open(file).read() if file.suffix == ".xz" else gzip.open(file).read() if file.suffix == ".gz" else file.read_bytes()
+    packed = {"": data, ".gz": gzip.compress(data), ".xz": lzma.compress(data, preset=0)}[ending]
+    done = subprocess.run([sys.executable, "-m", "ingest", "inspect", "-", "--format", "ndjson", "--tsc-hz", "2.6e9"], input=packed, capture_output=True, timeout=120)
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    sources = [row for row in rows if "samples" in row]
+    assert len(sources) == 1 and sources[0]["run"] == "stdin", done.stderr
+    if count:
+        assert sources[0]["samples"] == count
+
+
+def test_a15_time_from_the_file_and_hosts_from_folders_for_every_format(tmp_path: Path) -> None:
+    texts = {
+        "ops.csv": "start_us,end_us,op\n1000,2100,read\n5000,9000,read\n",
+        "rsptimes_01_h_create_10.csv": "create,  0.000312,  0.001718\ncreate,  0.100312,  0.001718\n",
+    }
+    for name, text in texts.items():
+        for host in ("h1", "h2"):
+            place = tmp_path / name / host
+            place.mkdir(parents=True)
+            (place / name).write_text(text.replace("read", f"read{host}"))
+            os.utime(place / name, (1_790_000_000, 1_790_000_000))
+        found = discover([tmp_path / name], ReadOptions(t0="mtime"))
+        assert {source.context.zero.origin for source in found.sources} == {"file time (--t0 mtime)"}
+        hosts = {source.context.series.host for source in found.sources}
+        assert hosts == ({"h1", "h2"} if name == "ops.csv" else {"h"})
+        last = 9_000_000 if name == "ops.csv" else 102_030_000
+        ends = {source.context.zero.epoch_ns for source in found.sources}
+        assert all(abs(1_790_000_000 * 10**9 - last - zero) <= 10**9 for zero in ends)
+
+
+def test_a16_text_output_beside_a_log_tells_its_version(tmp_path: Path) -> None:
+    (tmp_path / "x_clat.1.log").write_text("1, 5000, 0, 4096\n2, 6000, 0, 4096\n")
+    with pytest.raises(InputError, match="--fio-version"):
+        discover([tmp_path], ReadOptions())
+    (tmp_path / "out.txt").write_text("x: (g=0): rw=read, bs=4096B, ioengine=null, iodepth=1\nfio-3.33\nStarting 1 process\n")
+    [source] = discover([tmp_path], ReadOptions()).sources
+    assert source.context.version == (3, 33)
+    assert any(one.fact == "fio version" and one.value == "3.33" for one in source.evidence)
+
+
+def test_a17_paths_that_are_whole_archives_are_a_run_each(tmp_path: Path) -> None:
+    for night in ("a", "b", "c"):
+        shutil.copytree(LOG.parent, tmp_path / night)
+    paths = [tmp_path / night for night in ("a", "b", "c")]
+    assert {run for (run,) in counts(Files(paths, jobs=1), "run", kind="completion")} == {"a", "b", "c"}
+    named = Files(paths, ReadOptions(run="n"), jobs=1)
+    assert {run for (run,) in counts(named, "run", kind="completion")} == {"n/a", "n/b", "n/c"}
+
+
+def test_a17_folders_that_fio_ran_in_one_after_another_are_runs_and_not_hosts(tmp_path: Path) -> None:
+    for night, later in (("monday", 0), ("tuesday", 86_400_000)):
+        shutil.copytree(LOG.parent, tmp_path / "nights" / night)
+        summary = tmp_path / "nights" / night / "a.json"
+        document = json.loads(summary.read_text())
+        document["timestamp_ms"] += later
+        summary.write_text(json.dumps(document, indent=1))
+    found = discover([tmp_path / "nights"], ReadOptions())
+    assert {(source.context.series.run, source.context.series.host) for source in found.sources} == {("nights/monday", ""), ("nights/tuesday", "")}
+    assert [caveat.code for caveat in found.caveats] == ["folders-apart"]
+
+
+def test_a_glob_of_logs_answers_as_its_folder(tmp_path: Path) -> None:
+    logs = sorted(LOG.parent.glob("*_clat_hist*.log"))
+    for by in (("op",), ("op", "job")):
+        assert counts(Files(logs, jobs=1), *by) == counts(Files([LOG.parent], jobs=1), *by, kind="completion")
+    hosts = sorted((CASES / "pbench-two-hosts").rglob("*.log"))
+    assert counts(Files(hosts, jobs=1), "host") == counts(Files([CASES / "pbench-two-hosts"], jobs=1), "host")
+
+
+def test_a19_refusals_name_what_a_file_looks_like_and_all_formats(tmp_path: Path) -> None:
+    for number in range(30):
+        (tmp_path / f"{number}.txt").write_text("moment;value\n1;2\n")
+    with pytest.raises(InputError) as raised:
+        discover([tmp_path], ReadOptions())
+    text = str(raised.value)
+    assert "30 files" in text and "a table with semicolons (moment, value)" in text and "--input-format events.yml" in text
+    assert all(line.title in text for line in formats.TABLE if line.name != formats.DESCRIBED)
+
+
+def test_the_same_labels_twice_are_refused_with_both_names(tmp_path: Path) -> None:
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / "y").mkdir()
+    for place, name in ((tmp_path / "x", "randrw"), (tmp_path / "x" / "y", "trim")):
+        shutil.copy(next((DATA / "fio" / name).glob("*_clat_hist.1.log")), place / "a_clat_hist.1.log")
+    with pytest.raises(InputError, match="holds other data than .*a_clat_hist.1.log under the same labels"):
+        Files([tmp_path], jobs=1)
+
+
+def test_the_same_bytes_under_two_hosts_are_said(tmp_path: Path) -> None:
+    for host in ("h1", "h2"):
+        shutil.copy(LOG, tmp_path / f"x_clat_hist.1.log.{host}")
+    found = discover([tmp_path], ReadOptions())
+    assert [caveat.code for caveat in found.caveats] == ["same-content"]
+    assert "x_clat_hist.1.log.h2" in str(found.caveats[0])
+
+
+def test_why_says_what_each_fact_rests_on(archives: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from ingest.cli import main
+
+    [log] = (archives / "B").rglob("16k7030.client2.lab.test/**/total_iodepth-8/**/output.1_clat_hist.1.log")
+    assert main(["inspect", str(archives / "B"), "--why", str(log)]) in (0, None)
+    text = capsys.readouterr().out
+    assert "host       client2.lab.test  (folder 16k7030.client2.lab.test, host of cbt_config.yaml)" in text
+    assert "output.1 job 1" in text or "json_output.1 job 1" in text
+    assert "total_iodepth=8" in text
+
+
+def test_names_of_archives_are_as_long_as_tells_them_apart() -> None:
+    assert short_names([Path("/x/a"), Path("/y/b")]) == ["a", "b"]
+    assert short_names([Path("/x/a"), Path("/y/a")]) == ["x/a", "y/a"]
+    assert short_names([]) == []
+    assert Archives().place_of(Path("/nowhere/of/any/kind")) is None
+
+
+TOY = '''
+"""A toy format: a line `TOY microseconds` an operation."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from ingest.read.context import TimeZero
+from ingest.read.events import Events, events_layout
+from ingest.read.formats import Reader
+from ingest.read.sources import Source
+from ingest.read.text import head, name_without, open_input
+
+
+def locate(path, around):
+    """Return the source of a toy log."""
+    context = around.context(path, process=name_without(path, (".toy",)))
+    zero = around.zero(path, TimeZero(1_790_000_000 * 10**9, "the toy's own"), lambda: 0)
+    return Source(path, "toy", replace(context, zero=zero), layout=str(events_layout(0)))
+
+
+def events(path, context):
+    """Yield the operations of a toy log."""
+    with open_input(path) as stream:
+        lines = [line for line in stream.read().split(b"\\n") if line]
+    latency = np.array([int(line.split()[1]) * 1000 for line in lines], np.int64)
+    context.account.accept(len(lines))
+    end = context.zero.epoch_ns + np.arange(1, len(lines) + 1) * 10**8
+    yield Events((context.series.replaced(op="play", kind="service"),), np.zeros(len(lines), np.int64), end, latency)
+
+
+READER = Reader(locate, events=events)
+'''
+LINE = 'formats.TABLE.append(formats.Format("toy", "toy log", "/toy_format", head=rb"^TOY "))'
+
+
+def test_a_new_format_is_one_file_and_one_line(tmp_path: Path) -> None:
+    """It works in inspect, percentiles, load, watch, on standard input, compressed, in refusals and in the help."""
+    (tmp_path / "toy_format.py").write_text(TOY)
+    data = b"".join(b"TOY %d\n" % value for value in range(1, 101))
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "a.toy").write_bytes(data)
+    (tmp_path / "logs" / "b.toy.gz").write_bytes(gzip.compress(data.replace(b"TOY 1\n", b"TOY 7\n")))
+    (tmp_path / "one.toy").write_bytes(data)
+    store = f"sqlite:{tmp_path / 's.db'}"
+    script = dedent(f"""
+        import io, sys
+        sys.path.insert(0, {str(tmp_path)!r})
+        from ingest.read import formats
+        {LINE}
+        from ingest.cli import main
+        main(sys.argv[1:])
+    """)
+
+    def run(*words: str, given: bytes = b"", status: int = 0) -> str:
+        done = subprocess.run([sys.executable, "-c", script, *words], input=given, capture_output=True, timeout=120)
+        assert done.returncode == status, done.stderr.decode()
+        return (done.stdout + done.stderr).decode()
+
+    logs = str(tmp_path / "logs")
+    assert "format: toy" in run("inspect", logs)
+    assert "200" in run("percentiles", logs, "--step", "all", "--format", "csv").splitlines()[1].split(",")
+    assert "100" in run("percentiles", "-", "--step", "all", "--format", "csv", given=gzip.compress(data)).splitlines()[1].split(",")
+    assert "100" in run("percentiles", str(tmp_path / "one.toy"), "--input-format", "toy", "--step", "all", "--format", "csv")
+    assert "200 samples" in run("load", logs, "--run", "t", "--store", store)
+    run("watch", logs, "--run", "w", "--store", store, "--until-idle", "1s")
+    assert "200" in run("percentiles", store, "--run", "w", "--step", "all", "--format", "csv").splitlines()[1].split(",")
+    (tmp_path / "notes.txt").write_text("buy milk\n")
+    assert "toy log" in run("percentiles", str(tmp_path / "notes.txt"), status=3)
+    assert "toy" in run("percentiles", "--help")
