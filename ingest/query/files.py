@@ -15,11 +15,13 @@ from ingest.errors import InputError, listed
 from ingest.grid import INT64_MAX, clipped, coarsened, in_flight, stored_step, window_parts
 from ingest.intervals import Intervals, Sum, merged
 from ingest.parallel import fork_map
+from ingest.query.means import described, own_facts, with_whole_runs
 from ingest.query.question import ALL, AUTO, Answer, Question, auto_step, check_labels, check_step, finish, sure_step, widened
 from ingest.read import Found, ReadOptions, Source, Windows, discover, read
 from ingest.read.account import Account
 from ingest.read.events import MOMENTS
 from ingest.read.reconcile import reconciled, skew
+from ingest.read.whole_runs import WholeRun, whole_runs
 from ingest.series import IN_FLIGHT, default_kind, in_flight_kind
 
 DEFAULT_WIDTH_NS = 1_000_000_000
@@ -83,8 +85,9 @@ class Files:
             first, last = min(int(p.start_ns.min()) for p in parts), max(int(p.end_ns.max()) for p in parts)
             step = auto_step(first, last, stored, question.windows)
             parts = widened(parts, step)
+        told = self._whole_runs(sources)
         if question.step == ALL:
-            parts = spanned(parts)
+            parts = with_whole_runs(spanned(parts), question, question.key(self.found.labels), told)
         facts = Answer(
             parts=(),
             by=question.by,
@@ -96,7 +99,12 @@ class Files:
             series=len(sources),
             warnings=tuple(text for text in (warning, *self._warnings(sources)) if text),
         )
-        return finish(parts, question, facts)
+        return described(finish(parts, question, facts), told)
+
+    @staticmethod
+    def _whole_runs(sources: Sequence[Source]) -> list[WholeRun]:
+        """Return what the tools themselves say of whole runs that have no histogram; known once sources are read."""
+        return [one for source in sources for one in whole_runs(source.context.series.run, [source.context.account.as_dict()])]
 
     def _added_up(self, sources: Sequence[Source], question: Question, step: int, starts: dict[str, int]) -> list[Intervals]:
         """Return the sums over all sources, added up in each process first: only sums are handed on."""
@@ -141,6 +149,7 @@ class Files:
             ("Time zero from", ", ".join(origins)),
             *(("Checked", text) for text in reconciled(sources)),
             *(("Clocks", text) for text in skew(sources)),
+            *own_facts(self._whole_runs(sources)),
         ]
 
     def marks(self, answer: Answer) -> list[Mapping[str, Any]]:

@@ -12,7 +12,9 @@ from ingest.errors import InputError, StoreError, UsageError, listed
 from ingest.grid import coarsened
 from ingest.intervals import Intervals, Sum, merged
 from ingest.query.files import spanned
+from ingest.query.means import described, own_facts, with_whole_runs
 from ingest.query.question import ALL, AUTO, Answer, Key, Question, auto_step, check_labels, finish
+from ingest.read.whole_runs import WholeRun, whole_runs
 from ingest.series import IN_FLIGHT, LABELS, OFFSET, run_matches
 from ingest.store.coarsening import COARSENED, grid_of, unfinished
 from ingest.store.live import NOTHING_FINAL, provisional
@@ -20,7 +22,7 @@ from ingest.store.records import CLUSTER, COMPLETE, HOST, UNKNOWN_ZERO, WATCHED,
 from ingest.timing import format_duration
 
 ROLLUP_LABELS = {"run", "host", "op", "kind"}
-SAID_WITH_ANSWERS = ("coordinated omission:", "schedule:")  # what a source's account says of every number from it
+SAID_WITH_ANSWERS = ("coordinated omission:", "schedule:", "means:")  # what a source's account says of every number from it
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,7 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
         if filled and (question.begin is not None or question.end is not None):
             windows = min(int(part.start_ns.min()) for part in filled), max(int(part.end_ns.max()) for part in filled)
             reach = narrowed(windows, reach, max(record.step_ns for record in chosen))
-        parts = spanned(parts, reach)
+        parts = with_whole_runs(spanned(parts, reach), question, key, _whole_runs(catalogue))
     facts = Answer(
         parts=(),
         by=question.by,
@@ -140,7 +142,14 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
         warnings=tuple(_warnings(catalogue)),
         answered_from=" and ".join(sorted(ways)),
     )
-    return finish(parts, question, facts)
+    return described(finish(parts, question, facts), _whole_runs(catalogue))
+
+
+def _whole_runs(catalogue: Catalogue) -> list[WholeRun]:
+    """Return what the tools themselves say of whole runs that have no histogram."""
+    return [
+        one for record in catalogue.records for one in whole_runs(record.run, catalogue.accounts.get(record.run, ()))
+    ]
 
 
 def narrowed(windows: tuple[int, int], reach: tuple[int, int] | None, step_ns: int) -> tuple[int, int]:
@@ -184,6 +193,7 @@ def facts_from(catalogue: Catalogue) -> list[tuple[str, str]]:
         ("Stored step", ", ".join(sorted({_stored(record) for record in chosen}))),
         ("Loaded", ", ".join(sorted({record.loaded for record in chosen}))),
         *((name, value) for record in chosen for name, value in sorted(record.labels.items()) if len(chosen) == 1),
+        *own_facts(_whole_runs(catalogue)),
     ]
 
 

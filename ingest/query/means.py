@@ -1,0 +1,90 @@
+"""Means without a histogram: what an answer about them says, and what it refuses.
+
+fio's averaged logs (`log_avg_msec`) hold means over windows, and its plain JSON one mean of the whole run. Counts are exact in
+total, means over several windows are weighted by counts that come from another log. Over the whole run the tool's own numbers
+are at hand and are taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ingest.errors import InputError, listed
+from ingest.intervals import Intervals, no_exact
+from ingest.query.question import ALL, Answer, Key, Question
+from ingest.read.whole_runs import WholeRun, replaced_rows, sum_of
+from ingest.series import Group, is_mean, mean_kind
+from ingest.timing import format_duration
+
+REMEDY = "to have percentiles next time, log histograms (tailboard wrap-fio)"
+OWN = "fio's own, whole run, by job (not to be merged into percentiles of a host or cluster)"
+MOST_SHOWN = 16
+
+
+def lacks_bins(answer: Answer) -> bool:
+    """Return whether some of an answer was recorded without a histogram."""
+    return any(not part.layout.has_bins for part in answer.parts)
+
+
+def check_bins(answer: Answer, what: str) -> None:
+    """Raise InputError where `what` (in the plural) cannot be made because some of the answer has no histogram."""
+    if not lacks_bins(answer):
+        return
+    kinds = [kind for kind in answer.kind.split(", ") if kind]
+    others = [kind for kind in kinds if not is_mean(kind)]
+    if others:
+        raise InputError(f"{what} cannot be made of means: choose another kind, as in --where kind={others[0]}")
+    runs = listed(answer.runs)
+    raise InputError(f"{runs}: {', '.join(kinds)} latency is means alone, and {what} cannot be made of means; {REMEDY}")
+
+
+def with_whole_runs(
+    parts: Sequence[Intervals], question: Question, key: Key, told: Sequence[WholeRun]
+) -> list[Intervals]:
+    """Return parts of an answer about whole runs with the tool's own sums and extremes where they are of the same samples.
+
+    Rows are keyed as `key` keys series. They are the same samples where both count the same.
+    """
+    if question.step != ALL or question.begin is not None or question.end is not None or not told:
+        return list(parts)
+    groups: dict[Group, list[WholeRun]] = {}
+    for one in told:
+        group = key(one.series.replaced(kind=mean_kind(one.series.kind)))
+        if group is not None:
+            groups.setdefault(group, []).append(one)
+    sums = {group: sum_of(members) for group, members in groups.items()}
+    return [part if part.layout.has_bins else _replaced(part, sums) for part in parts]
+
+
+def _replaced(part: Intervals, sums: dict[Group, tuple[int, int, int, int]]) -> Intervals:
+    rows = {}
+    for row, (code, count) in enumerate(zip(part.series.tolist(), part.samples.tolist(), strict=True)):
+        group = part.table[code]
+        found = sums.get(group) if isinstance(group, tuple) else None
+        if found is not None and found[0] == count:
+            rows[row] = found[1:]
+    return replace(part, exact=replaced_rows(part.exact or no_exact(len(part)), rows))
+
+
+def described(answer: Answer, told: Sequence[WholeRun]) -> Answer:
+    """Return an answer with a sentence about what its means are, in front of its other warnings."""
+    if not lacks_bins(answer):
+        return answer
+    mine = [one for one in told if one.series.run in answer.runs]
+    widths = sorted({one.window_ns for one in mine if one.window_ns})
+    over = f"means over {', '.join(map(format_duration, widths))}" if widths else "means"
+    if any(not one.window_ns for one in mine):
+        over = f"{over}, and of whole runs" if widths else "means of whole runs"
+    text = (
+        f"{over}, without a histogram: no percentiles can be made of them. Counts are fio's own in total; by window, and means "
+        f"over several windows, they are approximate. {REMEDY[0].upper()}{REMEDY[1:]}"
+    )
+    return replace(answer, warnings=(text, *answer.warnings))
+
+
+def own_facts(told: Sequence[WholeRun]) -> list[tuple[str, str]]:
+    """Return (name, value) pairs of what the tool itself says of whole runs, by job."""
+    facts = [(OWN, str(one)) for one in told[:MOST_SHOWN]]
+    more = len(told) - MOST_SHOWN
+    return facts + ([(OWN, f"and {more} more: tailboard runs show, inspect")] if more > 0 else [])
