@@ -15,14 +15,14 @@ from ingest.errors import InputError, listed
 from ingest.grid import INT64_MAX, clipped, coarsened, in_flight, stored_step, window_parts
 from ingest.intervals import Intervals, Sum, merged
 from ingest.parallel import fork_map
-from ingest.query.means import described, own_facts, with_whole_runs
+from ingest.query.means import described, own_facts, with_left_out, with_whole_runs
 from ingest.query.question import ALL, AUTO, Answer, Question, auto_step, check_labels, check_step, finish, sure_step, widened
 from ingest.read import Found, ReadOptions, Source, Windows, discover, read
 from ingest.read.account import Account
 from ingest.read.events import MOMENTS
 from ingest.read.reconcile import reconciled, skew
 from ingest.read.whole_runs import WholeRun, whole_runs
-from ingest.series import IN_FLIGHT, default_kind, in_flight_kind
+from ingest.series import IN_FLIGHT, default_kind, in_flight_kind, is_mean
 
 DEFAULT_WIDTH_NS = 1_000_000_000
 MANY_ENTRIES = 100_000
@@ -99,7 +99,8 @@ class Files:
             series=len(sources),
             warnings=tuple(text for text in (warning, *self._warnings(sources)) if text),
         )
-        return described(finish(parts, question, facts), told)
+        alone = [source.context.series for source in self.found.sources if holds_means_alone(source)]
+        return with_left_out(described(finish(parts, question, facts), told), alone, question.key(self.found.labels))
 
     @staticmethod
     def _whole_runs(sources: Sequence[Source]) -> list[WholeRun]:
@@ -239,6 +240,13 @@ def warnings_of(accounts: Iterable[Account], found: Found | None = None) -> list
     refused = [entry for entry in (found.skipped if found else ()) if entry.action == "refused"]
     texts += [f"refused {entry.path}: {entry.reason}" for entry in refused]
     return texts + total.notes
+
+
+def holds_means_alone(source: Source) -> bool:
+    """Return whether a source holds means of jobs that have no histogram."""
+    if not is_mean(source.context.series.kind):
+        return False
+    return all(summary.bins is None for job in source.context.jobs for summary in job.values())
 
 
 def median_width(sources: Iterable[Source]) -> float:

@@ -7,14 +7,14 @@ are at hand and are taken.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ingest.errors import InputError, listed
 from ingest.intervals import Intervals, no_exact
 from ingest.query.question import ALL, Answer, Key, Question
 from ingest.read.whole_runs import WholeRun, replaced_rows, sum_of
-from ingest.series import Group, is_mean, mean_kind
+from ingest.series import Group, Series, is_mean, mean_kind
 from ingest.timing import format_duration
 
 REMEDY = "to have percentiles next time, log histograms (tailboard wrap-fio)"
@@ -83,8 +83,23 @@ def described(answer: Answer, told: Sequence[WholeRun]) -> Answer:
     return replace(answer, warnings=(text, *answer.warnings))
 
 
+def with_left_out(answer: Answer, alone: Iterable[Series], key: Key) -> Answer:
+    """Return an answer about histograms with a sentence on what of its selection was recorded as means alone.
+
+    `alone` are series of means of jobs that have no histogram.
+    """
+    if any(is_mean(kind) for kind in answer.kind.split(", ")):
+        return answer
+    left = sorted({one.host or one.process or one.job or "-" for one in alone if key(one) is not None and one.run in answer.runs})
+    if not left:
+        return answer
+    text = f"{listed(left)}: means alone without a histogram, not in these numbers; --by kind shows them beside"
+    return replace(answer, warnings=(text, *answer.warnings))
+
+
 def own_facts(told: Sequence[WholeRun]) -> list[tuple[str, str]]:
-    """Return (name, value) pairs of what the tool itself says of whole runs, by job."""
+    """Return (name, value) pairs of what the tool itself says of whole runs that have no histogram, by job."""
+    told = [one for one in told if not one.has_bins]
     facts = [(OWN, str(one)) for one in told[:MOST_SHOWN]]
     more = len(told) - MOST_SHOWN
     return facts + ([(OWN, f"and {more} more: tailboard runs show, inspect")] if more > 0 else [])

@@ -14,7 +14,7 @@ from ingest.read.context import Summary
 from ingest.series import Series
 
 LABELS = ("host", "volume", "job", "process", "op", "kind")
-NUMBERS = ("count", "min_ns", "max_ns", "mean_ns", "window_ns")
+NUMBERS = ("count", "min_ns", "max_ns", "mean_ns", "window_ns", "has_bins")
 SHOWN = ("50", "90", "95", "99", "99.9")
 MS = 1e6
 
@@ -23,7 +23,8 @@ MS = 1e6
 class WholeRun:
     """A job, op and kind over the whole run, as its tool printed it; `percentiles` are (text, ns).
 
-    `window_ns` is the time that each logged mean is over, 0 where nothing was logged over time.
+    `window_ns` is the time that each logged mean is over, 0 where nothing was logged over time. `has_bins` says that the tool
+    wrote its histogram, too: then there is more than means.
     """
 
     series: Series
@@ -33,13 +34,13 @@ class WholeRun:
     mean_ns: float
     percentiles: tuple[tuple[str, int], ...] = ()
     window_ns: int = 0
+    has_bins: bool = False
 
     @staticmethod
     def of_summary(series: Series, summary: Summary, window_ns: int = 0) -> WholeRun:
         """Return what a tool's summary says of a series."""
-        return WholeRun(
-            series, summary.count, summary.min_ns, summary.max_ns, summary.mean_ns, summary.percentiles, window_ns
-        )
+        numbers = (summary.count, summary.min_ns, summary.max_ns, summary.mean_ns, summary.percentiles)
+        return WholeRun(series, *numbers, window_ns, has_bins=summary.bins is not None)
 
     def told(self) -> dict[str, Any]:
         """Return plain values that `of` takes."""

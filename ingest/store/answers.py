@@ -12,10 +12,10 @@ from ingest.errors import InputError, StoreError, UsageError, listed
 from ingest.grid import coarsened
 from ingest.intervals import Intervals, Sum, merged
 from ingest.query.files import spanned
-from ingest.query.means import described, own_facts, with_whole_runs
+from ingest.query.means import described, own_facts, with_left_out, with_whole_runs
 from ingest.query.question import ALL, AUTO, Answer, Key, Question, auto_step, check_labels, finish
 from ingest.read.whole_runs import WholeRun, whole_runs
-from ingest.series import IN_FLIGHT, LABELS, OFFSET, run_matches
+from ingest.series import IN_FLIGHT, LABELS, OFFSET, mean_kind, run_matches
 from ingest.store.coarsening import COARSENED, grid_of, unfinished
 from ingest.store.live import NOTHING_FINAL, provisional
 from ingest.store.records import CLUSTER, COMPLETE, HOST, UNKNOWN_ZERO, WATCHED, WHOLE_RUN, RunRecord, StoredSeries, rollup_steps
@@ -142,7 +142,9 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
         warnings=tuple(_warnings(catalogue)),
         answered_from=" and ".join(sorted(ways)),
     )
-    return described(finish(parts, question, facts), _whole_runs(catalogue))
+    told = _whole_runs(catalogue)
+    alone = [one.series.replaced(kind=mean_kind(one.series.kind)) for one in told if not one.has_bins]
+    return with_left_out(described(finish(parts, question, facts), told), alone, key)
 
 
 def _whole_runs(catalogue: Catalogue) -> list[WholeRun]:
