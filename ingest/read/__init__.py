@@ -22,6 +22,7 @@ from ingest.read.discover import discover
 from ingest.read.event_rows import Windows
 from ingest.read.events import Events, events_layout, latencies
 from ingest.read.sources import (
+    AVERAGED,
     CHROME,
     DESCRIBED,
     HDR,
@@ -29,6 +30,7 @@ from ingest.read.sources import (
     JSON,
     OPERATIONS,
     PERF,
+    PLAIN_JSON,
     RAW,
     SMALLFILE,
     SNABB,
@@ -39,7 +41,14 @@ from ingest.read.sources import (
     Source,
 )
 
-READERS = {HIST: "fio.hist", JSON: "fio.dumps", HDR: "hdr.log", OPERATIONS: "operations"}
+READERS = {
+    HIST: "fio.hist",
+    AVERAGED: "fio.averaged",
+    JSON: "fio.dumps",
+    PLAIN_JSON: "fio.plain_json",
+    HDR: "hdr.log",
+    OPERATIONS: "operations",
+}
 EVENT_READERS = {
     RAW: "fio.raw",
     SMALLFILE: "smallfile",

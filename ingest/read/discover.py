@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ingest.errors import InputError
+from ingest.layout import NO_BINS
 from ingest.read import cbt
 from ingest.read.account import Account
 from ingest.read.chrome.objects import looks_like_chrome
@@ -26,6 +27,7 @@ from ingest.read.perf.header import looks_like_perf
 from ingest.read.smallfile import looks_like_smallfile, parse_name
 from ingest.read.snabb.names import looks_like_timeline
 from ingest.read.sources import (
+    AVERAGED,
     CHROME,
     DESCRIBED,
     HDR,
@@ -33,6 +35,7 @@ from ingest.read.sources import (
     JSON,
     OPERATIONS,
     PERF,
+    PLAIN_JSON,
     RAW,
     SMALLFILE,
     SNABB,
@@ -85,7 +88,8 @@ def discover(paths: Sequence[Path], options: ReadOptions) -> Found:
         sources.extend(event_sources.other_sources(others, base, options, skipped))
         sources.extend(trace_sources.sources(others, base, options, skipped))
         sources = event_sources.readable(sources, fio, skipped)
-    sources.extend(_json_sources(summaries, fio, root, base, options, skipped))
+    means = {source.path for source in sources if source.format == AVERAGED}
+    sources.extend(_json_sources(summaries, fio, means, root, base, options, skipped))
     if others[HDR] or others[OPERATIONS]:
         from ingest.read.hdr import sources as hdr_sources  # few loads have them, and start-up is small
 
@@ -130,7 +134,8 @@ def _sort_file(
         kind = "clat_hist" if hist else plain.type if plain.type in RAW_TYPES else "clat"
         logs[path] = replace(plain, type=kind)
     elif name and not wanted:
-        skipped.append(Skipped(path, "skipped", f"fio {name.type} log: a mean over time, not latencies"))
+        counts = "counts the means of averaged logs beside it"
+        skipped.append(Skipped(path, "context", f"fio {name.type} log: a mean over time, not latencies; {counts}"))
     else:
         _sort_other(path, options, summaries, others, skipped)
 
@@ -240,12 +245,20 @@ def _time_zero(path: Path, context: Context, peeked: fio_hist.Peeked, options: R
 
 
 def _json_sources(
-    summaries: Iterable[Path], fio: FioSummaries, root: Path, base: str, options: ReadOptions, skipped: list[Skipped]
+    summaries: Iterable[Path],
+    fio: FioSummaries,
+    means: set[Path],
+    root: Path,
+    base: str,
+    options: ReadOptions,
+    skipped: list[Skipped],
 ) -> Iterable[Source]:
+    """Yield a source for each fio JSON that holds what no log does; `means` are the averaged logs."""
     claimed: set[tuple[Path, str, str]] = set()
     # CBT keeps a process's JSON twice: cut out as json_output.* (which sorts first) and within output.*
     for path in sorted(summaries):
         from ingest.read.fio import json_plus as fio_json
+        from ingest.read.fio import plain_json
 
         document = fio.documents.get(path)
         if document is None:
@@ -257,11 +270,13 @@ def _json_sources(
             continue
         if named:
             claimed.add((path.parent, volume, host))
-        if fio.told.get(path):
+        logs = tuple(sorted(fio.told.get(path, ())))
+        has_bins = any(summary.bins for job in document.jobs for summary in job.summaries.values())
+        if logs and not (means >= set(logs) and plain_json.left_of(document, logs)):
             skipped.append(Skipped(path, "context", "fio's own totals, time zero and options"))
             continue
-        if not any(summary.bins for job in document.jobs for summary in job.summaries.values()):
-            skipped.append(Skipped(path, "skipped", "fio JSON without bins: only json+ holds histograms"))
+        if not has_bins and not plain_json.left_of(document, logs):
+            skipped.append(Skipped(path, "skipped", "fio JSON without a latency"))
             continue
         host = options.host or host
         series = Series(
@@ -279,9 +294,13 @@ def _json_sources(
             zero=zero,
             offset_ns=options.host_offset_ns.get(series.host, 0),
             version=document.version,
+            siblings=logs,
             account=Account(path=str(path)),
         )
         width = fio_json.typical_width_ns(path)
+        if not has_bins:
+            yield Source(path, PLAIN_JSON, context, width, str(NO_BINS))
+            continue
         yield Source(path, JSON, context, width, str(fio_json.NANOSECONDS))
 
 

@@ -9,11 +9,13 @@ from itertools import chain
 from pathlib import Path
 
 from ingest.errors import InputError
+from ingest.layout import NO_BINS
 from ingest.read import ycsb_raw
 from ingest.read.account import Account
 from ingest.read.arrow_lines import MISSING
 from ingest.read.context import YEAR_NS, Context, TimeZero
 from ingest.read.events import events_layout
+from ingest.read.fio import averaged as fio_averaged
 from ingest.read.fio import hist as fio_hist
 from ingest.read.fio import raw_shape as fio_raw_shape
 from ingest.read.fio.names import LogName
@@ -21,8 +23,10 @@ from ingest.read.fio.summaries import FioSummaries
 from ingest.read.hdr.sources import folder_hosts
 from ingest.read.smallfile import parse_name
 from ingest.read.sources import (
+    AVERAGED,
     COMPLETION,
     DESCRIBED,
+    HIST,
     PREFER_RAW,
     RAW,
     SINGLE_EVENTS,
@@ -33,7 +37,7 @@ from ingest.read.sources import (
     Source,
 )
 from ingest.read.text import blocks, plain_name
-from ingest.series import OPS, Series
+from ingest.series import OPS, Series, mean_kind
 
 MS = 1_000_000
 KINDS = {"clat": COMPLETION, "lat": "total", "slat": "submission"}
@@ -53,6 +57,9 @@ def raw_sources(
         series = series_of(path, name).replaced(kind=KINDS.get(name.type, COMPLETION))
         try:
             context = fio.context_of(path, name, _context(path, series, options))
+            if (averaged := fio_averaged.look(path, context)) is not None:
+                yield _averaged_source(path, averaged, context, fio, options)
+                continue
             shape = fio_raw_shape.shape_of(path, context)
         except InputError as error:
             fio.forget(path)
@@ -65,6 +72,17 @@ def raw_sources(
             context = replace(context, zero=zero, restart_ns=restart)
         zero = _raw_zero(path, context, shape.first_ms, options, unix=unix)
         yield Source(path, RAW, replace(context, zero=zero), layout=str(events_layout(options.digits)))
+
+
+def _averaged_source(
+    path: Path, found: fio_averaged.Averaged, context: Context, fio: FioSummaries, options: ReadOptions
+) -> Source:
+    """Return the source of an averaged log; fio's JSON stays one, too, where it has bins."""
+    if any(summary.bins is not None for job in context.jobs for summary in job.values()):
+        fio.forget(path)
+    zero = _raw_zero(path, context, found.shape.first_ms, options, unix=found.unix)
+    series = context.series.replaced(kind=mean_kind(context.series.kind))
+    return Source(path, AVERAGED, replace(context, series=series, zero=zero), found.window_ms * MS, str(NO_BINS))
 
 
 def _context(path: Path, series: Series, options: ReadOptions) -> Context:
@@ -165,12 +183,20 @@ def once(sources: Sequence[Source], options: ReadOptions, skipped: list[Skipped]
                 shadowed[raw.path] = "a histogram log holds the same I/Os (--prefer raw turns it round)"
             elif both:
                 partly[raw.path] = both
+    with_bins = {_thread(source) for source in sources if source.format == HIST}
+    for source in sources:
+        if source.format == AVERAGED and _thread(source) in with_bins:
+            shadowed[source.path] = "means over time: the histogram log of the same job holds more"
     skipped.extend(Skipped(path, "shadowed", reason) for path, reason in shadowed.items())
     return [
         replace(source, context=replace(source.context, shadowed=partly[source.path])) if source.path in partly else source
         for source in sources
         if source.path not in shadowed
     ]
+
+
+def _thread(source: Source) -> Series:
+    return source.context.series.replaced(op="", kind="", tag="")
 
 
 def _raw_ops(raw: Source) -> set[str]:

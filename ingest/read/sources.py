@@ -13,6 +13,7 @@ from ingest.read.text import COMPRESSED, last_line_end
 HIST, JSON, HDR, OPERATIONS = "fio-hist", "fio-json", "hdr-log", "operations"
 RAW, SMALLFILE, YCSB, PERF, DESCRIBED = "fio-raw", "smallfile", "ycsb-raw", "perf-script", "described"
 CHROME = "chrome-trace"
+AVERAGED, PLAIN_JSON = "fio-averaged", "fio-plain-json"
 SNABB = "snabb"
 SINGLE_EVENTS = (RAW, SMALLFILE, YCSB, PERF, CHROME, DESCRIBED, SNABB)
 FORMATS = (HIST, RAW, JSON, HDR, OPERATIONS, SMALLFILE, YCSB, PERF, CHROME, SNABB)
@@ -87,7 +88,7 @@ class Source:
     def identity(self) -> str:
         """Return what the source is, whatever it is called: its labels and format."""
         series = self.context.series
-        kind = f":{series.kind}" if self.format == RAW else ""  # one job has raw logs of several kinds
+        kind = f":{series.kind}" if self.format in (RAW, AVERAGED) else ""  # one job has raw logs of several kinds
         return f"{self.format}{kind}|{series.host}|{series.volume}|{series.job}|{series.process}"
 
     @property
