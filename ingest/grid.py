@@ -91,7 +91,8 @@ def clipped(rows: Intervals, from_ns: int | None, to_ns: int | None) -> Interval
     high = INT64_MAX if to_ns is None else to_ns
     if not rows.layout.has_bins:
         middle = _middle(rows)
-        return rows.take(np.flatnonzero((middle > low) & (middle <= high)))
+        inside = rows.take(np.flatnonzero((middle > low) & (middle <= high)))
+        return replace(inside, start_ns=np.maximum(inside.start_ns, low), end_ns=np.minimum(inside.end_ns, high))
     if rows.completions is not None:
         return rows.take(np.flatnonzero((rows.start_ns >= low) & (rows.start_ns < high)))
     if from_ns is not None:

@@ -50,8 +50,9 @@ def written(sources: tuple[str, ...], words: dict[str, Any], output: str) -> Non
 def page_of(sources: tuple[str, ...], words: dict[str, Any]) -> str:
     """Return the report of a selection as HTML."""
     from ingest.cli.origins import opened
+    from ingest.query.means import MeansAloneError
     from ingest.timing import parse_duration
-    from ingest.view.page.contents import parts_from, run_names
+    from ingest.view.page.contents import means_from, parts_from, run_names
     from ingest.view.page.report import page_of as page
 
     question = asked(words, parse_step(words["step"]))
@@ -59,4 +60,8 @@ def page_of(sources: tuple[str, ...], words: dict[str, Any]) -> str:
     with opened(sources, words) as origin:
         episodes = violations(origin, words["objectives"], question) if words.get("objectives") else None
         full = words.get("full", False)
-        return page(parts_from(origin, run_names(origin), question, sla_ns=sla, full=full, offsets=True, episodes=episodes))
+        names = run_names(origin)
+        try:
+            return page(parts_from(origin, names, question, sla_ns=sla, full=full, offsets=True, episodes=episodes))
+        except MeansAloneError:
+            return means_from(origin, names, question)

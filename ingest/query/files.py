@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -102,10 +102,15 @@ class Files:
         alone = [source.context.series for source in self.found.sources if holds_means_alone(source)]
         return with_left_out(described(finish(parts, question, facts), told), alone, question.key(self.found.labels))
 
+    def whole_runs(self, runs: Collection[str]) -> list[WholeRun]:
+        """Return what the tools themselves say of whole runs that have no histogram; known once these were asked about."""
+        return self._whole_runs([source for source in self.found.sources if source.context.series.run in runs])
+
     @staticmethod
     def _whole_runs(sources: Sequence[Source]) -> list[WholeRun]:
         """Return what the tools themselves say of whole runs that have no histogram; known once sources are read."""
-        return [one for source in sources for one in whole_runs(source.context.series.run, [source.context.account.as_dict()])]
+        told = [one for source in sources for one in whole_runs(source.context.series.run, [source.context.account.as_dict()])]
+        return sorted(told, key=lambda one: one.series)
 
     def _added_up(self, sources: Sequence[Source], question: Question, step: int, starts: dict[str, int]) -> list[Intervals]:
         """Return the sums over all sources, added up in each process first: only sums are handed on."""

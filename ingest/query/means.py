@@ -19,7 +19,9 @@ from ingest.timing import format_duration
 
 REMEDY = "to have percentiles next time, log histograms (tailboard wrap-fio)"
 OWN = "fio's own, whole run, by job (not to be merged into percentiles of a host or cluster)"
+WITHOUT = ", without a histogram: no percentiles can be made of them"
 MOST_SHOWN = 16
+MEANS_NOTE = "means: "  # begins what readers of means note
 
 
 def lacks_bins(answer: Answer) -> bool:
@@ -37,6 +39,27 @@ def check_bins(answer: Answer, what: str) -> None:
         raise InputError(f"{what} cannot be made of means: choose another kind, as in --where kind={others[0]}")
     runs = listed(answer.runs)
     raise InputError(f"{runs}: {', '.join(kinds)} latency is means alone, and {what} cannot be made of means; {REMEDY}")
+
+
+class MeansAloneError(InputError):
+    """A selection holds means without a histogram and nothing else."""
+
+
+def with_bins(answer: Answer) -> Answer:
+    """Return what of an answer by kind has histograms, with a note on the kinds that were left out.
+
+    MeansAloneError where nothing has.
+    """
+    if not lacks_bins(answer):
+        return answer
+    parts = tuple(part for part in answer.parts if part.layout.has_bins)
+    kinds = sorted(kind for kind in answer.kind.split(", ") if is_mean(kind))
+    if not any(len(part) for part in parts):
+        raise MeansAloneError(f"{listed(answer.runs)}: {', '.join(kinds)} latency is means alone, without a histogram; {REMEDY}")
+    note = f"{', '.join(kinds)}: means without a histogram are not shown here; percentiles --by kind has them"
+    rest = (text for text in answer.warnings if WITHOUT not in text and MEANS_NOTE not in text)
+    kept = ", ".join(kind for kind in answer.kind.split(", ") if kind not in kinds)
+    return replace(answer, parts=parts, kind=kept, warnings=(note, *rest))
 
 
 def with_whole_runs(
@@ -68,16 +91,19 @@ def _replaced(part: Intervals, sums: dict[Group, tuple[int, int, int, int]]) -> 
 
 
 def described(answer: Answer, told: Sequence[WholeRun]) -> Answer:
-    """Return an answer with a sentence about what its means are, in front of its other warnings."""
+    """Return an answer with a sentence about what its means are, in front of its other warnings.
+
+    Of an answer without means, notes about means are left out.
+    """
     if not lacks_bins(answer):
-        return answer
+        return replace(answer, warnings=tuple(text for text in answer.warnings if MEANS_NOTE not in text))
     mine = [one for one in told if one.series.run in answer.runs]
     widths = sorted({one.window_ns for one in mine if one.window_ns})
     over = f"means over {', '.join(map(format_duration, widths))}" if widths else "means"
     if any(not one.window_ns for one in mine):
         over = f"{over}, and of whole runs" if widths else "means of whole runs"
     text = (
-        f"{over}, without a histogram: no percentiles can be made of them. Counts are fio's own in total; by window, and means "
+        f"{over}{WITHOUT}. Counts are fio's own in total; by window, and means "
         f"over several windows, they are approximate. {REMEDY[0].upper()}{REMEDY[1:]}"
     )
     return replace(answer, warnings=(text, *answer.warnings))

@@ -22,6 +22,7 @@ from ingest.errors import InputError, listed
 from ingest.intervals import Intervals
 from ingest.query.files import Files
 from ingest.query.lags import LAG, asked_weighed
+from ingest.query.means import MeansAloneError, with_bins
 from ingest.query.question import MULTIPLES, Answer, Question, regrouped, widened
 from ingest.ranks import Ranked, parse_percentiles, percentile_values
 from ingest.series import Group, run_matches
@@ -100,14 +101,21 @@ def overviews(
     chosen = chosen_runs(runs, question)
     if question.merge_runs or len(chosen) == 1:
         return [_overview(ask, ", ".join(chosen), question, full=full, runs=len(chosen))]
-    found = []
+    found: list[Overview] = []
+    means: list[MeansAloneError] = []
     for run in chosen:
         one = replace(question, runs=(literal(run),), where={**question.where, "run": literal(run)})
         try:
             found.append(_overview(ask, run, one, full=full, shared_by=len(chosen)))
+        except MeansAloneError as error:
+            means.append(error)
         except InputError:
             if question.begin is None and question.end is None and not question.where and run not in without:
                 raise
+    if means and not found:
+        raise means[0]
+    if means:
+        found[0] = replace(found[0], notes=(*found[0].notes, *map(str, means)))
     if not found:
         raise InputError("nothing matches the question in any of the runs")
     return found
@@ -122,7 +130,7 @@ def _overview(ask: Ask, run: str, question: Question, *, full: bool, runs: int =
     most = UNLIMITED if full else max(LEAST_WINDOWS, min(CLUSTER_WINDOWS, 2 * CLUSTER_WINDOWS // shared_by))
     extra = tuple(name for name in question.by if name not in ("run", "kind", "op", "host"))
     merged_runs = replace(question, merge_runs=runs > 1, windows=most)
-    fine, notes = fitted(_in_slices(ask, replace(merged_runs, by=("host", "op", "kind", *extra))), most)
+    fine, notes = fitted(with_bins(_in_slices(ask, replace(merged_runs, by=("host", "op", "kind", *extra)))), most)
     cluster = regrouped(fine, ("op", "kind", *extra))
     hosts, _ = fitted(fine, most if full else most * HOST_WINDOWS // CLUSTER_WINDOWS)
     every, tails = hosts, None
@@ -195,7 +203,7 @@ def _threads(ask: Ask, question: Question, hosts: Answer) -> tuple[Answer, Tails
     shares: list[tuple[Answer, ...]] = []
     whole: list[Answer] = []
     names: set[Group] = set()
-    for answer in _by_host(ask, question, hosts):
+    for answer in map(with_bins, _by_host(ask, question, hosts)):
         names |= {key[: len(THREAD)] for part in answer.parts for key in part.table if isinstance(key, tuple)}
         whole.append(answer)
         if len(names) > MOST_THREADS:

@@ -40,6 +40,7 @@ MS = 1_000_000
 DEFAULT_WINDOW_MS = 1000
 UNLIKE = 0.05
 LARGEST_SUM = 1 << 60
+UNITS = ("bandwidth", "IOPS")
 MAXIMA = "log_window_value=max: each row is the largest latency of a window and no mean; log both, or a histogram"
 UNCOUNTED = (
     "averaged (log_avg_msec), and nothing says how many I/Os each mean stands for: neither a log of IOPS (write_iops_log) nor "
@@ -156,10 +157,14 @@ class _Log:
         estimates = self.beside.estimates(code, stamps, self.begin_ms) if self.beside else None
         iops = estimates is not None and self.beside is not None and self.beside.type == IOPS
         total = self._total(op, code)
+        short = self.beside.missing_ms(code, stamps) if self.beside and estimates is not None else 0
+        if short > 2 * self.found.window_ms:
+            account.note(f"means: {op}: the log of {UNITS[iops]} ends {short:,} ms before that of latencies")
         if total is None:
             if estimates is None or not iops:
                 raise InputError(UNCOUNTED, self.path)
-            account.note("means: counts come from fio's log of IOPS alone, which rounds: no fio JSON of the job is there")
+            if not self.context.grouped:  # then another log of the group makes up for what is rounded here
+                account.note("means: counts come from fio's log of IOPS alone, which rounds: no fio JSON of the job is there")
             return np.maximum(np.rint(estimates), 1).astype(np.int64)
         if estimates is None:
             account.note("means: no log of IOPS or bandwidth beside it fits: fio's own count is spread evenly over time")

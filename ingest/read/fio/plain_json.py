@@ -5,7 +5,7 @@
 Each is one row without bins over the run, of the kinds `completion.mean`, `total.mean` and `submission.mean`: count, mean,
 minimum and maximum are exact. Percentiles that fio printed are of one job and cannot be merged: they go into the account as
 they are.
-Jobs whose averaged logs are read as well (`siblings`) are left out here, for the kinds that those logs hold.
+Jobs whose averaged logs are read as well (`siblings`) are left out here.
 """
 
 from __future__ import annotations
@@ -18,21 +18,20 @@ import numpy as np
 from ingest.intervals import Exact, Intervals
 from ingest.layout import NO_BINS
 from ingest.read.context import Context, Summary
-from ingest.read.fio.json_plus import KINDS, MS, Document, Job, last_document
+from ingest.read.fio.json_plus import MS, Document, Job, last_document
 from ingest.read.fio.names import parse_log_name
 from ingest.read.whole_runs import WholeRun
 from ingest.series import Series, mean_kind
 
 
 def left_of(document: Document, logs: tuple[Path, ...]) -> list[tuple[int, str, str]]:
-    """Return (job number from 0, op, kind) of all summaries without bins that none of these averaged logs stands for."""
-    names = [name for path in logs if (name := parse_log_name(path)) is not None]
-    logged = {(name.job, KINDS[name.type]) for name in names if name.type in KINDS}
+    """Return (job number from 0, op, kind) of all summaries without bins of jobs that none of these averaged logs is of."""
+    logged = {name.job for path in logs if (name := parse_log_name(path)) is not None}
     return [
         (number, op, kind)
         for number, job in enumerate(document.jobs)
         for (op, kind), summary in job.summaries.items()
-        if summary.bins is None and not {(str(number + 1), kind), ("", kind)} & logged
+        if summary.bins is None and not {str(number + 1), ""} & logged
     ]
 
 

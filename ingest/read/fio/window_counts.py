@@ -4,7 +4,8 @@
     200, 150, 0, 0, 0       16 I/Os in the first 100 ms, 15 in the next
 
 Its rows are stamped by a helper thread of fio: a millisecond or half a window beside those of latencies. So its running total
-is taken at their stamps, in between by time. Counts are whole, at least 1 where there is a mean, and add up to N exactly.
+is taken at their stamps, in between by time. fio does not write its last part of a window, as it does of latencies: what comes
+after its last row goes on at the mean rate. Counts are whole, at least 1 where there is a mean, and add up to N exactly.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Beside:
     def estimates(self, direction: int, stamps_ms: Int, begin_ms: int) -> Floats | None:
         """Return how much was done up to each stamp since the one before it; None where this log cannot say.
 
-        I/Os of a log of IOPS, else shares without a unit. What comes after the last stamp counts with it.
+        I/Os of a log of IOPS, else shares without a unit. What this log holds after the last stamp counts with it.
         """
         times, values = self.rows.get(direction, (np.empty(0, np.int64), np.empty(0, np.int64)))
         mine, theirs = segments(stamps_ms), segments(times)
@@ -54,6 +55,12 @@ class Beside:
         return found if found.sum() > 0 else None
 
 
+    def missing_ms(self, direction: int, stamps_ms: Int) -> int:
+        """Return how long before the last stamp this log ends."""
+        times, _ = self.rows.get(direction, (stamps_ms, stamps_ms))
+        return max(int(stamps_ms[-1]) - int(times[-1]), 0) if len(times) and len(stamps_ms) else 0
+
+
 def _between(stamps: Int, times: Int, values: Int, begin_ms: int, *, whole: bool) -> Floats:
     spent = np.maximum(np.diff(times, prepend=min(begin_ms, int(times[0]))), 0)
     done = values * spent / 1000
@@ -61,7 +68,9 @@ def _between(stamps: Int, times: Int, values: Int, begin_ms: int, *, whole: bool
         done = np.ceil(done - 1e-6)  # fio rounds down: 151 a second in 99 ms are 15
     total = np.concatenate([[0.0], np.cumsum(done)])
     at = np.interp(stamps, np.concatenate([[begin_ms], times]), total)
+    rate = total[-1] / max(int(times[-1]) - begin_ms, 1)
     at[-1] = total[-1]
+    at += rate * np.maximum(stamps - int(times[-1]), 0)
     found: Floats = np.diff(np.maximum.accumulate(at), prepend=0)
     return found
 
