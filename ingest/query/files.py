@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ingest.errors import InputError, listed
-from ingest.grid import INT64_MAX, clipped, coarsened, in_flight, stored_step, window_parts
+from ingest.grid import INT64_MAX, UNTIMED, clipped, coarsened, in_flight, stored_step, window_parts
 from ingest.intervals import Intervals, Sum, merged
 from ingest.parallel import fork_map
 from ingest.query.means import described, own_facts, with_left_out, with_whole_runs
@@ -223,6 +223,8 @@ class Files:
         moments = [] if parts else [note for note in account.notes if note.endswith(MOMENTS)]
         if moments:
             raise InputError(f"nothing here has a latency: {moments[0]}")
+        if not parts and any(UNTIMED in note for note in account.notes):
+            raise InputError(UNTIMED)
         if parts or account.accepted or account.rows_repaired:
             return
         reasons = [*account.rejected, *account.notes]

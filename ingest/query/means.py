@@ -18,6 +18,7 @@ from ingest.series import Group, Series, is_mean, mean_kind
 from ingest.timing import format_duration
 
 REMEDY = "to have percentiles next time, log histograms (tailboard wrap-fio)"
+SHOWN_BY = "tailboard report and percentiles show them"
 OWN = "fio's own, whole run, by job (not to be merged into percentiles of a host or cluster)"
 WITHOUT = ", without a histogram: no percentiles can be made of them"
 MOST_SHOWN = 16
@@ -55,7 +56,7 @@ def with_bins(answer: Answer) -> Answer:
     parts = tuple(part for part in answer.parts if part.layout.has_bins)
     kinds = sorted(kind for kind in answer.kind.split(", ") if is_mean(kind))
     if not any(len(part) for part in parts):
-        raise MeansAloneError(f"{listed(answer.runs)}: {', '.join(kinds)} latency is means alone, without a histogram; {REMEDY}")
+        raise MeansAloneError(f"{listed(answer.runs)}: {', '.join(kinds)} latency is means alone, without a histogram: {SHOWN_BY}; {REMEDY}")
     note = f"{', '.join(kinds)}: means without a histogram are not shown here; percentiles --by kind has them"
     rest = (text for text in answer.warnings if WITHOUT not in text and MEANS_NOTE not in text)
     kept = ", ".join(kind for kind in answer.kind.split(", ") if kind not in kinds)

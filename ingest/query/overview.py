@@ -151,13 +151,16 @@ def _in_slices(ask: Ask, question: Question) -> Answer:
     """Return what is asked; of a store in slices of time, so that its finest windows are never held all at once."""
     if isinstance(getattr(ask, "__self__", None), Files):
         return asked_weighed(ask, question)
-    whole = ask(replace(question, by=("op", "kind"), step="all"))
+    whole = with_bins(ask(replace(question, by=("op", "kind"), step="all")))
     if whole.answered_from == "files" or question.step == "all" or LAG in whole.kind.split(", "):
         return asked_weighed(ask, question)
     low, high = span_of(whole.parts)
     begin = question.begin or Instant(low)
     inside = max(low, begin.epoch_ns(whole.start_of))  # `low` lies before a begin inside a window
-    step = ask(replace(question, by=("op", "kind"), begin=begin, end=Instant(inside + 1))).step_ns
+    try:
+        step = ask(replace(question, by=("op", "kind"), begin=begin, end=Instant(inside + 1))).step_ns
+    except InputError:  # the first window is empty where a mean lies in the window of its middle
+        step = ask(replace(question, by=("op", "kind"), begin=begin)).step_ns
     width = -(-(high - low) // (SLICES * step)) * step
     inner = range(low // step * step + width, high, width)
     cuts = [question.begin, *(Instant(cut) for cut in inner), question.end]

@@ -83,7 +83,7 @@ def means_from(source: Source, names: Sequence[str], question: Question) -> str:
         asked = replace(question, runs=(literal(run),), by=("host", "op", "kind"), merge_runs=False, windows=CLUSTER_WINDOWS)
         answer, whole = source.answer(asked), source.answer(replace(asked, step="all"))
         if all(not part.layout.has_bins for part in answer.parts):
-            found.append(MeansRun(run, answer, whole, _whole_runs(source, run)))
+            found.append(MeansRun(run, answer, whole, _whole_runs(source, run), source.marks(answer)))
     facts = source.facts(replace(found[0].answer, runs=tuple(one.run for one in found)))
     return means_page(found, [pair for pair in facts if pair[0] != OWN])
 

@@ -6,8 +6,9 @@ job. Percentiles, heat map and distribution are left out with a sentence.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -42,6 +43,7 @@ class MeansRun:
     answer: Answer
     whole: Answer
     told: Sequence[WholeRun]
+    marks: Sequence[Mapping[str, Any]] = ()
 
 
 def means_page(runs: Sequence[MeansRun], facts: Sequence[tuple[str, str]] = ()) -> str:
@@ -125,15 +127,15 @@ def _views(runs: Sequence[MeansRun]) -> Iterator[tuple[str, tuple[View, View]]]:
             ops = {key[one.by.index("op")] for part in one.parts for key in part.table if isinstance(key, tuple)}
             by_host = [("op", "host") if len(ops) > 1 else ("host",)] if 1 < len(hosts) <= MOST_HOSTS else []
             for by in [*by_host, ("op",)]:
-                yield f"{start}{kind} by {' and '.join(by)}", _pair(regrouped(one, by), regrouped(whole, by))
+                yield f"{start}{kind} by {' and '.join(by)}", _pair(regrouped(one, by), regrouped(whole, by), run.marks)
 
 
-def _pair(answer: Answer, of_range: Answer) -> tuple[View, View]:
-    """Return the views of means and of rates of an answer, and of the whole range."""
+def _pair(answer: Answer, of_range: Answer, marks: Sequence[Mapping[str, Any]]) -> tuple[View, View]:
+    """Return the views of means and of rates of an answer, with marks; `of_range` is one of the whole range."""
     table, whole = percentiles(answer, NONE), percentiles(of_range, NONE)
     labels = vega.group_names(answer)
     named = _labels(table, answer, labels)
-    gaps, marks = vega.gaps(answer), vega.noted(())
+    gaps, noted = vega.gaps(answer), vega.noted(marks)
     base = {"label": named, "t": _ms(table, "start_ns"), "t2": _ms(table, "end_ns"), "n": table.columns["count"].tolist()}
     zeros = [0] * len(table)
     mean, most = table.columns["mean"], np.asarray(table.columns["max"], np.float64)
@@ -143,12 +145,12 @@ def _pair(answer: Answer, of_range: Answer) -> tuple[View, View]:
     rates = {**base, "v": table.columns["rate"].tolist(), "beyond": zeros, "open": zeros}
     lines = {"label": _labels(whole, answer, labels), "v": whole.columns["mean"].tolist()}
     signals = {"clock": "elapsed", "origin": answer.start_of / vega.MS} if answer.relative else {}
-    means = {"points": points, "thin": thin, "whole": lines, "gaps": gaps, "marks": marks}
+    means = {"points": points, "thin": thin, "whole": lines, "gaps": gaps, "marks": noted}
     said = "; ".join(
         f"{name}: mean {shown_latency(value)}, {int(count):,} I/Os"
         for name, value, count in zip(lines["label"], lines["v"], whole.columns["count"].tolist(), strict=True)
     )
-    return View(means, f"{said}.", signals), View({"points": rates, "gaps": gaps, "marks": marks}, _said(table, named), signals)
+    return View(means, f"{said}.", signals), View({"points": rates, "gaps": gaps, "marks": noted}, _said(table, named), signals)
 
 
 def _said(table: Table, named: Sequence[str]) -> str:
