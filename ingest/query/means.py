@@ -56,7 +56,8 @@ def with_bins(answer: Answer) -> Answer:
     parts = tuple(part for part in answer.parts if part.layout.has_bins)
     kinds = sorted(kind for kind in answer.kind.split(", ") if is_mean(kind))
     if not any(len(part) for part in parts):
-        raise MeansAloneError(f"{listed(answer.runs)}: {', '.join(kinds)} latency is means alone, without a histogram: {SHOWN_BY}; {REMEDY}")
+        told = f"{listed(answer.runs)}: {', '.join(kinds)} latency is means alone, without a histogram"
+        raise MeansAloneError(f"{told}: {SHOWN_BY}; {REMEDY}")
     note = f"{', '.join(kinds)}: means without a histogram are not shown here; percentiles --by kind has them"
     rest = (text for text in answer.warnings if WITHOUT not in text and MEANS_NOTE not in text)
     kept = ", ".join(kind for kind in answer.kind.split(", ") if kind not in kinds)
