@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
@@ -142,3 +143,17 @@ def test_a18_means_can_be_coarsened(tmp_path: Path) -> None:
             before = csv(store.answer(question))
             store.coarsen("r", 5 * SECOND)
             assert csv(store.answer(question)) == before
+
+
+def test_a18_a_log_of_iops_that_came_later_is_read(tmp_path: Path) -> None:
+    """What counts the means is part of what a source is: with it the same log is read again."""
+    folder = tmp_path / "logs"
+    shutil.copytree(FIO / "means-500", folder, ignore=lambda *_: ["h_clat_hist.1.log", "a_iops.1.log"])
+    with grounds("sqlite", tmp_path) as ground:
+        loaded(ground.url, [folder], run="r")
+        shutil.copy(FIO / "means-500" / "a_iops.1.log", folder)
+        loaded(ground.url, [folder], run="r")
+        with open_store(ground.url) as store:
+            notes = [note for source in store.sources("r") for note in source.account["notes"]]
+            assert not any("no log of IOPS" in note for note in notes)
+            assert csv(store.answer(Question(by=("op",), step=SECOND))) == csv(Files([folder]).answer(Question(by=("op",), step=SECOND)))

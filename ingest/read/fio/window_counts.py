@@ -99,6 +99,11 @@ def beside(path: Path, context: Context) -> Beside | None:
     return None
 
 
+def logs_beside(path: Path) -> list[Path]:
+    """Return the logs of IOPS and bandwidth of the same job that there are."""
+    return [other for kind in (IOPS, BANDWIDTH) if (other := sibling(path, kind)) is not None]
+
+
 def sibling(path: Path, kind: str) -> Path | None:
     """Return the log of another type that the same job wrote, compressed or not; None where there is none."""
     found = LOG_NAME.match(plain_name(path))
