@@ -31,10 +31,9 @@ def inspect(paths: tuple[str, ...], **words: Any) -> None:
     Every log is read to its end, so that repairs and rejects show; nothing is stored.
     """
     from ingest.parallel import fork_map
-    from ingest.query.means import own_facts
+    from ingest.query.means import own_facts, told_of
     from ingest.read import Source, discover, read
     from ingest.read.reconcile import reconciled, skew
-    from ingest.read.whole_runs import whole_runs
 
     found = discover([Path(path) for path in paths], options.read_options(**{name: words[name] for name in READING}))
 
@@ -59,8 +58,7 @@ def inspect(paths: tuple[str, ...], **words: Any) -> None:
     _print(rows, others)
     for text in (*reconciled(found.sources), *skew(found.sources)):
         print(text)
-    told = [one for source in found.sources for one in whole_runs(source.context.series.run, [source.context.account.as_dict()])]
-    own = own_facts(sorted(told, key=lambda one: one.series))
+    own = own_facts(told_of(found.sources))
     if own:
         print(f"{own[0][0]}:")
     for _, text in own:

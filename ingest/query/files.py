@@ -15,14 +15,14 @@ from ingest.errors import InputError, listed
 from ingest.grid import INT64_MAX, UNTIMED, clipped, coarsened, in_flight, stored_step, window_parts
 from ingest.intervals import Intervals, Sum, merged
 from ingest.parallel import fork_map
-from ingest.query.means import described, own_facts, with_left_out, with_whole_runs
+from ingest.query.means import described, holds_means_alone, own_facts, told_of, with_left_out, with_whole_runs
 from ingest.query.question import ALL, AUTO, Answer, Question, auto_step, check_labels, check_step, finish, sure_step, widened
 from ingest.read import Found, ReadOptions, Source, Windows, discover, read
 from ingest.read.account import Account
 from ingest.read.events import MOMENTS
 from ingest.read.reconcile import reconciled, skew
-from ingest.read.whole_runs import WholeRun, whole_runs
-from ingest.series import IN_FLIGHT, default_kind, in_flight_kind, is_mean
+from ingest.read.whole_runs import WholeRun
+from ingest.series import IN_FLIGHT, default_kind, in_flight_kind
 
 DEFAULT_WIDTH_NS = 1_000_000_000
 MANY_ENTRIES = 100_000
@@ -85,7 +85,7 @@ class Files:
             first, last = min(int(p.start_ns.min()) for p in parts), max(int(p.end_ns.max()) for p in parts)
             step = auto_step(first, last, stored, question.windows)
             parts = widened(parts, step)
-        told = self._whole_runs(sources)
+        told = told_of(sources)
         if question.step == ALL:
             parts = with_whole_runs(spanned(parts), question, question.key(self.found.labels), told)
         facts = Answer(
@@ -104,13 +104,7 @@ class Files:
 
     def whole_runs(self, runs: Collection[str]) -> list[WholeRun]:
         """Return what the tools themselves say of whole runs that have no histogram; known once these were asked about."""
-        return self._whole_runs([source for source in self.found.sources if source.context.series.run in runs])
-
-    @staticmethod
-    def _whole_runs(sources: Sequence[Source]) -> list[WholeRun]:
-        """Return what the tools themselves say of whole runs that have no histogram; known once sources are read."""
-        told = [one for source in sources for one in whole_runs(source.context.series.run, [source.context.account.as_dict()])]
-        return sorted(told, key=lambda one: one.series)
+        return told_of([source for source in self.found.sources if source.context.series.run in runs])
 
     def _added_up(self, sources: Sequence[Source], question: Question, step: int, starts: dict[str, int]) -> list[Intervals]:
         """Return the sums over all sources, added up in each process first: only sums are handed on."""
@@ -155,7 +149,7 @@ class Files:
             ("Time zero from", ", ".join(origins)),
             *(("Checked", text) for text in reconciled(sources)),
             *(("Clocks", text) for text in skew(sources)),
-            *own_facts(self._whole_runs(sources)),
+            *own_facts(told_of(sources)),
         ]
 
     def marks(self, answer: Answer) -> list[Mapping[str, Any]]:
@@ -247,13 +241,6 @@ def warnings_of(accounts: Iterable[Account], found: Found | None = None) -> list
     refused = [entry for entry in (found.skipped if found else ()) if entry.action == "refused"]
     texts += [f"refused {entry.path}: {entry.reason}" for entry in refused]
     return texts + total.notes
-
-
-def holds_means_alone(source: Source) -> bool:
-    """Return whether a source holds means of jobs that have no histogram."""
-    if not is_mean(source.context.series.kind):
-        return False
-    return all(summary.bins is None for job in source.context.jobs for summary in job.values())
 
 
 def median_width(sources: Iterable[Source]) -> float:

@@ -13,7 +13,8 @@ from dataclasses import replace
 from ingest.errors import InputError, listed
 from ingest.intervals import Intervals, no_exact
 from ingest.query.question import ALL, Answer, Key, Question
-from ingest.read.whole_runs import WholeRun, replaced_rows, sum_of
+from ingest.read.sources import Source
+from ingest.read.whole_runs import WholeRun, replaced_rows, sum_of, whole_runs
 from ingest.series import Group, Series, is_mean, mean_kind
 from ingest.timing import format_duration
 
@@ -23,6 +24,19 @@ OWN = "fio's own, whole run, by job (not to be merged into percentiles of a host
 WITHOUT = ", without a histogram: no percentiles can be made of them"
 MOST_SHOWN = 16
 MEANS_NOTE = "means: "  # begins what readers of means note
+
+
+def holds_means_alone(source: Source) -> bool:
+    """Return whether a source holds means of jobs that have no histogram."""
+    if not is_mean(source.context.series.kind):
+        return False
+    return all(summary.bins is None for job in source.context.jobs for summary in job.values())
+
+
+def told_of(sources: Iterable[Source]) -> list[WholeRun]:
+    """Return what the tools themselves say of whole runs that have no histogram, by labels; known once sources are read."""
+    told = [one for source in sources for one in whole_runs(source.context.series.run, [source.context.account.as_dict()])]
+    return sorted(told, key=lambda one: one.series)
 
 
 def lacks_bins(answer: Answer) -> bool:
