@@ -142,5 +142,5 @@ class Account:
             "skipped": dict(sorted(self.skipped.items())),
             "notes": list(self.notes),
             "findings": [str(finding) for finding in self.findings],
-            **({"whole_runs": list(self.whole_runs)} if self.whole_runs else {}),
+            **({"whole_runs": {str(n): one for n, one in enumerate(self.whole_runs, 1)}} if self.whole_runs else {}),
         }

@@ -73,7 +73,7 @@ class WholeRun:
 
 def whole_runs(run: str, accounts: Iterable[Mapping[str, Any]]) -> list[WholeRun]:
     """Return what the accounts of a run's sources (as plain values) hold of whole runs, ordered by labels."""
-    found = [WholeRun.of(run, told) for account in accounts for told in account.get("whole_runs", ())]
+    found = [WholeRun.of(run, told) for account in accounts for told in account.get("whole_runs", {}).values()]
     return sorted(found, key=lambda one: one.series)
 
 

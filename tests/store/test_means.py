@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sqlite3
@@ -157,3 +158,28 @@ def test_a18_a_log_of_iops_that_came_later_is_read(tmp_path: Path) -> None:
             notes = [note for source in store.sources("r") for note in source.account["notes"]]
             assert not any("no log of IOPS" in note for note in notes)
             assert csv(store.answer(Question(by=("op",), step=SECOND))) == csv(Files([folder]).answer(Question(by=("op",), step=SECOND)))
+
+
+def test_a18_cbt_archive_counts_what_fio_counted(ground) -> None:
+    """N, mean and maximum by host, volume and op, of an archive that holds means alone."""
+    archive = FIO.parent / "cbt" / "averaged" / "results" / "00000000" / "id-cc7c4612"
+    expected = {}
+    for host in ("client1.lab.test", "client2.lab.test"):
+        for summary in sorted(archive.glob(f"16k7030.{host}/**/json_output.*")):
+            loaded(ground.url, [summary.parent], run=f"cbt-{summary.name[-1]}", reading={"host": host})
+            for op in ("read", "write"):
+                told = json.loads(summary.read_text())["jobs"][0][op]["clat_ns"]
+                expected[host, summary.name[-1], op] = told["N"], told["mean"], told["max"]
+    found = {}
+    with open_store(ground.url) as store:
+        for run in ("cbt-0", "cbt-1"):
+            question = Question(runs=(run, f"{run}/*"), by=("host", "volume", "op"), where={"kind": "completion.mean"}, step="all")
+            table = percentiles(store.answer(question), ALL).columns
+            keys = zip(*(table[name].tolist() for name in ("host", "volume", "op")), strict=True)
+            values = zip(*(table[name].tolist() for name in ("count", "mean", "max")), strict=True)
+            found |= dict(zip(keys, values, strict=True))
+            windows = store.answer(replace(question, step=100 * MS))
+            assert windows.samples == table["count"].sum()
+    assert found.keys() == expected.keys()
+    for key, (count, mean, most) in expected.items():
+        assert found[key] == (count, pytest.approx(mean, abs=1e-3), most)
