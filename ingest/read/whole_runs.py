@@ -77,6 +77,12 @@ def whole_runs(run: str, accounts: Iterable[Mapping[str, Any]]) -> list[WholeRun
     return sorted(found, key=lambda one: one.series)
 
 
+def means_alone(accounts: Iterable[Mapping[str, Any]]) -> bool:
+    """Return whether all sources of a run that hold samples, by their accounts, hold means without a histogram."""
+    held = [account.get("whole_runs", {}).values() for account in accounts if account.get("samples")]
+    return bool(held) and all(told and not any(one["has_bins"] for one in told) for told in held)
+
+
 def sum_of(parts: Sequence[WholeRun]) -> tuple[int, int, int, int]:
     """Return count, sum, minimum and maximum of several together, in ns; fio prints means to 10^-6 ns."""
     total = sum(round(one.mean_ns * one.count) for one in parts)

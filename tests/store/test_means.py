@@ -183,3 +183,16 @@ def test_a18_cbt_archive_counts_what_fio_counted(ground) -> None:
     assert found.keys() == expected.keys()
     for key, (count, mean, most) in expected.items():
         assert found[key] == (count, pytest.approx(mean, abs=1e-3), most)
+
+
+def test_a18_list_of_runs_says_which_hold_means_alone(tmp_path: Path, capsys) -> None:
+    with grounds("sqlite", tmp_path) as ground:
+        loaded(ground.url, [FIO / "means-500" / "a.json"], run="whole")
+        loaded(ground.url, [FIO / "means-100"], run="means")
+        loaded(ground.url, [FIO / "coarse-3"], run="bins")
+        capsys.readouterr()
+        assert command(["runs", "list", "--store", ground.url, "--format", "ndjson"]) == 0
+        rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        assert {row["run"]: row["means_alone"] for row in rows} == {"whole": True, "means": True, "bins": False}
+        assert command(["runs", "list", "--store", ground.url]) == 0
+        assert "complete, means alone" in capsys.readouterr().out
