@@ -15,6 +15,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.errors import InputError
 from ingest.intervals import Exact, Intervals, concatenate, gather, sum_rows
 
 Int = NDArray[np.int64]
@@ -24,6 +25,7 @@ SECOND = 1000 * MS
 STEPS = tuple([100 * MS] + [n * SECOND for n in (1, 5, 10, 30)] + [n * 60 * SECOND for n in (1, 5, 10, 30)] + [3600 * SECOND])
 WEIGHT_BITS = 16
 INT64_MAX = np.iinfo(np.int64).max
+UNTIMED = "means do not say when their I/Os were in flight: leave out --attribution in-flight"
 
 
 def window_start(stamps_ns: Int, step_ns: int) -> Int:
@@ -45,7 +47,8 @@ def to_windows(rows: Intervals, step_ns: int, stored_ns: int = 0) -> Intervals:
     Across windows a row is cut by time: of what remains, the share f goes to the next window as
     round(f * C_b) - round(f * C_(b-1)) for each bin b, C being the cumulative count in value order (halves to even,
     exact integer arithmetic). Bins and sums stay exact; a cut row loses its exact values. Zero-width rows are points.
-    Rows of one series in one window are not yet added up: see `intervals.merged`.
+    Rows of one series in one window are not yet added up: see `intervals.merged`. Rows without bins are not cut: each goes whole
+    to the window that holds its middle, with its mean and maximum.
     """
     cut = _without_zeros(concatenate(window_parts(rows, step_ns, stored_ns)))
     filled = np.diff(cut.indptr) > 0
@@ -54,6 +57,9 @@ def to_windows(rows: Intervals, step_ns: int, stored_ns: int = 0) -> Intervals:
 
 def window_parts(rows: Intervals, step_ns: int, stored_ns: int = 0) -> list[Intervals]:
     """Return what `to_windows` does in parts that are only good for adding up: some of their counts are zero."""
+    if not rows.layout.has_bins:
+        whole = window_start(_middle(rows), step_ns)
+        return [replace(rows, start_ns=whole, end_ns=whole + step_ns)]
     last = window_start(rows.end_ns, step_ns)
     crossing = np.flatnonzero(rows.start_ns // step_ns * step_ns < last)
     if not len(crossing):
@@ -79,11 +85,15 @@ def window_parts(rows: Intervals, step_ns: int, stored_ns: int = 0) -> list[Inte
 def clipped(rows: Intervals, from_ns: int | None, to_ns: int | None) -> Intervals:
     """Return the parts of the rows in (from, to], cut by time as `to_windows` does.
 
-    In-flight windows are taken whole where they begin in [from, to).
+    In-flight windows are taken whole where they begin in [from, to), rows without bins where their middle lies in (from, to].
     """
+    low = np.iinfo(np.int64).min if from_ns is None else from_ns
+    high = INT64_MAX if to_ns is None else to_ns
+    if not rows.layout.has_bins:
+        middle = _middle(rows)
+        inside = rows.take(np.flatnonzero((middle > low) & (middle <= high)))
+        return replace(inside, start_ns=np.maximum(inside.start_ns, low), end_ns=np.minimum(inside.end_ns, high))
     if rows.completions is not None:
-        low = np.iinfo(np.int64).min if from_ns is None else from_ns
-        high = INT64_MAX if to_ns is None else to_ns
         return rows.take(np.flatnonzero((rows.start_ns >= low) & (rows.start_ns < high)))
     if from_ns is not None:
         rows = rows.take(np.flatnonzero(rows.end_ns > from_ns))
@@ -98,6 +108,10 @@ def clipped(rows: Intervals, from_ns: int | None, to_ns: int | None) -> Interval
             head, _ = _cut(rows.take(np.flatnonzero(late)), np.full(int(late.sum()), to_ns))
             rows = concatenate([rows.take(np.flatnonzero(~late)), _without_zeros(head)])
     return rows
+
+
+def _middle(rows: Intervals) -> Int:
+    return rows.start_ns + (rows.end_ns - rows.start_ns) // 2
 
 
 def _cut(rows: Intervals, edge: Int) -> tuple[Intervals, Intervals]:
@@ -160,9 +174,12 @@ def in_flight(rows: Intervals, step_ns: int) -> Intervals:
 
     A row over (P, T] completes at M = (P + T) / 2; an I/O of bin value v is under way in (M - v, M]. Its weights are
     integers of 2^-16 and add up to 65,536 exactly. `counts` are weights, `completions` the I/Os that completed in the
-    window. Source: the distributed-fio percentile paper's weighting, without the half-interval term of fio's script.
+    window. InputError for rows without bins. Source: the distributed-fio percentile paper's weighting, without the
+    half-interval term of fio's script.
     """
-    middle = rows.start_ns + (rows.end_ns - rows.start_ns) // 2
+    if not rows.layout.has_bins:
+        raise InputError(UNTIMED)
+    middle = _middle(rows)
     row = rows.row
     end = middle[row]
     latency = rows.layout.values[rows.bins]

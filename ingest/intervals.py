@@ -20,6 +20,7 @@ Int = NDArray[np.int64]
 Bool = NDArray[np.bool_]
 
 DENSE_CELLS = 1 << 18
+NO_MIN, NO_MAX = -1, 2**63 - 1  # as min_ns and max_ns of rows without bins that know their sum alone; a merge keeps them
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +34,28 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class Exact:
-    """Exact `min_ns`, `max_ns`, `sum_ns` of each row, valid where `known`."""
+    """Exact `min_ns`, `max_ns`, `sum_ns` of each row, valid where `known`.
+
+    Of rows without bins (layout `NO_BINS`) sums are as good as the means that they come from, and where nothing told the minimum
+    or the maximum they are NO_MIN and NO_MAX. A merge of rows with one of these has it, too.
+    """
 
     min_ns: Int
     max_ns: Int
     sum_ns: Int
     known: Bool
+
+    @property
+    def known_min(self) -> Bool:
+        """Return where the minimum is known."""
+        told: Bool = self.known & (self.min_ns != NO_MIN)
+        return told
+
+    @property
+    def known_max(self) -> Bool:
+        """Return where the maximum is known."""
+        told: Bool = self.known & (self.max_ns != NO_MAX)
+        return told
 
     def take(self, rows: Int) -> Exact:
         """Return the values of `rows`."""
@@ -255,6 +272,17 @@ def _joined_completions(chunks: list[Intervals]) -> Int | None:
     if len(known) not in (0, len(chunks)):
         raise ValueError("completion counts and in-flight weights are never added")
     return np.concatenate(known) if known else None
+
+
+def told_exact(sums: Sequence[int | None], lows: Sequence[int | None], highs: Sequence[int | None]) -> Exact:
+    """Return exact values as stores keep them: known where there is a sum, NO_MIN and NO_MAX where it stands alone."""
+    known = np.array([value is not None for value in sums], np.bool_)
+    total = np.array([value or 0 for value in sums], np.int64)
+    low, high = (
+        np.where(known, np.array([none if value is None else value for value in values], np.int64), 0)
+        for values, none in ((lows, NO_MIN), (highs, NO_MAX))
+    )
+    return Exact(low, high, total, known)
 
 
 def no_exact(rows: int) -> Exact:

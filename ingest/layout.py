@@ -21,9 +21,13 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.errors import InputError
+
 Int = NDArray[np.int64]
 
-REPORTS = ("midpoint", "highest", "upper")
+REPORTS = ("midpoint", "highest", "upper", "nothing")
+NOTHING, NO_BINS_TEXT = "nothing", "nobins"
+UNLIKE = "means without a histogram are never added to histograms: choose one kind, as in --where kind=completion"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -34,6 +38,7 @@ class LogLinear:
     edge where unlike layouts were merged. With `open_ended` the last bin also holds everything above its lower edge.
     `grain_ns` is the unit that was recorded in where bins are wider than that from the start (HdrHistogram's lowest
     discernible value): the highest value of a bin is one grain below its upper edge. 0 stands for `unit_ns`.
+    `NO_BINS` is the layout of what was recorded without a histogram: its one bin holds the count and says nothing of latencies.
     """
 
     half: int
@@ -56,9 +61,16 @@ class LogLinear:
 
     def __str__(self) -> str:
         """Return the stored form, which `parse_layout` reads back."""
+        if not self.has_bins:
+            return NO_BINS_TEXT
         top = "open" if self.open_ended else "closed"
         grain = f":{self.grain_ns}ns" if self.grain_ns else ""
         return f"loglinear:{self.half}:{self.fine}:{self.unit_ns}ns:c{self.coarseness}:{self.reports}:{top}{grain}"
+
+    @property
+    def has_bins(self) -> bool:
+        """Return whether bins say anything of latencies: not in `NO_BINS`."""
+        return self.reports != NOTHING
 
     @property
     def grain(self) -> int:
@@ -102,7 +114,12 @@ class LogLinear:
         return bool(inside.all() and np.array_equal(self.edges[at], inner))
 
     def moved_to(self, target: LogLinear) -> Int:
-        """Return, for each bin here, the bin of `target` that takes its counts: the one that holds its highest value."""
+        """Return, for each bin here, the bin of `target` that takes its counts: the one that holds its highest value.
+
+        InputError between bins and none.
+        """
+        if self.has_bins != target.has_bins:
+            raise InputError(UNLIKE)
         return _moved(self, target)
 
 
@@ -128,8 +145,10 @@ def _values(layout: LogLinear) -> Int:
         values = lower + units // 2 * layout.unit_ns
     elif layout.reports == "highest":
         values = upper - layout.grain
-    else:
+    elif layout.has_bins:
         values = upper.copy()
+    else:
+        values = lower.copy()
     if layout.open_ended:
         values[-1] = lower[-1]
     values.flags.writeable = False
@@ -149,6 +168,8 @@ def _moved(source: LogLinear, target: LogLinear) -> Int:
 
 def parse_layout(text: str) -> LogLinear:
     """Return the layout that `str(layout)` wrote; ValueError if it is not one."""
+    if text == NO_BINS_TEXT:
+        return NO_BINS
     try:
         name, half, fine, unit, coarseness, reports, top, *grains = text.split(":")
         grain = int(grains[0].removesuffix("ns")) if grains else 0
@@ -165,11 +186,14 @@ def common_layout(layouts: Iterable[LogLinear]) -> LogLinear:
 
     One layout stays itself. Where one of them is coarser and all others nest in it, it is the answer and the merge is
     exact. Otherwise: nanosecond log-linear bins as wide as the coarsest of them, upper edges reported, ending where the
-    lowest-reaching open-ended layout ends, so that a censored count stays censored.
+    lowest-reaching open-ended layout ends, so that a censored count stays censored. InputError where some have bins and some
+    have none.
     """
     found = sorted(set(layouts))
     if not found:
         raise ValueError("no layout to merge")
+    if len({layout.has_bins for layout in found}) > 1:
+        raise InputError(UNLIKE)
     for candidate in found:
         others = [other for other in found if other != candidate]
         alike = all((other.reports, other.grain) == (candidate.reports, candidate.grain) for other in others)
@@ -189,6 +213,9 @@ def _bins_up_to(top: int, half: int) -> int:
         return top + 1
     octave = top.bit_length() - half.bit_length()
     return (octave + 1) * half + (top >> octave) - half + 1
+
+
+NO_BINS = LogLinear(1, 1, reports=NOTHING, open_ended=False)
 
 
 def fio_layout(groups: int, unit_ns: int, coarseness: int = 0) -> LogLinear:

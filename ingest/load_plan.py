@@ -22,6 +22,7 @@ from ingest.query.files import finest_width, median_width, run_starts
 from ingest.query.question import check_step
 from ingest.read import Found, ReadOptions, Source
 from ingest.read.copies import two_of_one
+from ingest.read.formats import AVERAGED, PLAIN_JSON
 from ingest.read.sources import PREFER_HIST
 from ingest.read.undated import apart
 from ingest.store import Store
@@ -241,8 +242,18 @@ def _context_digest(source: Source) -> str:
         ],
     )
     events = (context.digits, sorted(context.shadowed), context.description.text if context.description else "")
-    told = (*told, *(events if any(events) else ()))
+    told = (*told, *(events if any(events) else ()), *_read_beside(source))
     return hashlib.blake2b(repr(told).encode(), digest_size=DIGEST_SIZE).hexdigest()
+
+
+def _read_beside(source: Source) -> tuple[str, ...]:
+    """Return digests of the logs that the counts of means come from; nothing of other sources."""
+    if source.format not in (AVERAGED, PLAIN_JSON):
+        return ()
+    from ingest.read.fio.window_counts import logs_beside
+
+    logs = [*source.context.siblings, *(log for path in (source.path, *source.context.siblings) for log in logs_beside(path))]
+    return tuple(f"{log.name} {digest_of(log, None)}" for log in dict.fromkeys(logs))
 
 
 def _digests(sources: Sequence[Source], jobs: int) -> dict[Path, str]:

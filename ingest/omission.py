@@ -22,7 +22,7 @@ import numpy as np
 from ingest.intervals import Int, Intervals
 from ingest.layout import LogLinear
 from ingest.read.account import Account
-from ingest.series import CORRECTED, Series
+from ingest.series import CORRECTED, Series, is_mean
 
 MEASURED_FROM_SCHEDULE = ("response", "wait", "lag", "offset", "submission")
 MOST_SAMPLES = 1 << 53
@@ -38,7 +38,7 @@ def corrected_kind(kind: str) -> str:
 def correctable(series: Series) -> bool:
     """Return whether a series may lack what waited: not where time counts from a schedule, and never twice."""
     kind = series.kind
-    return kind not in MEASURED_FROM_SCHEDULE and not kind.endswith(CORRECTED)
+    return not is_mean(kind) and kind not in MEASURED_FROM_SCHEDULE and not kind.endswith(CORRECTED)
 
 
 def with_corrected(chunks: Iterator[Intervals], interval_ns: int, account: Account) -> Iterator[Intervals]:

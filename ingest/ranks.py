@@ -12,13 +12,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ingest.errors import UsageError
 from ingest.grid import WEIGHT_BITS
-from ingest.intervals import Intervals
+from ingest.intervals import Intervals, no_exact
 
 Int = NDArray[np.int64]
 Bool = NDArray[np.bool_]
@@ -113,15 +114,16 @@ def percentile_values(
     """Return the percentile of each row in ns, NaN where the samples cannot carry it.
 
     p100 is the exact maximum where a row has one. Values below 2^53 ns (104 days) are exact integers. `ranked` spares the
-    work that several percentiles of the same rows share. Error bound: `rows.layout.error`, none in the open last bin.
+    work that several percentiles of the same rows share. Error bound: `rows.layout.error`, none in the open last bin. Of rows
+    without bins there is p100 alone, where their maximum is known.
     """
     found = ranked or Ranked(rows)
     out = np.full(len(rows), np.nan)
-    carried = np.flatnonzero(percentile.carried(_whole_samples(rows, found.samples)))
+    carried = np.flatnonzero(percentile.carried(_whole_samples(rows, found.samples)) & rows.layout.has_bins)
     ranks = percentile.ranks(found.samples[carried])
     out[carried] = found.interpolated(carried, ranks) if interpolate else found.values(carried, ranks)
     if percentile.top == 100 * percentile.bottom and rows.exact is not None:
-        out = np.where(rows.exact.known & (found.samples > 0), rows.exact.max_ns, out)
+        out = np.where(rows.exact.known_max & (found.samples > 0), rows.exact.max_ns, out)
     return out
 
 
@@ -157,11 +159,13 @@ def bounds(rows: Intervals, percentile: Percentile) -> tuple[NDArray[np.float64]
     """Return the values between which the percentile lies with 95 % confidence, from order statistics (see rank_bounds).
 
     Edges of the bins at those ranks, so the bin width is included. NaN on a side that so few samples leave open or that lies
-    in the open last bin, on both where the percentile is not carried.
+    in the open last bin, on both where the percentile is not carried or rows have no bins.
     """
     ranked = Ranked(rows)
     whole, unit = _whole_samples(rows, ranked.samples), 1 if rows.completions is None else 1 << WEIGHT_BITS
     low, high = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
+    if not rows.layout.has_bins:
+        return low, high
     counts, place = np.unique(whole, return_inverse=True)
     ranks = np.array([rank_bounds(count, percentile) for count in counts.tolist()], np.int64).reshape(-1, 2)[place]
     carried = percentile.carried(whole)
@@ -191,12 +195,15 @@ def censored(rows: Intervals, percentiles: Iterable[Percentile]) -> list[Bool]:
     return [(over > 0) & (percentile.ranks(samples) > samples - over) for percentile in percentiles]
 
 
-def extremes(rows: Intervals) -> tuple[Int, Int, NDArray[np.float64], Bool]:
+def extremes(rows: Intervals) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64], Bool]:
     """Return min, max and mean in ns of each row, and where min and max are exact; rows must not be empty.
 
     Exact where the source gave them, else the lower edge of the first bin and the upper edge of the last (its lower edge
-    if that bin is open). The mean uses exact sums where known, else reported values.
+    if that bin is open). The mean uses exact sums where known, else reported values. Of rows without bins whatever nothing told
+    is NaN.
     """
+    if not rows.layout.has_bins:
+        return _told_extremes(rows)
     edges = rows.layout.edges
     first, last = rows.bins[rows.indptr[:-1]], rows.bins[rows.indptr[1:] - 1]
     low, high = edges[first], edges[last + 1]
@@ -213,8 +220,22 @@ def extremes(rows: Intervals) -> tuple[Int, Int, NDArray[np.float64], Bool]:
     return low, high, sums / rows.samples, known
 
 
+def _told_extremes(rows: Intervals) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], Bool]:
+    """Return what `extremes` does of rows without bins: what was told of them."""
+    exact = rows.exact or no_exact(len(rows))
+    low = np.where(exact.known_min, exact.min_ns, np.nan)
+    high = np.where(exact.known_max, exact.max_ns, np.nan)
+    mean = np.where(exact.known, exact.sum_ns / rows.samples, np.nan)
+    return low, high, mean, exact.known_min & exact.known_max
+
+
 def share_below(rows: Intervals, threshold_ns: int) -> NDArray[np.float64]:
-    """Return the share of samples of each row below the threshold, a bin that straddles it counted by overlap."""
+    """Return the share of samples of each row below the threshold, a bin that straddles it counted by overlap.
+
+    NaN of rows without bins.
+    """
+    if not rows.layout.has_bins:
+        return np.full(len(rows), np.nan)
     edges = rows.layout.edges
     lower, upper = edges[rows.bins], edges[rows.bins + 1]
     part = np.clip((threshold_ns - lower) / (upper - lower), 0, 1)

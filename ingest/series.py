@@ -11,6 +11,7 @@ MIXED = "mixed"  # all ops together, where fio was told to count them so
 IN_FLIGHT = "in-flight"
 CORRECTED = "corrected"
 OFFSET = "offset"
+MEAN = ".mean"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -64,19 +65,32 @@ def run_matches(run: str, globs: Iterable[str]) -> bool:
     return not patterns or any(fnmatchcase(run, glob) or fnmatchcase(run, f"{glob}/*") for glob in patterns)
 
 
+def mean_kind(kind: str) -> str:
+    """Return the kind of means over a time of another kind: counts, means and maxima without a histogram."""
+    return f"{kind}{MEAN}"
+
+
+def is_mean(kind: str) -> bool:
+    """Return whether a kind holds means without a histogram."""
+    return kind.endswith(MEAN)
+
+
 PREFERENCES = {"response": 4, "total": 3, "service": 2, "completion": 1}
 
 
 def kind_preference(kind: str) -> int:
     """Return which kind is taken before others when none is asked for: the highest, and of equals the first by name.
 
-    Corrected and in-flight kinds (-1) are taken only where there is nothing else; offsets (-2) are no latencies.
+    Corrected and in-flight kinds (-1) are taken only where there is nothing else; offsets (-2) are no latencies. Means without
+    a histogram (ten less than the kind that they are of) are below all that has one.
     """
     if kind == OFFSET:
         return -2
+    if is_mean(kind):
+        return kind_preference(kind.removesuffix(MEAN)) - 10
     return -1 if kind.endswith((IN_FLIGHT, CORRECTED)) else PREFERENCES.get(kind, 0)
 
 
 def default_kind(kinds: Iterable[str]) -> str:
     """Return the kind that is taken when none is asked for: response, else total, service, completion, else the first."""
-    return min(set(kinds), key=lambda kind: (-kind_preference(kind), kind), default="")
+    return min(set(kinds), key=lambda kind: (kind == OFFSET, -kind_preference(kind), kind), default="")

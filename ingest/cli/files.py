@@ -42,6 +42,7 @@ def inspect(paths: tuple[str, ...], **words: Any) -> None:
     Every log is read to its end, so that repairs and rejects show; nothing is stored.
     """
     from ingest.parallel import fork_map
+    from ingest.query.means import own_facts, told_of
     from ingest.read import Source, discover, read
     from ingest.read.copies import conflicts
     from ingest.read.reconcile import reconciled, skew
@@ -78,6 +79,11 @@ def inspect(paths: tuple[str, ...], **words: Any) -> None:
         print(shown(f"caveat: {caveat}"))
     for text in (*reconciled(found.sources), *skew(found.sources)):
         print(shown(text))
+    own = own_facts(told_of(found.sources))
+    if own:
+        print(f"{own[0][0]}:")
+    for _, text in own:
+        print(shown(f"  {text}"))
 
 
 def _print_why(found: Found, wanted: Path) -> None:

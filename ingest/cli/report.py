@@ -53,8 +53,9 @@ def page_of(sources: tuple[str, ...], words: dict[str, Any]) -> str:
     """Return the report of a selection as HTML."""
     from ingest.cli.marks import read_all
     from ingest.cli.origins import opened
+    from ingest.query.means import MeansAloneError
     from ingest.timing import parse_duration
-    from ingest.view.page.contents import parts_from, run_names
+    from ingest.view.page.contents import means_from, parts_from, run_names
     from ingest.view.page.report import page_of as page
 
     question = asked(words, parse_step(words["step"]))
@@ -62,5 +63,9 @@ def page_of(sources: tuple[str, ...], words: dict[str, Any]) -> str:
     marks = read_all(words.get("marks", ()))
     with opened(sources, words) as origin:
         episodes = violations(origin, words["objectives"], question) if words.get("objectives") else None
+        names = run_names(origin)
         told = {"sla_ns": sla, "full": words.get("full", False), "offsets": True, "episodes": episodes, "given": marks}
-        return page(parts_from(origin, run_names(origin), question, estimates=True, **told))
+        try:
+            return page(parts_from(origin, names, question, estimates=True, **told))
+        except MeansAloneError:
+            return means_from(origin, names, question)

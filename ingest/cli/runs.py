@@ -35,6 +35,7 @@ def runs() -> None:
 @click.option("--format", type=click.Choice(["table", "ndjson"]), default="table", show_default=True)
 def list_(store: str | None, **words: Any) -> None:
     """All runs: state, step, sources, samples, time zero, when loaded."""
+    from ingest.read.whole_runs import means_alone
     from ingest.timing import format_duration
     from ingest.view.text import utc
 
@@ -52,6 +53,7 @@ def list_(store: str | None, **words: Any) -> None:
                     "samples": sum(int(source.account.get("samples", 0)) for source in sources),
                     "start": utc(record.start_ns) if known else None,
                     "loaded": record.loaded,
+                    "means_alone": means_alone(source.account for source in sources),
                 }
             )
     if words["format"] == "ndjson":
@@ -67,7 +69,9 @@ def list_(store: str | None, **words: Any) -> None:
     for name in ("run", "state", "step", "sources", "samples", "start", "loaded"):
         table.add_column(name, justify="right" if name in ("sources", "samples") else "left", overflow="fold")
     for row in rows:
-        shown = {**row, "samples": f"{row['samples']:,}", "start": row["start"] or "unknown"}
+        state = f"{row['state']}, means alone" if row["means_alone"] else row["state"]
+        shown = {**row, "state": state, "samples": f"{row['samples']:,}", "start": row["start"] or "unknown"}
+        del shown["means_alone"]
         table.add_row(*(escape(str(value)) for value in shown.values()))
     people().print(table)
 

@@ -199,6 +199,8 @@ def _csv_rows(windows: Intervals, clocks: Mapping[str, Stamp]) -> Iterator[str]:
 
     edges = windows.layout.edges
     lower, upper = edges[windows.bins].tolist(), edges[windows.bins + 1].tolist()
+    if not windows.layout.has_bins:  # counts of means: nothing is known of where their samples lie
+        lower = upper = [""] * len(windows.bins)
     counts, pointers = windows.counts.tolist(), windows.indptr.tolist()
     keys = [key for key in windows.table if isinstance(key, tuple)]
     labels = [",".join(_quoted(label) for label in key[2:]) for key in keys]

@@ -19,6 +19,7 @@ from ingest.grid import WEIGHT_BITS
 from ingest.intervals import Int
 from ingest.layout import LogLinear, common_layout
 from ingest.query.latency_rows import Ladder, Rows, ladder
+from ingest.query.means import check_bins
 from ingest.query.overlap import overlaps
 from ingest.query.question import Answer, widened
 from ingest.query.table import Table
@@ -95,8 +96,9 @@ def cells(answer: Answer, rows: Rows | None = None, lit: Answer | None = None, c
     """Return the cells of an answer in these rows, and in so many columns of equal width (0: its windows).
 
     `lit` is the part of the answer that is highlighted. UsageError where the range holds no sample, where the rows are too few
-    for a logarithmic axis, or columns narrower than windows.
+    for a logarithmic axis, or columns narrower than windows; InputError of means without a histogram.
     """
+    check_bins(answer, "heat maps")
     rows = rows or Rows()
     layout = common_layout(part.layout for part in answer.parts)
     groups = tuple(sorted({key for part in answer.parts for key in part.table if isinstance(key, tuple)}))

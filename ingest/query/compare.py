@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from ingest.errors import UsageError, listed
 from ingest.intervals import Intervals, merged
 from ingest.layout import LogLinear, common_layout
+from ingest.query.means import check_bins
 from ingest.query.question import Answer, regrouped
 from ingest.query.spans import spanned
 from ingest.query.table import Table, concatenated
@@ -145,6 +146,8 @@ def paired(baseline: Answer, run: Answer, by: Sequence[str], *, unlike: bool = F
     UsageError for unlike kinds (corrected and measured data among them), unless `unlike`.
     """
     sides = [baseline, run]
+    for side in sides:
+        check_bins(side, "comparisons of percentiles")
     kinds = [kinds_of(side) for side in sides]
     if "kind" not in by and all(len(found) == 1 for found in kinds):
         if kinds[0] != kinds[1] and not unlike:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ingest.query.lags import whole_counts
+from ingest.query.means import check_bins
 from ingest.query.question import Answer
 from ingest.query.table import Table
 from ingest.read.hgrm import Curve
@@ -22,6 +23,7 @@ def curves(answer: Answer, others: Sequence[Curve] = (), ticks: int = TICKS) -> 
     Windows must span the whole range (step all). Levels halve their distance to 1 every `ticks` steps, as in hgrm. NaN for
     what a file does not tell, and for x at the last level of a curve. Error bound: that of each layout.
     """
+    check_bins(answer, "percentile curves")
     found = [*_measured(answer, ticks), *others]
     lengths = [len(curve.shares) for curve in found]
     names = np.repeat(np.array([curve.name for curve in found], object), lengths)

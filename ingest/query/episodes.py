@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ingest.errors import InputError
 from ingest.intervals import Bool, Int, Intervals
 from ingest.objectives import HOLD, VIOLATE, Objective
+from ingest.query.means import check_bins
 from ingest.query.question import Answer, regrouped
 from ingest.query.verdicts import ENDED, OPEN, PROVISIONAL, Episode, Labels, Verdict
 from ingest.ranks import Percentile, Ranked, censored, percentile_values
@@ -89,6 +90,7 @@ def judged(objective: Objective, answer: Answer, life: Life) -> list[Verdict]:
 
     Latencies in ns, off by at most the error of their layout; windows, samples and times are exact.
     """
+    check_bins(answer, "objectives of percentiles")
     asked = HOST in objective.by
     labels = tuple(name for name in answer.by if name != HOST or asked)
     narrow = answer if asked else regrouped(answer, labels)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from ingest.errors import InputError, listed
-from ingest.grid import INT64_MAX, clipped, coarsened, in_flight, stored_step, window_parts
+from ingest.grid import INT64_MAX, UNTIMED, clipped, coarsened, in_flight, stored_step, window_parts
 from ingest.intervals import Intervals, Sum
 from ingest.parallel import fork_map
 from ingest.query.clocks import beside, by_clock, left_out, logs_left_out, shown_beside, undated_runs
+from ingest.query.means import described, holds_means_alone, own_facts, told_of, with_left_out, with_whole_runs
 from ingest.query.question import ALL, AUTO, Answer, Question, auto_step, check_labels, check_step, finish, sure_step, widened
 from ingest.query.spans import dense, spanned, together
 from ingest.read import Found, ReadOptions, Source, Windows, discover, read
@@ -22,6 +23,7 @@ from ingest.read.copies import conflicts
 from ingest.read.events import MOMENTS
 from ingest.read.reconcile import reconciled, skew
 from ingest.read.sources import REFUSED
+from ingest.read.whole_runs import WholeRun
 from ingest.series import IN_FLIGHT, default_kind, in_flight_kind
 
 DEFAULT_WIDTH_NS = 1_000_000_000
@@ -86,8 +88,10 @@ class Files:
             first, last = min(int(p.start_ns.min()) for p in parts), max(int(p.end_ns.max()) for p in parts)
             step = auto_step(first, last, stored, question.windows)
             parts = widened(parts, step)
+        told = told_of(sources)
         if question.step == ALL:
             parts = [part for one in by_clock(parts, undated) for part in spanned(one)]
+            parts = with_whole_runs(parts, question, question.key(self.found.labels), told)
         facts = Answer(
             parts=(),
             by=question.by,
@@ -100,7 +104,12 @@ class Files:
             warnings=tuple(text for text in (warning, *apart, *shown_beside(undated), *self._warnings(sources)) if text),
             undated=undated,
         )
-        return finish(parts, question, facts)
+        alone = [source.context.series for source in self.found.sources if holds_means_alone(source)]
+        return with_left_out(described(finish(parts, question, facts), told), alone, question.key(self.found.labels))
+
+    def whole_runs(self, runs: Collection[str]) -> list[WholeRun]:
+        """Return what the tools themselves say of whole runs that have no histogram; known once these were asked about."""
+        return told_of([source for source in self.found.sources if source.context.series.run in runs])
 
     def _added_up(self, sources: Sequence[Source], question: Question, step: int, starts: dict[str, int]) -> list[Intervals]:
         """Return the sums over all sources, added up in each process first: only sums are handed on."""
@@ -145,6 +154,7 @@ class Files:
             ("Time zero from", ", ".join(origins)),
             *(("Checked", text) for text in reconciled(sources)),
             *(("Clocks", text) for text in skew(sources)),
+            *own_facts(told_of(sources)),
         ]
 
     def marks(self, answer: Answer) -> list[Mapping[str, Any]]:
@@ -223,6 +233,8 @@ class Files:
         moments = [] if parts else [note for note in account.notes if note.endswith(MOMENTS)]
         if moments:
             raise InputError(f"nothing here has a latency: {moments[0]}")
+        if not parts and any(UNTIMED in note for note in account.notes):
+            raise InputError(UNTIMED)
         if parts or account.accepted or account.rows_repaired:
             return
         reasons = [*account.rejected, *account.notes]

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ingest.intervals import Int, Intervals, in_time_order
 from ingest.query.lags import whole_counts
+from ingest.query.means import check_bins
 from ingest.query.question import Answer
 from ingest.query.table import Table, concatenated
 
@@ -27,6 +28,7 @@ def heatmap(answer: Answer) -> Table:
 
     Exact bins: a row's count samples lie in [lower, upper), in the last bin of an open layout at or above lower.
     """
+    check_bins(answer, "heat maps")
     tables = []
     for part in map(in_time_order, whole_counts(answer)):
         row = part.row
@@ -42,6 +44,7 @@ def distribution(answer: Answer) -> Table:
 
     `cumulative` counts the samples of the group up to and with the bin. Windows must span the whole range (step all).
     """
+    check_bins(answer, "distributions")
     tables = []
     for part in whole_counts(answer):
         row = part.row

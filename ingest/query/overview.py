@@ -23,6 +23,7 @@ from ingest.intervals import Intervals
 from ingest.query.clocks import ABSOLUTE, is_absolute
 from ingest.query.files import Files
 from ingest.query.lags import LAG, asked_weighed
+from ingest.query.means import MeansAloneError, with_bins
 from ingest.query.question import MULTIPLES, Answer, Question, regrouped, widened
 from ingest.ranks import Ranked, parse_percentiles, percentile_values
 from ingest.series import Group, run_matches
@@ -104,7 +105,9 @@ def overviews(
         if only.cluster.relative and is_absolute(question):
             raise InputError(ABSOLUTE)
         return [only]
-    found, apart = [], []
+    found: list[Overview] = []
+    apart: list[str] = []
+    means: list[MeansAloneError] = []
     for run in chosen:
         one = replace(question, runs=(literal(run),), where={**question.where, "run": literal(run)})
         try:
@@ -113,9 +116,15 @@ def overviews(
                 apart.append(run)
             else:
                 found.append(overview)
+        except MeansAloneError as error:
+            means.append(error)
         except InputError:
             if question.begin is None and question.end is None and not question.where and run not in without:
                 raise
+    if means and not found:
+        raise means[0]
+    if means:
+        found[0] = replace(found[0], notes=(*found[0].notes, *map(str, means)))
     if not found:
         raise InputError(ABSOLUTE if apart else "nothing matches the question in any of the runs")
     told = (f"{listed(apart)}: left out, since --from and --to are times of the clock, which it does not have",) if apart else ()
@@ -131,7 +140,7 @@ def _overview(ask: Ask, run: str, question: Question, *, full: bool, runs: int =
     most = UNLIMITED if full else max(LEAST_WINDOWS, min(CLUSTER_WINDOWS, 2 * CLUSTER_WINDOWS // shared_by))
     extra = tuple(name for name in question.by if name not in ("run", "kind", "op", "host"))
     merged_runs = replace(question, merge_runs=runs > 1, windows=most)
-    fine, notes = fitted(_in_slices(ask, replace(merged_runs, by=("host", "op", "kind", *extra))), most)
+    fine, notes = fitted(with_bins(_in_slices(ask, replace(merged_runs, by=("host", "op", "kind", *extra)))), most)
     cluster = regrouped(fine, ("op", "kind", *extra))
     hosts, _ = fitted(fine, most if full else most * HOST_WINDOWS // CLUSTER_WINDOWS)
     every, tails = hosts, None
@@ -152,13 +161,16 @@ def _in_slices(ask: Ask, question: Question) -> Answer:
     """Return what is asked; of a store in slices of time, so that its finest windows are never held all at once."""
     if isinstance(getattr(ask, "__self__", None), Files):
         return asked_weighed(ask, question)
-    whole = ask(replace(question, by=("op", "kind"), step="all"))
+    whole = with_bins(ask(replace(question, by=("op", "kind"), step="all")))
     if whole.answered_from == "files" or question.step == "all" or LAG in whole.kind.split(", "):
         return asked_weighed(ask, question)
     low, high = span_of(whole.parts)
     begin = question.begin or Instant(low)
     inside = max(low, begin.epoch_ns(whole.start_of))  # `low` lies before a begin inside a window
-    step = ask(replace(question, by=("op", "kind"), begin=begin, end=Instant(inside + 1))).step_ns
+    try:
+        step = ask(replace(question, by=("op", "kind"), begin=begin, end=Instant(inside + 1))).step_ns
+    except InputError:  # the first window is empty where a mean lies in the window of its middle
+        step = ask(replace(question, by=("op", "kind"), begin=begin)).step_ns
     width = -(-(high - low) // (SLICES * step)) * step
     inner = range(low // step * step + width, high, width)
     cuts = [question.begin, *(Instant(cut) for cut in inner), question.end]
@@ -204,7 +216,7 @@ def _threads(ask: Ask, question: Question, hosts: Answer) -> tuple[Answer, Tails
     shares: list[tuple[Answer, ...]] = []
     whole: list[Answer] = []
     names: set[Group] = set()
-    for answer in _by_host(ask, question, hosts):
+    for answer in map(with_bins, _by_host(ask, question, hosts)):
         names |= {key[: len(THREAD)] for part in answer.parts for key in part.table if isinstance(key, tuple)}
         whole.append(answer)
         if len(names) > MOST_THREADS:

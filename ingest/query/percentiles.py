@@ -10,6 +10,7 @@ import numpy as np
 from ingest.errors import UsageError
 from ingest.intervals import Intervals
 from ingest.query.lags import events_of, mixed_rows
+from ingest.query.means import check_bins
 from ingest.query.question import Answer, widened
 from ingest.query.table import Table, concatenated
 from ingest.ranks import Percentile, Ranked, bounds, censored, extremes, percentile_values, share_below
@@ -75,6 +76,7 @@ def narrowed(answer: Answer, percentile: Percentile, accuracy: float) -> Answer:
 
     if any(mixed_rows(answer, part).any() for part in answer.parts):
         raise UsageError("--accuracy needs samples of one rate: add --by op, or --where op=...")
+    check_bins(answer, "--accuracy")
     step = answer.step_ns
     if not step:
         return answer

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from ingest.errors import UsageError, listed
 from ingest.query.compare import Bounded, bounded, kinds_of
+from ingest.query.means import check_bins
 from ingest.query.question import Answer, regrouped
 from ingest.query.table import Table
 from ingest.ranks import Percentile
@@ -89,7 +90,12 @@ def in_order(answers: Sequence[Answer]) -> tuple[list[Night], tuple[str, ...]]:
 
 
 def alike(answers: Sequence[Answer], by: Sequence[str]) -> list[Answer]:
-    """Return the answers grouped by `by`, and by kind where they hold several; UsageError where runs hold unlike kinds."""
+    """Return the answers grouped by `by`, and by kind where they hold several; UsageError where runs hold unlike kinds.
+
+    InputError of means without a histogram.
+    """
+    for answer in answers:
+        check_bins(answer, "trends of percentiles")
     kinds = [kinds_of(answer) for answer in answers]
     if "kind" not in by and all(len(found) == 1 for found in kinds):
         different = {min(found): answer.runs[0] for found, answer in zip(kinds, answers, strict=True)}

@@ -32,7 +32,8 @@ class Account:
     `rows` is what was there; each row is accepted, repaired, rejected or skipped, and counted once. `repaired` and `rejected`
     count rows by reason (a row with two repairs counts under both), `skipped` those that were understood and left out.
     `shadowed` counts samples that were read and left out, because another log of the same I/Os is taken. `findings` keeps the
-    first places of each reason, `totals` what a source held in all, by op.
+    first places of each reason, `totals` what a source held in all, by op. `whole_runs` are what the tool itself says of whole
+    runs that have no histogram, as plain values (see `whole_runs.WholeRun`).
     """
 
     path: str = ""
@@ -50,6 +51,7 @@ class Account:
     notes: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     totals: dict[str, Histogram] = field(default_factory=dict)
+    whole_runs: list[dict[str, Any]] = field(default_factory=list)
     _lines: list[int] = field(default_factory=list)
 
     def accept(self, rows: int) -> None:
@@ -108,6 +110,7 @@ class Account:
         self.skipped.update(other.skipped)
         self.notes.extend(note if not other.path else f"{other.path}: {note}" for note in other.notes)
         self.findings.extend(other.findings)
+        self.whole_runs.extend(other.whole_runs)
 
     def replace(self, other: Account) -> None:
         """Become equal to the account that a worker process kept for the same source."""
@@ -139,4 +142,5 @@ class Account:
             "skipped": dict(sorted(self.skipped.items())),
             "notes": list(self.notes),
             "findings": [str(finding) for finding in self.findings],
+            **({"whole_runs": {str(n): one for n, one in enumerate(self.whole_runs, 1)}} if self.whole_runs else {}),
         }

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ingest.read.sources import Around, Source
 
 HIST, RAW, JSON, HDR, OPERATIONS = "fio-hist", "fio-raw", "fio-json", "hdr-log", "operations"
+AVERAGED, PLAIN_JSON = "fio-averaged", "fio-plain-json"
 SMALLFILE, YCSB, PERF, CHROME, SNABB, DESCRIBED = "smallfile", "ycsb-raw", "perf-script", "chrome-trace", "snabb", "described"
 
 WHOLE, AGAIN, PIECES = "whole", "again", "pieces"
@@ -97,6 +98,8 @@ TABLE: list[Format] = [
         named_only=True,
     ),
     Format(JSON, "fio JSON", "fio.readers.SUMMARIES", head=rb'"fio version"'),
+    Format(AVERAGED, "fio latency log of means", "fio.readers.AVERAGES"),  # named as RAW, told from it by its rows
+    Format(PLAIN_JSON, "fio JSON without bins", "fio.readers.TOTALS"),  # a JSON like another, told from it by its content
     Format(SNABB, "Snabb timeline", "snabb.reader", r"\.timeline$|^engine/timeline$", rb"\A\x01\x00\x1d\x44"),
     Format(SMALLFILE, "smallfile response times", "smallfile", head=rb"(?m)^ *[-A-Za-z_]+, +\d+\.\d{6}, +\d+\.\d{6}\r?$"),
     Format(YCSB, "YCSB raw measurements", "ycsb_raw", head=rb" latency raw data: op, timestamp\(ms\), latency\(us\)"),

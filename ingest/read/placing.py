@@ -23,10 +23,11 @@ from ingest.read.copies import once_by_content
 from ingest.read.decodable import decodable
 from ingest.read.fio.joining import Documents, documents_of, log_name_of
 from ingest.read.fio.names import LogName, parse_log_name, parse_summary_name
+from ingest.read.fio.plain_json import left_of
 from ingest.read.fio.readers import counted_once, kind_of_log
 from ingest.read.fio.versions import version_of_text
 from ingest.read.folders import files_under, root_of
-from ingest.read.formats import DESCRIBED, HIST, JSON, RAW, TABLE, reader_of
+from ingest.read.formats import AVERAGED, DESCRIBED, HIST, JSON, RAW, TABLE, reader_of
 from ingest.read.sources import (
     CONTEXT,
     REFUSED,
@@ -115,7 +116,7 @@ class _Call:
 
     def is_log(self, path: Path) -> bool:
         """Return whether a file is taken for one of fio's logs."""
-        return self.formats[path] in (HIST, RAW)
+        return self.formats[path] in (HIST, RAW, AVERAGED)
 
     def refuse(self, path: Path, reason: str, line: int | None = None) -> None:
         """Keep a file that is refused, with the reason."""
@@ -197,7 +198,7 @@ class _Call:
         try:
             source = reader_of(name).locate(path, around)
         except InputError as error:
-            empty = not path.stat().st_size or error.reason.startswith("fio JSON without bins")
+            empty = not path.stat().st_size or error.reason.startswith("fio JSON without")
             self.skipped.append(Skipped(path, SKIPPED if empty else REFUSED, error.reason, error.line))
             return None
         first: list[Evidence] = [Evidence("format", name, "--input-format" if self.options.input_format else "name or beginning")]
@@ -214,7 +215,8 @@ class _Call:
             if any(one.path == twin for one in self.documents.folders[path.parent]):
                 self.skipped.append(Skipped(path, SKIPPED, "the same fio summary as the json_output file beside it"))
                 return False
-        if self.documents.told.get(path):
+        logs = self.documents.told.get(path, set())
+        if logs and not (self.documents.means >= logs and left_of(beside.document, tuple(logs))):
             self.skipped.append(Skipped(path, CONTEXT, "fio's own totals, time zero and options"))
             return False
         return True

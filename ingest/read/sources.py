@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ingest.read.account import Account
 from ingest.read.context import EXPECTED, INTENDED, RATE, TSC_HZ, Context, TimeZero
 from ingest.read.description import Description
-from ingest.read.formats import HIST, RAW, reader_of
+from ingest.read.formats import AVERAGED, HIST, RAW, reader_of
 from ingest.read.text import COMPRESSED, last_line_end
 from ingest.series import Series
 
@@ -193,7 +193,7 @@ class Source:
     def identity(self) -> str:
         """Return what the source is, whatever it is called: its labels and format."""
         series = self.context.series
-        kind = f":{series.kind}" if self.format == RAW else ""  # one job has raw logs of several kinds
+        kind = f":{series.kind}" if self.format in (RAW, AVERAGED) else ""  # one job has raw logs of several kinds
         return f"{self.format}{kind}|{series.host}|{series.volume}|{series.job}|{series.process}"
 
     @property

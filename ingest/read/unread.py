@@ -11,7 +11,7 @@ from ingest.read.archives import cbt
 from ingest.read.sources import CONTEXT, REFUSED, SKIPPED
 from ingest.read.text import plain_name
 
-MEANS = "a mean over time, not latencies"
+MEANS = "a mean over time, not latencies; counts the means of averaged logs beside it"
 DESCRIBE = "describe its columns in a few lines of YAML: --input-format events.yml (docs/formats.md)"
 FEWEST_COLUMNS = 2
 
@@ -27,8 +27,8 @@ class Unread:
 
 
 BY_NAME = (
-    Unread(SKIPPED, f"fio bw log: {MEANS}", r"_bw(\.\d+)?\.log(\..+)?$"),
-    Unread(SKIPPED, f"fio iops log: {MEANS}", r"_iops(\.\d+)?\.log(\..+)?$"),
+    Unread(CONTEXT, f"fio bw log: {MEANS}", r"_bw(\.\d+)?\.log(\..+)?$"),
+    Unread(CONTEXT, f"fio iops log: {MEANS}", r"_iops(\.\d+)?\.log(\..+)?$"),
     Unread(CONTEXT, "CBT settings", r"^(benchmark_config|cbt_config)\.yaml$"),
 )
 BY_HEAD = (

@@ -12,9 +12,11 @@ from ingest.errors import InputError, UsageError, listed
 from ingest.grid import coarsened
 from ingest.intervals import Intervals, Sum, merged
 from ingest.query.clocks import beside, by_clock, run_left_out, shown_beside
+from ingest.query.means import described, own_facts, with_left_out, with_whole_runs
 from ingest.query.question import ALL, AUTO, Answer, Key, Question, auto_step, check_labels, finish
 from ingest.query.spans import spanned
-from ingest.series import IN_FLIGHT, LABELS, OFFSET
+from ingest.read.whole_runs import WholeRun, whole_runs
+from ingest.series import IN_FLIGHT, LABELS, OFFSET, mean_kind
 from ingest.store.chosen import chosen_records, on_one_clock
 from ingest.store.coarsening import COARSENED, grid_of, unfinished
 from ingest.store.live import NOTHING_FINAL, provisional
@@ -23,7 +25,7 @@ from ingest.store.records import CLUSTER, COMPLETE, HOST, UNKNOWN_ZERO, WATCHED,
 from ingest.timing import format_duration
 
 ROLLUP_LABELS = {"run", "host", "op", "kind"}
-SAID_WITH_ANSWERS = ("coordinated omission:", "schedule:")  # what a source's account says of every number from it
+SAID_WITH_ANSWERS = ("coordinated omission:", "schedule:", "means:")  # what a source's account says of every number from it
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,7 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
         clocks = [[record for record in chosen if (record.run in undated) == one] for one in (False, True)]
         groups = zip(clocks, by_clock(parts, undated), strict=False)
         parts = [part for own, rows in groups for part in _over_reach(rows, own, catalogue, question, key)]
+        parts = with_whole_runs(parts, question, key, _whole_runs(catalogue))
     facts = Answer(
         parts=(),
         by=question.by,
@@ -133,7 +136,16 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
         answered_from=" and ".join(sorted(ways)),
         undated=undated,
     )
-    return finish(parts, question, facts)
+    told = _whole_runs(catalogue)
+    alone = [one.series.replaced(kind=mean_kind(one.series.kind)) for one in told if not one.has_bins]
+    return with_left_out(described(finish(parts, question, facts), told), alone, key)
+
+
+def _whole_runs(catalogue: Catalogue) -> list[WholeRun]:
+    """Return what the tools themselves say of whole runs that have no histogram."""
+    return [
+        one for record in catalogue.records for one in whole_runs(record.run, catalogue.accounts.get(record.run, ()))
+    ]
 
 
 def _clocks_told(holdings: Holdings, apart: Sequence[RunRecord]) -> Iterator[str]:
@@ -181,6 +193,7 @@ def facts_from(catalogue: Catalogue) -> list[tuple[str, str]]:
         ("Stored step", ", ".join(sorted({_stored(record) for record in chosen}))),
         ("Loaded", ", ".join(sorted({record.loaded for record in chosen}))),
         *((name, value) for record in chosen for name, value in sorted(record.labels.items()) if len(chosen) == 1),
+        *own_facts(_whole_runs(catalogue)),
     ]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ingest.documents import known_only
-from ingest.intervals import Intervals, Sum
+from ingest.intervals import Intervals, Sum, no_exact
 from ingest.layout import LogLinear, common_layout
 from ingest.ranks import Ranked, extremes, parse_percentiles, percentile_values
 from ingest.series import Group, Series
@@ -83,11 +83,15 @@ def without_time(windows: Intervals) -> Intervals:
 def rollup_values(windows: Intervals) -> dict[str, list[Any]]:
     """Return the numbers of merged windows by name: sum, min, mean, max, exact, p50 to p99_99 in ns; None where unknown."""
     low, high, mean, exact = extremes(windows)
+    lows, highs = low.tolist(), high.tolist()
+    if not windows.layout.has_bins:
+        told = windows.exact or no_exact(len(windows))
+        lows, highs = known_only(told.min_ns, told.known_min), known_only(told.max_ns, told.known_max)
     sums: list[Any] = [None] * len(windows)
     if windows.exact is not None:
         sums = known_only(windows.exact.sum_ns, windows.exact.known)
     ranked = Ranked(windows)
-    values = {"sum": sums, "min": low.tolist(), "mean": mean.tolist(), "max": high.tolist(), "exact": exact.astype(int).tolist()}
+    values = {"sum": sums, "min": lows, "mean": mean.tolist(), "max": highs, "exact": exact.astype(int).tolist()}
     for percentile in PERCENTILES:
         column = percentile_values(windows, percentile, ranked=ranked).tolist()
         values[percentile.name.replace(".", "_")] = [None if value != value else value for value in column]  # noqa: PLR0124  # NaN

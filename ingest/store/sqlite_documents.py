@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ingest.documents import WINDOW_BITS, Documents, id_range, known_only, unpack, window_of
-from ingest.intervals import Exact, Int, Intervals
+from ingest.intervals import Int, Intervals, told_exact
 from ingest.layout import LogLinear, parse_layout
 from ingest.series import LABELS, Series
 from ingest.store.records import SourceRecord, StoredSeries
@@ -33,7 +33,8 @@ def document_rows(ids: Int, documents: Documents, generation: int) -> Iterator[t
     columns: list[list[Any]] = [[None] * len(documents)] * 3
     if documents.exact is not None:
         exact = documents.exact
-        columns = [known_only(values, exact.known) for values in (exact.sum_ns, exact.min_ns, exact.max_ns)]
+        told = ((exact.sum_ns, exact.known), (exact.min_ns, exact.known_min), (exact.max_ns, exact.known_max))
+        columns = [known_only(values, known) for values, known in told]
     generations = [generation] * len(documents)
     counts, codings = documents.count.tolist(), documents.coding.tolist()
     yield from zip(ids.tolist(), counts, *columns, codings, documents.blobs, generations, strict=True)
@@ -108,12 +109,6 @@ def _decoded(
         indptr=indptr,
         bins=bins,
         counts=counts,
-        exact=_exact(columns[3:6]) if exact else None,
+        exact=told_exact(columns[3], columns[4], columns[5]) if exact else None,
         completions=np.array(columns[-1], np.int64) if weighted else None,
     )
-
-
-def _exact(columns: Sequence[Sequence[object]]) -> Exact:
-    known = np.array([value is not None for value in columns[0]])
-    total, low, high = (np.array([value or 0 for value in column], np.int64) for column in columns)
-    return Exact(low, high, total, known)

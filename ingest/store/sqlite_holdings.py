@@ -11,7 +11,7 @@ import numpy as np
 
 from ingest.documents import id_range, unpack, window_of
 from ingest.grid import SECOND
-from ingest.intervals import Exact, Int, Intervals
+from ingest.intervals import Exact, Int, Intervals, told_exact
 from ingest.layout import parse_layout
 from ingest.offsets import within
 from ingest.query.question import Key
@@ -23,6 +23,7 @@ from ingest.store.sqlite_documents import stored_series, windows_of
 SERIES_A_SHARE = 8
 ROLLUP_BATCH = 2000
 MOST_NAMED = 1000
+UNKNOWN = -1  # as min or max of a rollup without bins
 
 
 class SqliteHoldings:
@@ -126,9 +127,7 @@ def merged_windows(rows: Sequence[tuple[Any, ...]], run: str) -> Iterator[Interv
             table.setdefault(Series(run=run, host=h, op=o, kind=k), len(table)) for o, k, h in zip(op, kind, host, strict=True)
         ]
         indptr, bin_numbers, counts = unpack(np.array(coding, np.int64), bins)
-        known = np.array(exact, np.bool_)
-        sums = np.array([value or 0 for value in total], np.int64)
-        values = Exact(np.array(least, np.int64), np.array(most, np.int64), sums, known)
+        values = _exact(total, least, most, exact, has_bins=parse_layout(layout).has_bins)
         yield Intervals(
             layout=parse_layout(layout),
             table=tuple(table),
@@ -138,6 +137,17 @@ def merged_windows(rows: Sequence[tuple[Any, ...]], run: str) -> Iterator[Interv
             indptr=indptr,
             bins=bin_numbers,
             counts=counts,
-            exact=values if known.any() else None,
+            exact=values if values.known.any() else None,
             completions=np.array(count, np.int64) if weighted else None,
         )
+
+
+def _exact(
+    total: Sequence[Any], least: Sequence[int], most: Sequence[int], exact: Sequence[int], *, has_bins: bool
+) -> Exact:
+    """Return the exact values of rollups: where bins are, minimum and maximum are only exact where they are said to be."""
+    if not has_bins:
+        lows, highs = ([None if value == UNKNOWN else value for value in values] for values in (least, most))
+        return told_exact(total, lows, highs)
+    sums = np.array([value or 0 for value in total], np.int64)
+    return Exact(np.array(least, np.int64), np.array(most, np.int64), sums, np.array(exact, np.bool_))

@@ -17,12 +17,13 @@ from ingest.store.live import ALL_FINAL, NOTHING_LEFT, Marks
 from ingest.store.records import CLUSTER, HOST, WHOLE_RUN, RunRecord, StoredSeries, rollup_steps
 from ingest.store.rollups import cluster_group, host_group, layouts_of, merged_in, rollup_values, without_time
 from ingest.store.sqlite_documents import stored_series, windows_of
-from ingest.store.sqlite_holdings import merged_windows
+from ingest.store.sqlite_holdings import UNKNOWN, merged_windows
 
 SLAB_WINDOWS = 120
 INSERT_ROLLUP = f"INSERT OR REPLACE INTO rollups VALUES ({','.join('?' * 25)})"
 SLAB_ALIGN = 60 * SECOND
 ROLLUP_BATCH = 2000
+NEVER_NULL = ("min", "max")  # columns that are NOT NULL since the first schema
 
 
 def write_rollups(db: sqlite3.Connection, run: RunRecord, marks: Marks = ALL_FINAL) -> None:
@@ -98,7 +99,8 @@ def table_rows(
 ) -> list[tuple[Any, ...]]:
     """Return the table rows of merged windows, in the column order of fields.yml."""
     documents = pack(windows)
-    values = rollup_values(windows)
+    values = {name: [UNKNOWN if one is None else one for one in found] if name in NEVER_NULL else found
+              for name, found in rollup_values(windows).items()}
     keys = [windows.table[code] for code in windows.series.tolist()]
     start = windows.start_ns.tolist() if span is None else [span[0]] * len(windows)
     end = windows.end_ns.tolist() if span is None else [span[1]] * len(windows)

@@ -23,6 +23,7 @@ import numpy as np
 
 from ingest.intervals import Int
 from ingest.layout import LogLinear, hdr_half
+from ingest.query.means import check_bins
 from ingest.query.question import Answer
 
 TICKS = 5
@@ -35,8 +36,9 @@ def texts(answer: Answer, unit_ns: int, ticks: int = TICKS) -> Iterator[str]:
     """Yield the text of each group, latencies in units of `unit_ns`; several groups are headed by a comment with their labels.
 
     Windows must span the whole range (step all). Values are those that the layout reports; the mean takes the middle of
-    each bin, as the Java library does.
+    each bin, as the Java library does. InputError of means without a histogram.
     """
+    check_bins(answer, "percentile distributions")
     several = sum(len(part) for part in answer.parts) > 1
     for part in answer.parts:
         for row in range(len(part)):

@@ -26,8 +26,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.errors import InputError
 from ingest.intervals import Int, Intervals
 from ingest.layout import LogLinear, hdr_half, hdr_layout
+from ingest.query.means import REMEDY
 from ingest.read.hdr.names import tag_of
 from ingest.timing import UNITS_NS
 
@@ -58,7 +60,12 @@ class Form:
 
 @lru_cache(maxsize=64)
 def form_of(layout: LogLinear) -> Form:
-    """Return the form of a layout's own bins, or, where HdrHistogram has none such, of ns bins at least as fine."""
+    """Return the form of a layout's own bins, or, where HdrHistogram has none such, of ns bins at least as fine.
+
+    InputError for means without a histogram.
+    """
+    if not layout.has_bins:
+        raise InputError(f"means without a histogram cannot be written as one: {REMEDY}")
     if layout.half in DIGITS and not layout.coarseness and layout.reports == "highest":
         for unit in (layout.grain, *NAMED):
             times, rest = divmod(layout.unit_ns, unit)

@@ -9,6 +9,7 @@ from typing import Any
 
 from ingest.errors import UsageError
 from ingest.query.cells import cells, in_windows, of_step
+from ingest.query.means import check_bins
 from ingest.query.question import Answer, widened
 from ingest.ranks import Percentile, parse_percentiles
 from ingest.timing import format_duration
@@ -28,8 +29,9 @@ Notes = Sequence[Mapping[str, Any]]
 def percentiles_picture(answer: Answer, wanted: Sequence[Percentile], clock: str = "utc", marks: Notes = ()) -> dict[str, Any]:
     """Return the filled spec of percentiles over time: a line for each group and percentile, dashed for all windows together.
 
-    `marks` (at_ns, text, end_ns) are drawn as lines and bands.
+    `marks` (at_ns, text, end_ns) are drawn as lines and bands. InputError of means without a histogram.
     """
+    check_bins(answer, "pictures of percentiles")
     whole = replace(answer, parts=tuple(widened(answer.parts, WHOLE_RANGE)))
     tables = {
         "points": vega.points(answer, wanted),
@@ -46,6 +48,7 @@ def heatmap_picture(answer: Answer, clock: str = "utc", asked: Asked | None = No
 
     More windows than there are pixels are added up.
     """
+    check_bins(answer, "heat maps")
     names = list(vega.group_names(answer).values())
     if len(names) > 1:
         shown = ", ".join(names[:5]) + (" and more" if len(names) > 5 else "")
@@ -73,7 +76,8 @@ def heatmap_picture(answer: Answer, clock: str = "utc", asked: Asked | None = No
 
 
 def distribution_picture(answer: Answer) -> dict[str, Any]:
-    """Return the filled spec of the distribution of each group, on 1 / (1 - q)."""
+    """Return the filled spec of the distribution of each group, on 1 / (1 - q); InputError of means without a histogram."""
+    check_bins(answer, "distributions")
     return _filled("distribution", {"points": vega.curve(answer)}, answer, "utc")
 
 

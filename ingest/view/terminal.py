@@ -9,6 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table as RichTable
 
+from ingest.query.means import lacks_bins
 from ingest.query.question import Answer
 from ingest.query.table import Table
 from ingest.timing import format_duration
@@ -75,12 +76,14 @@ def heading(answer: Answer, what: str) -> list[str]:
     """Return the lines above a table: runs, kind, step, series, samples, error bound, warnings."""
     step = f"step {format_duration(answer.step_ns)}" if answer.step_ns else "whole range"
     runs = ", ".join(answer.runs[:3]) + (f" and {len(answer.runs) - 3} more" if len(answer.runs) > 3 else "")  # a line's worth
-    bound = max((part.layout.error for part in answer.parts), default=None)
-    error = f"+-{100 * float(bound):.2g} %" if bound else "none"
+    bound = max((part.layout.error for part in answer.parts if part.layout.has_bins), default=None)
+    error = f"error bound +-{100 * float(bound):.2g} %" if bound else "error bound none"
+    if lacks_bins(answer):
+        error = f"{error}; means without percentiles, approximate" if bound else "means without percentiles, approximate"
     return [
         (
             f"{what} of {runs}: {answer.kind} latency, {step}, {answer.samples:,} samples from {answer.series} series "
-            f"({answer.answered_from}), error bound {error}"
+            f"({answer.answered_from}), {error}"
         ),
         *(f"note: {text}" for text in answer.warnings),
     ]
@@ -104,7 +107,8 @@ def print_table(table: Table, lines: Sequence[str], stamp: Stamp, *, console: Co
         out.print(day, style="dim", highlight=False)
     cells = {name: [_cell(name, table.columns[name][row], table, row, stamp) for row in range(len(table))] for name in names}
     widths = {name: max([len(name), *map(len, column)]) + 2 for name, column in cells.items()}
-    for name in DISPENSABLE:
+    carried = any(any(column) for name, column in cells.items() if name[0] == "p" and name[1:2].isdigit())
+    for name in DISPENSABLE if carried else ():  # of means alone they are what there is
         if sum(widths.values()) > out.width and name in widths:
             del widths[name]
     shown = RichTable(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))

@@ -170,7 +170,6 @@ def test_text_around_the_document_does_not_matter(
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
-        ("without bins", "randrw", "fio JSON without bins: only json\\+ holds histograms"),
         ("without jobs", '{"fio version": "fio-3.33", "jobs": []}\n', "fio JSON without a job"),
         ("other JSON", '{"answer": 42}\n', "looks like JSON of another tool; tailboard reads fio histogram log"),
         ("JSON that mentions fio", '{"answer": 42, "x": "fio version"}\n', "JSON, but not of fio"),
@@ -190,13 +189,8 @@ def test_text_around_the_document_does_not_matter(
     ],
 )
 def test_what_holds_no_histogram_is_refused_with_the_reason(
-    fio: Path, tmp_path: Path, taken: Any, name: str, content: str, reason: str
+    tmp_path: Path, taken: Any, name: str, content: str, reason: str
 ) -> None:
-    if name == "without bins":
-        document = per_io.json_of(fio / "randrw" / "a.json")
-        for op in brute.OPS:
-            document["jobs"][0][op]["clat_ns"].pop("bins", None)
-        content = json.dumps(document)
     path = alone(tmp_path, content)
     with pytest.raises(InputError, match=f"^{path}(:[0-9]+)?: {reason}"):
         taken(path)

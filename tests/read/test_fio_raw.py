@@ -293,7 +293,6 @@ def test_issue_times_give_completions_to_the_nanosecond(log: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("500, 1310, 0, 0, 0\n1000, 778, 1, 0, 0\n", r"averaged \(log_avg_msec\).*percentiles cannot be made of means"),
         (
             "1000, 5000, 0, 4096\n",
             "4 columns: fio up to 2.21 wrote us.*5 ms in us, 0.005 ms in ns.*--fio-version or --recorded-unit",
@@ -317,10 +316,10 @@ def test_a_version_that_cannot_have_written_the_log_is_refused(log: Any) -> None
         discover([log("1000, 5000, 0, 4096, 8192\n", "x_clat.1.log")], ReadOptions(fio_version=(3, 33)))
 
 
-def test_recorded_averages_are_refused_and_the_histograms_kept(fio: Path) -> None:
+def test_recorded_averages_are_shadowed_by_the_histograms(fio: Path) -> None:
     files = found_in(fio / "averaged")
     assert files["a_clat_hist.1.log"] == "fio-hist"
-    assert "a mean over a window of 500 ms" in files["a_clat.1.log"] and files["a_clat.1.log"].startswith("refused")
+    assert files["a_clat.1.log"] == "shadowed: means over time: the histogram log of the same job holds more"
 
 
 def test_units_come_from_the_json_beside_the_log(tmp_path: Path) -> None:

@@ -218,7 +218,7 @@ def test_a_fio_that_died_is_said(archives: Path, tmp_path: Path) -> None:
     files = Files([tmp_path / "B"], jobs=1)
     warnings = files.answer(Question(step="all")).warnings
     assert any("fio wrote no result here" in text and "json_output.1" in text for text in warnings)
-    gone = (f"B/00000000/id-2b63de81/4krandomwrite/numjobs-001/total_iodepth-8", "client3.lab.test", "1", "write")
+    gone = ("B/00000000/id-2b63de81/4krandomwrite/numjobs-001/total_iodepth-8", "client3.lab.test", "1", "write")
     assert counts(files, *BY) == Counter({key: count for key, count in truth("B").items() if key != gone})
 
 

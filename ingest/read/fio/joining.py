@@ -62,7 +62,10 @@ class Joined:
 
 @dataclass(slots=True)
 class Documents:
-    """The last fio document of each JSON file, by folder, and which logs each has told about."""
+    """The last fio document of each JSON file, by folder, and which logs each has told about.
+
+    `means` are the logs of means, `read` the JSON files that are sources themselves, `versions` what fio printed as text.
+    """
 
     aliases: Mapping[str, str] = field(default_factory=dict)
     folders: dict[Path, list[Beside]] = field(default_factory=lambda: defaultdict(list))
@@ -70,6 +73,8 @@ class Documents:
     claimed: dict[Path, set[int]] = field(default_factory=lambda: defaultdict(set))
     families: dict[tuple[Path, str, str, str], list[tuple[int, Path]]] = field(default_factory=lambda: defaultdict(list))
     prefixes: dict[Path, set[str]] = field(default_factory=lambda: defaultdict(set))
+    means: set[Path] = field(default_factory=set)
+    read: set[Path] = field(default_factory=set)
     versions: dict[Path, set[tuple[int, ...]]] = field(default_factory=lambda: defaultdict(set))
     unmatched: dict[Path, tuple[Path, str]] = field(default_factory=dict)
     _joined: dict[Path, Joined | None] = field(default_factory=dict)
@@ -222,7 +227,7 @@ class Documents:
             remedy = "name the host with --host, or link the names with --host-alias A=B"
             yield Caveat("host-conflict", str(path), f"{sentence}: {summary.name} was not used for it", remedy)
         for beside in self.all():
-            if not self.claimed.get(beside.path):
+            if not self.claimed.get(beside.path) or beside.path in self.read:
                 continue
             left = [
                 (number, job)

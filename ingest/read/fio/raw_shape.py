@@ -64,9 +64,44 @@ def shape_of(path: Path, context: Context) -> Shape:
     if not rows:
         raise InputError(NO_ROWS, path, 1)
     direction = _direction(rows, context, path)
-    sizes = [int(row[direction + 1]) for row in rows if row[direction + 1].isdigit()]
-    if sum(size == 0 for size in sizes) * 2 > len(sizes):
+    if _is_averaged(rows, direction):
         raise InputError(_averaged(context.options), path, 1)
+    return _shape(rows, direction, context, path)
+
+
+def averaged_shape_of(path: Path, context: Context) -> Shape | None:
+    """Return the shape of an averaged log, None of a log of single I/Os; InputError as `shape_of`."""
+    text = head(path, HEAD)
+    rows = rows_of_text(text)
+    if not rows:
+        raise InputError(NO_ROWS if text.strip(b"\r\n \t") else EMPTY, path, 1 if text else None)
+    direction = _direction(rows, context, path)
+    return _shape(rows, direction, context, path) if _is_averaged(rows, direction) else None
+
+
+def direction_of(path: Path, context: Context) -> int | None:
+    """Return the place of the direction in the rows of a log (of IOPS and bandwidth, too); None where it has no row."""
+    rows = rows_of_text(head(path, HEAD))
+    return _direction(rows, context, path) if rows else None
+
+
+def first_stamps(path: Path, context: Context) -> list[int]:
+    """Return the stamps in ms of the first rows of the commonest direction of a log."""
+    rows = rows_of_text(head(path, HEAD))
+    if not rows:
+        return []
+    place = _direction(rows, context, path)
+    commonest = Counter(row[place] for row in rows).most_common(1)[0][0]
+    return [int(row[0]) for row in rows if row[place] == commonest]
+
+
+def _is_averaged(rows: Sequence[Sequence[bytes]], direction: int) -> bool:
+    """Return whether most block sizes are 0, as fio writes them where a row is no single I/O."""
+    sizes = [int(row[direction + 1]) for row in rows if row[direction + 1].isdigit()]
+    return sum(size == 0 for size in sizes) * 2 > len(sizes)
+
+
+def _shape(rows: Sequence[Sequence[bytes]], direction: int, context: Context, path: Path) -> Shape:
     after = [row[direction + 2 :] for row in rows]
     width = len(rows[0])
     extra, priority = _extra([cells[0] for cells in after] if after[0] else [], len(after[0]), context, path)

@@ -9,19 +9,20 @@ from pathlib import Path
 
 from ingest.errors import InputError
 from ingest.intervals import Intervals
+from ingest.layout import NO_BINS
 from ingest.read.context import Context, TimeZero
 from ingest.read.events import Events, events_layout
-from ingest.read.fio import damage, hist, raw_shape, versions
+from ingest.read.fio import averaged, damage, hist, raw_shape, versions
 from ingest.read.fio.joining import MS, log_name_of
 from ingest.read.fio.names import LogName, parse_log_name, parse_summary_name
-from ingest.read.formats import HIST, JSON, PIECES, RAW, Reader
+from ingest.read.formats import AVERAGED, HIST, JSON, PIECES, PLAIN_JSON, RAW, Reader
 from ingest.read.sources import COMPLETION, PREFER_RAW, SHADOWED, Around, Skipped, Source
 from ingest.read.text import blocks, plain_name
-from ingest.series import OPS
+from ingest.series import OPS, Series, mean_kind
 
 KINDS = {"clat": COMPLETION, "lat": "total", "slat": "submission"}
 COMPRESSED_LOG = "log_store_compressed: decode it with fio --inflate-log, or run fio without log_compression"
-NO_BINS = "fio JSON without bins: only json+ holds histograms"
+NO_LATENCY = "fio JSON without a latency"
 FILLED = b"123456789"
 
 
@@ -57,6 +58,9 @@ def locate_raw(path: Path, around: Around) -> Source:
     if context.version is None and context.recorded_unit_ns is None:
         context = replace(context, since=versions.since_beside(path, name))
     try:
+        means = averaged.look(path, context)
+        if means is not None:
+            return _averaged(path, context, means, around)
         shape = raw_shape.shape_of(path, context)
     except InputError:
         around.documents.forget(path)
@@ -67,6 +71,17 @@ def locate_raw(path: Path, around: Around) -> Source:
     own = TimeZero(context.zero.epoch_ns or shape.first_ms * MS, "epoch stamps in the log") if unix else context.zero
     zero = around.zero(path, own, lambda: hist.last_stamp_ms(path) * MS, absolute=unix)
     return Source(path, RAW, replace(context, zero=zero), layout=str(events_layout(around.options.digits)))
+
+
+def _averaged(path: Path, context: Context, found: averaged.Averaged, around: Around) -> Source:
+    """Return the source of a log of means; fio's JSON is read for itself, too, where it has bins."""
+    around.documents.means.add(path)
+    if any(summary.bins is not None for job in context.jobs for summary in job.values()):
+        around.documents.forget(path)
+    own = TimeZero(context.zero.epoch_ns or found.shape.first_ms * MS, "epoch stamps in the log") if found.unix else context.zero
+    zero = around.zero(path, own, lambda: hist.last_stamp_ms(path) * MS, absolute=found.unix)
+    series = context.series.replaced(kind=mean_kind(context.series.kind))
+    return Source(path, AVERAGED, replace(context, series=series, zero=zero), found.window_ms * MS, str(NO_BINS))
 
 
 def _name(path: Path, kind: str) -> LogName:
@@ -103,20 +118,23 @@ def _restarted(path: Path, context: Context, *, unix: bool) -> Context:
 
 
 def locate_json(path: Path, around: Around) -> Source:
-    """Return the source of a JSON whose logs are not there; InputError where it holds no histograms."""
-    from ingest.read.fio import json_plus
+    """Return the source of a JSON that holds what no log does: histograms, or totals alone; InputError where it holds neither."""
+    from ingest.read.fio import json_plus, plain_json
 
-    beside = next(one for one in around.documents.folders[path.parent] if one.path == path)
-    document = beside.document
-    if not any(summary.bins for job in document.jobs for summary in job.summaries.values()):
-        raise InputError(NO_BINS, path)
+    document = next(one for one in around.documents.folders[path.parent] if one.path == path).document
+    bins = any(summary.bins for job in document.jobs for summary in job.summaries.values())
+    logs = tuple(sorted(around.documents.told.get(path, ())))
+    if not bins and not plain_json.left_of(document, logs):
+        raise InputError(NO_LATENCY, path)
+    around.documents.read.add(path)
     name = parse_summary_name(path)
     process = "" if name else plain_name(path).split(".")[0]
     context = around.context(path, host=name.host if name else "", volume=name.volume if name else "", process=process)
     own = document.zero_of(document.jobs[:1])
     zero = around.zero(path, own, lambda: max(job.runtime_ms for job in document.jobs) * MS)
-    context = replace(context, zero=zero, version=document.version)
-    return Source(path, JSON, context, json_plus.typical_width_ns(path), str(json_plus.NANOSECONDS))
+    context = replace(context, zero=zero, version=document.version, siblings=logs)
+    name_of_format, layout = (JSON, json_plus.NANOSECONDS) if bins else (PLAIN_JSON, NO_BINS)
+    return Source(path, name_of_format, context, json_plus.typical_width_ns(path), str(layout))
 
 
 def is_histogram(path: Path, start: bytes) -> bool:
@@ -158,12 +176,20 @@ def counted_once(sources: list[Source], prefer: str, skipped: list[Skipped]) -> 
                 shadowed[raw.path] = "a histogram log holds the same I/Os (--prefer raw turns it round)"
             elif both:
                 partly[raw.path] = both
+    with_bins = {_thread(source) for source in sources if source.format == HIST}
+    for source in sources:
+        if source.format == AVERAGED and _thread(source) in with_bins:
+            shadowed[source.path] = "means over time: the histogram log of the same job holds more"
     skipped.extend(Skipped(path, SHADOWED, reason) for path, reason in shadowed.items())
     return [
         replace(source, context=replace(source.context, shadowed=partly[source.path])) if source.path in partly else source
         for source in sources
         if source.path not in shadowed
     ]
+
+
+def _thread(source: Source) -> Series:
+    return source.context.series.replaced(op="", kind="", tag="")
 
 
 def _raw_ops(raw: Source) -> set[str]:
@@ -194,6 +220,12 @@ def _raw_events(path: Path, context: Context) -> Iterator[Events]:
     return raw.read(path, context)
 
 
+def _totals(path: Path, context: Context) -> Iterator[Intervals]:
+    from ingest.read.fio import plain_json
+
+    return plain_json.read(path, context)
+
+
 def _documents(path: Path, context: Context) -> Iterator[Intervals]:
     from ingest.read.fio import dumps
 
@@ -203,3 +235,5 @@ def _documents(path: Path, context: Context) -> Iterator[Intervals]:
 HISTOGRAMS = Reader(locate_hist, rows=hist.read, accepts=is_histogram)
 LATENCIES = Reader(locate_raw, events=_raw_events, accepts=is_latency_log, arrow=True)
 SUMMARIES = Reader(locate_json, rows=_documents, grows=PIECES)
+AVERAGES = Reader(locate_raw, rows=averaged.read, accepts=is_latency_log)
+TOTALS = Reader(locate_json, rows=_totals)

@@ -15,7 +15,7 @@ from ingest.errors import InputError, UsageError
 from ingest.query.question import Answer, Question, check_labels, shape_of
 from ingest.query.table import Table, concatenated
 from ingest.ranks import Percentile
-from ingest.series import IN_FLIGHT, LABELS, Series
+from ingest.series import IN_FLIGHT, LABELS, Series, is_mean
 from ingest.store.answers import Catalogue, check_latencies, range_of, step_of
 from ingest.store.chosen import chosen_records
 from ingest.store.elastic.encoding import MS, PATHS
@@ -56,6 +56,8 @@ def approximated(
     for one in members:
         kinds.setdefault(one.series.run, set()).add(one.series.kind)
     shape = shape_of(question, kinds)
+    if any(is_mean(kind) for taken in shape.taken.values() for kind in taken):
+        raise InputError(f"the server has no histograms of {shape.kind} to estimate from: leave out --approx")
     step = step_of(catalogue, question)
     reach = _reach(catalogue, step)
     answer = Answer(

@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 import orjson
 
+from ingest.documents import known_only
 from ingest.errors import StoreError
 from ingest.grid import SECOND
-from ingest.intervals import Exact, Int, Intervals
+from ingest.intervals import Int, Intervals, told_exact
 from ingest.layout import LogLinear, parse_layout
 from ingest.offsets import is_offsets
 from ingest.series import Group, Series, kind_preference
@@ -78,30 +79,31 @@ def interval_chunks(windows: Intervals, run: RunRecord, source: SourceRecord, na
         _inner({**labels_document(series), "kind_preference": kind_preference(series.kind), "segment": series.segment, **common})
         for series in table
     ]
-    values, counts = histogram_texts(windows)
-    field = _histogram_field(windows)
-    told = {"layout": str(windows.layout)} if is_offsets(windows) else _geometry(windows.layout)
+    histograms = _histogram_fields(windows)
+    told = {"layout": str(windows.layout)} if is_offsets(windows) else geometry(windows.layout)
     opening = b'"%b":' % (b"offset" if is_offsets(windows) else b"latency") + orjson.dumps(told)[:-1]
     samples = (windows.samples if windows.completions is None else windows.completions).tolist()
     lines = (
-        b'{"index":{"_index":"%b","_id":"%b"}}\n{"@timestamp":%d,%b,%b,"count":%d%b%b{"values":%b,"counts":%b}%b}\n'
-        % (index.encode(), id_.encode(), at, heads[code], opening, count, exact, field[0], value, number, field[1])
-        for index, id_, at, code, count, exact, value, number in zip(
+        b'{"index":{"_index":"%b","_id":"%b"}}\n{"@timestamp":%d,%b,%b,"count":%d%b%b}\n'
+        % (index.encode(), id_.encode(), at, heads[code], opening, count, exact, histogram)
+        for index, id_, at, code, count, exact, histogram in zip(
             names.of("intervals", windows.start_ns),
             ids,
             (windows.start_ns // MS).tolist(),
             windows.series.tolist(),
             samples,
             _exact_texts(windows),
-            values,
-            counts,
+            histograms,
             strict=True,
         )
     )
     return list(chunked(lines))
 
 
-def _geometry(layout: LogLinear) -> dict[str, Any]:
+def geometry(layout: LogLinear) -> dict[str, Any]:
+    """Return what a document says of its layout; without bins there is no error that they would have."""
+    if not layout.has_bins:
+        return {"layout": str(layout)}
     return {"layout": str(layout), "error": float(layout.error)}
 
 
@@ -161,9 +163,18 @@ def _inner(document: Mapping[str, Any]) -> bytes:
     return orjson.dumps(document)[1:-1]
 
 
-def _histogram_field(windows: Intervals) -> tuple[bytes, bytes]:
-    """Return what stands before and after a histogram: weights have a field of their own."""
-    return (b',"histogram":', b"}") if windows.completions is None else (b'},"in_flight":{"histogram":', b"}")
+def _histogram_fields(windows: Intervals) -> list[bytes]:
+    """Return the end of each document from its histogram on: weights have a field of their own, and without bins there is none.
+
+    A histogram of one bin without meaning would be counted by aggregations of other people.
+    """
+    if not windows.layout.has_bins:
+        return [b"}"] * len(windows)
+    before, after = (b',"histogram":', b"}") if windows.completions is None else (b'},"in_flight":{"histogram":', b"}")
+    return [
+        b'%b{"values":%b,"counts":%b}%b' % (before, values, counts, after)
+        for values, counts in zip(*histogram_texts(windows), strict=True)
+    ]
 
 
 def histogram_texts(windows: Intervals) -> tuple[list[bytes], list[bytes]]:
@@ -178,8 +189,12 @@ def _exact_texts(windows: Intervals) -> list[bytes]:
     if windows.exact is None:
         return [b""] * len(windows)
     exact = windows.exact
-    rows = zip(exact.known.tolist(), exact.sum_ns.tolist(), exact.min_ns.tolist(), exact.max_ns.tolist(), strict=True)
-    return [b',"sum":%d,"min":%d,"max":%d' % (total, low, high) if known else b"" for known, total, low, high in rows]
+    told = (("sum", exact.sum_ns, exact.known), ("min", exact.min_ns, exact.known_min), ("max", exact.max_ns, exact.known_max))
+    columns = [
+        [b"" if value is None else b',"%b":%d' % (name.encode(), value) for value in known_only(values, known)]
+        for name, values, known in told
+    ]
+    return [b"".join(row) for row in zip(*columns, strict=True)]
 
 
 def windows_in(sources: Sequence[Mapping[str, Any]], end_of: EndOf, key: Key = lambda series: series) -> Iterator[Intervals]:
@@ -235,16 +250,18 @@ def _windows(
     *,
     weighted: bool,
 ) -> Intervals:
-    histograms = [document["in_flight" if weighted else "latency"]["histogram"] for document in documents]
+    latency = [document["latency"] for document in documents]
+    if layout.has_bins:
+        histograms = [document["in_flight" if weighted else "latency"]["histogram"] for document in documents]
+    else:
+        histograms = [{"values": [0], "counts": [one["count"]]} for one in latency]
     widths = np.fromiter((len(one["values"]) for one in histograms), np.int64, len(histograms))
     total = int(widths.sum())
     values = np.fromiter(chain.from_iterable(one["values"] for one in histograms), np.int64, total)
     counts = np.fromiter(chain.from_iterable(one["counts"] for one in histograms), np.int64, total)
     bins = bins_of(layout, values)
-    latency = [document["latency"] for document in documents]
-    known = np.array(["sum" in one and one.get("exact", True) for one in latency], np.bool_)
-    low, high, total_ns = (np.array([one.get(name) or 0 for one in latency], np.int64) for name in ("min", "max", "sum"))
-    exact = Exact(low, high, total_ns, known)
+    sums = [one.get("sum") if one.get("exact", True) or not layout.has_bins else None for one in latency]
+    exact = told_exact(sums, *([one.get(name) for one in latency] for name in ("min", "max")))
     return Intervals(
         layout=layout,
         table=table,
@@ -254,7 +271,7 @@ def _windows(
         indptr=np.concatenate([[0], np.cumsum(widths)]),
         bins=bins,
         counts=counts,
-        exact=exact if known.any() else None,
+        exact=exact if exact.known.any() else None,
         completions=np.array([one["count"] for one in latency], np.int64) if weighted else None,
     )
 

@@ -10,7 +10,7 @@ import orjson
 
 from ingest.intervals import Intervals
 from ingest.series import Group, Series, kind_preference
-from ingest.store.elastic.encoding import MS, histogram_texts, labels_document
+from ingest.store.elastic.encoding import MS, geometry, histogram_texts, labels_document
 from ingest.store.elastic.names import Names, digest, window_ids
 from ingest.store.elastic.record_documents import searchable
 from ingest.store.live import Marks
@@ -35,22 +35,26 @@ class RollupDocuments:
         values = rollup_values(windows)
         names = list(values)
         numbers = zip(*values.values(), strict=True)
-        texts = zip(*histogram_texts(windows), strict=True)
+        texts = zip(*histogram_texts(windows), strict=True) if windows.layout.has_bins else [None] * len(windows)
         keys = [four(key) for key in windows.table]
         prefixes = [digest([self.run.run, *key, step_ns]) for key in keys]
         ids = window_ids(prefixes, windows.series, windows.start_ns, step_ns)
         counts = (windows.samples if windows.completions is None else windows.completions).tolist()
         versions = ((generation << VERSION_BITS) + windows.samples).tolist()
-        layout = {"layout": str(windows.layout), "error": float(windows.layout.error)}
+        layout = geometry(windows.layout)
         codes, starts, ends = windows.series.tolist(), windows.start_ns.tolist(), windows.end_ns.tolist()
         indices = self.names.of("rollups", windows.start_ns)
-        for index, id_, version, code, start, end, count, row, (value, number) in zip(
+        for index, id_, version, code, start, end, count, row, histogram_of in zip(
             indices, ids, versions, codes, starts, ends, counts, numbers, texts, strict=True
         ):
             told = {name: one for name, one in zip(names, row, strict=True) if one is not None}
             latency = {**layout, "count": count, **told, "exact": bool(told["exact"])}
-            histogram = {"values": orjson.Fragment(value), "counts": orjson.Fragment(number)}
             head = self.head(keys[code], start, end, step_ns, generation)
+            if histogram_of is None:
+                yield action(index, id_, version) + orjson.dumps({**head, "latency": latency}) + b"\n"
+                continue
+            values_of, counts_of = map(orjson.Fragment, histogram_of)
+            histogram = {"values": values_of, "counts": counts_of}
             if windows.completions is None:
                 body = {**head, "latency": {**latency, "histogram": histogram}}
             else:

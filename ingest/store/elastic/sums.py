@@ -41,9 +41,9 @@ class Survey:
 
 
 def survey_of(connection: Connection, index: str, filters: Filters, members: Sequence[StoredSeries]) -> Survey | None:
-    """Return the survey of a selection, or None where it is empty or has bins that are too many to be asked for at once."""
+    """Return the survey of a selection, or None where it is empty, has no bins, or too many to be asked for at once."""
     layouts = sorted({one.layout for one in members})
-    if sum(layout.bins for layout in layouts) > MOST_SURVEY_BINS:
+    if not all(layout.has_bins for layout in layouts) or sum(layout.bins for layout in layouts) > MOST_SURVEY_BINS:
         return None
     aggs: dict[str, Any] = {
         f"layout{place}": {

@@ -11,11 +11,14 @@ from ingest.grid import MS
 from ingest.marks import Mark
 from ingest.query.breath_sources import kept_from
 from ingest.query.files import Files
+from ingest.query.means import OWN
 from ingest.query.offset_overview import offset_overviews, shown_names
-from ingest.query.overview import Overview, overviews
+from ingest.query.overview import CLUSTER_WINDOWS, Overview, chosen_runs, literal, overviews
 from ingest.query.question import Answer, Question
 from ingest.query.verdicts import Episode
+from ingest.read.whole_runs import WholeRun, whole_runs
 from ingest.view.page import breath_section, episode_section, estimate_section, mark_section, offset_page, offset_section
+from ingest.view.page.means_page import MeansRun, means_page
 from ingest.view.page.report import Parts, parts_of
 from ingest.view.page.section import Section
 
@@ -93,6 +96,25 @@ def _spans(runs: Sequence[Overview]) -> list[mark_section.Shown]:
         for run in runs
         for name in run.cluster.runs
     ]
+
+
+def means_from(source: Source, names: Sequence[str], question: Question) -> str:
+    """Return the page of the selected runs that were recorded as means alone; InputError where there is none."""
+    found = []
+    for run in chosen_runs(names, question):
+        asked = replace(question, runs=(literal(run),), by=("host", "op", "kind"), merge_runs=False, windows=CLUSTER_WINDOWS)
+        answer, whole = source.answer(asked), source.answer(replace(asked, step="all"))
+        if all(not part.layout.has_bins for part in answer.parts):
+            found.append(MeansRun(run, answer, whole, _whole_runs(source, run), source.marks(answer)))
+    facts = source.facts(replace(found[0].answer, runs=tuple(one.run for one in found)))
+    return means_page(found, [pair for pair in facts if pair[0] != OWN])
+
+
+def _whole_runs(source: Source, run: str) -> list[WholeRun]:
+    """Return what the tools themselves say of a whole run."""
+    if isinstance(source, Files):
+        return source.whole_runs({run})
+    return whole_runs(run, [one.account for one in source.sources(run)])  # type: ignore[attr-defined]
 
 
 def kept_episodes(source: Source, runs: Sequence[str]) -> Sequence[Episode]:

@@ -184,3 +184,17 @@ record unified-both fio --name=j "${null[@]}" "${mixed[@]}" --runtime=2300ms --u
 record other-clock fio --name=j "${null[@]}" "${mixed[@]}" --runtime=2300ms \
     --log_alternate_epoch=1 --log_alternate_epoch_clock_id=1 \
     "${hist[@]}" --log_hist_coarseness=3 "${raw[@]}" "${json[@]}"
+plain=(--output-format=json --output=a.json)
+means=(--write_lat_log=a --write_iops_log=a --write_bw_log=a)
+record means-100 fio --name=j "${null[@]}" "${mixed[@]}" --runtime=2300ms --numjobs=2 "${means[@]}" --log_avg_msec=100 "${plain[@]}"
+record means-500 fio --name=j "${null[@]}" "${mixed[@]}" --runtime=4300ms "${means[@]}" --log_avg_msec=500 \
+    --log_hist_msec=500 --write_hist_log=h --log_hist_coarseness=3 "${plain[@]}"
+record means-sparse fio --name=j "${null[@]}" --rw=randrw --rate_iops=7,2 --runtime=2300ms "${means[@]}" --log_avg_msec=100 "${plain[@]}"
+record means-grouped fio --name=j "${null[@]}" "${mixed[@]}" --runtime=2300ms --numjobs=3 --group_reporting "${means[@]}" \
+    --log_avg_msec=500 "${plain[@]}"
+record means-shared fio --name=j "${null[@]}" "${mixed[@]}" --runtime=2300ms --numjobs=2 --thread --per_job_logs=0 "${means[@]}" \
+    --log_avg_msec=500 "${plain[@]}"
+record means-epoch fio --name=j "${null[@]}" "${mixed[@]}" --runtime=2300ms --ramp_time=1 --log_unix_epoch=1 "${means[@]}" \
+    --log_avg_msec=500 "${plain[@]}"
+record means-last-job fio "${null[@]}" "${mixed[@]}" --runtime=1300ms "${plain[@]}" --name=a --name=b "${means[@]}" --log_avg_msec=500
+record plain-json fio --name=j "${null[@]}" "${mixed[@]}" --runtime=1300ms --numjobs=2 "${plain[@]}"

@@ -1,0 +1,147 @@
+"""Means without a histogram: what an answer about them says, and what it refuses.
+
+fio's averaged logs (`log_avg_msec`) hold means over windows, and its plain JSON one mean of the whole run. Counts are exact in
+total, means over several windows are weighted by counts that come from another log. Over the whole run the tool's own numbers
+are at hand and are taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from ingest.errors import InputError, listed
+from ingest.intervals import Intervals, no_exact
+from ingest.query.question import ALL, Answer, Key, Question
+from ingest.read.sources import Source
+from ingest.read.whole_runs import WholeRun, replaced_rows, sum_of, whole_runs
+from ingest.series import Group, Series, is_mean, mean_kind
+from ingest.timing import format_duration
+
+REMEDY = "to have percentiles next time, log histograms (tailboard wrap-fio)"
+SHOWN_BY = "tailboard report and percentiles show them"
+OWN = "fio's own, whole run, by job (not to be merged into percentiles of a host or cluster)"
+WITHOUT = ", without a histogram: no percentiles can be made of them"
+MOST_SHOWN = 16
+MEANS_NOTE = "means: "  # begins what readers of means note
+
+
+def holds_means_alone(source: Source) -> bool:
+    """Return whether a source holds means of jobs that have no histogram."""
+    if not is_mean(source.context.series.kind):
+        return False
+    return all(summary.bins is None for job in source.context.jobs for summary in job.values())
+
+
+def told_of(sources: Iterable[Source]) -> list[WholeRun]:
+    """Return what the tools themselves say of whole runs that have no histogram, by labels; known once sources are read."""
+    told = [one for source in sources for one in whole_runs(source.context.series.run, [source.context.account.as_dict()])]
+    return sorted(told, key=lambda one: one.series)
+
+
+def lacks_bins(answer: Answer) -> bool:
+    """Return whether some of an answer was recorded without a histogram."""
+    return any(not part.layout.has_bins for part in answer.parts)
+
+
+def check_bins(answer: Answer, what: str) -> None:
+    """Raise InputError where `what` (in the plural) cannot be made because some of the answer has no histogram."""
+    if not lacks_bins(answer):
+        return
+    kinds = [kind for kind in answer.kind.split(", ") if kind]
+    others = [kind for kind in kinds if not is_mean(kind)]
+    if others:
+        raise InputError(f"{what} cannot be made of means: choose another kind, as in --where kind={others[0]}")
+    runs = listed(answer.runs)
+    raise InputError(f"{runs}: {', '.join(kinds)} latency is means alone, and {what} cannot be made of means; {REMEDY}")
+
+
+class MeansAloneError(InputError):
+    """A selection holds means without a histogram and nothing else."""
+
+
+def with_bins(answer: Answer) -> Answer:
+    """Return what of an answer by kind has histograms, with a note on the kinds that were left out.
+
+    MeansAloneError where nothing has.
+    """
+    if not lacks_bins(answer):
+        return answer
+    parts = tuple(part for part in answer.parts if part.layout.has_bins)
+    kinds = sorted(kind for kind in answer.kind.split(", ") if is_mean(kind))
+    if not any(len(part) for part in parts):
+        told = f"{listed(answer.runs)}: {', '.join(kinds)} latency is means alone, without a histogram"
+        raise MeansAloneError(f"{told}: {SHOWN_BY}; {REMEDY}")
+    note = f"{', '.join(kinds)}: means without a histogram are not shown here; percentiles --by kind has them"
+    rest = (text for text in answer.warnings if WITHOUT not in text and MEANS_NOTE not in text)
+    kept = ", ".join(kind for kind in answer.kind.split(", ") if kind not in kinds)
+    return replace(answer, parts=parts, kind=kept, warnings=(note, *rest))
+
+
+def with_whole_runs(
+    parts: Sequence[Intervals], question: Question, key: Key, told: Sequence[WholeRun]
+) -> list[Intervals]:
+    """Return parts of an answer about whole runs with the tool's own sums and extremes where they are of the same samples.
+
+    Rows are keyed as `key` keys series. They are the same samples where both count the same.
+    """
+    if question.step != ALL or question.begin is not None or question.end is not None or not told:
+        return list(parts)
+    groups: dict[Group, list[WholeRun]] = {}
+    for one in told:
+        group = key(one.series.replaced(kind=mean_kind(one.series.kind)))
+        if group is not None:
+            groups.setdefault(group, []).append(one)
+    sums = {group: sum_of(members) for group, members in groups.items()}
+    return [part if part.layout.has_bins else _replaced(part, sums) for part in parts]
+
+
+def _replaced(part: Intervals, sums: dict[Group, tuple[int, int, int, int]]) -> Intervals:
+    rows = {}
+    for row, (code, count) in enumerate(zip(part.series.tolist(), part.samples.tolist(), strict=True)):
+        group = part.table[code]
+        found = sums.get(group) if isinstance(group, tuple) else None
+        if found is not None and found[0] == count:
+            rows[row] = found[1:]
+    return replace(part, exact=replaced_rows(part.exact or no_exact(len(part)), rows))
+
+
+def described(answer: Answer, told: Sequence[WholeRun]) -> Answer:
+    """Return an answer with a sentence about what its means are, in front of its other warnings.
+
+    Of an answer without means, notes about means are left out.
+    """
+    if not lacks_bins(answer):
+        return replace(answer, warnings=tuple(text for text in answer.warnings if MEANS_NOTE not in text))
+    mine = [one for one in told if one.series.run in answer.runs]
+    widths = sorted({one.window_ns for one in mine if one.window_ns})
+    over = f"means over {', '.join(map(format_duration, widths))}" if widths else "means"
+    if any(not one.window_ns for one in mine):
+        over = f"{over}, and of whole runs" if widths else "means of whole runs"
+    text = (
+        f"{over}{WITHOUT}. Counts are fio's own in total; by window, and means "
+        f"over several windows, they are approximate. {REMEDY[0].upper()}{REMEDY[1:]}"
+    )
+    return replace(answer, warnings=(text, *answer.warnings))
+
+
+def with_left_out(answer: Answer, alone: Iterable[Series], key: Key) -> Answer:
+    """Return an answer about histograms with a sentence on what of its selection was recorded as means alone.
+
+    `alone` are series of means of jobs that have no histogram.
+    """
+    if any(is_mean(kind) for kind in answer.kind.split(", ")):
+        return answer
+    left = sorted({one.host or one.process or one.job or "-" for one in alone if key(one) is not None and one.run in answer.runs})
+    if not left:
+        return answer
+    text = f"{listed(left)}: means alone without a histogram, not in these numbers; --by kind shows them beside"
+    return replace(answer, warnings=(text, *answer.warnings))
+
+
+def own_facts(told: Sequence[WholeRun]) -> list[tuple[str, str]]:
+    """Return (name, value) pairs of what the tool itself says of whole runs that have no histogram, by job."""
+    told = [one for one in told if not one.has_bins]
+    facts = [(OWN, str(one)) for one in told[:MOST_SHOWN]]
+    more = len(told) - MOST_SHOWN
+    return facts + ([(OWN, f"and {more} more: tailboard runs show, inspect")] if more > 0 else [])

@@ -1,0 +1,230 @@
+"""Averaged fio latency logs: `write_lat_log` with `log_avg_msec`, one row a window and direction. What CBT writes by default.
+
+    101, 377895, 0, 0, 0            time ms, mean, direction (0 read, 1 write, 2 trim), block size 0, priority
+    200, 428051, 3997741, 0, 0, 0   with log_window_value=both (3.37 and later): mean, then maximum
+
+A mean holds no percentile: rows become intervals without bins, of the kinds `completion.mean` (clat), `total.mean` (lat) and
+`submission.mean` (slat), with count, mean, and the maximum where it was logged. A row is stamped at its end and covers the
+time since the row before it of the same direction. How many I/Os it stands for is in another log (`window_counts`); what that
+leaves open is settled by fio's JSON: the counts of all rows add up to its N. Traps, each noted or counted:
+
+* without the log of IOPS that of bandwidth gives the shares of windows, and without both they are even: fio's N must be known;
+* `log_window_value=max` logs maxima and no means: refused;
+* the last window may have the stamp of the one before it;
+* an op that has no row at all is one row over the whole run, as fio's JSON says.
+
+Source: fio stat.c (_add_stat_to_log, __add_samples); checked against the output of fio 3.33, 3.42 and of CBT.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from ingest.errors import InputError
+from ingest.intervals import NO_MAX, NO_MIN, Exact, Int, Intervals
+from ingest.layout import NO_BINS
+from ingest.read.account import Account
+from ingest.read.context import Context
+from ingest.read.events import DAY_NS
+from ingest.read.fio.averaged_rows import averaged_rows
+from ingest.read.fio.raw_shape import Shape, averaged_shape_of, first_stamps, is_epoch
+from ingest.read.fio.window_counts import IOPS, Beside, Floats, beside, fitted, segments
+from ingest.read.whole_runs import WholeRun, sum_of
+from ingest.series import MEAN, OPS, Series
+
+MS = 1_000_000
+DEFAULT_WINDOW_MS = 1000
+UNLIKE = 0.05
+LARGEST_SUM = 1 << 60
+UNITS = ("bandwidth", "IOPS")
+MAXIMA = "log_window_value=max: each row is the largest latency of a window and no mean; log both, or a histogram"
+UNCOUNTED = (
+    "averaged (log_avg_msec), and nothing says how many I/Os each mean stands for: neither a log of IOPS (write_iops_log) nor "
+    "fio's JSON lies beside it"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Averaged:
+    """What the head of an averaged log says: its shape, the time that each mean is over, whether stamps are since 1970."""
+
+    shape: Shape
+    window_ms: int
+    unix: bool
+
+
+def look(path: Path, context: Context) -> Averaged | None:
+    """Return what the head of an averaged log says, None of a log of single I/Os; InputError where its rows hold no means."""
+    shape = averaged_shape_of(path, context)
+    if shape is None:
+        return None
+    options = context.options
+    if "maximum" not in shape.columns and (options.get("log_window_value") == "max" or options.get("log_max_value") == "1"):
+        raise InputError(MAXIMA, path, 1)
+    told = options.get("log_avg_msec", "")
+    steps = np.diff(np.unique(first_stamps(path, context)))
+    typical = int(np.median(steps)) if len(steps) else DEFAULT_WINDOW_MS
+    return Averaged(shape, int(told) if told.isdigit() and int(told) else typical, is_epoch(shape, context))
+
+
+def read(path: Path, context: Context) -> Iterator[Intervals]:
+    """Yield the rows of a log without bins, ops as series of their own.
+
+    Counts add up to fio's own N of each op where that is known. Means are fio's, in whole ns; a sum is mean x count. What fio
+    says of the whole run goes into the account. Raises InputError where the log holds no means, or nothing gives counts.
+    """
+    found = look(path, context)
+    if found is None:
+        raise InputError("no averaged log: its rows are single I/Os", path, 1)
+    columns = found.shape.columns[: found.shape.columns.index("direction") + 1]
+    table = averaged_rows(path, columns, context.account, DAY_NS // found.shape.unit_ns)
+    log = _Log(path, context, found, beside(path, context), _whole_runs(context))
+    for code, op in enumerate(OPS):
+        mine = table[table[:, -1] == code]
+        rows = log.rows(mine, code) if len(mine) else log.whole_row(op)
+        if rows is not None:
+            context.account.samples += int(rows.counts.sum())
+            yield rows
+    context.account.whole_runs.extend(replace(one, window_ns=found.window_ms * MS).told() for one in log.whole)
+
+
+def _whole_runs(context: Context) -> list[WholeRun]:
+    """Return what fio says of the jobs of a log over the whole run, for the log's kind."""
+    kind = context.series.kind.removesuffix(MEAN)
+    series = context.series.replaced(kind=kind)
+    return [
+        WholeRun.of_summary(series.replaced(op=op), summary)
+        for job in context.jobs
+        for (op, of), summary in sorted(job.items())
+        if of == kind and summary.count
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Log:
+    """One averaged log with what surrounds it."""
+
+    path: Path
+    context: Context
+    found: Averaged
+    beside: Beside | None
+    whole: Sequence[WholeRun]
+
+    @property
+    def begin_ms(self) -> int:
+        """Return where the first row begins, in the time of stamps."""
+        if not self.found.unix:
+            return 0
+        zero = self.context.zero.epoch_ns
+        first = self.found.shape.first_ms
+        return zero // MS if zero is not None and zero // MS < first else first - self.found.window_ms
+
+    @property
+    def base_ns(self) -> int:
+        """Return the epoch ns that stamps count from."""
+        zero = 0 if self.found.unix else self.context.zero.epoch_ns or 0
+        return zero + self.context.offset_ns
+
+    def of(self, op: str) -> list[WholeRun]:
+        """Return what fio says of an op over the whole run."""
+        return [one for one in self.whole if one.series.op == op]
+
+    def rows(self, table: Int, code: int) -> Intervals:
+        """Return the intervals of an op; `table` are its rows: time, mean, maximum where it is logged, direction."""
+        stamps, counts = table[:, 0], self.counts(table[:, 0], code)
+        parts = segments(stamps)
+        starts = np.concatenate([np.concatenate([[min(self.begin_ms, int(stamps[one][0]))], stamps[one][:-1]]) for one in parts])
+        unit, none = self.found.shape.unit_ns, np.full(len(table), NO_MIN)
+        if int(table[:, 1].max()) * unit * int(counts.max()) > LARGEST_SUM:
+            raise InputError("means and counts are larger than can be added up: damage, or another unit", self.path)
+        most = table[:, 2] * unit if table.shape[1] > 3 else np.full(len(table), NO_MAX)
+        series = self.context.series.replaced(op=OPS[code])
+        return _intervals(
+            [series.replaced(segment=number) for number in range(len(parts))],
+            np.repeat(np.arange(len(parts)), [one.stop - one.start for one in parts]),
+            (self.base_ns + starts * MS, self.base_ns + stamps * MS),
+            counts,
+            Exact(none, most, table[:, 1] * unit * counts, np.ones(len(table), np.bool_)),
+        )
+
+    def counts(self, stamps: Int, code: int) -> Int:
+        """Return how many I/Os each row stands for; InputError where nothing says so."""
+        op, account = OPS[code], self.context.account
+        estimates = self.beside.estimates(code, stamps, self.begin_ms) if self.beside else None
+        iops = estimates is not None and self.beside is not None and self.beside.type == IOPS
+        total = self._total(op, code)
+        short = self.beside.missing_ms(code, stamps) if self.beside and estimates is not None else 0
+        if short > 2 * self.found.window_ms:
+            account.note(f"means: {op}: the log of {UNITS[iops]} ends {short:,} ms before that of latencies")
+        if total is None:
+            if estimates is None or not iops:
+                raise InputError(UNCOUNTED, self.path)
+            if not self.context.grouped:  # then another log of the group makes up for what is rounded here
+                account.note("means: counts come from fio's log of IOPS alone, which rounds: no fio JSON of the job is there")
+            return np.maximum(np.rint(estimates), 1).astype(np.int64)
+        if estimates is None:
+            account.note("means: no log of IOPS or bandwidth beside it fits: fio's own count is spread evenly over time")
+            estimates = self._widths(stamps)
+        elif not iops:
+            account.note("means: no log of IOPS beside it fits: fio's own count is spread as its bandwidth was")
+        elif abs(estimates.sum() - total) > UNLIKE * total:
+            logged = round(float(estimates.sum()))
+            account.note(f"means: {op}: fio's log of IOPS counts {logged:,} I/Os, its summary {total:,}: windows were scaled")
+        if total < len(stamps):
+            account.note(f"means: {op}: {len(stamps):,} means, but fio's summary counts {total:,} I/Os: some are left out")
+        return fitted(estimates, total)
+
+    def _total(self, op: str, code: int) -> int | None:
+        """Return how many I/Os of an op the log stands for by fio's own count, None where that is unknown.
+
+        Where fio summed up groups of jobs, the log that carries the sum stands for what the others do not.
+        """
+        mine = self.of(op)
+        if not mine:
+            return None
+        total = sum(one.count for one in mine)
+        for other in self.context.siblings:
+            context = replace(self.context, jobs=(), siblings=(), account=Account())
+            log = _Log(other, context, self.found, beside(other, context), ())
+            columns = self.found.shape.columns[: self.found.shape.columns.index("direction") + 1]
+            table = averaged_rows(other, columns, context.account)
+            stamps = table[table[:, -1] == code][:, 0]
+            total -= int(log.counts(stamps, code).sum()) if len(stamps) else 0
+        return max(total, 1)
+
+    def _widths(self, stamps: Int) -> Floats:
+        widths = np.concatenate([np.diff(stamps[one], prepend=self.begin_ms) for one in segments(stamps)])
+        shares: Floats = np.maximum(widths, 1).astype(np.float64)
+        return shares
+
+    def whole_row(self, op: str) -> Intervals | None:
+        """Return the interval of an op that the log holds no row of, from what fio says of the whole run; None of nothing."""
+        if not (mine := self.of(op)):
+            return None
+        count, total, least, most = sum_of(mine)
+        start = self.base_ns + self.begin_ms * MS
+        self.context.account.note(f"means: {op}: no row is in the log: one mean over the whole run from fio's JSON")
+        exact = Exact(np.array([least]), np.array([most]), np.array([total]), np.array([True]))
+        series = [self.context.series.replaced(op=op)]
+        spans = (np.array([start]), np.array([start + max(self.context.runtime_ns, MS)]))
+        return _intervals(series, np.zeros(1, np.int64), spans, np.array([count]), exact)
+
+
+def _intervals(table: Sequence[Series], codes: Int, spans: tuple[Int, Int], counts: Int, exact: Exact) -> Intervals:
+    """Return rows without bins; those that stand for nothing are left out."""
+    rows = Intervals(
+        layout=NO_BINS,
+        table=tuple(table),
+        series=codes,
+        start_ns=spans[0],
+        end_ns=spans[1],
+        indptr=np.arange(len(codes) + 1),
+        bins=np.zeros(len(codes), np.int64),
+        counts=counts,
+        exact=exact,
+    )
+    return rows if (counts > 0).all() else rows.take(np.flatnonzero(counts > 0))

@@ -1,0 +1,74 @@
+"""fio's plain JSON (`--output-format=json`): no bins, one mean of the whole run for each job, op and kind of latency.
+
+    "clat_ns" : { "min" : 10749, "max" : 9310767, "mean" : 498376.300466, "N" : 1501, "percentile" : { "99.000000" : 4554752 } }
+
+Each is one row without bins over the run, of the kinds `completion.mean`, `total.mean` and `submission.mean`: count, mean,
+minimum and maximum are exact. Percentiles that fio printed are of one job and cannot be merged: they go into the account as
+they are.
+Jobs whose averaged logs are read as well (`siblings`) are left out here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from ingest.intervals import Exact, Intervals
+from ingest.layout import NO_BINS
+from ingest.read.context import Context, Summary
+from ingest.read.fio.json_plus import MS, Document, Job, last_document
+from ingest.read.fio.names import parse_log_name
+from ingest.read.whole_runs import WholeRun
+from ingest.series import Series, mean_kind
+
+
+def left_of(document: Document, logs: tuple[Path, ...]) -> list[tuple[int, str, str]]:
+    """Return (job number from 0, op, kind) of all summaries without bins of jobs that none of these averaged logs is of."""
+    logged = {name.job for path in logs if (name := parse_log_name(path)) is not None}
+    return [
+        (number, op, kind)
+        for number, job in enumerate(document.jobs)
+        for (op, kind), summary in job.summaries.items()
+        if summary.bins is None and not {str(number + 1), ""} & logged
+    ]
+
+
+def read(path: Path, context: Context) -> Iterator[Intervals]:
+    """Yield one row for each job, op and kind of the last document; counts, means, minima and maxima are fio's own, exact.
+
+    InputError where there is no document.
+    """
+    document = last_document(path)
+    context.account.accept(1)
+    for number, op, kind in left_of(document, context.siblings):
+        job = document.jobs[number]
+        summary = job.summaries[op, kind]
+        series = context.series.replaced(host=context.series.host or job.host, job=str(number + 1), op=op, kind=kind)
+        context.account.samples += summary.count
+        context.account.whole_runs.append(WholeRun.of_summary(series, summary).told())
+        yield _row(series.replaced(kind=mean_kind(kind)), summary, _bounds(document, job, summary, context))
+
+
+def _bounds(document: Document, job: Job, summary: Summary, context: Context) -> tuple[int, int]:
+    """Return when a job began and ended in epoch ns (relative ns where nothing says when)."""
+    zero = context.zero
+    own = None if zero.epoch_ns is not None and zero.origin.startswith("--t0") else document.zero_ms(job)
+    start = (own[0] * MS if own else zero.epoch_ns or 0) + context.offset_ns
+    return start, start + max(job.runtime_ms * MS, summary.runtime_ns, MS)
+
+
+def _row(series: Series, summary: Summary, bounds: tuple[int, int]) -> Intervals:
+    total = round(summary.mean_ns * summary.count)
+    return Intervals(
+        layout=NO_BINS,
+        table=(series,),
+        series=np.zeros(1, np.int64),
+        start_ns=np.array([bounds[0]]),
+        end_ns=np.array([bounds[1]]),
+        indptr=np.array([0, 1]),
+        bins=np.zeros(1, np.int64),
+        counts=np.array([summary.count]),
+        exact=Exact(np.array([summary.min_ns]), np.array([summary.max_ns]), np.array([total]), np.array([True])),
+    )

@@ -1,0 +1,198 @@
+"""Means without a histogram in a store: the same answers as from files, and no histogram that nobody recorded."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ingest import Files, Question, open_store, parse_percentiles
+from ingest.cli import run as command
+from ingest.errors import InputError
+from ingest.query.cells import cells
+from ingest.query.means import OWN
+from ingest.query.percentiles import Wanted, percentiles
+from ingest.timing import Instant
+from ingest.view.text import csv_lines
+from tests.store.grounds import grounds, loaded
+
+FIO = Path(__file__).parents[1] / "data" / "fio"
+MS = 1_000_000
+SECOND = 1000 * MS
+KINDS = ["sqlite", "double", *(["server"] if os.environ.get("ELASTICSEARCH_URL") else [])]
+ALL = Wanted(parse_percentiles("0,50,99,100"), below_ns=(1000,))
+FOLDERS = ["means-100", "means-grouped", "means-last-job"]
+QUESTIONS = {
+    "stored": Question(step=100 * MS),
+    "a second by op": Question(by=("op",), step=SECOND),
+    "jobs": Question(by=("job", "op"), step=SECOND, where={"kind": "completion.mean"}),
+    "one job": Question(where={"job": "2"}, step=SECOND),
+    "kinds": Question(by=("kind",), step=SECOND),
+    "whole run": Question(by=("op", "kind"), step="all"),
+    "jobs of the whole run": Question(by=("job",), step="all"),
+    "auto": Question(by=("op",)),
+}
+
+
+@pytest.fixture(params=KINDS, scope="module")
+def ground(request, tmp_path_factory):
+    with grounds(request.param, tmp_path_factory.mktemp("means")) as found:
+        for folder in FOLDERS:
+            loaded(found.url, [FIO / folder], run=folder)
+        yield found
+
+
+def csv(answer) -> list[str]:
+    return list(csv_lines(percentiles(answer, ALL)))
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_a18_a_store_answers_as_the_files_do(ground, folder: str, name: str) -> None:
+    step = QUESTIONS[name].step
+    files = Files([FIO / folder])
+    [stored] = files.stored.values()
+    if isinstance(step, int) and step % stored:
+        pytest.skip(f"the step of {folder} is {stored // MS} ms")
+    expected = files.answer(QUESTIONS[name])
+    with open_store(ground.url) as store:
+        answer = store.answer(replace(QUESTIONS[name], runs=(folder,)))
+    assert csv(answer) == csv(expected)
+    assert answer.kind == expected.kind
+    assert answer.warnings[0] == expected.warnings[0]
+
+
+def test_a18_a_stretch_on_the_stored_grid_is_the_same(ground) -> None:
+    files = Files([FIO / "means-100"])
+    first = files.answer(Question()).start_of // SECOND * SECOND + SECOND
+    question = Question(by=("op",), begin=Instant(first), end=Instant(first + SECOND))
+    with open_store(ground.url) as store:
+        for step in (100 * MS, SECOND, "all"):
+            asked = replace(question, step=step)
+            tables = [percentiles(one, ALL) for one in (store.answer(replace(asked, runs=("means-100",))), files.answer(asked))]
+            for name in ("start_ns", "op", "count", "mean"):
+                assert tables[0].columns[name].tolist() == tables[1].columns[name].tolist(), (step, name)
+
+
+def test_a18_a_store_tells_fios_own_percentiles(ground) -> None:
+    files = Files([FIO / "means-100"])
+    expected = [pair for pair in files.facts(files.answer(Question())) if pair[0] == OWN]
+    with open_store(ground.url) as store:
+        assert [pair for pair in store.facts(store.answer(Question(runs=("means-100",)))) if pair[0] == OWN] == expected
+    assert len(expected) == 8
+
+
+def test_a18_documents_on_a_server_have_no_histogram(tmp_path: Path) -> None:
+    """One bin without a meaning would be counted by everybody's own aggregations."""
+    with grounds("double", tmp_path) as ground:
+        loaded(ground.url, [FIO / "means-100"], run="r")
+        for index in ("intervals-*", "rollups-*"):
+            hits = [hit["_source"] for hit in ground.hits(index)]
+            assert hits
+            for one in hits:
+                assert one["kind"].endswith(".mean")
+                assert one["latency"]["layout"] == "nobins"
+                assert set(one["latency"]) <= {"layout", "count", "sum", "mean", "exact"}
+                assert one["kind_preference"] in (-7, -9, -10)
+
+
+def test_a18_rows_in_a_file_leave_open_what_nobody_told(tmp_path: Path) -> None:
+    with grounds("sqlite", tmp_path) as ground:
+        loaded(ground.url, [FIO / "means-100"], run="r")
+        loaded(ground.url, [FIO / "plain-json"], run="whole")
+        db = sqlite3.connect(ground.path)
+        query = "SELECT DISTINCT layout, min, max, i.sum IS NULL FROM intervals i JOIN series s ON s.id = i.id >> 36 WHERE run = ?"
+        assert db.execute(query, ("r",)).fetchall() == [("nobins", None, None, 0)]
+        assert all(low is not None and high for _, low, high, _ in db.execute(query, ("whole",)))
+        rollups = "SELECT DISTINCT layout, min, max, exact, p99 FROM rollups WHERE run = ?"
+        assert db.execute(rollups, ("r",)).fetchall() == [("nobins", -1, -1, 0, None)]
+
+
+def test_a18_means_are_exported_as_counts_and_as_documents(tmp_path: Path, capsys) -> None:
+    with grounds("sqlite", tmp_path) as ground:
+        loaded(ground.url, [FIO / "means-100"], run="r")
+        assert command(["export", ground.url]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert all(line.split(",")[-3:-1] == ["", ""] for line in lines[1:])
+        with open_store(ground.url) as store:
+            kinds = percentiles(store.answer(Question(by=("kind",), step="all")), ALL).columns["count"].sum()
+        assert sum(int(line.rsplit(",", 1)[1]) for line in lines[1:]) == kinds
+        assert command(["export", ground.url, "--format", "documents"]) == 0
+        assert '"histogram"' not in capsys.readouterr().out
+        for form in ("hgrm", "hlog"):
+            assert command(["export", ground.url, "--format", form]) == 3
+            assert "wrap-fio" in capsys.readouterr().err
+
+
+def test_a18_what_needs_a_histogram_is_refused_with_a_sentence(ground) -> None:
+    with open_store(ground.url) as store:
+        answer = store.answer(Question(runs=("means-100",)))
+    with pytest.raises(InputError, match="means-100: total.mean latency is means alone, and heat maps cannot be made of means"):
+        cells(answer)
+
+
+def test_a18_means_can_be_coarsened(tmp_path: Path) -> None:
+    with grounds("sqlite", tmp_path) as ground:
+        loaded(ground.url, [FIO / "means-100"], run="r")
+        question = Question(by=("op", "kind"), step=5 * SECOND)
+        with open_store(ground.url, write=True) as store:
+            before = csv(store.answer(question))
+            store.coarsen("r", 5 * SECOND)
+            assert csv(store.answer(question)) == before
+
+
+def test_a18_a_log_of_iops_that_came_later_is_read(tmp_path: Path) -> None:
+    """What counts the means is part of what a source is: with it the same log is read again."""
+    folder = tmp_path / "logs"
+    shutil.copytree(FIO / "means-500", folder, ignore=lambda *_: ["h_clat_hist.1.log", "a_iops.1.log"])
+    with grounds("sqlite", tmp_path) as ground:
+        loaded(ground.url, [folder], run="r")
+        shutil.copy(FIO / "means-500" / "a_iops.1.log", folder)
+        loaded(ground.url, [folder], run="r")
+        with open_store(ground.url) as store:
+            notes = [note for source in store.sources("r") for note in source.account["notes"]]
+            assert not any("no log of IOPS" in note for note in notes)
+            assert csv(store.answer(Question(by=("op",), step=SECOND))) == csv(Files([folder]).answer(Question(by=("op",), step=SECOND)))
+
+
+def test_a18_cbt_archive_counts_what_fio_counted(ground) -> None:
+    """N, mean and maximum by host, volume and op, of an archive that holds means alone."""
+    archive = FIO.parent / "cbt" / "averaged" / "results" / "00000000" / "id-cc7c4612"
+    expected = {}
+    for host in ("client1.lab.test", "client2.lab.test"):
+        for summary in sorted(archive.glob(f"16k7030.{host}/**/json_output.*")):
+            loaded(ground.url, [summary.parent], run=f"cbt-{summary.name[-1]}", reading={"host": host})
+            for op in ("read", "write"):
+                told = json.loads(summary.read_text())["jobs"][0][op]["clat_ns"]
+                expected[host, summary.name[-1], op] = told["N"], told["mean"], told["max"]
+    found = {}
+    with open_store(ground.url) as store:
+        for run in ("cbt-0", "cbt-1"):
+            question = Question(runs=(run, f"{run}/*"), by=("host", "volume", "op"), where={"kind": "completion.mean"}, step="all")
+            table = percentiles(store.answer(question), ALL).columns
+            keys = zip(*(table[name].tolist() for name in ("host", "volume", "op")), strict=True)
+            values = zip(*(table[name].tolist() for name in ("count", "mean", "max")), strict=True)
+            found |= dict(zip(keys, values, strict=True))
+            windows = store.answer(replace(question, step=100 * MS))
+            assert windows.samples == table["count"].sum()
+    assert found.keys() == expected.keys()
+    for key, (count, mean, most) in expected.items():
+        assert found[key] == (count, pytest.approx(mean, abs=1e-3), most)
+
+
+def test_a18_list_of_runs_says_which_hold_means_alone(tmp_path: Path, capsys) -> None:
+    with grounds("sqlite", tmp_path) as ground:
+        loaded(ground.url, [FIO / "means-500" / "a.json"], run="whole")
+        loaded(ground.url, [FIO / "means-100"], run="means")
+        loaded(ground.url, [FIO / "coarse-3"], run="bins")
+        capsys.readouterr()
+        assert command(["runs", "list", "--store", ground.url, "--format", "ndjson"]) == 0
+        rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        assert {row["run"]: row["means_alone"] for row in rows} == {"whole": True, "means": True, "bins": False}
+        assert command(["runs", "list", "--store", ground.url]) == 0
+        assert "complete, means alone" in capsys.readouterr().out
