@@ -37,7 +37,7 @@ def nights(tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module", params=["files", "sqlite", "double"])
+@pytest.fixture(scope="module", params=["files", "sqlite", pytest.param("double", marks=pytest.mark.slow)])
 def sources(request, nights: Path, tmp_path_factory):
     """The same runs as folders, in SQLite, in Elasticsearch: words for the command line, and its environment."""
     names = [path.name for path in sorted(nights.iterdir())]

@@ -247,7 +247,7 @@ def load_command(logs: Path, url: str, *more: str) -> list[str]:
     return [sys.executable, "-m", "ingest", "load", str(logs), "--run", "r", "--store", url, "--t0", "1789999200", *more]
 
 
-@pytest.fixture(scope="module", params=["sqlite", "double"])
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("double", marks=pytest.mark.slow)])
 def killing_ground(request, tmp_path_factory):
     """Logs in a store, how long their coarsening takes, and what it leaves."""
     folder = tmp_path_factory.mktemp("kill")
