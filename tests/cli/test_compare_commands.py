@@ -213,7 +213,7 @@ def test_logs_of_other_tools_and_unlike_kinds(tmp_path: Path) -> None:
     assert "unlike bins are compared in their common ones" in asked.stderr
 
 
-@pytest.mark.parametrize(("form", "start"), [("png", b"\x89PNG\r\n\x1a\n"), ("svg", b"<svg")])
+@pytest.mark.parametrize(("form", "start"), [("png", b"\x89PNG\r\n\x1a\n"), pytest.param("svg", b"<svg", marks=pytest.mark.slow)])
 def test_pictures(nights: Path, form: str, start: bytes) -> None:
     pytest.importorskip("vl_convert")
     for words in (
