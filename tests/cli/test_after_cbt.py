@@ -69,6 +69,7 @@ def test_several_archives_in_one_call_and_again(ground, archives, tmp_path: Path
     assert (ground.documents(), ground.rollups()) == before
 
 
+@pytest.mark.slow
 def test_several_hooks_at_once(ground, archives, tmp_path: Path) -> None:
     """Two of them even load the same archive."""
     hooks = [hook(ground.url, [archive]) for archive in (*archives, archives[0])]

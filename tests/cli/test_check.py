@@ -45,7 +45,7 @@ def several(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture(scope="module", params=["sqlite", "double"])
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("double", marks=pytest.mark.slow)])
 def store(request, tmp_path_factory):
     with grounds(request.param, tmp_path_factory.mktemp("store")) as ground:
         loaded(ground.url, [EXAMPLE], run=EXAMPLE.name)

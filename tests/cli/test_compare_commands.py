@@ -37,7 +37,7 @@ def nights(tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module", params=["files", "sqlite", "double"])
+@pytest.fixture(scope="module", params=["files", "sqlite", pytest.param("double", marks=pytest.mark.slow)])
 def sources(request, nights: Path, tmp_path_factory):
     """The same runs as folders, in SQLite, in Elasticsearch: words for the command line, and its environment."""
     names = [path.name for path in sorted(nights.iterdir())]
@@ -213,7 +213,7 @@ def test_logs_of_other_tools_and_unlike_kinds(tmp_path: Path) -> None:
     assert "unlike bins are compared in their common ones" in asked.stderr
 
 
-@pytest.mark.parametrize(("form", "start"), [("png", b"\x89PNG\r\n\x1a\n"), ("svg", b"<svg")])
+@pytest.mark.parametrize(("form", "start"), [("png", b"\x89PNG\r\n\x1a\n"), pytest.param("svg", b"<svg", marks=pytest.mark.slow)])
 def test_pictures(nights: Path, form: str, start: bytes) -> None:
     pytest.importorskip("vl_convert")
     for words in (

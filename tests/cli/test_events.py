@@ -255,6 +255,7 @@ def test_a_clock_that_is_not_the_time_of_day_is_refused_by_elasticsearch_alone(t
     assert first["start"] == "2026-01-01T00:00:00.000Z"
 
 
+@pytest.mark.slow
 def test_views_draw_a_timeline(tmp_path: Path) -> None:
     pytest.importorskip("vl_convert")
     page = tmp_path / "r.html"

@@ -28,6 +28,7 @@ CASES = {
     "YCSB in flight": (YCSB, "sqlite", 6, IN_FLIGHT),
     "HdrHistogram in flight": (HLOG, "sqlite", 7, IN_FLIGHT),
 }
+QUICK = ("operations", "operations in flight", "described objects", "YCSB in flight")
 
 
 @pytest.fixture
@@ -62,7 +63,7 @@ def scheduled(log: Kind, kind: str, seed: int, words: dict[str, object], folder:
 
 
 @pytest.mark.usefixtures("without_rest")
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in CASES])
 def test_whatever_happens_to_the_logs_the_store_answers_as_a_load_of_them(name: str, tmp_path: Path) -> None:
     scheduled(*CASES[name], tmp_path)
 

@@ -26,7 +26,7 @@ from tests.store.grounds import SERVERS, ElasticGround
 from tests.view.conftest import browser  # noqa: F401  # the one of the other pages' tests
 from tests.view.page import HOSTILE, answered, choose, drag, drawn, hovered, rows_of, settle
 
-TURNS = figure(8, 60, 600)  # of about a second; memory is looked at from a minute on
+TURNS = figure(60, 60, 600)  # of about a second; memory is looked at from a minute on
 NETWORK = "Failed to load resource"
 
 
@@ -128,6 +128,7 @@ def test_what_is_new_is_drawn_within_two_refreshes(looking, tmp_path):
             assert asked - before <= 2
 
 
+@pytest.mark.slow
 def test_a_page_that_is_open_for_long_draws_all_and_holds_no_more(looking, tmp_path):
     """The last minute of a run that is written all the time: as much to draw at the end as at the beginning."""
     url, zero = f"sqlite:{tmp_path / 'a.db'}", (time.time_ns() // SECOND - 70) * SECOND
@@ -311,6 +312,7 @@ def free_port() -> int:
         return found.getsockname()[1]
 
 
+@pytest.mark.slow
 def test_a_server_that_is_gone_is_told_and_found_again(looking, url):
     port = free_port()
     with Command(url, "--refresh", "500ms", port=port) as server, looking(server.url, fails=True) as page:

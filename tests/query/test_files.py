@@ -298,7 +298,15 @@ def test_order_of_files_and_number_of_processes_change_nothing(archive: Path) ->
     assert answered(files, SECOND, ("host", "op"), jobs=3) == one
 
 
-@pytest.mark.parametrize(("entries", "rows", "block"), [(1, 1, 1 << 18), (300, 10**9, 5_000), (10**9, 3, 77), (10**9, 10**9, 1)])
+@pytest.mark.parametrize(
+    ("entries", "rows", "block"),
+    [
+        (1, 1, 1 << 18),
+        (300, 10**9, 5_000),
+        pytest.param(10**9, 3, 77, marks=pytest.mark.slow),
+        pytest.param(10**9, 10**9, 1, marks=pytest.mark.slow),
+    ],
+)
 def test_chunk_and_block_sizes_change_nothing(
     fio: Path, monkeypatch: pytest.MonkeyPatch, entries: int, rows: int, block: int
 ) -> None:

@@ -98,7 +98,7 @@ def check(there: tuple[Path, str, str], seed: int, questions: int) -> int:
     return filled
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 def test_files_and_stores_answer_alike(there, seed: int) -> None:
     assert check(there, seed, 50) > 20
 

@@ -247,7 +247,7 @@ def load_command(logs: Path, url: str, *more: str) -> list[str]:
     return [sys.executable, "-m", "ingest", "load", str(logs), "--run", "r", "--store", url, "--t0", "1789999200", *more]
 
 
-@pytest.fixture(scope="module", params=["sqlite", "double"])
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("double", marks=pytest.mark.slow)])
 def killing_ground(request, tmp_path_factory):
     """Logs in a store, how long their coarsening takes, and what it leaves."""
     folder = tmp_path_factory.mktemp("kill")
@@ -308,6 +308,7 @@ def test_killed_twenty_times(killing_ground) -> None:
 
 
 @pytest.mark.ordeal
+@pytest.mark.parametrize("ground", [pytest.param(kind, marks=() if kind == "sqlite" else pytest.mark.slow) for kind in KINDS], indirect=True)
 def test_loads_and_coarsenings_at_once_leave_one_step(ground, tmp_path: Path) -> None:
     """Whoever comes first: the run is whole at one of the two steps, and a repeat of both commands changes nothing any more."""
     logs = many_logs(tmp_path / "logs", files=3, turns=20)

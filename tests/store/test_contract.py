@@ -90,7 +90,11 @@ def test_stores_and_files_give_the_same_rows(example, files: Files, name: str) -
 
 
 @pytest.mark.parametrize("example", KINDS[1:], indirect=True, scope="module")
-@pytest.mark.parametrize(("cost", "summed"), [(0, True), (10**9, False)], ids=["added up in the server", "documents read back"])
+@pytest.mark.parametrize(
+    ("cost", "summed"),
+    [(0, True), pytest.param(10**9, False, marks=pytest.mark.slow)],
+    ids=["added up in the server", "documents read back"],
+)
 def test_both_ways_of_asking_a_server_give_the_same_rows(example, monkeypatch, cost: int, summed: bool) -> None:
     asked = [question for question in QUESTIONS.values() if question.by and question.step != "auto"]
     expected = [answered(example.url, question) for question in asked]

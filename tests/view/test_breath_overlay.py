@@ -30,7 +30,7 @@ def sides(tmp_path_factory) -> tuple[Path, Path]:
     return rings(folder / "good", **BASELINE), rings(folder / "bad", **RUN)
 
 
-@pytest.fixture(params=["files", "sqlite"])
+@pytest.fixture(params=["files", pytest.param("sqlite", marks=pytest.mark.slow)])
 def page_of(request, sides, tmp_path) -> Path:
     path = tmp_path / "compare.html"
     sources = [str(side) for side in sides]

@@ -227,6 +227,7 @@ def test_a_click_on_a_cell_tells_its_counts(opened, files) -> None:
         assert told.startswith("good, ") and f"{found[2]['n']:,} breaths" in told
 
 
+@pytest.mark.slow
 def test_the_time_range_of_the_page_is_obeyed(opened, files, kept) -> None:
     start = kept.windows.start_ns.min()
     with opened(files) as page:

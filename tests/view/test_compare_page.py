@@ -87,7 +87,7 @@ def table_of(page, panel: str, labels: int) -> list[list[str]]:
 @pytest.mark.parametrize(
     ("panel", "by"),
     [
-        ("ratios", ""),
+        pytest.param("ratios", "", marks=pytest.mark.slow),
         pytest.param("movers-op", "op", marks=pytest.mark.slow),
         pytest.param("movers-host", "host", marks=pytest.mark.slow),
         ("movers-host-op", "host,op"),
@@ -139,6 +139,7 @@ def test_bars_are_the_rows_of_the_chosen_percentile_largest_effect_first(browser
         assert len({next(iter(found)) for found in fills.values()}) == len(fills)
 
 
+@pytest.mark.slow
 def test_the_tail_of_one_host_and_op_is_named_first(browser, compare_html: Path):
     with shown(browser, compare_html) as page:
         assert page.locator(".verdict").inner_text().startswith("Slower: h2, write p95 1.268 times (at least 1.2")
@@ -190,6 +191,7 @@ def test_distributions_and_their_ratio_are_those_of_the_query(browser, compare_h
         assert domain[0] == pytest.approx(domain[1])
 
 
+@pytest.mark.slow
 def test_both_runs_over_elapsed_time_on_one_scale(browser, compare_html: Path, nights: Path):
     answers = {
         side: Files([nights / night]).answer(Question(step=SECOND)) for side, night in (("baseline", "good"), ("run", "bad"))

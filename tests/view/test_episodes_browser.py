@@ -54,6 +54,7 @@ def test_bands_lie_where_the_episodes_are(browser, kept) -> None:
         assert len(lanes) == len(rows)
 
 
+@pytest.mark.slow
 def test_the_table_follows_filters_zoom_and_clock(browser, kept) -> None:
     path, episodes = kept
     with shown(browser, path) as page:

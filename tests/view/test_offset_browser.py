@@ -204,6 +204,7 @@ def test_the_cell_under_the_pointer_is_told(browser, written: Path) -> None:
             assert page.evaluate("tailboard.state.offset_cell") == ""
 
 
+@pytest.mark.slow
 def test_the_latencies_of_a_column(browser, written: Path, tmp_path: Path) -> None:
     path = event_file(tmp_path, made())
     table = percentiles(

@@ -115,7 +115,7 @@ def files_of(folder: Path, **words) -> Files:
     return Files([folder / "events.csv"], reading(folder, **words), jobs=1)
 
 
-@pytest.fixture(scope="module", params=["sqlite", "double"])
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("double", marks=pytest.mark.slow)])
 def stored(request, folder: Path):
     with grounds(request.param, folder) as ground:
         with open_store(ground.url, write=True) as store:
@@ -299,7 +299,7 @@ SHARES = """const map = o.mapOf(run, given.asked, o.groupsOf(run, {}));
 return given.places.map(([label, column, row]) => o.sharesOf(run, label, o.groupsOf(run, {}), map, column, row));"""
 
 
-@pytest.mark.parametrize("height", [50, 49])
+@pytest.mark.parametrize("height", [50, pytest.param(49, marks=pytest.mark.slow)])
 def test_whose_events_a_cell_holds(folder: Path, height: int) -> None:
     found = overview(files_of(folder))
     places = [

@@ -58,6 +58,7 @@ def test_lines_are_what_the_query_answers(opened, example, files):
         assert {label.split()[1] for _, label in drawn(page)} == {"p100", "p95"}
 
 
+@pytest.mark.slow
 def test_threads_are_what_the_query_answers(opened, example, files):
     with opened(example) as page:
         choose(page, "by", "thread")
@@ -321,6 +322,7 @@ def test_tail_maps_are_what_the_query_answers(opened, example, files, scope):
             assert [worst[row["row"]] for row in rows_of(page, view, "rows")] == sorted(worst.values(), reverse=True)
 
 
+@pytest.mark.slow
 def test_a_stall_is_grey_or_framed_in_the_row_of_its_host(opened, example):
     with opened(example, by=("host",)) as page:
         assert "Highest: 4.01 s, ceph-b, 21:00:34 – 21:00:35 UTC" in page.locator("#hosts-says").inner_text()
@@ -441,6 +443,7 @@ def test_keyboard_reaches_the_controls(opened, example, files):
             assert page.locator(f"#{view}").get_attribute("tabindex") == "0"
 
 
+@pytest.mark.slow
 def test_times_are_utc_local_or_elapsed(opened, example):
     with opened(example, by=("host",)) as page:
         for clock, words in (("utc", "21:00:34 – 21:00:35 UTC"), ("local", "02:30:34 – 02:30:35 Asia/"), ("elapsed", "29.5 – 30.5 s elapsed")):
@@ -450,6 +453,7 @@ def test_times_are_utc_local_or_elapsed(opened, example):
         assert page.evaluate("tailboard.views.rate.signal('zero')") == example[0].cluster.start_of // 1_000_000
 
 
+@pytest.mark.slow
 def test_lines_and_marks_are_drawn(opened, example):
     marks = [{"run": example[0].run, "at_ns": ZERO + 20 * SECOND, "text": "osd.3 down"}]
     with opened(example, (), marks, ("host",), 5_000_000) as page:
@@ -557,6 +561,7 @@ def test_several_runs_have_small_multiples_and_a_load_curve(opened):
         assert {row["v"] for row in rows_of(page, "load")} == {int(NS.values[900 + 30 * number]) for number in range(3)}
 
 
+@pytest.mark.slow
 def test_each_run_has_a_heat_map_on_the_scales_of_all(opened):
     """Every cell holds what the query layer counts between its edges; latency, time and shade mean the same in all pictures."""
     names = [f"sweep/qd{depth}" for depth in (1, 4, 16)]
@@ -650,6 +655,7 @@ def test_kinds_are_never_merged(opened):
             assert {row["v"] for row in rows_of(page, "percentiles")} == {int(NS.values[900 if kind == "completion" else 500])}
 
 
+@pytest.mark.slow
 def test_labels_asked_with_by_tell_lines_apart(opened, example, files):
     runs = overviews(files.answer, files.run_names, Question(by=("volume",)))
     with opened(runs, by=("volume",)) as page:

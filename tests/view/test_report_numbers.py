@@ -88,7 +88,7 @@ def expected(answer, text: str) -> list:
 PS = ("50", "75", "90", "99", "99.9", "99.99", "100", "50.01", "66.67", "97.49")
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))])
 def test_merging_is_what_the_query_layer_answers(seed):
     origin = Made(random_rows(seed))
     runs = origin.overviews()

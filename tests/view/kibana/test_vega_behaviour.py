@@ -57,7 +57,7 @@ def moved(value, by: int):
     return [moved(one, by) for one in value] if isinstance(value, list) else value
 
 
-@pytest.mark.parametrize("picture", ["percentiles", "heatmap", "surface", "hosts"])
+@pytest.mark.parametrize("picture", ["percentiles", "heatmap", *(pytest.param(one, marks=pytest.mark.slow) for one in ("surface", "hosts"))])
 def test_after_a_refresh_selections_stay_and_axes_follow_the_data(page, served, picture) -> None:
     spec = served.answered(served.spec(picture))
     page.draw(spec)
