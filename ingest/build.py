@@ -13,6 +13,9 @@ from ingest.store.elastic.templates import generated_templates
 from ingest.view.kibana.compile import kibana_files
 from ingest.view.kibana.lint import problems
 
+FORMATS_MARK = "<!-- formats: generated from the table in ingest/read/formats.py by `tailboard build` -->"
+FORMATS_END = "<!-- end of formats -->"
+
 
 def generated() -> dict[Path, str]:
     """Return the text of each generated file by its path; UsageError outside of a checkout."""
@@ -26,7 +29,19 @@ def generated() -> dict[Path, str]:
         **{assets("kibana") / path: text for path, text in kibana_files().items()},
         root / "docs" / "fields.md": reference(),
         root / "docs" / "commands.md": command_reference(),
+        root / "docs" / "formats.md": with_formats((root / "docs" / "formats.md").read_text(encoding="utf-8")),
     }
+
+
+def with_formats(page: str) -> str:
+    """Return docs/formats.md with the table of formats between its two marks."""
+    from ingest.read.formats import reference
+
+    before, mark, rest = page.partition(FORMATS_MARK)
+    _, end, after = rest.partition(FORMATS_END)
+    if not mark or not end:
+        raise UsageError(f"docs/formats.md lacks its marks {FORMATS_MARK} and {FORMATS_END}")
+    return f"{before}{mark}\n\n{reference()}\n\n{end}{after}"
 
 
 def left_over(files: Mapping[Path, str]) -> list[Path]:

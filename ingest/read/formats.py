@@ -29,6 +29,7 @@ SMALLFILE, YCSB, PERF, CHROME, SNABB, DESCRIBED = "smallfile", "ycsb-raw", "perf
 WHOLE, AGAIN, PIECES = "whole", "again", "pieces"
 ROW_LABELS = ("op", "kind", "job", "tag")
 STDIN = "stdin"
+FIRST_LINES, BEGINNING, WHOLE_HEAD = 1 << 11, 1 << 13, 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,8 @@ class Format:
     """One line of the table. `names` and `head` are patterns of a file's name and of its first 64 KiB; either is enough.
 
     With `named_only` the first bytes count only for a file that the user named, not for one that a folder holds: rows of four
-    numbers may be anything.
+    numbers may be anything. Only the first `reach` bytes are searched: a folder may hold
+    thousands of files of no format. `known_by` and `holds` say it in words, for docs/formats.md.
     """
 
     name: str
@@ -66,6 +68,9 @@ class Format:
     names: str = ""
     head: bytes = b""
     named_only: bool = False
+    reach: int = BEGINNING
+    known_by: str = ""
+    holds: str = ""
 
     def by_name(self, name: str) -> bool:
         """Return whether a file's name, with its folder's and without a compression ending, is one of this format."""
@@ -73,7 +78,7 @@ class Format:
 
     def by_head(self, path: Path, start: bytes, *, named: bool) -> bool:
         """Return whether the first bytes of a file are those of this format; `named` files were named by the user."""
-        if not self.head or (self.named_only and not named) or re.search(self.head, start) is None:
+        if not self.head or (self.named_only and not named) or re.search(self.head, start[: self.reach]) is None:
             return False
         accepts = reader_of(self.name).accepts
         return accepts is None or accepts(path, start)
@@ -86,28 +91,112 @@ TABLE: list[Format] = [
         HIST,
         "fio histogram log",
         "fio.readers.HISTOGRAMS",
-        r"[^/]_clat_hist(\.\d+)?\.log(\..+)?$",
-        rb"(?m)^\d{1,13}, ?[012], ?\d+(, ?\d+){19}",
+        names=r"[^/]_clat_hist(\.\d+)?\.log(\..+)?$",
+        head=rb"(?m)^\d{1,13}, ?[012], ?\d+(, ?\d+){19}",
+        reach=FIRST_LINES,
+        known_by="file name: `PREFIX_clat_hist[.N].log[.HOST]`; or rows of so many bins",
+        holds="completion latencies per interval, job and direction",
     ),
     Format(
         RAW,
         "fio latency log",
         "fio.readers.LATENCIES",
-        r"[^/]_(clat|lat|slat)(\.\d+)?\.log(\..+)?$",
-        INTEGER_ROW,
+        names=r"[^/]_(clat|lat|slat)(\.\d+)?\.log(\..+)?$",
+        head=INTEGER_ROW,
         named_only=True,
+        known_by="file name: `PREFIX_clat[.N].log[.HOST]`, also `lat`, `slat`; rows of integers in a file that is named itself",
+        holds="single I/Os of a job",
     ),
-    Format(JSON, "fio JSON", "fio.readers.SUMMARIES", head=rb'"fio version"'),
-    Format(AVERAGED, "fio latency log of means", "fio.readers.AVERAGES"),  # named as RAW, told from it by its rows
-    Format(PLAIN_JSON, "fio JSON without bins", "fio.readers.TOTALS"),  # a JSON like another, told from it by its content
-    Format(SNABB, "Snabb timeline", "snabb.reader", r"\.timeline$|^engine/timeline$", rb"\A\x01\x00\x1d\x44"),
-    Format(SMALLFILE, "smallfile response times", "smallfile", head=rb"(?m)^ *[-A-Za-z_]+, +\d+\.\d{6}, +\d+\.\d{6}\r?$"),
-    Format(YCSB, "YCSB raw measurements", "ycsb_raw", head=rb" latency raw data: op, timestamp\(ms\), latency\(us\)"),
-    Format(PERF, "perf script", "perf.reader", head=rb"\d\.\d{6}|\A# ==="),
-    Format(CHROME, "Chrome trace", "chrome.reader", head=rb'"ph"\s*:'),
-    Format(HDR, "HdrHistogram log", "hdr.reader", head=rb"(?m)^#\[|StartTimestamp|HIST|DHIS"),
-    Format(OPERATIONS, "operation log", "operations", head=rb"\A[^\n]*,"),
-    Format(DESCRIBED, "file described in YAML", "described"),
+    Format(
+        JSON,
+        "fio JSON",
+        "fio.readers.SUMMARIES",
+        head=rb'"fio version"',
+        reach=WHOLE_HEAD,
+        known_by='content: `"fio version"` (`--output-format=json+`); CBT\'s summary names',
+        holds="the whole histogram of a run; with `--status-interval` one per interval",
+    ),
+    Format(
+        AVERAGED,
+        "fio latency log of means",
+        "fio.readers.AVERAGES",
+        known_by="as a fio latency log, with means in its rows (`log_avg_msec`)",
+        holds="means over time, without percentiles",
+    ),
+    Format(
+        PLAIN_JSON,
+        "fio JSON without bins",
+        "fio.readers.TOTALS",
+        known_by="fio JSON without bins (`--output-format=json`)",
+        holds="count, mean, minimum, maximum of a run, without percentiles",
+    ),
+    Format(
+        SNABB,
+        "Snabb timeline",
+        "snabb.reader",
+        names=r"\.timeline$|^engine/timeline$",
+        head=rb"\A\x01\x00\x1d\x44",
+        known_by="content: its magic number; or a name that ends in `.timeline`",
+        holds="events of one process, each with its lag",
+    ),
+    Format(
+        SMALLFILE,
+        "smallfile response times",
+        "smallfile",
+        names=r"/rsptimes_[^/]*\.csv$",
+        known_by="file name `rsptimes_...csv`",
+        holds="single operations of a thread",
+    ),
+    Format(
+        YCSB,
+        "YCSB raw measurements",
+        "ycsb_raw",
+        head=rb" latency raw data: op, timestamp\(ms\), latency\(us\)",
+        reach=WHOLE_HEAD,
+        known_by="content: `latency raw data: op, timestamp(ms), latency(us)`",
+        holds="single operations",
+    ),
+    Format(
+        PERF,
+        "perf script",
+        "perf.reader",
+        head=rb": ",
+        known_by="content: a sample with a time stamp, or its header",
+        holds="block requests and system calls; moments of samples",
+    ),
+    Format(
+        CHROME,
+        "Chrome trace",
+        "chrome.reader",
+        head=rb'"ph"\s*:',
+        reach=WHOLE_HEAD,
+        known_by='content: an array, or `{"traceEvents": [`, of objects with `"ph"`',
+        holds="single operations",
+    ),
+    Format(
+        HDR,
+        "HdrHistogram log",
+        "hdr.reader",
+        head=rb"(?m)^#\[|StartTimestamp|HIST|DHIS",
+        reach=FIRST_LINES,
+        known_by="content: the format's comments or legend, or a line that ends in a histogram",
+        holds="latencies per interval, op and kind",
+    ),
+    Format(
+        OPERATIONS,
+        "operation log",
+        "operations",
+        head=rb"\A[^\n]*,",
+        known_by="content: a first line that names a start and an end or latency",
+        holds="single operations; with a schedule their response and wait time",
+    ),
+    Format(
+        DESCRIBED,
+        "file described in YAML",
+        "described",
+        known_by="never by itself: `--input-format FILE.yml`",
+        holds="single operations, as the `.yml` says",
+    ),
 ]
 
 
@@ -119,6 +208,15 @@ def format_of(name: str) -> Format:
 def names() -> list[str]:
     """Return the formats that `--input-format` takes by name."""
     return [line.name for line in TABLE if line.name != DESCRIBED]
+
+
+def reference() -> str:
+    """Return the table of docs/formats.md."""
+    rows = ["| Format | `--input-format` | Recognised by | Holds |", "|---|---|---|---|"]
+    for line in TABLE:
+        option = f"`{line.name}`" if line.name != DESCRIBED else "path of a `.yml`"
+        rows.append(f"| {line.title} | {option} | {line.known_by} | {line.holds} |")
+    return "\n".join(rows)
 
 
 def titles() -> str:

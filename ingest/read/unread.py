@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ingest.read import formats
 from ingest.read.archives import cbt
+from ingest.read.gc_log import looks_like_gc_log, looks_like_old_gc_log
 from ingest.read.sources import CONTEXT, REFUSED, SKIPPED
 from ingest.read.text import plain_name
 
@@ -62,7 +63,9 @@ def known_by_head(path: Path, start: bytes) -> Unread:
     """Return what a file that no format takes is, by its first bytes; a sentence that says what to do in any case."""
     if not start:
         return Unread(SKIPPED, "empty file")
-    name = plain_name(path)
+    name, start = plain_name(path), start[: formats.BEGINNING]
+    if looks_like_gc_log(start) or looks_like_old_gc_log(start):
+        return Unread(SKIPPED, "a GC log of a JVM: give it with --marks (docs/marks.md)")
     for one in BY_HEAD:
         if re.search(one.head, start) or (one.name and re.search(one.name, name)):
             return one

@@ -396,6 +396,12 @@ def test_a19_refusals_name_what_a_file_looks_like_and_all_formats(tmp_path: Path
     assert all(line.title in text for line in formats.TABLE if line.name != formats.DESCRIBED)
 
 
+def test_a_gc_log_is_known_and_says_what_it_is_for(tmp_path: Path) -> None:
+    shutil.copy(min((DATA / "gc").rglob("*.log")), tmp_path)
+    with pytest.raises(InputError, match="a GC log of a JVM: give it with --marks"):
+        discover([tmp_path], ReadOptions())
+
+
 def test_the_same_labels_twice_are_refused_with_both_names(tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
     (tmp_path / "x" / "y").mkdir()
@@ -499,3 +505,19 @@ def test_a_new_format_is_one_file_and_one_line(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("buy milk\n")
     assert "toy log" in run("percentiles", str(tmp_path / "notes.txt"), status=3)
     assert "toy" in run("percentiles", "--help")
+
+
+def test_one_fio_log_imports_no_other_format() -> None:
+    """A format's module is imported when a file of it was found: start-up stays small, whatever else is read."""
+    script = dedent("""
+        import atexit, sys
+        atexit.register(lambda: print(*sorted(sys.modules), file=sys.stderr))
+        from ingest.cli import main
+        main(sys.argv[1:])
+    """)
+    words = [sys.executable, "-c", script, "percentiles", str(LOG), "--step", "all", "--format", "csv"]
+    loaded = set(subprocess.run(words, capture_output=True, timeout=120, check=True, text=True).stderr.split())
+    assert {name for name in loaded if name.startswith("ingest.read.fio.")} >= {"ingest.read.fio.hist", "ingest.read.fio.joining"}
+    others = ("hdr", "perf", "chrome", "snabb", "operations", "smallfile", "ycsb_raw", "described", "marks", "fio.raw", "ndjson")
+    assert not {name for name in loaded if name.startswith(tuple(f"ingest.read.{other}" for other in others)) and name != "ingest.read.fio.raw_shape"}
+    assert not {"pyarrow", "yaml", "elasticsearch", "rich", "sqlite3"} & loaded
