@@ -1,5 +1,10 @@
 """`python -m ingest` is `tailboard`."""
 
-from ingest.cli import main
+import sys
+
+try:
+    from ingest.cli import main
+except KeyboardInterrupt:  # while the program is still being imported
+    sys.exit(130)
 
 main()

@@ -11,6 +11,7 @@ from ingest.errors import listed
 from ingest.read.sources import SKIPPED, Caveat, Found, Place, Skipped, Source
 
 SAMPLE = 1 << 16
+SAID = ("--host", "--host-alias")
 
 
 def once_by_content(
@@ -86,11 +87,15 @@ def _digest(path: Path, size: int, *, whole: bool) -> bytes:
 
 
 def conflicts(found: Found) -> Iterator[Caveat]:
-    """Yield the sources of one run that have the same labels and hold other data: adding them up would make two hosts one."""
+    """Yield the sources of one run that have the same labels and hold other data: adding them up would make two hosts one.
+
+    Where the user gave them one name, that is what was asked for.
+    """
     first: dict[tuple[str, str], Source] = {}
     for source in found.sources:
         other = first.setdefault((source.context.series.run, source.identity), source)
-        if other is not source:
+        asked = any(one.fact == "host" and one.origin in SAID for one in (*source.evidence, *other.evidence))
+        if other is not source and not asked:
             yield Caveat("same-labels", str(source.path), two_of_one(source, str(other.path)))
 
 

@@ -12,44 +12,51 @@ from ingest.errors import InputError
 WAITS = "a named pipe, a socket or a device: read it with `cat FILE | tailboard ... -`"
 
 
-def files_under(paths: Iterable[Path]) -> Iterator[Path]:
+def files_under(paths: Iterable[Path], closed: list[Path] | None = None) -> Iterator[Path]:
     """Yield all files under the paths once, those of a folder in order; what is no file (pipes, sockets, devices) is not there.
 
-    InputError for a path that is not there, closed, or no file.
+    Folders below them that cannot be listed are added to `closed`. InputError for a path that is not there, closed, or no file.
     """
     seen = set()
     for path in paths:
         try:
             mode = path.stat().st_mode
         except OSError as error:
-            closed = isinstance(error, PermissionError)
-            raise InputError("no permission to look at it" if closed else "no such file or folder", path) from None
+            denied = isinstance(error, PermissionError)
+            raise InputError(
+                "no permission to look at it: check the folders above it" if denied else "no such file or folder", path
+            ) from None
         if not stat.S_ISDIR(mode) and not stat.S_ISREG(mode):
             raise InputError(WAITS, path)
         if stat.S_ISDIR(mode) and not os.access(path, os.R_OK | os.X_OK):
             raise InputError("no permission to list this folder: check owner and mode", path)
-        for file in listed_files(path) if stat.S_ISDIR(mode) else [path]:
+        for file in listed_files(path, closed) if stat.S_ISDIR(mode) else [path]:
             if file not in seen:
                 seen.add(file)
                 yield file
 
 
-def listed_files(folder: Path) -> list[Path]:
+def listed_files(folder: Path, closed: list[Path] | None = None) -> list[Path]:
     """Return the paths of all files under a folder, in the order of their parts; folders that are links are not entered.
 
-    What the entries of a folder tell is believed: only links are looked at. However deep folders are nested, none is too deep.
+    Folders that cannot be listed are added to `closed`. What the entries of a folder tell is believed: only links are looked at.
+    However deep folders are nested, none is too deep.
     """
     found: list[str] = []
     left = [str(folder)]  # text: a path for each entry takes three times as long as listing
     while left:
+        here = left.pop()
         try:
-            with os.scandir(left.pop()) as entries:
+            with os.scandir(here) as entries:
                 for entry in entries:
                     if entry.is_dir(follow_symlinks=False):
                         left.append(entry.path)
                     elif is_file(entry):
                         found.append(entry.path)
-        except OSError:  # closed to us, or gone meanwhile
+        except PermissionError:
+            if closed is not None:
+                closed.append(Path(here))
+        except OSError:  # gone meanwhile
             continue
     return sorted(map(Path, found))
 

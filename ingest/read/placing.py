@@ -59,8 +59,11 @@ def discover(paths: Sequence[Path], options: ReadOptions) -> Found:
 
     Raises InputError for a path that does not exist or cannot be listed, or where nothing under them can be read.
     """
+    closed: list[Path] = []
+    files = list(files_under(paths, closed))
     call = _Call(paths, options)
-    files = list(files_under(paths))
+    for folder in closed:
+        call.refuse(folder, "no permission to list this folder: what it holds is missing")
     for path in files:
         call.recognise(path)
     logs = {path: log_name_of(path, kind_of_log(path, call.formats[path])) for path in call.formats if call.is_log(path)}
@@ -76,7 +79,7 @@ def discover(paths: Sequence[Path], options: ReadOptions) -> Found:
     sources = _readable(sources, call)
     sources = once_by_content(sources, call.place, call.skipped, call.caveats)
     _check_readable(paths, sources, call.skipped)
-    caveats = (*call.caveats, *call.documents.caveats())
+    caveats = (*call.archives.unreadable(), *call.caveats, *call.documents.caveats())
     skipped = tuple(sorted(call.skipped, key=lambda entry: entry.path))
     found = Found(tuple(sorted(sources, key=lambda one: one.path)), skipped, call.labels_of(sources), caveats)
     return apart(decodable(found))

@@ -267,7 +267,7 @@ def as_nobody(*words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
     script = (
         "import os, sys, ingest.cli, ingest.cli.load, ingest.cli.queries, ingest.cli.stores, ingest.cli.files, ingest.cli.origins\n"
         "import ingest.load, ingest.store.sqlite, ingest.query.files, ingest.query.percentiles, ingest.view.text, yaml, rich.table\n"
-        "import ingest.read.reconcile, ingest.cli.progress, ingest.timing\n"
+        "import ingest.read.reconcile, ingest.cli.progress, ingest.timing, heapq, ingest.query.streamed\n"
         "if os.geteuid() == 0:\n    os.setgid(65534); os.setuid(65534)\n"
         "sys.exit(ingest.cli.run(sys.argv[1:]))\n"
     )
@@ -292,6 +292,19 @@ def test_no_permission_is_said(open_folder: Path) -> None:
     done = as_nobody("percentiles", open_folder / "logs", cwd=open_folder)
     (open_folder / "logs").chmod(0o755)
     refused(done, 3, "no permission")
+
+
+def test_what_lies_in_a_closed_folder_is_refused_and_said(open_folder: Path) -> None:
+    shutil.copytree(FIO / "randrw", open_folder / "logs" / "h1")
+    shutil.copytree(FIO / "randrw", open_folder / "logs" / "h2")
+    (open_folder / "logs" / "h2").chmod(0)
+    done = as_nobody("percentiles", open_folder / "logs", "--step", "all", "--format", "csv", cwd=open_folder)
+    inside = as_nobody("percentiles", open_folder / "logs" / "h2" / "a_clat_hist.1.log", cwd=open_folder)
+    store = as_nobody("percentiles", f"sqlite:{open_folder / 'logs' / 'h2' / 's.db'}", cwd=open_folder)
+    (open_folder / "logs" / "h2").chmod(0o755)
+    assert done.returncode == 0 and "h2: no permission to list this folder: what it holds is missing" in done.stderr
+    refused(inside, 3, "no permission to look at it")
+    refused(store, 4, "no store")
 
 
 def test_unwritable_and_read_only_stores(open_folder: Path) -> None:

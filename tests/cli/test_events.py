@@ -240,7 +240,7 @@ def test_files_and_a_store_answer_with_the_same_numbers(tmp_path: Path, dated: P
         assert again["documents"] == 0 and again["duplicate"] == {"already loaded": 1}
         assert (
             "another reading options"
-            in tailboard("load", path, "--run", name, "--store", store, "--tsc-hz", "1e9", status=4).stderr
+            in tailboard("load", path, "--run", name, "--store", store, "--digits", "3", status=4).stderr
         )
 
 

@@ -186,7 +186,7 @@ def passed(words: list[bytes]) -> list[bytes]:
         else:
             after.append(word)
         if name == b"write_lat_log" and value and not packed and not {b"write_hist_log", b"client", b"C"} & set(names):
-            after += [b"--write_hist_log=" + value] + ([] if b"log_hist_msec" in names else [b"--log_hist_msec=1000"])
+            after += [b"--write_hist_log=" + value] + ([] if any(name == b"log_hist_msec" and value is not None for name, value in found) else [b"--log_hist_msec=1000"])
     return after
 
 

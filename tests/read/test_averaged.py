@@ -72,7 +72,7 @@ RECORDED = [
 
 @pytest.mark.parametrize(("folder", "log", "job"), RECORDED)
 def test_a18_means_are_those_of_the_log_and_counts_add_up_to_fios_own(folder: str, log: str, job: int) -> None:
-    source = sources_of(FIO / folder)[log]
+    source = sources_of(FIO / folder / log)[log]
     kind = log.split("_")[1].split(".", maxsplit=1)[0]
     assert source.context.series.kind == f"{NAMES[kind]}.mean"
     found = rows_of(source)
@@ -91,7 +91,7 @@ def test_a18_means_are_those_of_the_log_and_counts_add_up_to_fios_own(folder: st
 
 def test_a18_counts_follow_the_log_of_iops() -> None:
     """100 reads and 50 writes in 500 ms, 60 and 30 in the 300 ms that the log of IOPS does not hold."""
-    found = rows_of(sources_of(FIO / "means-500")["a_clat.1.log"])
+    found = rows_of(sources_of(FIO / "means-500" / "a_clat.1.log")["a_clat.1.log"])
     for op, expected in (("read", 100), ("write", 50)):
         counts = [count for _, count, *_ in found[op]]
         assert counts == pytest.approx([expected] * 8 + [expected * 0.6], abs=5)
@@ -100,7 +100,7 @@ def test_a18_counts_follow_the_log_of_iops() -> None:
 def test_a18_windows_agree_with_the_histogram_of_the_same_run() -> None:
     """Running counts and running sums of latencies are those of the histogram rows, but for edges some ms apart and its bins."""
     truth = rows_of_histogram(sources_of(FIO / "means-500")["h_clat_hist.1.log"])
-    found = rows_of(sources_of(FIO / "means-500")["a_clat.1.log"])
+    found = rows_of(sources_of(FIO / "means-500" / "a_clat.1.log")["a_clat.1.log"])
     for op, a_window in (("read", 100), ("write", 50)):
         counts = np.cumsum([count for _, count, *_ in found[op]])[:8]
         sums = np.cumsum([total for _, _, total, _ in found[op]])[:8]

@@ -72,7 +72,8 @@ def test_a8_the_time_of_the_file_is_that_of_its_last_stamp(fio: Path, tmp_path: 
         (tmp_path / name).write_bytes((fio / "other-clock" / name).read_bytes())
     os.utime(tmp_path / log, ns=(0, 1_700_000_000 * 10**9))
     read = taken(tmp_path / log, options=ReadOptions(recorded_unit_ns=1, t0="mtime"))
-    assert bounds(read)[1] == 1_700_000_000_000
+    last = bounds(read)[1] - 1_700_000_000_000
+    assert last == 0 or (log.startswith("a_clat_hist") and 0 < last < 500), "json+ has what came after the last row"
 
 
 def test_a8_the_end_of_a_long_log_keeps_its_elapsed_times(log: Any, taken: Any) -> None:

@@ -122,6 +122,14 @@ def test_settings_are_labels_and_what_is_secret_is_not(archives: Path) -> None:
     assert not {"iodepth", "cmd_path", "user", "conf_file", "head", "ceph_cmd"} & set(labels)
 
 
+def test_settings_that_cannot_be_read_are_said(archives: Path, tmp_path: Path) -> None:
+    shutil.copytree(archives / "B", tmp_path / "B")
+    (tmp_path / "B" / "results" / "cbt_config.yaml").write_text("cluster: [unfinished\n")
+    files = Files([tmp_path / "B"], jobs=1)
+    assert [(caveat.code, Path(caveat.subject).name) for caveat in files.found.caveats] == [("settings-unread", "cbt_config.yaml")]
+    assert counts(files, *BY) == truth("B")
+
+
 def test_monitoring_and_notes_are_no_logs_and_hidden_folders_are_said(archives: Path) -> None:
     found = discover([archives / "B"], ReadOptions())
     reasons = Counter(entry.reason for entry in found.skipped)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from ingest.read.archives import cbt, pbench
-from ingest.read.sources import Place
+from ingest.read.sources import Caveat, Place
 
 
 class Archives:
@@ -14,6 +15,11 @@ class Archives:
     def __init__(self) -> None:
         self._places: dict[Path, Place | None] = {}
         self._cbt = cbt.Settings()
+
+    def unreadable(self) -> Iterator[Caveat]:
+        """Yield the settings of archives that could not be read: hosts and labels of their runs rest on names alone."""
+        for file, reason in sorted(self._cbt.unreadable.items()):
+            yield Caveat("settings-unread", str(file), f"{reason}: hosts and labels rest on the names of folders alone")
 
     def place_of(self, folder: Path) -> Place | None:
         """Return where the files of an absolute folder belong, None where no archive's grammar fits."""
