@@ -37,7 +37,7 @@ def once_by_content(
             if other is not None:
                 dropped.add(source.path)
                 skipped.append(Skipped(source.path, SKIPPED, f"the same content as {other.path}: counted once"))
-            elif source.path not in dropped and source.context.series.run == ordered[0].context.series.run:
+            elif source.path not in dropped:
                 copied.append((source, ordered[0]))
     if copied:
         names = listed(str(one.path) for one, _ in copied)
@@ -55,7 +55,8 @@ def _same_measurement(one: Source, other: Source, place_of: Callable[[Path], Pla
     """Return whether two files of the same bytes are one measurement: the same labels, or one in CBT's working folder."""
     mine, theirs = one.context.series, other.context.series
     if mine.run == theirs.run:
-        return one.identity == other.identity
+        zeros = {zero for source in (one, other) if (zero := source.context.zero.epoch_ns) is not None}
+        return one.identity == other.identity and len(zeros) < 2  # two beginnings by fio's JSON: one copied over the other
     places = place_of(one.path), place_of(other.path)
     if None in places or places[0] is None or places[1] is None or places[0].archive != places[1].archive:
         return False

@@ -21,6 +21,7 @@ from ingest.read.archives.pbench import CLIENTS
 from ingest.read.archives.plain import Plain, short_names
 from ingest.read.copies import once_by_content
 from ingest.read.decodable import decodable
+from ingest.read.fio.doubts import doubts
 from ingest.read.fio.joining import Documents, documents_of, log_name_of
 from ingest.read.fio.names import LogName, parse_log_name, parse_summary_name
 from ingest.read.fio.plain_json import left_of
@@ -79,7 +80,8 @@ def discover(paths: Sequence[Path], options: ReadOptions) -> Found:
     sources = _readable(sources, call)
     sources = once_by_content(sources, call.place, call.skipped, call.caveats)
     _check_readable(paths, sources, call.skipped)
-    caveats = (*call.archives.unreadable(), *call.caveats, *call.documents.caveats())
+    found_caveats = (*call.caveats, *call.documents.caveats(), *doubts(sources, call.documents))
+    caveats = (*call.archives.unreadable(), *found_caveats)
     skipped = tuple(sorted(call.skipped, key=lambda entry: entry.path))
     found = Found(tuple(sorted(sources, key=lambda one: one.path)), skipped, call.labels_of(sources), caveats)
     return apart(decodable(found))
@@ -219,6 +221,10 @@ class _Call:
                 self.skipped.append(Skipped(path, SKIPPED, "the same fio summary as the json_output file beside it"))
                 return False
         logs = self.documents.told.get(path, set())
+        copy = None if logs else self.documents.same_as(beside)
+        if copy is not None and self.around(copy.path).run == self.around(path).run:
+            self.skipped.append(Skipped(path, SKIPPED, f"the same fio summary as {copy.path}: counted once"))
+            return False
         if logs and not (self.documents.means >= logs and left_of(beside.document, tuple(logs))):
             self.skipped.append(Skipped(path, CONTEXT, "fio's own totals, time zero and options"))
             return False

@@ -52,17 +52,22 @@ def counts(files: Any, *by: str, **where: str) -> Counter[tuple[str, ...]]:
     return Counter(dict(zip(zip(*columns, strict=True), table["count"].tolist(), strict=True)))
 
 
+def truth_of(archive: str, entry: dict[str, Any]) -> tuple[str, ...]:
+    """Return run, host, volume and op of an entry of truth.json."""
+    run = entry["run"].removeprefix("results/")
+    if entry["workload"]:
+        permutation, _, rest = run.removeprefix("00000000/").partition("/")
+        depth = f"total_iodepth-{entry['total_iodepth']}"
+        assert rest.startswith(f"{entry['workload']}.{entry['host']}/numjobs-001/{depth}/")
+        run = f"00000000/{permutation}/{entry['workload']}/numjobs-001/{depth}"
+    return f"{archive}/{run}", entry["host"], str(entry["volume"]), entry["op"]
+
+
 def truth(archive: str) -> Counter[tuple[str, ...]]:
     """Return N by run, host, volume and op as fio's own JSON of an archive has it."""
     found: Counter[tuple[str, ...]] = Counter()
     for entry in json.loads((CBT / "truth.json").read_text())[archive]:
-        run = entry["run"].removeprefix("results/")
-        if entry["workload"]:
-            permutation, _, rest = run.removeprefix("00000000/").partition("/")
-            depth = f"total_iodepth-{entry['total_iodepth']}"
-            assert rest.startswith(f"{entry['workload']}.{entry['host']}/numjobs-001/{depth}/")
-            run = f"00000000/{permutation}/{entry['workload']}/numjobs-001/{depth}"
-        found[f"{archive}/{run}", entry["host"], str(entry["volume"]), entry["op"]] += entry["N"]
+        found[truth_of(archive, entry)] += entry["N"]
     return found
 
 
@@ -383,7 +388,7 @@ def test_a17_folders_that_fio_ran_in_one_after_another_are_runs_and_not_hosts(tm
         summary.write_text(json.dumps(document, indent=1))
     found = discover([tmp_path / "nights"], ReadOptions())
     assert {(source.context.series.run, source.context.series.host) for source in found.sources} == {("nights/monday", ""), ("nights/tuesday", "")}
-    assert [caveat.code for caveat in found.caveats] == ["folders-apart"]
+    assert [caveat.code for caveat in found.caveats] == ["folders-apart", "same-content"]
 
 
 def test_a_glob_of_logs_answers_as_its_folder(tmp_path: Path) -> None:
@@ -423,7 +428,7 @@ def test_the_same_bytes_under_two_hosts_are_said(tmp_path: Path) -> None:
     for host in ("h1", "h2"):
         shutil.copy(LOG, tmp_path / f"x_clat_hist.1.log.{host}")
     found = discover([tmp_path], ReadOptions())
-    assert [caveat.code for caveat in found.caveats] == ["same-content"]
+    assert [caveat.code for caveat in found.caveats] == ["same-content", "no-summary"]
     assert "x_clat_hist.1.log.h2" in str(found.caveats[0])
 
 

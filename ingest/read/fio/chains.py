@@ -207,6 +207,9 @@ class Chains:
         if self.context.zero.origin in starts.UNKNOWN:
             self.account.note(f"time zero is unknown ({self.context.zero.origin}): {starts.REMEDY}")
         completion = {op for job in self.context.jobs for op, kind in job if kind == COMPLETION}
+        for op in sorted(set(self.chains) - completion - {"all"} if completion and MIXED not in completion else ()):
+            held = int(self.chains[op].total.sum())
+            self.account.note(f"{op}: the log holds {held} samples, fio's JSON none of this job: {fio_repairs.NOT_OF_ONE}")
         for op in sorted(completion | set(self.chains)):
             chain = self.chains.setdefault(op, Chain(op, self.layout.bins))
             part = self._residual(chain, siblings) if op in completion else None
@@ -254,7 +257,7 @@ class Chains:
         if (residual < 0).any():
             self.account.note(
                 f"{chain.op}: the log holds {int(-residual[residual < 0].sum())} samples that fio's JSON does not: "
-                "not of one run, or counts of an unknown kind"
+                f"{fio_repairs.NOT_OF_ONE}"
             )
             return None
         return self._last_interval(chain, residual)

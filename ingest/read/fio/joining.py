@@ -78,6 +78,7 @@ class Documents:
     versions: dict[Path, set[tuple[int, ...]]] = field(default_factory=lambda: defaultdict(set))
     unmatched: dict[Path, tuple[Path, str]] = field(default_factory=dict)
     _joined: dict[Path, Joined | None] = field(default_factory=dict)
+    _alike: dict[tuple[object, ...], list[Beside]] = field(default_factory=lambda: defaultdict(list))
 
     def add_log(self, path: Path, name: LogName) -> None:
         """Note a log, so that its family is known: the logs of one prefix, host and type in a folder."""
@@ -141,6 +142,15 @@ class Documents:
         found = self.versions.get(path.parent, set())
         return next(iter(found)) if len(found) == 1 else None
 
+    def same_as(self, beside: Beside) -> Beside | None:
+        """Return another file of the call that holds the same last document: one that tells about logs, else an earlier one."""
+        if not self._alike:
+            for one in self.all():
+                self._alike[_measured(one.document)].append(one)
+        others = [one for one in self._alike[_measured(beside.document)] if one.path != beside.path]
+        telling = (one for one in others if self.told.get(one.path))
+        return next(telling, next((one for one in others if one.path < beside.path), None))
+
     def forget(self, log: Path) -> None:
         """Take back what was told about a log that turned out to be none."""
         for logs in self.told.values():
@@ -201,10 +211,10 @@ class Documents:
                 of_host = f" of {host}"
             elif len(hosts) > 1:
                 jobs = ()
-            if not jobs and self._named_by(document.jobs, name, beside.path):
+            if not jobs and self.named_by(document.jobs, name, beside.path):
                 known = f"fio's JSON names the hosts {listed(sorted(hosts))}"
                 self.unmatched[path] = (beside.path, f"{known}, and this log is of {host or 'a host that is not named'}")
-        named = self._named_by(jobs, name, beside.path)
+        named = self.named_by(jobs, name, beside.path)
         if not named:
             return None
         number = int(name.job or 0) - 1
@@ -212,7 +222,7 @@ class Documents:
             return None  # the number is that of a job which wrote another log
         return jobs, f"{beside.path.name}{of_host}, {named}"
 
-    def _named_by(self, jobs: tuple[Job, ...], name: LogName, file: Path) -> str:
+    def named_by(self, jobs: tuple[Job, ...], name: LogName, file: Path) -> str:
         """Return how a document names a log of this prefix, empty text if it does not."""
         prefixes = {_prefix_of(job, name) for job in jobs} - {""}
         if name.prefix in prefixes:
@@ -242,6 +252,16 @@ class Documents:
                 sentence = f"fio counts {counts} of job {number + 1} ({job.name}){where} that no log here holds: they are missing"
                 remedy = "have every job log: write_hist_log in front of the first --name, or tailboard wrap-fio"
                 yield Caveat("jobs-without-log", str(beside.path), sentence, remedy)
+
+
+def _measured(document: Document) -> tuple[object, ...]:
+    """Return what no two runs of fio have in common."""
+    jobs = [
+        (job.name, job.host, key, one.count, one.min_ns, one.max_ns, one.mean_ns)
+        for job in document.jobs
+        for key, one in sorted(job.summaries.items())
+    ]
+    return document.timestamp_ms, *jobs
 
 
 def _option_of(name: LogName) -> str:

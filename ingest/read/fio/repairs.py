@@ -29,6 +29,7 @@ LOST_UNKNOWN = (
     "every percentile is a lower bound"
 )
 WRAPPED = "counts wrapped by a latency_target reset"
+NOT_OF_ONE = "not of one run, or counts of an unknown kind"
 IMPLAUSIBLE = 2**40
 MOST_COUNT = 2**41
 TOO_MANY = "implausible counts (above 2^40 in one interval)"
