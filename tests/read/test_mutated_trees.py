@@ -278,6 +278,7 @@ one_step = st.tuples(st.sampled_from(sorted(STEPS)), st.integers(0, 40), st.inte
 
 @settings(max_examples=figure(60, 1000))
 @example("cbt", [("folder_copied", 7, 3)])
+@example("cbt", [("moved", 6, 9), ("log_lost", 2, 31)])
 @example("flat", [("copied_beside", 3, 0)])
 @example("flat", [("host_in_names", 10, 2)])
 @example("flat", [("json_lost", 0, 1)])

@@ -91,7 +91,8 @@ def _apart(summary: Source, alone: Iterable[_Log], documents: Documents, read: C
     """Yield a JSON that is read for itself where logs, or a copy of it, may hold the same I/Os."""
     beside = next(one for one in documents.folders[summary.path.parent] if one.path == summary.path)
     copy = documents.same_as(beside)
-    if copy is not None and copy.path not in read:
+    # Two files of the same bytes that are both read have their caveat already (see `once_by_content`).
+    if copy is not None and (copy.path not in read or copy.path.stat().st_size != summary.path.stat().st_size):
         sentence = f"holds what {copy.path} holds: is one a copy of the other?"
         yield Caveat("same-content", str(summary.path), sentence, "each is counted under its own labels")
     run = summary.context.series.run
