@@ -25,11 +25,14 @@ from ingest.read.undated import undated_part_of
 if TYPE_CHECKING:
     from ingest.query.compare import Pair
     from ingest.query.question import Answer, Question
+    from ingest.query.sweeps import Paired
     from ingest.query.table import Table
+    from ingest.series import RunLabels
 
     Ask = Callable[[Question], Answer]
 
 REGRESSED = 1
+SIDES = ("baseline", "run")
 
 bounded_options = options.stacked(
     click.option("--by", metavar="LABELS", default="", help="Group by host,op,job,kind,volume,... or a setting."),
@@ -43,8 +46,11 @@ format_option = click.option(
 
 
 @contextmanager
-def opened_runs(sources: tuple[str, ...], words: Mapping[str, Any]) -> Iterator[Mapping[str, Ask]]:
-    """Give what answers questions about each run of a store or of files; several paths are a run each, named after the path."""
+def opened_runs(sources: tuple[str, ...], words: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Ask], RunLabels]]:
+    """Give what answers questions about each run of a store or of files, and the runs' labels.
+
+    Several paths are a run each, named after the path; an archive of many is that many.
+    """
     stores, paths = options.split_sources(sources)
     if words["attribution"] != "completion":
         raise UsageError("bounds count whole I/Os, in-flight weights are shares of them: leave out --attribution")
@@ -52,10 +58,10 @@ def opened_runs(sources: tuple[str, ...], words: Mapping[str, Any]) -> Iterator[
         from ingest.store import open_store
 
         with open_store(stores[0]) as store:
-            found: Mapping[str, Ask] = {record.run: store.answer for record in store.runs()}
-            if not found:
+            records = store.runs()
+            if not records:
                 raise StoreError("the store holds no run yet: tailboard load PATH --run NAME")
-            yield found
+            yield {record.run: store.answer for record in records}, {record.run: record.labels for record in records}
         return
     from ingest.cli.progress import Progress
     from ingest.query.files import Files
@@ -63,13 +69,15 @@ def opened_runs(sources: tuple[str, ...], words: Mapping[str, Any]) -> Iterator[
     reading = options.read_options(**{name: words[name] for name in READING})
     with Progress("reading") as bar:
         known: dict[str, Ask] = {}
+        labels: dict[str, Mapping[str, str]] = {}
         for path, name in _named(paths):
             files = Files([path], replace(reading, run=name), options.cores(words["jobs"]), bar)
             for run in files.run_names:
                 if run in known:
                     raise UsageError(f"two sources hold a run {run}: load them with --run into a store to tell them apart")
                 known[run] = files.answer
-        yield known
+            labels |= files.found.labels
+        yield known, labels
 
 
 def _named(paths: Sequence[Path]) -> list[tuple[Path, str]]:
@@ -92,6 +100,30 @@ def chosen(names: Sequence[str], glob: str, option: str, *, merge: bool) -> list
         raise UsageError(f"{option} {glob} matches {len(found)} runs ({listed(sorted(found))}): name one, or say --merge-runs")
     dated = [name for name in found if undated_part_of(name) not in found]  # what is undated of a run is not added to it
     return sorted(dated if merge else found)
+
+
+def pairs_among(asks: Mapping[str, Ask], labels: RunLabels, words: Mapping[str, Any]) -> Paired | None:
+    """Return the pairs of runs where a side names several and they can be paired; None where a side is to be one run."""
+    from ingest.query.sweeps import paired_runs
+    from ingest.series import run_matches
+
+    names = list(asks)
+    globs = [str(words[side]) for side in SIDES]
+    found = [[one for one in names if one == glob] or [one for one in names if run_matches(one, (glob,))] for glob in globs]
+    dated = [[name for name in side if undated_part_of(name) not in side] for side in found]
+    if words["merge_runs"] or not all(dated) or all(len(side) == 1 for side in found):
+        return None
+    return paired_runs(sorted(dated[0]), sorted(dated[1]), labels)
+
+
+def pair_notes(found: Paired) -> tuple[str, ...]:
+    """Return the sentences about runs that are compared pair by pair, and about those that have none like them."""
+    which = "pair" if len(found.pairs) == 1 else "pairs"
+    notes = [f"{len(found.pairs)} {which} of runs that are alike, compared one by one; --merge-runs adds each side up"]
+    for side, runs in zip(SIDES, found.alone, strict=True):
+        if runs:
+            notes.append(f"not compared, since the other side has no run like it: {listed(runs)} ({side})")
+    return tuple(notes)
 
 
 def undated_beside(names: Sequence[str], taken: Sequence[str]) -> tuple[str, ...]:
@@ -138,7 +170,7 @@ def ratio_limit(text: str | None) -> float:
 
 @click.command()
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
-@click.option("--baseline", required=True, metavar="GLOB", help="The run to compare with: one, unless --merge-runs.")
+@click.option("--baseline", required=True, metavar="GLOB", help="The run to compare with; of several those like --run's.")
 @click.option("--run", "run", required=True, metavar="GLOB", help="The run to judge, likewise.")
 @click.option("-p", "wanted", default="50,95,99,99.9", show_default=True, metavar="LIST", help="Percentiles, 0 to 100.")
 @click.option("--shifts", is_flag=True, help="Percentiles at every halving of 1-q instead: how the distributions differ.")
@@ -159,26 +191,39 @@ def compare(sources: tuple[str, ...], **words: Any) -> int:
       tailboard compare ./good ./bad --baseline good --run bad -p 99,99.9 --fail-above 1.2
       tailboard compare --baseline nightly-41 --run nightly-42 --by job -o compare.html
 
-    Several paths are a run each, named after the path. csv and ndjson have the --by labels, then percentile,baseline,run,ratio,
-    lo,hi,count_baseline,count_run, largest effect first: baseline and run in --unit (ns), lo and hi the 95 % bounds of the
-    ratio by order statistics. A cell is empty where there are too few samples to carry it.
+    Several paths are a run each, named after the path. Where both globs name several runs (archives of CBT), those that are the
+    same below their archives are compared pair by pair, under a label `permutation`. csv and ndjson have the --by labels, then
+    percentile,baseline,run,ratio,lo,hi,count_baseline,count_run, largest effect first: baseline and run in --unit (ns), lo and
+    hi the 95 % bounds of the ratio by order statistics. A cell is empty where there are too few samples to carry it.
     """
-    from ingest.query.compare import COLUMNS, halvings, together
+    from ingest.query.compare import COLUMNS, halvings, labelled, together
     from ingest.query.compare import compare as rows_of
     from ingest.query.groupings import grouped, is_lag, labels_of
+    from ingest.query.sweeps import PERMUTATION
     from ingest.ranks import parse_percentiles
 
     limit, percentiles = ratio_limit(words["fail_above"]), parse_percentiles(words["wanted"])
     output, form = words["output"], beside_page(words["format"], words["output"])
     question, by = question_of(words, COLUMNS)
     wanted = replace(question, by=labels_of(question.by)) if output else question
-    with opened_runs(sources, words) as asks:
-        sides = [chosen(list(asks), words[option], f"--{option}", merge=words["merge_runs"]) for option in ("baseline", "run")]
-        if set(sides[0]) & set(sides[1]):
-            raise UsageError(f"--baseline and --run both take {listed(sorted(set(sides[0]) & set(sides[1])))}")
-        baseline, run = (together([answered(asks[name], name, wanted) for name in names]) for names in sides)
+    with opened_runs(sources, words) as (asks, labels):
+        pairs = pairs_among(asks, labels, words)
+        if pairs:
+            by = (PERMUTATION, *by)
+            sides = [[pair[1 + place] for pair in pairs.pairs] for place in range(2)]
+            answers = [
+                [labelled(answered(asks[names[place]], names[place], wanted), PERMUTATION, what) for what, *names in pairs.pairs]
+                for place in range(2)
+            ]
+            baseline, run = map(together, answers)
+        else:
+            sides = [chosen(list(asks), words[side], f"--{side}", merge=words["merge_runs"]) for side in SIDES]
+            if set(sides[0]) & set(sides[1]):
+                raise UsageError(f"--baseline and --run both take {listed(sorted(set(sides[0]) & set(sides[1])))}")
+            baseline, run = (together([answered(asks[name], name, wanted) for name in names]) for names in sides)
         pair = grouped(baseline, run, by, unlike=words["unlike_kinds"])
-        pair = replace(pair, notes=(*pair.notes, *undated_beside(list(asks), [*sides[0], *sides[1]])))
+        told_of_pairs = pair_notes(pairs) if pairs else ()
+        pair = replace(pair, notes=(*pair.notes, *told_of_pairs, *undated_beside(list(asks), [*sides[0], *sides[1]])))
         each = [partial(answered, asks[name], name) for names in sides for name in names]
         windows = over_time(each, question, pair) if output or form in PICTURES else None
     table = rows_of(pair, halvings(pair) if words["shifts"] else percentiles)

@@ -40,10 +40,10 @@ def compared(
     baseline: Answer, run: Answer, by: Sequence[str], percentiles: Sequence[Percentile], windows: Pair | None, *, unlike: bool
 ) -> Compared:
     """Return what the page of a comparison is made of, from answers by all of its labels."""
-    from ingest.query.groupings import grouped, groupings, is_lag
+    from ingest.query.groupings import APART, grouped, groupings, is_lag
     from ingest.view.page.compare_page import Compared
 
-    whole = None if is_lag(baseline, run) else grouped(baseline, run, [name for name in by if name == "kind"], unlike=unlike)
+    whole = None if is_lag(baseline, run) else grouped(baseline, run, [name for name in by if name in APART], unlike=unlike)
     movers = [grouped(baseline, run, labels, unlike=unlike) for labels in groupings(baseline, run, by)]
     return Compared(whole, movers, windows, percentiles)
 

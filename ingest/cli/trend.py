@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,12 +17,14 @@ from ingest.cli.compare import (
     opened_runs,
     question_of,
     ratio_limit,
+    undated_beside,
     write_rows,
 )
 from ingest.cli.pages import beside_page, page_option, written
 from ingest.cli.queries import PICTURES, write_picture
 from ingest.cli.saying import say
 from ingest.errors import InputError, UsageError, listed
+from ingest.read.undated import undated_part_of
 
 if TYPE_CHECKING:
     from ingest.query.question import Answer
@@ -53,11 +55,14 @@ def trend(sources: tuple[str, ...], **words: Any) -> int:
       tailboard trend --run 'nightly-*' -p 99 --where op=read --last 7 --fail-above 1.2
       tailboard trend ./nights/* -p 50,99 -o trend.html
 
-    Several paths are a run each, named after the path. csv and ndjson have the --by labels, then run,start,percentile,value,lo,
+    Several paths are a run each, named after the path; archives of CBT that hold many runs are a series for each, with a label
+    `permutation`. csv and ndjson have the --by labels, then run,start,percentile,value,lo,
     hi,count,level,change: value in --unit (ns) with its 95 % bounds, level the median since the last change, change the ratio
     of levels where a new one begins. --fail-above holds the newest run's lower bound against the median of the runs before it.
     """
-    from ingest.query.trend import COLUMNS, alike, in_order, judged
+    from ingest.query.compare import labelled
+    from ingest.query.sweeps import PERMUTATION, permutations
+    from ingest.query.trend import COLUMNS, alike, by_archive, in_order, judged
     from ingest.query.trend import trend as rows_of
     from ingest.ranks import parse_percentiles
     from ingest.series import run_matches
@@ -69,11 +74,18 @@ def trend(sources: tuple[str, ...], **words: Any) -> int:
     )
     output, form = words["output"], beside_page(words["format"], words["output"])
     question, by = question_of(words, (*COLUMNS, "start"))
-    with opened_runs(sources, words) as asks:
+    with opened_runs(sources, words) as (asks, labels):
         names = [name for name in asks if run_matches(name, words["runs"])]
         if not names:
             raise InputError(f"no run matches {' '.join(words['runs'])}; there are {listed(sorted(asks))}")
-        nights, notes = in_order(alike([answered(asks[name], name, question) for name in names], by))
+        dated = [name for name in names if undated_part_of(name) not in names]
+        found_in = permutations(dated, labels)
+        if found_in:
+            answers = [labelled(answered(asks[name], name, question), PERMUTATION, found_in[name][1]) for name in dated]
+            nights, notes = in_order(alike(by_archive(answers, found_in), (PERMUTATION, *by)))
+            notes = (*_permutations_told(found_in), *undated_beside(names, dated), *notes)
+        else:
+            nights, notes = in_order(alike([answered(asks[name], name, question) for name in names], by))
     table = rows_of(nights, percentiles, least)
     notes = (*notes, *_warnings([night.answer for night in nights]))
     found = judged(table, nights[-1].run, words["last"])
@@ -88,6 +100,15 @@ def trend(sources: tuple[str, ...], **words: Any) -> int:
     for line in told:
         say(line)
     return status
+
+
+def _permutations_told(found: Mapping[str, tuple[str, str]]) -> list[str]:
+    """Return the sentence about archives that hold many runs."""
+    many, archives = len({what for _, what in found.values()}), {archive for archive, _ in found.values()}
+    if len(archives) == 1:
+        which = f"{min(archives)} is one archive of {many} unlike runs"
+        return [f"{which}, a series with one point each: a trend needs several archives"]
+    return [f"{len(archives)} archives of {many} unlike runs: a series each, by what they are below their archives"]
 
 
 def _write(nights: Sequence[Night], table: Table, notes: Sequence[str], words: dict[str, Any]) -> None:

@@ -10,10 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ingest.errors import listed
-from ingest.intervals import Intervals
 from ingest.query.question import ALL, Answer, Question
 
 if TYPE_CHECKING:  # stores ask by clocks, too, and need no reader for that
@@ -72,19 +69,6 @@ def shown_beside(undated: Collection[str]) -> list[str]:
         return []
     told = "has no start time: it is a run of its own, and its" if len(undated) == 1 else "have no start time: their"
     return [f"{listed(sorted(undated))} {told} times are elapsed seconds, as +12.5s"]
-
-
-def by_clock(parts: Sequence[Intervals], undated: Collection[str]) -> list[list[Intervals]]:
-    """Return the rows of dated runs and those of the undated ones; keys begin with the run."""
-    if not undated:
-        return [list(parts)]
-    found: list[list[Intervals]] = [[], []]
-    for part in parts:
-        codes = np.array([isinstance(key, tuple) and key[0] in undated for key in part.table], np.bool_)
-        alone = codes[part.series] if len(part) else np.empty(0, np.bool_)
-        for place, rows in ((0, ~alone), (1, alone)):
-            found[place].append(part.take(np.flatnonzero(rows)))
-    return found
 
 
 def stamps_beside(answer: Answer) -> dict[int, str]:

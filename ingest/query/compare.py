@@ -132,6 +132,14 @@ def together(answers: Sequence[Answer]) -> Answer:
     return regrouped(joined, joined.by)
 
 
+def labelled(answer: Answer, name: str, value: str) -> Answer:
+    """Return an answer with one label more in front of all others, the same in all of its rows."""
+    tables = [tuple((value, *key) if isinstance(key, tuple) else key for key in part.table) for part in answer.parts]
+    parts = tuple(replace(part, table=table) for part, table in zip(answer.parts, tables, strict=True))
+    weights = None if answer.weights is None else {(value, *key): weight for key, weight in answer.weights.items()}
+    return replace(answer, parts=parts, by=(name, *answer.by), weights=weights)
+
+
 def kinds_of(answer: Answer) -> set[str]:
     """Return the kinds in an answer."""
     if "kind" not in answer.by:

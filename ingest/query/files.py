@@ -13,10 +13,10 @@ from ingest.errors import InputError, listed
 from ingest.grid import INT64_MAX, UNTIMED, clipped, coarsened, in_flight, stored_step, window_parts
 from ingest.intervals import Intervals, Sum
 from ingest.parallel import fork_map
-from ingest.query.clocks import beside, by_clock, left_out, logs_left_out, shown_beside, undated_runs
+from ingest.query.clocks import beside, left_out, logs_left_out, shown_beside, undated_runs
 from ingest.query.means import described, holds_means_alone, own_facts, told_of, with_left_out, with_whole_runs
 from ingest.query.question import ALL, AUTO, Answer, Question, auto_step, check_labels, check_step, finish, sure_step, widened
-from ingest.query.spans import dense, spanned, together
+from ingest.query.spans import dense, spanned, spanned_by_run, together
 from ingest.read import Found, ReadOptions, Source, Windows, discover, read
 from ingest.read.account import Account
 from ingest.read.copies import conflicts
@@ -90,7 +90,7 @@ class Files:
             parts = widened(parts, step)
         told = told_of(sources)
         if question.step == ALL:
-            parts = [part for one in by_clock(parts, undated) for part in spanned(one)]
+            parts = spanned(parts) if question.adds_up_runs else spanned_by_run(parts)
             parts = with_whole_runs(parts, question, question.key(self.found.labels), told)
         facts = Answer(
             parts=(),

@@ -14,9 +14,11 @@ import numpy as np
 from ingest.query.compare import Pair, kinds_of, paired
 from ingest.query.lags import LAG
 from ingest.query.question import Answer, regrouped
+from ingest.query.sweeps import PERMUTATION
 from ingest.series import Group
 
 USUAL = ("op", "host")
+APART = ("kind", PERMUTATION)
 UNLIKE_EVENTS = "lags of unlike events are counted as they were stored, at unlike rates: --by op keeps events apart"
 
 
@@ -33,10 +35,11 @@ def is_lag(*answers: Answer) -> bool:
 def groupings(baseline: Answer, run: Answer, by: Sequence[str]) -> list[tuple[str, ...]]:
     """Return the labels to compare by, one after the other: operation, host, each that was asked for, and these together.
 
-    Left out is what has one value in both runs; of lags what does not tell operations apart. Kinds stay apart in all.
+    Left out is what has one value in both runs; of lags what does not tell operations apart.
+    Kinds and pairs of runs stay apart in all.
     """
-    kind = tuple(name for name in by if name == "kind")
-    asked = tuple(name for name in by if name != "kind")
+    kind = tuple(name for name in by if name in APART)
+    asked = tuple(name for name in by if name not in APART)
     wanted = [*((name,) for name in USUAL), *((name,) for name in asked), asked]
     lags = is_lag(baseline, run)
     found = []

@@ -44,6 +44,11 @@ class Question:
     attribution: str = "completion"
     windows: int = AUTO_WINDOWS
 
+    @property
+    def adds_up_runs(self) -> bool:
+        """Return whether rows of several runs become one."""
+        return self.merge_runs and "run" not in self.by
+
     def key(self, run_labels: RunLabels) -> Key:
         """Return the function that gives a series its group (run, kind, then `by`), or None where it is not selected."""
 

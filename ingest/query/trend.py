@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from statistics import median
@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.errors import UsageError, listed
-from ingest.query.compare import Bounded, bounded, kinds_of
+from ingest.query.compare import Bounded, bounded, kinds_of, together
 from ingest.query.means import check_bins
 from ingest.query.question import Answer, regrouped
 from ingest.query.table import Table
@@ -87,6 +87,18 @@ def in_order(answers: Sequence[Answer]) -> tuple[list[Night], tuple[str, ...]]:
     left = sorted((night.run for night in nights if night not in taken), key=_natural)
     notes += [f"left out, since it is not known when they began: {listed(left)}"] if left else []
     return sorted(taken, key=lambda night: _natural(night.run)) if by_name else taken, tuple(notes if len(nights) > 1 else ())
+
+
+def by_archive(answers: Sequence[Answer], found: Mapping[str, tuple[str, str]]) -> list[Answer]:
+    """Return one answer for each archive, under its name, of answers about a run each that a label tells apart."""
+    archives: dict[str, list[Answer]] = {}
+    for answer in answers:
+        archives.setdefault(found[answer.runs[0]][0], []).append(answer)
+    joined = {name: together(mine) for name, mine in archives.items()}
+    return [
+        replace(answer, runs=(name,), run_start_ns={name: min(one.start_of for one in archives[name])})
+        for name, answer in joined.items()
+    ]
 
 
 def alike(answers: Sequence[Answer], by: Sequence[str]) -> list[Answer]:

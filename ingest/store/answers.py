@@ -11,10 +11,10 @@ import numpy as np
 from ingest.errors import InputError, UsageError, listed
 from ingest.grid import coarsened
 from ingest.intervals import Intervals, Sum, merged
-from ingest.query.clocks import beside, by_clock, run_left_out, shown_beside
+from ingest.query.clocks import beside, run_left_out, shown_beside
 from ingest.query.means import described, own_facts, with_left_out, with_whole_runs
 from ingest.query.question import ALL, AUTO, Answer, Key, Question, auto_step, check_labels, finish
-from ingest.query.spans import spanned
+from ingest.query.spans import Span, ranges, spanned, spanned_by_run
 from ingest.read.whole_runs import WholeRun, whole_runs
 from ingest.series import IN_FLIGHT, LABELS, OFFSET, mean_kind
 from ingest.store.chosen import chosen_records, on_one_clock
@@ -119,9 +119,7 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
                 total.add(merged([coarsened(part, step)]) if step else part)
             parts += total.parts()
     if not step:
-        clocks = [[record for record in chosen if (record.run in undated) == one] for one in (False, True)]
-        groups = zip(clocks, by_clock(parts, undated), strict=False)
-        parts = [part for own, rows in groups for part in _over_reach(rows, own, catalogue, question, key)]
+        parts = _over_reach(parts, chosen, catalogue, question, key)
         parts = with_whole_runs(parts, question, key, _whole_runs(catalogue))
     facts = Answer(
         parts=(),
@@ -158,13 +156,19 @@ def _clocks_told(holdings: Holdings, apart: Sequence[RunRecord]) -> Iterator[str
 def _over_reach(
     parts: Sequence[Intervals], records: Sequence[RunRecord], catalogue: Catalogue, question: Question, key: Key
 ) -> list[Intervals]:
-    """Return the rows of runs on one clock, each over the whole range of them all."""
-    reach = reach_of([one for record in records for one in catalogue.of(record.run, key)])
-    filled = [part for part in parts if len(part)]
-    if filled and (question.begin is not None or question.end is not None):
-        windows = min(int(part.start_ns.min()) for part in filled), max(int(part.end_ns.max()) for part in filled)
-        reach = narrowed(windows, reach, max(record.step_ns for record in records))
-    return spanned(parts, reach)
+    """Return the rows over the whole range of their run; where runs are added up, over the range of them all."""
+    spans: dict[str, Span] = {}
+    found = ranges(parts)
+    for record in records:
+        reach, windows = reach_of(catalogue.of(record.run, key)), found.get(record.run)
+        if windows and (question.begin is not None or question.end is not None):
+            reach = narrowed(windows, reach, record.step_ns)
+        if reach or windows:
+            spans[record.run] = reach or windows or (0, 0)
+    if not question.adds_up_runs:
+        return spanned_by_run(parts, spans)
+    edges = [span for run, span in spans.items() if run in found]
+    return spanned(parts, (min(low for low, _ in edges), max(high for _, high in edges)) if edges else None)
 
 
 def windows_from(holdings: Holdings, records: Sequence[RunRecord], question: Question) -> Iterator[Intervals]:

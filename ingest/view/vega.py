@@ -6,7 +6,7 @@ epoch ms, latencies ns; rows are ordered by time, group, then latency.
 
     points   percentiles, rate, heatmap (the line over it): t, t2, label, v, n, beyond, open    v in ns, or I/Os a second
              surface, tails: t, t2, row, v, n, open         distribution: label, x, v, cum, n, open (x is 1 / (1 - q))
-             load: run, name, label, x, v, n                runs: run, name, t, t2, v (ms since the run's start)
+             load: run, name, label, x, rate, v, n          runs: run, name, t, t2, v (ms since the run's start)
              movers, shifts: i, row, x, ratio, lo, hi,      ratios of a comparison with their bounds (null: not known), drawn from
              first, last, cut_low, cut_high, verdict,       first to last; values in ns and samples of both sides
              baseline, run, open_baseline, ..., n_run
@@ -222,6 +222,16 @@ def group_names(answer: Answer) -> dict[Group, str]:
 def printable(text: str) -> str:
     """Return text that is Unicode throughout: bytes of file names that were none are written as numbers."""
     return str(text).encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def short_names(names: Sequence[str]) -> list[str]:
+    """Return names of runs without the folders that all of them have in common."""
+    shown = [printable(name) for name in names]
+    if len(shown) < 2:
+        return shown
+    folders = [name.split("/") for name in shown]
+    same = next((at for at, parts in enumerate(zip(*folders, strict=False)) if len(set(parts)) > 1), min(map(len, folders)) - 1)
+    return ["/".join(parts[same:]) for parts in folders]
 
 
 def _milliseconds(stamps_ns: NDArray[np.int64]) -> NDArray[Any]:

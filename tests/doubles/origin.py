@@ -10,9 +10,9 @@ import numpy as np
 from ingest.grid import coarsened, in_flight
 from ingest.intervals import Intervals, merged
 from ingest.layout import LogLinear, fio_layout
-from ingest.query.files import spanned
 from ingest.query.overview import Overview, overviews
 from ingest.query.question import ALL, AUTO, Answer, Question, auto_step, finish
+from ingest.query.spans import spanned, spanned_by_run
 from ingest.series import IN_FLIGHT, Series
 
 SECOND = 1_000_000_000
@@ -48,7 +48,8 @@ class Made:
         if step == AUTO and filled:
             span = min(int(p.start_ns.min()) for p in filled), max(int(p.end_ns.max()) for p in filled)
             step = auto_step(*span, SECOND, question.windows)
-        asked = spanned(filled) if step == ALL else [merged([coarsened(part, int(step))]) for part in filled]
+        whole = spanned if question.adds_up_runs else spanned_by_run
+        asked = whole(filled) if step == ALL else [merged([coarsened(part, int(step))]) for part in filled]
         facts = Answer(
             parts=(),
             by=question.by,

@@ -3,12 +3,15 @@ of the network, nothing is printed to the console."""
 
 from __future__ import annotations
 
+import tarfile
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from ingest.cli import run as command
 from ingest.query.files import Files
 from ingest.query.overview import CLUSTER_WINDOWS, overviews
 from ingest.query.percentiles import Wanted, percentiles
@@ -17,7 +20,10 @@ from ingest.query.worst import worst_windows
 from ingest.ranks import parse_percentiles
 from ingest.timing import Instant
 from tests.doubles.origin import NS, SECOND, ZERO, Made, random_rows, series
+from tests.view.conftest import shown
 from tests.view.page import HOSTILE, answered, choose, drag, drawn, hovered, items_of, keyed, place, rows_of, settle
+
+DATA = Path(__file__).parents[1] / "data"
 
 PANELS = ("percentiles", "hosts", "heatmap", "threads", "rate", "surface", "distribution")
 
@@ -559,6 +565,22 @@ def test_several_runs_have_small_multiples_and_a_load_curve(opened):
         assert {row["label"] for row in rows_of(page, "distribution")} == {"qd1", "qd4", "qd16"}
         choose(page, "p", "50")
         assert {row["v"] for row in rows_of(page, "load")} == {int(NS.values[900 + 30 * number]) for number in range(3)}
+
+
+@pytest.mark.slow
+def test_the_load_curve_of_a_sweep_is_over_its_depths(browser, tmp_path):
+    with tarfile.open(DATA / "cbt" / "B.tar.xz") as tar:
+        tar.extractall(tmp_path, filter="data")
+    assert command(["report", str(tmp_path / "B"), "-o", str(tmp_path / "b.html")]) == 0
+    answer = Files([tmp_path / "B"]).answer(Question(by=("workload", "total_iodepth"), step="all"))
+    columns = percentiles(answer, Wanted(parse_percentiles("99"))).columns
+    cells = zip(*(columns[name] for name in ("workload", "total_iodepth", "rate", "p99")), strict=True)
+    expected = {(label, int(depth)): (pytest.approx(rate), value) for label, depth, rate, value in cells}
+    with shown(browser, tmp_path / "b.html") as page:
+        assert {(row["label"], row["x"]): (row["rate"], row["v"]) for row in rows_of(page, "load")} == expected
+        assert page.locator("#h-load").inner_text() == "Load curve: percentile against queue depth of all jobs (total_iodepth)"
+        assert page.evaluate("tailboard.views.load.signal('across')") == "queue depth of all jobs (total_iodepth)"
+        assert page.locator("#title").inner_text().startswith("B/00000000/id-2b63de81: 16k7030/numjobs-001/total_iodepth-3, ")
 
 
 @pytest.mark.slow

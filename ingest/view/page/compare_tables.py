@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
+from ingest.query.sweeps import PERMUTATION
 from ingest.query.table import Table
 from ingest.view import vega
 from ingest.view.comparison import bounds_text, ratio_text, verdict
@@ -48,6 +49,8 @@ def group_text(table: Table, row: int, labels: Sequence[str]) -> str:
 
 def label_text(label: str, value: str) -> str:
     """Return a value, with the name of its label where it does not speak for itself."""
+    if label == PERMUTATION:  # beside a bar there is room for some 18 letters: what differs most comes first
+        return " ".join(reversed(value.replace("total_iodepth-", "depth ").replace("numjobs-", "jobs ").split("/")))
     return value or "-" if label in SPEAKING else f"{label} {value or '-'}"
 
 

@@ -15,8 +15,10 @@ from ingest.query.means import OWN
 from ingest.query.offset_overview import offset_overviews, shown_names
 from ingest.query.overview import CLUSTER_WINDOWS, Overview, chosen_runs, literal, overviews
 from ingest.query.question import Answer, Question
+from ingest.query.sweeps import swept
 from ingest.query.verdicts import Episode
 from ingest.read.whole_runs import WholeRun, whole_runs
+from ingest.series import RunLabels
 from ingest.view.page import breath_section, episode_section, estimate_section, mark_section, offset_page, offset_section
 from ingest.view.page.means_page import MeansRun, means_page
 from ingest.view.page.report import Parts, parts_of
@@ -86,7 +88,16 @@ def parts_from(
     of_marks = mark_section.sections(noted, starts, relative=chosen.relative)
     found = [*of_episodes, *of_marks, *offset_section.sections(held, shown), *of_breaths, *averaged, *more]
     said = [replace(runs[0], notes=(*runs[0].notes, *noted.notes)), *runs[1:]]
-    return parts_of(said, source.facts(chosen), [*noted.marks, *marks], question.by, sla_ns, found)
+    known = labels_of(source)
+    sweep = swept({name: known.get(name, {}) for name in shown}) if len(shown) > 1 else None
+    return parts_of(said, source.facts(chosen), [*noted.marks, *marks], question.by, sla_ns, found, sweep)
+
+
+def labels_of(source: Source) -> RunLabels:
+    """Return the labels of all runs of files or of a store."""
+    if isinstance(source, Files):
+        return source.found.labels
+    return {record.run: record.labels for record in source.runs()}  # type: ignore[attr-defined]
 
 
 def _spans(runs: Sequence[Overview]) -> list[mark_section.Shown]:

@@ -33,8 +33,8 @@ from ingest.query.lags import mixed_rows
 from ingest.query.overview import LEAST_WINDOWS, THREAD, Overview, Tails, fitted, thread_name
 from ingest.query.question import Answer, regrouped
 from ingest.ranks import Percentile, Ranked, extremes, parse_percentiles
-from ingest.view.page.parts import bundled, short_names
-from ingest.view.vega import MS, printable
+from ingest.view.page.parts import bundled
+from ingest.view.vega import MS, printable, short_names
 
 Int = NDArray[np.int64]
 

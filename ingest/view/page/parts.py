@@ -21,7 +21,6 @@ import orjson
 
 from ingest.errors import UsageError
 from ingest.view.page.report_tables import text
-from ingest.view.vega import printable
 
 LONG_FACT = 60
 LONG_SECONDS = 120
@@ -72,16 +71,6 @@ def bundled(content: Mapping[str, Any], streams: Iterable[bytes] = ()) -> str:
     header = orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
     body = b"".join([len(header).to_bytes(4, "little"), header, *streams])
     return base64.b64encode(zlib.compress(body, 6)).decode("ascii")
-
-
-def short_names(names: Sequence[str]) -> list[str]:
-    """Return names of runs without the folders that all of them have in common."""
-    shown = [printable(name) for name in names]
-    if len(shown) < 2:
-        return shown
-    folders = [name.split("/") for name in shown]
-    same = next((at for at, parts in enumerate(zip(*folders, strict=False)) if len(set(parts)) > 1), min(map(len, folders)) - 1)
-    return ["/".join(parts[same:]) for parts in folders]
 
 
 def between(low_ns: int, high_ns: int) -> str:

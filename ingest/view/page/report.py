@@ -17,6 +17,7 @@ from ingest import __version__
 from ingest.layout import LogLinear
 from ingest.query.overview import THREAD, Overview
 from ingest.query.question import Answer
+from ingest.query.sweeps import Sweep
 from ingest.series import default_kind
 from ingest.timing import format_duration
 from ingest.view import vega
@@ -36,6 +37,7 @@ RUN_SPECS = ("runs", "maps", "load")
 OFFLINE = "This file holds all its data and asks the network for nothing."
 LIVE = "This page asks the server that it came from, and nothing else."
 GROUPINGS = ("op", "host", "thread")
+ACROSS = {"total_iodepth": "queue depth of all jobs", "numjobs": "jobs"}
 SCRIPTS = ("theme.js", "words.js", "report.js", "heat.js", "heat_panel.js")  # then those of sections, then page.js
 
 
@@ -78,14 +80,16 @@ def parts_of(
     by: Sequence[str] = (),
     sla_ns: int = 0,
     sections: Sequence[Section] = (),
+    sweep: Sweep | None = None,
 ) -> Parts:
-    """Return what `report` fills its page with, from the same words."""
+    """Return what `report` fills its page with, from the same words; the load curve is over the depths of a `sweep`."""
     schedules = [omission.told(_kinds(run.cluster), run.cluster.warnings) for run in runs]
     shown = [*([omission.section(schedules)] if any(told["kinds"] for told in schedules) else []), *sections]
     content = {
         "specs": _specs(shown, several=len(runs) > 1),
         "sections": {one.name: one.content for one in shown},
         "marks": [vega.note_of(mark) for mark in marks],
+        "sweep": _sweep(sweep),
         "state": {**first_state(runs, by, sla_ns), **{name: value for one in shown for name, value in one.state.items()}},
     }
     data, coarsened = packed(content, runs)
@@ -94,7 +98,7 @@ def parts_of(
     notes = [*warnings, *coarsened, *few(runs, labels), *(note for one in shown for note in one.notes)]
     filling = {
         "version": __version__,
-        "runs": text(_names(runs)),
+        "runs": text(_title(runs)),
         "lead": text(_lead(runs)),
         "facts": fact_list([*facts_of(runs), *facts]),
         "notes": note_list(notes),
@@ -159,6 +163,14 @@ def first_state(runs: Sequence[Overview], by: Sequence[str], sla_ns: int) -> dic
         "highlight": "",
         "sla": f"{sla_ns / vega.MS:g}" if sla_ns else "",
     }
+
+
+def _sweep(sweep: Sweep | None) -> dict[str, Any] | None:
+    """Return what the page knows of a sweep: what its x axis is, and the depth and the line of each run."""
+    if sweep is None:
+        return None
+    places = {vega.printable(run): {"x": x, "line": vega.printable(line)} for run, (x, line) in sweep.places.items()}
+    return {"across": f"{ACROSS.get(sweep.label, 'queue depth')} ({sweep.label})", "places": places}
 
 
 def _kinds(answer: Answer) -> set[str]:
@@ -238,6 +250,16 @@ def _coverage(run: Overview, *, named: bool) -> str:
 def _names(runs: Sequence[Overview]) -> str:
     more = len(runs) - RUNS_NAMED
     return ", ".join(run.run for run in runs[:RUNS_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _title(runs: Sequence[Overview]) -> str:
+    """Return the names of the runs, folders that all have in common said once."""
+    first, *_ = names = [run.run for run in runs]
+    shown = vega.short_names(names)
+    common = first.removesuffix(shown[0]) if first.endswith(shown[0]) else ""
+    more = len(runs) - RUNS_NAMED
+    rest = f" and {more} more" if more > 0 else ""
+    return f"{common.rstrip('/')}: {', '.join(shown[:RUNS_NAMED])}{rest}" if common.strip("/") else _names(runs)
 
 
 def _lead(runs: Sequence[Overview]) -> str:

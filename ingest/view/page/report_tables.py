@@ -48,12 +48,12 @@ def summary(runs: Sequence[Overview], by: Sequence[str]) -> str:
     titles = ["", "samples", *(percentile.name for percentile in SUMMARY), "max"]
     head = "".join(f'<th scope="col">{title}</th>' for title in titles)
     body = []
-    for run in runs:
+    for run, short in zip(runs, vega.short_names([run.run for run in runs]), strict=True):
         answer, whole = _whole(run, by)
         names = vega.group_names(answer)
         for row in range(min(len(whole), MOST_ROWS)):
             name = names[tuple(whole.columns[label][row] for label in answer.by)]
-            name = f"{run.run} {name}" if len(runs) > 1 else name
+            name = f"{short} {name}" if len(runs) > 1 else name
             cells = [f"{int(whole.columns['count'][row]):,}"]
             for percentile in SUMMARY:
                 least = "≥ " if whole.columns[f"{percentile.name}_censored"][row] else ""
@@ -66,7 +66,7 @@ def summary(runs: Sequence[Overview], by: Sequence[str]) -> str:
 def few(runs: Sequence[Overview], by: Sequence[str]) -> list[str]:
     """Return a sentence for each percentile of the summary that rests on fewer than 10 samples beyond it."""
     found = []
-    for run in runs:
+    for run, short in zip(runs, vega.short_names([run.run for run in runs]), strict=True):
         answer, whole = _whole(run, by)
         names = vega.group_names(answer)
         for percentile in SUMMARY:
@@ -74,7 +74,7 @@ def few(runs: Sequence[Overview], by: Sequence[str]) -> list[str]:
             beyond = count - percentile.ranks(count)
             for row in (percentile.carried(count) & (beyond < FEW)).nonzero()[0].tolist():
                 name = names[tuple(whole.columns[label][row] for label in answer.by)]
-                where = f"{run.run}, {name}" if len(runs) > 1 else name
+                where = f"{short}, {name}" if len(runs) > 1 else name
                 samples = f"{int(beyond[row])} sample{'s' if beyond[row] != 1 else ''}"
                 found.append(f"{percentile.name} of {where} rests on {samples} beyond it: take it as a hint")
     more = len(found) - NOTES_SHOWN

@@ -1,0 +1,174 @@
+"""Runs that differ by their settings: a sweep of depths, and which runs of two archives are the same thing measured twice.
+
+What a run is below its archive is in its name (CBT: WORKLOAD/numjobs-001/total_iodepth-8) or in its labels. The name of an
+archive and CBT's id of a permutation are no part of it: the id is a digest of all settings and changes with any of them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ingest.series import RunLabels
+
+DEPTHS = ("total_iodepth", "iodepth", "numjobs")
+FIRST = ("workload", "mode", "op_size", "rwmixread", *DEPTHS)  # what a run is told apart by before its other settings
+ID = re.compile(r"id-[0-9a-f]{8}")
+ITERATION = re.compile(r"\d{8}")
+PERMUTATION = "permutation"  # the label by which runs of archives are told apart in comparisons and trends
+
+Words = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Runs at several depths: the label that is the depth, and of each run its depth and the line that it is on."""
+
+    label: str
+    places: Mapping[str, tuple[float, str]]
+
+
+def swept(labels: RunLabels) -> Sweep | None:
+    """Return the sweep of depths that runs are, None where they are none.
+
+    They are where a label such as `total_iodepth` is a number of every run, each line (runs that are alike in everything else)
+    has a depth once, and some line has several.
+    """
+    for label in DEPTHS:
+        depths = {run: _number(told.get(label, "")) for run, told in labels.items()}
+        if len(set(depths.values())) < 2 or any(math.isnan(depth) for depth in depths.values()):
+            continue
+        with_depth = [name for name in DEPTHS if name == label or _follows(labels, name, label)]
+        settings = {run: _settings(told, with_depth) for run, told in labels.items()}
+        # A sweep in each of several archives is a line each; archives of one depth each are one line.
+        for keys in ({run: (*_archive(run), *told) for run, told in settings.items()}, settings):
+            lines = _named(keys, labels, with_depth)
+            places = {run: (depths[run], lines[run]) for run in labels}
+            if len(set(places.values())) == len(places) > len(set(lines.values())):
+                return Sweep(label, places)
+    return None
+
+
+def _named(keys: Mapping[str, Words], labels: RunLabels, left_out: Sequence[str]) -> dict[str, str]:
+    """Return a short name of each run's key, unlike for unlike keys: by as few labels as tell them apart, and the archive."""
+    names = [name for name in _varying(labels.values()) if name not in left_out]
+    told: dict[str, Words] = dict.fromkeys(keys, ())
+    for name in names:
+        more = {run: (*told[run], labels[run].get(name, "-")) for run in keys}
+        if len(set(more.values())) > len(set(told.values())):
+            told = more
+    if len(set(zip(keys.values(), told.values(), strict=True))) > len(set(told.values())):
+        told = {run: ("/".join(_archive(run)), *words) for run, words in told.items()}
+    return {run: ", ".join(told[run]) for run in keys}
+
+
+def _settings(told: Mapping[str, str], left_out: Sequence[str]) -> Words:
+    """Return what a run is but for some of its labels."""
+    return tuple(f"{name}={value}" for name, value in sorted(told.items()) if name not in left_out)
+
+
+def _below(run: str) -> list[str]:
+    """Return the words of a run's name but for CBT's ids."""
+    return [word for word in run.split("/") if not ID.fullmatch(word)]
+
+
+def _archive(run: str) -> Words:
+    """Return what a run's name has in front of CBT's id: its archive and its iteration; nothing without an id."""
+    words = run.split("/")
+    return next((tuple(words[:at]) for at, word in enumerate(words) if ID.fullmatch(word)), ())
+
+
+def _follows(labels: RunLabels, name: str, label: str) -> bool:
+    """Return whether a label has one value for each value of another one."""
+    pairs = {(told.get(label), told.get(name)) for told in labels.values()}
+    return len(pairs) == len({first for first, _ in pairs})
+
+
+def _varying(labels: Iterable[Mapping[str, str]]) -> list[str]:
+    """Return the labels that differ among runs, those first that name what a run is."""
+    found = list(labels)
+    names = {name for told in found for name in told}
+    varying = [name for name in names if len({told.get(name) for told in found}) > 1]
+    return sorted(varying, key=_order)
+
+
+def _number(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        return math.nan
+    return number if 0 < number < math.inf else math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """Runs of two sides that are the same thing: (what it is, baseline, run) of each, and the runs that have none like them."""
+
+    pairs: tuple[tuple[str, str, str], ...]
+    alone: tuple[Words, Words]
+
+
+def paired_runs(baseline: Sequence[str], run: Sequence[str], labels: RunLabels) -> Paired | None:
+    """Return the pairs of runs that are the same but for their archives, or but for what all runs of a side have in common.
+
+    They are known by the words of their paths that differ within a side, without ids, else by their labels. None where
+    neither tells all runs of a side apart, where nothing is on both sides, or where a run is on both.
+    """
+    if set(baseline) & set(run):
+        return None
+    sides = (baseline, run)
+    paths = [{name: tuple(reversed(_below(name))) for name in side} for side in sides]  # from their ends: archives lie in front
+    most = max(len(words) for side in paths for words in side.values())
+    filled = [{name: (*words, *[""] * (most - len(words))) for name, words in side.items()} for side in paths]
+    places = [at for at in reversed(range(most)) if any(len({words[at] for words in side.values()}) > 1 for side in filled)]
+    by_path = [{name: "/".join(words[at] for at in places) for name, words in side.items()} for side in filled]
+    told = [[labels.get(name, {}) for name in side] for side in sides]
+    names = sorted({name for side in told for name in _varying(side)}, key=_order)
+    by_label = [{name: _said(labels.get(name, {}), names) for name in side} for side in sides]
+    for keys in (by_path, by_label):
+        first, second = ({key: name for name, key in side.items()} for side in keys)
+        shared = [key for key in first if key in second]
+        if shared and (len(first), len(second)) == (len(baseline), len(run)):
+            left = tuple(first[key] for key in first if key not in second)
+            right = tuple(second[key] for key in second if key not in first)
+            return Paired(tuple((key, first[key], second[key]) for key in shared), (left, right))
+    return None
+
+
+def permutations(runs: Sequence[str], labels: RunLabels) -> dict[str, tuple[str, str]] | None:
+    """Return the archive of each run (with its iteration, if it has several) and what the run is in it.
+
+    None where runs are of no archive, where all are the same thing, and where neither paths nor labels tell those of an
+    archive apart.
+    """
+    found = {run: _archive(run) for run in runs}
+    if not all(found.values()):
+        return None
+    archives: dict[Words, list[str]] = {}
+    for run, words in found.items():
+        archives.setdefault(words, []).append(run)
+    once = {words[:-1] if ITERATION.fullmatch(words[-1]) else words for words in archives}
+    short = len(once) == len(archives) and all(once)
+    names = {words: "/".join(words[:-1] if short and ITERATION.fullmatch(words[-1]) else words) for words in archives}
+    paths = {run: run.split("/")[len(words) + 1 :] for run, words in found.items()}
+    most = max(map(len, paths.values()))
+    filled = {run: (*words, *[""] * (most - len(words))) for run, words in paths.items()}
+    places = [at for at in range(most) if len({words[at] for words in filled.values()}) > 1]
+    by_path = {run: "/".join(words[at] for at in places) for run, words in filled.items()}
+    varying = {name for mine in archives.values() for name in _varying(labels.get(run, {}) for run in mine)}
+    by_label = {run: _said(labels.get(run, {}), sorted(varying, key=_order)) for run in runs}
+    for keys in (by_path, by_label):
+        if len(set(keys.values())) > 1 and all(len({keys[run] for run in mine}) == len(mine) for mine in archives.values()):
+            return {run: (names[found[run]], key) for run, key in keys.items()}
+    return None
+
+
+def _said(told: Mapping[str, str], names: Sequence[str]) -> str:
+    return ", ".join(f"{name} {told.get(name, '-')}" for name in names)
+
+
+def _order(name: str) -> tuple[int, str]:
+    """Return the place of a label: those first that name what a run is."""
+    return FIRST.index(name) if name in FIRST else len(FIRST), name
