@@ -195,12 +195,11 @@
       const whole = (one) => pointsOf(table("", 0, one), [""], [percentileOf(state.p)]).map(({ v }) => [v, table("", 0, one).events[0]]);
       const points = content.runs.flatMap((one) => whole(one).map(([v, n]) => {
         const rate = n / one.seconds, place = sweep?.places[one.name], name = sweep ? `${number(Math.round(rate))}/s` : one.label;
-        return { run: one.name, name, label: (place?.line || state.op) || "all", x: place?.x ?? rate, rate, v, n };
-      }));
+        return { run: one.name, name, label: (place?.line || state.op) || "all", x: place?.x ?? rate, rate, v, n }; }));
       find("h-load").textContent = `Load curve: percentile against ${sweep ? across : "I/O rate"}`;
       const at = ({ run: name, x, label }) => (sweep ? `${label} at ${x}` : content.runs.find((one) => one.name === name).label);
-      const says = points.map((point) => `${at(point)}: ${number(Math.round(point.rate))} a second, ${latency(point.v)}`).join("; ");
-      return { data: { points }, signals: { what: what(state.p), across, depth: Boolean(sweep) }, says };
+      const says = points.map((one) => `${at(one)}: ${number(Math.round(one.rate))} a second, ${latency(one.v)}`);
+      return { data: { points }, signals: { what: what(state.p), across, depth: Boolean(sweep) }, says: says.join("; ") };
     },
     worst() {
       const thread = tailOf("thread"), wanted = percentileOf(state.p);
