@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -27,14 +28,14 @@ import numpy as np
 from measure import MB, Bench, peak
 
 from ingest import Files, Question, ReadOptions
-from ingest import read as readers
 from ingest.query.offset_counts import Wanted
 from ingest.query.offset_map import OffsetMap
 from ingest.query.offsets import from_files
+from ingest.read import described, formats
 from ingest.read.context import Context
 from ingest.read.description import parse_description
 from ingest.read.events import Events
-from ingest.read.sources import DESCRIBED
+from ingest.read.formats import DESCRIBED, Reader
 
 HOSTS, PROCESSES, SECONDS, CPUS, HERTZ = 200, 2_000, 600, 16, 99
 ZERO, SECOND, ROWS = 1_789_999_200_000_000_000, 1_000_000_000, 50
@@ -75,9 +76,9 @@ def generated(words: argparse.Namespace) -> Callable[[Path, Context], Iterator[E
 def stand_in(words: argparse.Namespace) -> None:
     """Have described files read by a module that makes samples."""
     module = ModuleType("ingest.read.generated_samples")
-    module.read = generated(words)  # type: ignore[attr-defined]
+    module.READER = Reader(described.locate, events=generated(words))  # type: ignore[attr-defined]
     sys.modules[module.__name__] = module
-    readers.EVENT_READERS[DESCRIBED] = "generated_samples"
+    formats.TABLE[:] = [replace(line, module="generated_samples") if line.name == DESCRIBED else line for line in formats.TABLE]
 
 
 def mapped(folder: Path, words: argparse.Namespace, **asked: object) -> OffsetMap:

@@ -45,7 +45,6 @@ from ingest.read.sources import (
 from ingest.read.text import head, plain_name
 from ingest.read.undated import apart
 
-MISSING_ARROW = "needs pyarrow, which is not installed: pip install 'tailboard[raw]'"
 TEXT_OUTPUT = (b"ioengine=", b"Starting ")
 PRINTED = unread.Unread(CONTEXT, "what fio printed as text: its version")
 LONGEST_TEXT = 8 << 20  # what fio prints of its jobs before its JSON
@@ -297,7 +296,9 @@ def _readable(sources: Sequence[Source], call: _Call) -> list[Source]:
         return list(sources)
     for source in needing:
         call.documents.forget(source.path)
-        call.refuse(source.path, MISSING_ARROW)
+        from ingest.read.arrow_lines import MISSING
+
+        call.refuse(source.path, MISSING)
     return [source for source in sources if not reader_of(source.format).arrow]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -216,10 +216,6 @@ class Source:
         if self.format == RAW and series.kind == COMPLETION:
             return (f"{HIST}|{labels}",)
         return (f"{RAW}:{COMPLETION}|{labels}",) if self.format == HIST else ()
-
-    def because(self, *evidence: Evidence) -> Source:
-        """Return the source with more evidence, put first."""
-        return replace(self, evidence=(*evidence, *self.evidence))
 
 
 @dataclass(frozen=True, slots=True)
