@@ -32,7 +32,7 @@ class UnwritableError(InputError):
 
 
 class _Output(io.FileIO):
-    def write(self, data: Any) -> int | None:
+    def write(self, data: Any) -> int:
         """Return how many bytes were written; ReaderGoneError, UnwritableError."""
         try:
             return super().write(data)
@@ -44,7 +44,7 @@ class _Output(io.FileIO):
 
 
 class _Errors(io.FileIO):
-    def write(self, data: Any) -> int | None:
+    def write(self, data: Any) -> int:
         """Return how many bytes were taken: all of them where they cannot be written."""
         try:
             return super().write(data)

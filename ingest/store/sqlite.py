@@ -33,6 +33,7 @@ from ingest.store.live import Watch, final_by_all, watched
 from ingest.store.records import COMPLETE, LOADING, RunRecord, SourceRecord, Spans, check_unclaimed, step_of
 from ingest.store.sqlite_breaths import breaths_of, sweep_breaths, write_breaths
 from ingest.store.sqlite_coarsening import coarsen
+from ingest.store.sqlite_damage import check_cells, object_in
 from ingest.store.sqlite_documents import PUT_DOCUMENT, PUT_SOURCE, document_rows, sweep
 from ingest.store.sqlite_episodes import episodes_of, keep_episodes
 from ingest.store.sqlite_file import opened, snapshot, tables_of_runs, told, transaction
@@ -41,19 +42,23 @@ from ingest.store.sqlite_rollups import write_rollups
 
 OVERWRITE = "".join(f"{name} = excluded.{name}, " for name in ("start_ns", "step_ns", "attribution", "zero", "parameters"))
 SERIES_COLUMNS = (*LABELS, "segment")
-WATCHES = "SELECT run, watch, final_ns, largest_ns, told_ns FROM watches"
+RUN_COLUMNS = ("run", "load", "step_ns", "attribution", "start_ns", "zero", "parameters", "labels", "state", "loaded")
+SOURCE_COLUMNS = ("run", "source", "path", "size", "digest", "context", "state", "generation", "account")
+MARK_COLUMNS = ("run", "at_ns", "text", "end_ns")
+WATCH_COLUMNS = ("run", "watch", "final_ns", "largest_ns", "told_ns")
+WATCHES = f"SELECT {', '.join(WATCH_COLUMNS)} FROM watches"
 SERIES_KEY = " AND ".join(f"{column} = ?" for column in SERIES_COLUMNS)
 
 
 def _run_record(row: tuple[Any, ...]) -> RunRecord:
     run, load, step_ns, attribution, start_ns, zero, parameters, labels, state, loaded = row
-    told, own = json.loads(parameters), json.loads(labels)
+    told, own = object_in(parameters), object_in(labels)
     return RunRecord(run, load, step_ns, attribution, start_ns, zero, told, own, state, loaded)
 
 
 def _source_record(row: tuple[Any, ...]) -> SourceRecord:
     run, source, path, size, digest, context, state, generation, account = row
-    return SourceRecord(run, source, path, size, digest, context, state, generation, json.loads(account))
+    return SourceRecord(run, source, path, size, digest, context, state, generation, object_in(account))
 
 
 class SqliteStore:
@@ -68,12 +73,12 @@ class SqliteStore:
         self.path = Path(path)
         self.url = f"sqlite:{path}"
         self._series: dict[tuple[Any, ...], int] = {}
-        with self._told():
+        with told(self.url):
             self.db = opened(self.path, self.url, write=write)
 
     def _told(self) -> AbstractContextManager[None]:
-        """Turn SQLite's errors into sentences."""
-        return told(self.url)
+        """Turn SQLite's errors, and what a damaged file causes, into sentences."""
+        return told(self.url, self.db)
 
     def __enter__(self) -> Self:
         """Return the open store."""
@@ -91,18 +96,20 @@ class SqliteStore:
 
     def runs(self) -> list[RunRecord]:
         """Return the records of all runs, by name."""
-        columns = "run, load, step_ns, attribution, start_ns, zero, parameters, labels, state, loaded"
         with self._told():
-            rows = self.db.execute(f"SELECT {columns} FROM runs ORDER BY run").fetchall()
+            rows = self.db.execute(f"SELECT {', '.join(RUN_COLUMNS)} FROM runs ORDER BY run").fetchall()
+            check_cells("runs", RUN_COLUMNS, rows)
             watches = self.db.execute(WATCHES).fetchall()
-        return watched([_run_record(row) for row in rows], (Watch(*row) for row in watches))
+            check_cells("watches", WATCH_COLUMNS, watches)
+            return watched([_run_record(row) for row in rows], (Watch(*row) for row in watches))
 
     def sources(self, run: str) -> list[SourceRecord]:
         """Return what was loaded into a run, by identity."""
-        columns = "run, source, path, size, digest, context, state, generation, account"
+        query = f"SELECT {', '.join(SOURCE_COLUMNS)} FROM sources WHERE run = ? ORDER BY source"
         with self._told():
-            rows = self.db.execute(f"SELECT {columns} FROM sources WHERE run = ? ORDER BY source", (run,)).fetchall()
-        return [_source_record(row) for row in rows]
+            rows = self.db.execute(query, (run,)).fetchall()
+            check_cells("sources", SOURCE_COLUMNS, rows)
+            return [_source_record(row) for row in rows]
 
     def begin(self, run: RunRecord, sources: Iterable[SourceRecord], *, anew: bool = False) -> None:
         """Note a run and the sources that are about to be written; they count as loading until `finish_source`."""
@@ -110,7 +117,7 @@ class SqliteStore:
             wanted = list(sources)
             known = db.execute("SELECT step_ns, parameters FROM runs WHERE run = ?", (run.run,)).fetchone()
             if known and not anew:
-                check_joinable(replace(run, step_ns=known[0], parameters=json.loads(known[1])), run, len(wanted))
+                check_joinable(replace(run, step_ns=known[0], parameters=object_in(known[1])), run, len(wanted))
             row = (
                 run.run,
                 run.load,
@@ -294,8 +301,9 @@ class SqliteStore:
         """Return the marks of runs in time order: run, at_ns, text, and end_ns where there is one."""
         wanted = set(runs)
         with self._told():
-            rows = self.db.execute("SELECT run, at_ns, text, end_ns FROM marks ORDER BY at_ns, text").fetchall()
-        return [noted(run, at, text, end) for run, at, text, end in rows if run in wanted]
+            rows = self.db.execute(f"SELECT {', '.join(MARK_COLUMNS)} FROM marks ORDER BY at_ns, text").fetchall()
+            check_cells("marks", MARK_COLUMNS, rows)
+            return [noted(run, at, text, end) for run, at, text, end in rows if run in wanted]
 
     def keep_episodes(self, run: str, objective: str, episodes: Sequence[Episode]) -> None:
         """Write all episodes of an objective in a run, in place of those that an earlier check has left."""

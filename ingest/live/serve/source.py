@@ -36,7 +36,7 @@ def reading(url: str) -> Iterator[Store]:
         end = time.monotonic() + LONGEST_SECONDS
         store.db.set_progress_handler(lambda: time.monotonic() > end, STEPS_BETWEEN)
         try:
-            with told(url), snapshot(store.db):
+            with told(url, store.db), snapshot(store.db):
                 yield store
         except StoreError:
             if time.monotonic() > end:

@@ -33,6 +33,7 @@ from ingest.store.sqlite import SqliteStore
 from ingest.store.sqlite_breaths import breaths_of
 from ingest.store.sqlite_documents import stored_series, windows_of
 from ingest.store.sqlite_episodes import episodes_of
+from ingest.store.sqlite_file import told
 from ingest.store.sqlite_holdings import SqliteHoldings
 
 KINDS = ("intervals", "rollups", BREATHS)
@@ -51,7 +52,8 @@ def bulk_lines(store: Store, records: Iterable[RunRecord], names: Names) -> Iter
         if isinstance(store, ElasticStore):
             yield from _read_back(store, record)
         elif isinstance(store, SqliteStore):
-            yield from _made(store, record, names)
+            with told(store.url, store.db):
+                yield from _made(store, record, names)
 
 
 def _read_back(store: ElasticStore, record: RunRecord) -> Iterator[bytes]:
