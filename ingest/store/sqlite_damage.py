@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ingest.documents import CODINGS
 from ingest.fields import assets
@@ -49,7 +50,7 @@ def check_bins(layout: LogLinear, indptr: Int, bins: Int, counts: Int, totals: S
         raise DamagedError("bins that do not add up to the count beside them")
 
 
-def check_times(*times: Int) -> None:
+def check_times(*times: NDArray[Any]) -> None:
     """Raise DamagedError for a time that no log can have: sums and differences of those that are let through fit 64 bits."""
     for each in times:
         if len(each) and not (int(each.min()) > -FARTHEST_NS and int(each.max()) < FARTHEST_NS):
