@@ -63,8 +63,11 @@ def watch(paths: tuple[str, ...], **words: Any) -> int:
     from ingest.live.watch.cycle import Watch
     from ingest.live.watch.files import hold_many_files
     from ingest.live.watch.watching import Watching
+    from ingest.read.folders import check_is_file
     from ingest.store import open_store
 
+    for path in paths:
+        check_is_file(Path(path))
     chosen, (pace, idle) = load_options(words, "a watch"), _pace(words)
     telling, marks = _telling(words), read_all(words["marks"])
     hold_many_files()
