@@ -35,11 +35,16 @@ def cluster_group(key: Series | Group) -> Group:
 
 def layouts_of(stored: Sequence[StoredSeries]) -> dict[Group, LogLinear]:
     """Return the layout of each group: the common one of all its series."""
+    found = {**layouts_by(stored, host_group), **layouts_by(stored, cluster_group)}
+    return {group: common_layout(layouts) for group, layouts in found.items()}
+
+
+def layouts_by(stored: Iterable[StoredSeries], grouped: Callable[[Series], Group]) -> dict[Group, set[LogLinear]]:
+    """Return the layouts of the series of each group."""
     found: dict[Group, set[LogLinear]] = {}
     for one in stored:
-        for group in (host_group(one.series), cluster_group(one.series)):
-            found.setdefault(group, set()).add(one.layout)
-    return {group: common_layout(layouts) for group, layouts in found.items()}
+        found.setdefault(grouped(one.series), set()).add(one.layout)
+    return found
 
 
 def layouts_moved(stored: Sequence[StoredSeries], mine: set[Series]) -> bool:

@@ -33,7 +33,7 @@ from ingest.store.live import Watch, final_by_all, watched
 from ingest.store.records import COMPLETE, LOADING, RunRecord, SourceRecord, Spans, check_unclaimed, step_of
 from ingest.store.sqlite_breaths import breaths_of, sweep_breaths, write_breaths
 from ingest.store.sqlite_coarsening import coarsen
-from ingest.store.sqlite_documents import PUT_DOCUMENT, PUT_SOURCE, document_rows, sweep
+from ingest.store.sqlite_documents import PUT_DOCUMENT, PUT_SOURCE, document_rows, drop_unlike, sweep
 from ingest.store.sqlite_episodes import episodes_of, keep_episodes
 from ingest.store.sqlite_file import opened, snapshot, tables_of_runs, told, transaction
 from ingest.store.sqlite_holdings import SqliteHoldings
@@ -179,23 +179,28 @@ class SqliteStore:
         )
 
     def _series_ids(self, db: sqlite3.Connection, source: SourceRecord, documents: Documents) -> Int:
-        ids = []
-        exact = documents.exact is not None
-        for series in documents.table:
+        """Return the number of each series that has documents, by its code; 0 for the others."""
+        ids = np.zeros(len(documents.table), np.int64)
+        exact, layout = documents.exact is not None, str(documents.layout)
+        for code in np.flatnonzero(np.bincount(documents.series)).tolist():
+            series = documents.table[code]
             labels = tuple(getattr(series, column) for column in SERIES_COLUMNS)
-            if (labels, source.generation) not in self._series:
-                found = db.execute(f"SELECT id FROM series WHERE {SERIES_KEY}", labels).fetchone()
+            key = labels, layout, source.generation
+            if key not in self._series:
+                found = db.execute(f"SELECT id, layout FROM series WHERE {SERIES_KEY}", labels).fetchone()
                 if found:
+                    if found[1] != layout:
+                        drop_unlike(db, source, found[0], series)
                     update = "UPDATE series SET layout = ?, source = ?, exact = max(exact, ?) WHERE id = ?"
-                    db.execute(update, (str(documents.layout), source.source, exact, found[0]))
+                    db.execute(update, (layout, source.source, exact, found[0]))
                 else:
                     marks = ",".join("?" * (len(SERIES_COLUMNS) + 3))
                     columns = f"{','.join(SERIES_COLUMNS)},layout,source,exact"
                     new = f"INSERT INTO series ({columns}) VALUES ({marks})"
-                    found = (db.execute(new, (*labels, str(documents.layout), source.source, exact)).lastrowid,)
-                self._series[labels, source.generation] = int(found[0] or 0)
-            ids.append(self._series[labels, source.generation])
-        return np.array(ids, np.int64)
+                    found = (db.execute(new, (*labels, layout, source.source, exact)).lastrowid,)
+                self._series[key] = int(found[0] or 0)
+            ids[code] = self._series[key]
+        return ids
 
     def write_breaths(self, source: SourceRecord, kept: Kept) -> int:
         """Write what is kept of the breaths of a source, replacing documents of the same identity; return how many."""
