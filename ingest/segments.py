@@ -38,13 +38,14 @@ class Segments:
         for code in codes[np.argsort(first)].tolist():
             series = table[code]
             if isinstance(series, Series):
-                table[code] = self._of(series, rows.layout)
+                table[code] = self.given(series, rows.layout)
         if all(now is before for now, before in zip(table, rows.table, strict=True)):
             return rows
         named = iter(table)
         return rows.relabelled(lambda _: next(named))
 
-    def _of(self, series: Series, layout: LogLinear) -> Series:
+    def given(self, series: Series, layout: LogLinear) -> Series:
+        """Return the series that holds what the source has under `series` in this layout."""
         given = self._given.get((series, layout))
         if given is None:
             given = series

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
@@ -33,7 +34,7 @@ from ingest.store.live import Watch, final_by_all, watched
 from ingest.store.records import COMPLETE, LOADING, RunRecord, SourceRecord, Spans, check_unclaimed, step_of
 from ingest.store.sqlite_breaths import breaths_of, sweep_breaths, write_breaths
 from ingest.store.sqlite_coarsening import coarsen
-from ingest.store.sqlite_documents import PUT_DOCUMENT, PUT_SOURCE, document_rows, drop_unlike, sweep
+from ingest.store.sqlite_documents import PUT_DOCUMENT, PUT_SOURCE, check_all_there, document_rows, drop_unlike, sweep
 from ingest.store.sqlite_episodes import episodes_of, keep_episodes
 from ingest.store.sqlite_file import opened, snapshot, tables_of_runs, told, transaction
 from ingest.store.sqlite_holdings import SqliteHoldings
@@ -68,6 +69,7 @@ class SqliteStore:
         self.path = Path(path)
         self.url = f"sqlite:{path}"
         self._series: dict[tuple[Any, ...], int] = {}
+        self._written: Counter[tuple[str, str, int]] = Counter()
         with self._told():
             self.db = opened(self.path, self.url, write=write)
 
@@ -130,6 +132,7 @@ class SqliteStore:
                 row,
             )
             for one in wanted:
+                self._written.pop((one.run, one.source, one.generation), None)
                 there = db.execute(
                     "SELECT generation, digest, path FROM sources WHERE run = ? AND source = ?", (one.run, one.source)
                 ).fetchone()
@@ -157,7 +160,9 @@ class SqliteStore:
         if not len(packed):
             return 0
         with self.transaction() as db:
-            return self.put(db, run, source, packed)
+            written = self.put(db, run, source, packed)
+        self._written[source.run, source.source, source.generation] += sum(packed.count.tolist())
+        return written
 
     def put(self, db: sqlite3.Connection, run: RunRecord, source: SourceRecord, documents: Documents) -> int:
         """Write documents inside the transaction of the caller; return how many."""
@@ -219,6 +224,9 @@ class SqliteStore:
             mine = (source.run, source.source)
             newest = db.execute("SELECT max(generation) FROM sources WHERE run = ? AND source = ?", mine).fetchone()[0] or 1
             if newest > 1:
+                written = self._written.pop((*mine, source.generation), None)
+                if written is not None and newest == source.generation:
+                    check_all_there(db, source, written)
                 sweep(db, replace(source, generation=newest))
                 sweep_breaths(db, replace(source, generation=newest))
             db.execute(

@@ -56,6 +56,28 @@ def drop_unlike(db: sqlite3.Connection, source: SourceRecord, number: int, serie
         )
 
 
+def count_of(db: sqlite3.Connection, number: int, generation: int | None = None) -> int:
+    """Return the sum of the counts of a series' documents, or of those of one generation; it may pass 2^63."""
+    query = "SELECT sum(count >> 32), sum(count & 4294967295) FROM intervals WHERE id BETWEEN ? AND ?"
+    values: tuple[int, ...] = id_range(number, None, None, 1)
+    if generation is not None:
+        query, values = f"{query} AND generation = ?", (*values, generation)
+    high, low = db.execute(query, values).fetchone()
+    return ((high or 0) << 32) + (low or 0)
+
+
+def check_all_there(db: sqlite3.Connection, source: SourceRecord, samples: int) -> None:
+    """Raise StoreError where a generation of a source does not hold what was written of it; before older ones are deleted."""
+    query = "SELECT id FROM series WHERE run = ? AND source = ?"
+    numbers = db.execute(query, (source.run, source.source)).fetchall()
+    found = sum(count_of(db, number, source.generation) for (number,) in numbers)
+    if found != samples:
+        raise StoreError(
+            f"{source.path}: {samples:,} samples were written and {found:,} are in the store: nothing of what was there before "
+            "was deleted; run the same load again"
+        )
+
+
 def sweep(db: sqlite3.Connection, source: SourceRecord) -> None:
     """Delete the documents that older generations of a source have left, and the series that have none any more."""
     query = "SELECT id FROM series WHERE run = ? AND source = ?"
