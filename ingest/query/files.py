@@ -28,6 +28,7 @@ from ingest.query.question import (
     check_labels,
     check_step,
     finish,
+    keys_of,
     note_layouts,
     sure_step,
     widened,
@@ -239,8 +240,7 @@ class Files:
         try:
             for chunk in read(source, windows, seen):
                 rows = chunk.relabelled(lambda series: key(in_flight_kind(series) if weighed else series))
-                filled = np.flatnonzero(np.bincount(rows.series[np.diff(rows.indptr) > 0])).tolist()
-                note_layouts(met, (rows.table[code] for code in filled), rows.layout)
+                note_layouts(met, keys_of(rows), rows.layout)
                 if weighed and rows.completions is None:
                     rows = in_flight(rows, width)
                 if bounded:

@@ -125,7 +125,7 @@ def finish(parts: Sequence[Intervals], question: Question, facts: Answer) -> Ans
     `facts` is an answer with everything but its parts. InputError where the selection is empty.
     """
     rows = [part for part in parts if len(part)]
-    keys = {key for part in rows for key in part.table if isinstance(key, tuple)}
+    keys = {key for part in rows for key in keys_of(part) if isinstance(key, tuple)}
     if not keys:
         raise InputError(_nothing(question, facts))
     kinds: dict[str, set[str]] = {}
@@ -157,7 +157,7 @@ def _targets(parts: Sequence[Intervals], layouts: Layouts, shape: Shape, questio
     """
     known = {key: set(found) for key, found in layouts.items()}
     for part in parts:
-        note_layouts(known, (part.table[code] for code in np.flatnonzero(np.bincount(part.series)).tolist()), part.layout)
+        note_layouts(known, keys_of(part), part.layout)
     told = {*shape.named, *question.by}
     together: dict[tuple[str, str], set[LogLinear]] = {}
     places: dict[RunKind, tuple[str, str]] = {}
@@ -180,6 +180,12 @@ def _alike(part: Intervals, targets: Mapping[RunKind, LogLinear]) -> Iterator[In
     for target in dict.fromkeys(wanted):
         rows = part.take(np.flatnonzero(np.array([layout == target for layout in wanted], np.bool_)[part.series]))
         yield rows if target is None else rows.in_layout(target)
+
+
+def keys_of(rows: Intervals) -> list[Group | Series]:
+    """Return the keys that rows with samples have: a table may name others."""
+    filled = rows.series[np.diff(rows.indptr) > 0]
+    return [rows.table[code] for code in np.flatnonzero(np.bincount(filled)).tolist()]
 
 
 def note_layouts(met: dict[RunKind, set[LogLinear]], keys: Iterable[Group | Series], layout: LogLinear) -> None:

@@ -161,9 +161,9 @@ class ElasticLive:
                 store.sender.send(owner_of(run.run, kept.source), chunk)
         store.sender.flush()
         there, moved_there = (counted(store.connection, index, filters) for filters in (mine, theirs))
-        if any(moved < held for held, moved in zip(there, moved_there, strict=True)):  # a part may have moved in an earlier attempt
-            held, moved = there[1], moved_there[1]
-            raise StoreError(f"{run.run}: {held:,} samples of {source} were to be kept, {moved:,} are there: nothing was deleted")
+        if there[0] > moved_there[0] or there[1] > moved_there[1]:  # less is left where an earlier attempt was cut off
+            sentence = f"{there[1]:,} samples of {source} were to be kept, {moved_there[1]:,} are there: nothing was deleted"
+            raise StoreError(f"{run.run}: {sentence}")
         for page in pages(store.connection, index, {"bool": {"filter": mine}}, source=False):
             for chunk in chunked([deletion(hit["_index"], hit["_id"]) for hit in page]):
                 store.sender.send(owner_of(run.run, kept.source), chunk)
