@@ -15,7 +15,7 @@ from ingest import Files, Question, open_store, parse_instant
 from ingest.cli import run as command
 from ingest.errors import StoreError, TailboardError
 from ingest.read import ReadOptions
-from ingest.store import sqlite_documents, sqlite_rollups
+from ingest.store import live_store, sqlite_documents, sqlite_rollups
 from ingest.store.elastic.sweeping import Sweeper
 from tests.doubles.elasticsearch.bulk import Writer
 from tests.effort import figure
@@ -77,16 +77,20 @@ def in_all(ground) -> int:
 
 
 def mixed(folder: Path, lines: list[tuple[int, int, int, str]], name: str = "x.hlog") -> tuple[Path, Counter]:
-    """A log of lines (second, digits, seed, tag), and its samples by (start in ns, tag, highest value of the bin)."""
+    """A log of lines (second, digits, seed, tag), and its samples by (start in ns, tag, highest value of the bin).
+
+    Tens in `digits` are the magnitude: 42 are 2 digits, the lowest discernible value being 2^4 us.
+    """
     found: Counter = Counter()
     texts = []
-    for second, digits, seed, tag in lines:
+    for second, shape, seed, tag in lines:
+        magnitude, digits = divmod(shape, 10)
         chance = random.Random(seed)
         values = [chance.randrange(1, 40_000) for _ in range(1 + seed % 20)]
-        counts = Counter(hdr.index_of(value, digits) for value in values)
-        texts.append(hdr.line(f"{second}.000", "1.000", counts, tag=tag, digits=digits))
+        counts = Counter(hdr.index_of(value, digits, magnitude) for value in values)
+        texts.append(hdr.line(f"{second}.000", "1.000", counts, tag=tag, digits=digits, lowest=1 << magnitude))
         for slot, count in counts.items():
-            highest = (hdr.lower_edge(slot + 1, digits) - 1) * 1000
+            highest = (hdr.lower_edge(slot + 1, digits, magnitude) - 1) * 1000
             found[(EPOCH + second) * SECOND, tag, highest] += count
     path = folder / name
     path.write_text(hdr.log(texts, head="#[StartTime: 1700000000.000 (seconds since epoch)]\n"))
@@ -176,6 +180,18 @@ def test_b1_the_kind_that_is_taken_is_one_of_the_range(ground, tmp_path: Path) -
     asked = [Question(step=5 * SECOND, end=AT[10]), Question(step="all", end=AT[10]), Question(step=5 * SECOND)]
     assert answers(ground.url, asked) == of_files([path], asked, **UNIT)
     assert all(len(one) > 1 for one in answers(ground.url, asked))
+
+
+def test_b1_rollups_of_unlike_layouts_end_in_the_bins_that_documents_end_in(ground, tmp_path: Path, monkeypatch) -> None:
+    """By way of the layout of a host and of the cluster counts could come to rest one bin further."""
+    lines = [(s, shape, s, tag) for s in range(10) for tag, shape in (("read-st", 73 if s % 2 else 2), ("write-st", 1 if s % 3 else 41))]
+    path, _ = mixed(tmp_path, lines)
+    loaded(ground.url, [path], reading=UNIT)
+    asked = [Question(step="all"), Question(by=("op",), step="all"), Question(step=10 * SECOND), Question(where={"op": "read"}, step="all")]
+    assert answers(ground.url, asked) == of_files([path], asked, **UNIT)
+    with monkeypatch.context() as slow:
+        slow.setattr("ingest.store.answers.ROLLUP_LABELS", set())
+        assert answers(ground.url, asked) == of_files([path], asked, **UNIT)
 
 
 def test_b1_a_run_that_is_replaced_in_other_bins_never_reads_the_old_ones_as_new(tmp_path: Path) -> None:
@@ -363,6 +379,22 @@ def test_f1_rollups_that_a_server_lost_leave_the_source_to_be_read_again(tmp_pat
         assert held(ground) == samples and answers(ground.url) == of_files([log], **UNIT)
 
 
+def test_f1_rows_that_a_watch_sets_aside_are_deleted_only_once_they_are_there(tmp_path: Path, monkeypatch) -> None:
+    with grounds("double", tmp_path) as ground:
+        log, samples = mixed(tmp_path, CHANGED)
+        loaded(ground.url, [log], reading=UNIT)
+        with open_store(ground.url, write=True) as store:
+            (run,), (source,) = store.runs(), store.sources("r")
+            live, kept = live_store(store), replace(source, source="kept~1", digest="kept 1")
+            with monkeypatch.context() as broken:
+                losing(broken, "intervals")
+                with pytest.raises(StoreError, match="were to be kept, .* are there: nothing was deleted"):
+                    live.set_aside(run, source.source, kept, 1 << 20)
+            assert sum(one["count"] for one in ground.documents() if one["segment"] < 1 << 20) == sum(samples.values())
+            live.set_aside(run, source.source, kept, 1 << 20)
+        assert held(ground) == samples and {one["segment"] for one in ground.documents()} == {1 << 20, (1 << 20) + 1}
+
+
 # --- series without a kind
 
 
@@ -400,12 +432,15 @@ def test_f2_rollups_of_series_without_a_kind_stay(ground, tmp_path: Path, how: s
 # --- all together
 
 
+SHAPES = (1, 2, 3, 41, 42, 73)
+
+
 def log_of(chance: random.Random, folder: Path, name: str) -> tuple[Path, Counter]:
     lines = []
-    digits = {tag: chance.choice((1, 2, 3)) for tag in ("", "read-st", "b")}
+    digits = {tag: chance.choice(SHAPES) for tag in ("", "read-st", "b")}
     for second in range(chance.randint(2, 25)):
         for tag, before in list(digits.items()):
-            digits[tag] = now = chance.choice((1, 2, 3)) if chance.random() < 0.15 else before
+            digits[tag] = now = chance.choice(SHAPES) if chance.random() < 0.15 else before
             if chance.random() < 0.7:
                 lines.append((max(0, second - (3 if chance.random() < 0.1 else 0)), now, chance.randrange(10**6), tag))
     return mixed(folder, lines or [(0, 2, 1, "")], name)
