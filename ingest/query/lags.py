@@ -19,6 +19,7 @@ import numpy as np
 
 from ingest.grid import WEIGHT_BITS
 from ingest.intervals import Bool, Int, Intervals
+from ingest.query.origin import WEIGHED, Origin
 from ingest.query.question import Answer, Question, regrouped
 from ingest.series import Group
 
@@ -102,6 +103,12 @@ def in_events(answer: Answer) -> tuple[Intervals, ...]:
         counts = np.where(each > 0, part.counts * each, part.counts >> WEIGHT_BITS)
         found.append(replace(part, counts=counts, completions=None, exact=None))
     return tuple(found)
+
+
+def answered(origin: Origin, question: Question) -> Answer:
+    """Return what files or a store answer, events that were stored at unlike rates weighed where they come together."""
+    found = origin.offers.get(WEIGHED)
+    return asked_weighed(origin.answer, question) if found is None else found(question)
 
 
 def asked_weighed(ask: Ask, question: Question) -> Answer:

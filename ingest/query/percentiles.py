@@ -9,9 +9,10 @@ import numpy as np
 
 from ingest.errors import UsageError
 from ingest.intervals import Intervals
-from ingest.query.lags import events_of, mixed_rows
+from ingest.query.lags import answered, events_of, mixed_rows
 from ingest.query.means import check_bins
-from ingest.query.question import Answer, widened
+from ingest.query.origin import PERCENTILES, Origin
+from ingest.query.question import Answer, Question, widened
 from ingest.query.table import Table, concatenated
 from ingest.ranks import Percentile, Ranked, bounds, censored, extremes, percentile_values, share_below
 from ingest.timing import format_duration
@@ -39,6 +40,19 @@ def percentiles(answer: Answer, wanted: Wanted) -> Table:
     Error bound: that of each part's layout (1/128 for fio's own bins); counts are exact.
     """
     return concatenated([_rows(part, answer, wanted) for part in answer.parts])
+
+
+def table_of(origin: Origin, question: Question, wanted: Wanted) -> tuple[Table, Answer]:
+    """Return the table of `percentiles` that files or a store answer a question with, and the facts about it.
+
+    Where it can be done the table is made window by window, in memory that does not grow with the data: `parts` of the facts
+    then hold the whole range. Raises what `origin.answer` raises.
+    """
+    direct = origin.offers.get(PERCENTILES)
+    if direct is not None:
+        return direct(question, wanted)
+    answer = answered(origin, question)
+    return percentiles(answer, wanted), answer
 
 
 def _rows(part: Intervals, answer: Answer, wanted: Wanted) -> Table:

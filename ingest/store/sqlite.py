@@ -8,28 +8,31 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from ingest import __version__
 from ingest.breaths import Kept
 from ingest.documents import Documents, document_ids, id_range, pack
-from ingest.errors import UsageError
+from ingest.errors import StoreError, UsageError
 from ingest.intervals import Int, Intervals
 from ingest.marks import noted
+from ingest.query.origin import DOCUMENTS, GROWTH, SNAPSHOT, Offers
 from ingest.query.question import Answer, Key, Question
 from ingest.query.verdicts import Episode
 from ingest.series import LABELS
 from ingest.store.answers import answer_from, facts_from, windows_from
 from ingest.store.coarsening import Coarsened, check_joinable
-from ingest.store.live import Watch, final_by_all, watched
+from ingest.store.live import LiveStore, Watch, final_by_all, watched
+from ingest.store.offers import offers_of
 from ingest.store.records import COMPLETE, LOADING, RunRecord, SourceRecord, Spans, check_unclaimed, step_of
 from ingest.store.sqlite_breaths import breaths_of, sweep_breaths, write_breaths
 from ingest.store.sqlite_coarsening import coarsen
@@ -39,7 +42,11 @@ from ingest.store.sqlite_file import opened, snapshot, tables_of_runs, told, tra
 from ingest.store.sqlite_holdings import SqliteHoldings
 from ingest.store.sqlite_rollups import write_rollups
 
+if TYPE_CHECKING:
+    from ingest.store.elastic.names import Names
+
 OVERWRITE = "".join(f"{name} = excluded.{name}, " for name in ("start_ns", "step_ns", "attribution", "zero", "parameters"))
+STEPS_BETWEEN = 100_000  # of SQLite's machine, between two looks at the clock
 SERIES_COLUMNS = (*LABELS, "segment")
 WATCHES = "SELECT run, watch, final_ns, largest_ns, told_ns FROM watches"
 SERIES_KEY = " AND ".join(f"{column} = ?" for column in SERIES_COLUMNS)
@@ -56,10 +63,16 @@ def _source_record(row: tuple[Any, ...]) -> SourceRecord:
     return SourceRecord(run, source, path, size, digest, context, state, generation, json.loads(account))
 
 
+def open_url(url: str, *, write: bool = False) -> SqliteStore:
+    """Return the store that a URL sqlite:PATH names; raises what SqliteStore raises."""
+    return SqliteStore(url.removeprefix("sqlite:"), write=write)
+
+
 class SqliteStore:
     """A store in one SQLite file; opened for reading unless `write`."""
 
     needs_clock = False
+    indexed = True
 
     def __init__(self, path: str, *, write: bool = False) -> None:
         """Open the file; with `write` it is created if need be. StoreError says why it cannot be opened."""
@@ -88,6 +101,37 @@ class SqliteStore:
         """Give the connection inside one write transaction."""
         with self._told(), transaction(self.db):
             yield self.db
+
+    @property
+    def offers(self) -> Offers:
+        """Return what it can do beyond what every origin can."""
+        return offers_of(self).add(GROWTH, self._growth).add(SNAPSHOT, self.one_moment).add(DOCUMENTS, self._documents)
+
+    def _growth(self) -> LiveStore:
+        from ingest.store.sqlite_live import SqliteLive
+
+        return SqliteLive(self)
+
+    def _documents(self, record: RunRecord, names: Names) -> Iterator[bytes]:
+        from ingest.store.elastic.export import made
+
+        return made(self, record, names)
+
+    @contextmanager
+    def one_moment(self, longest_seconds: float) -> Iterator[None]:
+        """Let all answers be of one moment, whatever is loaded meanwhile; StoreError where it takes longer."""
+        end = time.monotonic() + longest_seconds
+        self.db.set_progress_handler(lambda: time.monotonic() > end, STEPS_BETWEEN)
+        try:
+            with self._told(), snapshot(self.db):
+                yield
+        except StoreError:
+            if time.monotonic() > end:
+                text = f"{self.url}: the answer takes more than {longest_seconds:g} s: choose a shorter range"
+                raise StoreError(text) from None
+            raise
+        finally:
+            self.db.set_progress_handler(None, 0)
 
     def runs(self) -> list[RunRecord]:
         """Return the records of all runs, by name."""

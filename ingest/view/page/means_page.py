@@ -19,7 +19,6 @@ from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, regrouped
 from ingest.query.table import Table
 from ingest.ranks import parse_percentiles
-from ingest.read.whole_runs import WholeRun
 from ingest.series import default_kind, is_mean
 from ingest.timing import format_duration
 from ingest.view import vega
@@ -27,6 +26,7 @@ from ingest.view.page.compare_tables import exact
 from ingest.view.page.panels import Chart, Control, Head, Panel, View, page_of, table_of
 from ingest.view.page.parts import between, duration
 from ingest.view.page.report_tables import shown_latency, spaced, text
+from ingest.whole_runs import WholeRun
 
 SHOWN = ("50", "90", "95", "99", "99.9")
 TITLES = ("", "N", "mean", *(f"p{name}" for name in SHOWN), "max")

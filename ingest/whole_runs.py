@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ingest.intervals import Exact
-from ingest.read.context import Summary
 from ingest.series import Series
+
+if TYPE_CHECKING:  # stores keep these, and need no reader for that
+    from ingest.read.context import Summary
 
 LABELS = ("host", "volume", "job", "process", "op", "kind")
 NUMBERS = ("count", "min_ns", "max_ns", "mean_ns", "window_ns", "has_bins")
