@@ -128,6 +128,10 @@ time_option = click.option(
     default=None,
     help="Times as UTC, local time, or seconds from the run's start [default: utc].",
 )
+PERCENTILES = "50,95,99,99.9"
+percentiles_option = click.option(
+    "-p", "wanted", default=PERCENTILES, show_default=True, metavar="LIST", help="Percentiles, 0 to 100."
+)
 unit_option = click.option(
     "--unit", type=click.Choice(["ns", "us", "ms", "s"]), default="ns", show_default=True, help="Unit of latencies (csv, ndjson)."
 )

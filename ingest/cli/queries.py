@@ -131,7 +131,7 @@ def warn(answer: Answer) -> None:
 
 @click.command()
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
-@click.option("-p", "wanted", default="50,95,99,99.9", show_default=True, metavar="LIST", help="Percentiles, 0 to 100.")
+@options.percentiles_option
 @options.step_options
 @options.selecting_options
 @click.option("--accuracy", metavar="10%", help="Widen the step until the highest percentile is this certain (95 %).")

@@ -26,7 +26,7 @@ from ingest.query.means import MeansAloneError, with_bins
 from ingest.query.origin import Origin
 from ingest.query.question import MULTIPLES, Answer, Question, regrouped, widened
 from ingest.ranks import Ranked, parse_percentiles, percentile_values
-from ingest.series import Group, run_matches
+from ingest.series import THREAD, Group, run_matches
 from ingest.timing import Instant, format_duration
 
 CLUSTER_WINDOWS, HOST_WINDOWS, THREAD_WINDOWS = 720, 360, 180
@@ -34,7 +34,6 @@ LEAST_WINDOWS = 60
 MOST_HOSTS = MOST_THREADS = 16
 FEW_SERIES = 64
 UNLIMITED = 1 << 40
-THREAD = ("host", "volume", "job", "process", "tag")
 P50, P99 = parse_percentiles("50,99")
 SLICES = 8
 

@@ -36,11 +36,12 @@ from ingest.store.offers import offers_of
 from ingest.store.records import COMPLETE, LOADING, RunRecord, SourceRecord, Spans, check_unclaimed, step_of
 from ingest.store.sqlite_breaths import breaths_of, sweep_breaths, write_breaths
 from ingest.store.sqlite_coarsening import coarsen
-from ingest.store.sqlite_documents import PUT_DOCUMENT, PUT_SOURCE, document_rows, sweep
+from ingest.store.sqlite_documents import PUT_DOCUMENT, document_rows, sweep
 from ingest.store.sqlite_episodes import episodes_of, keep_episodes
 from ingest.store.sqlite_file import opened, snapshot, tables_of_runs, told, transaction
 from ingest.store.sqlite_holdings import SqliteHoldings
 from ingest.store.sqlite_rollups import write_rollups
+from ingest.store.sqlite_statements import insert, put, put_unless_newer
 
 if TYPE_CHECKING:
     from ingest.store.elastic.names import Names
@@ -48,7 +49,12 @@ if TYPE_CHECKING:
 OVERWRITE = "".join(f"{name} = excluded.{name}, " for name in ("start_ns", "step_ns", "attribution", "zero", "parameters"))
 STEPS_BETWEEN = 100_000  # of SQLite's machine, between two looks at the clock
 SERIES_COLUMNS = (*LABELS, "segment")
-WATCHES = "SELECT run, watch, final_ns, largest_ns, told_ns FROM watches"
+WATCHES = ("run", "watch", "final_ns", "largest_ns", "told_ns")
+SELECT_WATCHES = f"SELECT {', '.join(WATCHES)} FROM watches"
+RUNS = ("run", "load", "step_ns", "attribution", "start_ns", "zero", "parameters", "labels", "state", "loaded")
+SOURCES = ("run", "source", "path", "size", "digest", "context", "state", "generation", "account")
+PUT_SOURCE = put_unless_newer("sources", SOURCES, ("run", "source"))
+MARKS = ("run", "at_ns", "text", "end_ns")
 SERIES_KEY = " AND ".join(f"{column} = ?" for column in SERIES_COLUMNS)
 
 
@@ -135,17 +141,16 @@ class SqliteStore:
 
     def runs(self) -> list[RunRecord]:
         """Return the records of all runs, by name."""
-        columns = "run, load, step_ns, attribution, start_ns, zero, parameters, labels, state, loaded"
         with self._told():
-            rows = self.db.execute(f"SELECT {columns} FROM runs ORDER BY run").fetchall()
-            watches = self.db.execute(WATCHES).fetchall()
+            rows = self.db.execute(f"SELECT {', '.join(RUNS)} FROM runs ORDER BY run").fetchall()
+            watches = self.db.execute(SELECT_WATCHES).fetchall()
         return watched([_run_record(row) for row in rows], (Watch(*row) for row in watches))
 
     def sources(self, run: str) -> list[SourceRecord]:
         """Return what was loaded into a run, by identity."""
-        columns = "run, source, path, size, digest, context, state, generation, account"
+        query = f"SELECT {', '.join(SOURCES)} FROM sources WHERE run = ? ORDER BY source"
         with self._told():
-            rows = self.db.execute(f"SELECT {columns} FROM sources WHERE run = ? ORDER BY source", (run,)).fetchall()
+            rows = self.db.execute(query, (run,)).fetchall()
         return [_source_record(row) for row in rows]
 
     def begin(self, run: RunRecord, sources: Iterable[SourceRecord], *, anew: bool = False) -> None:
@@ -158,18 +163,18 @@ class SqliteStore:
             row = (
                 run.run,
                 run.load,
-                LOADING,
                 run.step_ns,
                 run.attribution,
                 run.start_ns,
                 run.zero,
                 json.dumps(run.parameters, sort_keys=True),
                 json.dumps(dict(run.labels), sort_keys=True),
+                LOADING,
                 run.loaded,
             )
             start = "" if anew else "start_ns = min(start_ns, excluded.start_ns), "
             db.execute(
-                f"INSERT INTO runs VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT (run) DO UPDATE SET {start or OVERWRITE}"
+                f"{insert('runs', RUNS)} ON CONFLICT (run) DO UPDATE SET {start or OVERWRITE}"
                 "load = excluded.load, state = excluded.state, labels = excluded.labels",
                 row,
             )
@@ -233,9 +238,7 @@ class SqliteStore:
                     update = "UPDATE series SET layout = ?, source = ?, exact = max(exact, ?) WHERE id = ?"
                     db.execute(update, (str(documents.layout), source.source, exact, found[0]))
                 else:
-                    marks = ",".join("?" * (len(SERIES_COLUMNS) + 3))
-                    columns = f"{','.join(SERIES_COLUMNS)},layout,source,exact"
-                    new = f"INSERT INTO series ({columns}) VALUES ({marks})"
+                    new = insert("series", (*SERIES_COLUMNS, "layout", "source", "exact"))
                     found = (db.execute(new, (*labels, str(documents.layout), source.source, exact)).lastrowid,)
                 self._series[labels, source.generation] = int(found[0] or 0)
             ids.append(self._series[labels, source.generation])
@@ -268,7 +271,7 @@ class SqliteStore:
     def finish_run(self, run: RunRecord) -> None:
         """Write the run's rollups from its documents and note it complete if all its sources are."""
         with self.transaction() as db:
-            watches = [Watch(*row) for row in db.execute(f"{WATCHES} WHERE run = ?", (run.run,))]
+            watches = [Watch(*row) for row in db.execute(f"{SELECT_WATCHES} WHERE run = ?", (run.run,))]
             write_rollups(db, run, final_by_all(watches))
             loading = db.execute("SELECT count(*) FROM sources WHERE run = ? AND state = ?", (run.run, LOADING)).fetchone()[0]
             when = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
@@ -328,7 +331,7 @@ class SqliteStore:
         """Note many marks of a run, in one transaction."""
         with self.transaction() as db:
             rows = [(run, mark["at_ns"], mark["text"], mark.get("end_ns")) for mark in marks]
-            db.executemany("INSERT OR REPLACE INTO marks (run, at_ns, text, end_ns) VALUES (?,?,?,?)", rows)
+            db.executemany(put("marks", MARKS), rows)
 
     def marks(self, answer: Answer) -> list[Mapping[str, Any]]:
         """Return the marks of the runs of an answer in time order: run, at_ns, text, and end_ns where there is one."""
@@ -338,7 +341,7 @@ class SqliteStore:
         """Return the marks of runs in time order: run, at_ns, text, and end_ns where there is one."""
         wanted = set(runs)
         with self._told():
-            rows = self.db.execute("SELECT run, at_ns, text, end_ns FROM marks ORDER BY at_ns, text").fetchall()
+            rows = self.db.execute(f"SELECT {', '.join(MARKS)} FROM marks ORDER BY at_ns, text").fetchall()
         return [noted(run, at, text, end) for run, at, text, end in rows if run in wanted]
 
     def keep_episodes(self, run: str, objective: str, episodes: Sequence[Episode]) -> None:

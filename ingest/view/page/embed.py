@@ -30,9 +30,10 @@ from ingest.grid import WEIGHT_BITS
 from ingest.intervals import Intervals
 from ingest.layout import LogLinear, common_layout
 from ingest.query.lags import mixed_rows
-from ingest.query.overview import LEAST_WINDOWS, THREAD, Overview, Tails, fitted, thread_name
+from ingest.query.overview import LEAST_WINDOWS, Overview, Tails, fitted, thread_name
 from ingest.query.question import Answer, regrouped
 from ingest.ranks import Percentile, Ranked, extremes, parse_percentiles
+from ingest.series import THREAD
 from ingest.view.page.parts import bundled
 from ingest.view.vega import MS, printable, short_names
 

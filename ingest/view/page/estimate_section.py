@@ -20,7 +20,7 @@ from ingest.query.overview import Overview, literal
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, Question, regrouped, widened
 from ingest.query.table import Table
-from ingest.ranks import Percentile, extremes, parse_percentiles
+from ingest.ranks import COMMON, Percentile, extremes, parse_percentiles
 from ingest.series import default_kind
 from ingest.view.page.section import AFTER_DISTRIBUTION, Section
 from ingest.view.vega import MS, spec
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 LEAST = 0.05
 MOST_READ = 1 << 26  # bytes of logs that are read for CBT's way: a second or two
-OF_BINS, OF_TAILS = parse_percentiles("50,90,95,99,99.9"), parse_percentiles("50,99")
+OF_TAILS = parse_percentiles("50,99")  # what thinned rows still have
 LABELS = {MEAN_OF_PERCENTILES: "mean of {}", MEAN_OF_MEANS: "{} of means", CBT: "CBT"}
 NAME = "estimates"
 
@@ -62,7 +62,7 @@ def _told(run: Overview, origin: Origin, question: Question) -> dict[str, Any]:
     if exact is None:
         return nothing
     kind, answer = exact
-    wanted = OF_TAILS if run.thread_tails is not None else OF_BINS
+    wanted = OF_TAILS if run.thread_tails is not None else COMMON
     table = percentiles(answer, Wanted(wanted))
     table = table.take(np.flatnonzero(table.columns["kind"] == kind))
     found = estimates_of(run, answer, table, wanted)

@@ -18,7 +18,7 @@ from ingest.query.overview import CLUSTER_WINDOWS, fitted, span_of
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, regrouped
 from ingest.query.table import Table
-from ingest.ranks import parse_percentiles
+from ingest.ranks import COMMON, parse_percentiles
 from ingest.series import default_kind, is_mean
 from ingest.timing import format_duration
 from ingest.view import vega
@@ -28,7 +28,7 @@ from ingest.view.page.parts import between, duration
 from ingest.view.page.report_tables import shown_latency, spaced, text
 from ingest.whole_runs import WholeRun
 
-SHOWN = ("50", "90", "95", "99", "99.9")
+SHOWN = tuple(one.text for one in COMMON)
 TITLES = ("", "N", "mean", *(f"p{name}" for name in SHOWN), "max")
 MOST_ROWS, MOST_HOSTS = 400, 16
 NONE = Wanted(parse_percentiles("100"))

@@ -15,10 +15,10 @@ import numpy as np
 
 from ingest import __version__
 from ingest.layout import LogLinear
-from ingest.query.overview import THREAD, Overview
+from ingest.query.overview import Overview
 from ingest.query.question import Answer
 from ingest.query.sweeps import Sweep
-from ingest.series import default_kind
+from ingest.series import THREAD, default_kind
 from ingest.timing import format_duration
 from ingest.view import vega
 from ingest.view.page import omission
