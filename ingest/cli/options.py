@@ -275,7 +275,7 @@ def store_url(named: str | None) -> str:
 
 def split_sources(sources: tuple[str, ...]) -> tuple[list[str], list[Path]]:
     """Return the stores and the paths among the sources of a call; without any, the default store."""
-    from ingest.store import is_store
+    from ingest.query.origin import is_store
 
     stores, paths = [], []
     for source in sources or (store_url(None),):

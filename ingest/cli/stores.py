@@ -193,7 +193,7 @@ def _csv_rows(windows: Intervals, clocks: Mapping[str, Stamp]) -> Iterator[str]:
     if not windows.layout.has_bins:  # counts of means: nothing is known of where their samples lie
         lower = upper = [""] * len(windows.bins)
     counts, pointers = windows.counts.tolist(), windows.indptr.tolist()
-    keys = [key for key in windows.table if isinstance(key, tuple)]
+    keys = windows.groups
     labels = [",".join(_quoted(label) for label in key[2:]) for key in keys]
     stamps = [clocks.get(key[0], utc) for key in keys]
     for row, (code, start, end) in enumerate(

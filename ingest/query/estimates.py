@@ -177,7 +177,7 @@ class _Means:
             rows = part.take(np.flatnonzero(part.samples > 0))
             if not len(rows):
                 continue
-            codes = [known.setdefault(key, len(known)) for key in rows.table if isinstance(key, tuple)]
+            codes = [known.setdefault(key, len(known)) for key in rows.groups]
             width = max(width, int((rows.end_ns - rows.start_ns).max()))
             found.append((np.array(codes, np.int64)[rows.series], rows.start_ns, *_sums(rows)))
         return cls(list(known), labels, found, width)
@@ -193,7 +193,7 @@ class _Means:
         found = []
         for part in fine.parts:
             rows = part.take(np.flatnonzero(part.samples > 0))
-            keys = [key for key in rows.table if isinstance(key, tuple)]
+            keys = rows.groups
             full = [(key[run], fine.kind if kind is None else key[kind], *(key[place] for place in places)) for key in keys]
             codes = [known.setdefault(key, len(known)) for key in full]
             found.append((np.array(codes, np.int64)[rows.series], rows.start_ns, *_sums(rows)))

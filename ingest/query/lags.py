@@ -50,7 +50,7 @@ def weighed(ask: Ask, question: Question) -> Answer:
     fine = ask(question if named else replace(question, by=(*question.by, TAG)))
     by = fine.by if named else tuple(name for name in fine.by if name != TAG)
     place = fine.by.index(TAG)
-    groups = [key for part in fine.parts for key in part.table if isinstance(key, tuple)]
+    groups = [key for part in fine.parts for key in part.groups]
     if not any(SAMPLED.match(key[place]) for key in groups):
         return fine if named else regrouped(fine, by)
     fine = replace(fine, weights={key: weight_of(key[place]) for key in groups})

@@ -5,7 +5,7 @@
     needed(origin, OFFSETS)(wanted)                     one error, one sentence, where it is not there
     origin.offers.get(BREATHS)                          None where it is not there
 
-A new kind of store implements `Origin` and has one line in `ingest.store.KINDS`. What it offers beyond that it adds to its
+A new kind of store implements `Origin` and has one line in `KINDS`. What it offers beyond that it adds to its
 `offers`; everything else that asks it goes without, or stops with the sentence of the capability.
 """
 
@@ -40,6 +40,17 @@ if TYPE_CHECKING:
     from ingest.whole_runs import WholeRun
 
 T = TypeVar("T")
+
+KINDS = {  # how the URLs of a kind of store begin, and what opens one: it is called with the URL, and `write`
+    "sqlite:": "ingest.store.sqlite.open_url",
+    "http://": "ingest.store.elastic.store.ElasticStore",
+    "https://": "ingest.store.elastic.store.ElasticStore",
+}
+
+
+def is_store(text: str) -> bool:
+    """Return whether a text is the URL of a store, as sqlite:PATH or http(s)://HOST:PORT."""
+    return text.startswith(tuple(KINDS))
 
 
 class Run(Protocol):

@@ -142,7 +142,7 @@ def _overview(origin: Origin, run: str, question: Question, *, full: bool, runs:
     cluster = regrouped(fine, ("op", "kind", *extra))
     hosts, _ = fitted(fine, most if full else most * HOST_WINDOWS // CLUSTER_WINDOWS)
     every, tails = hosts, None
-    names = {key[0] for part in hosts.parts for key in part.table if isinstance(key, tuple)}
+    names = {key[0] for part in hosts.parts for key in part.groups}
     if len(names) > MOST_HOSTS and not full:
         tails = _in_windows(hosts, THREAD_WINDOWS)
         fine = _worst_hosts(fine)
@@ -203,7 +203,7 @@ def _weights(answers: Sequence[Answer]) -> dict[Group, int]:
     found: dict[Group, int] = {}
     for answer in answers:
         if answer.weights is None:
-            found |= {key: 1 for part in answer.parts for key in part.table if isinstance(key, tuple)}
+            found |= {key: 1 for part in answer.parts for key in part.groups}
         else:
             found |= answer.weights
     return found
@@ -216,7 +216,7 @@ def _threads(origin: Origin, question: Question, hosts: Answer) -> tuple[Answer,
     whole: list[Answer] = []
     names: set[Group] = set()
     for answer in map(with_bins, _by_host(origin, question, hosts)):
-        names |= {key[: len(THREAD)] for part in answer.parts for key in part.table if isinstance(key, tuple)}
+        names |= {key[: len(THREAD)] for part in answer.parts for key in part.groups}
         whole.append(answer)
         if len(names) > MOST_THREADS:
             shares += [_tails(one, low, high) for one in whole]
@@ -224,7 +224,7 @@ def _threads(origin: Origin, question: Question, hosts: Answer) -> tuple[Answer,
     if not shares:
         return _joined(whole), None
     coarse, coarse_together, fine, together = (_joined(column) for column in zip(*shares, strict=True))
-    several = len({key[len(THREAD)] for part in fine.parts for key in part.table if isinstance(key, tuple)}) > 1
+    several = len({key[len(THREAD)] for part in fine.parts for key in part.groups}) > 1
     if not several:
         return fine, Tails((coarse,), (fine,))
     return fine, Tails((coarse, coarse_together), (fine, together))
@@ -235,7 +235,7 @@ def _by_host(origin: Origin, question: Question, hosts: Answer) -> Iterator[Answ
     if not origin.indexed or hosts.series <= FEW_SERIES:
         yield asked_weighed(origin.answer, question)
         return
-    for host in sorted({str(key[0]) for part in hosts.parts for key in part.table if isinstance(key, tuple)}):
+    for host in sorted({str(key[0]) for part in hosts.parts for key in part.groups}):
         yield asked_weighed(origin.answer, replace(question, where={**question.where, "host": literal(host)}))
 
 

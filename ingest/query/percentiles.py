@@ -62,7 +62,7 @@ def _rows(part: Intervals, answer: Answer, wanted: Wanted) -> Table:
     events, seconds = events_of(answer, rows, count), np.maximum(rows.end_ns - rows.start_ns, 1) / NS
     columns: dict[str, object] = {"start_ns": rows.start_ns, "end_ns": rows.end_ns}
     for place, name in enumerate(answer.by):
-        values = np.array([key[place] for key in rows.table if isinstance(key, tuple)], object)
+        values = np.array([key[place] for key in rows.groups], object)
         columns[name] = values[rows.series] if len(values) else values
     columns |= {"count": count, "rate": events / seconds, "min": low, "mean": mean, "max": high, "exact": exact}
     ranked, mixed = Ranked(rows), mixed_rows(answer, rows)

@@ -10,7 +10,7 @@ from typing import Any, Protocol, Self
 from ingest.breaths import Kept
 from ingest.errors import UsageError
 from ingest.intervals import Int, Intervals
-from ingest.query.origin import GROWTH, Origin, needed
+from ingest.query.origin import GROWTH, KINDS, Origin, needed
 from ingest.query.question import Key
 from ingest.query.verdicts import Episode
 from ingest.store.coarsening import Coarsened
@@ -122,18 +122,6 @@ class Store(Origin, Protocol):
         ...
 
 
-KINDS = {  # how the URLs of a kind of store begin, and what opens one: called with the URL, and `write`
-    "sqlite:": "ingest.store.sqlite.open_url",
-    "http://": "ingest.store.elastic.store.ElasticStore",
-    "https://": "ingest.store.elastic.store.ElasticStore",
-}
-
-
-def is_store(text: str) -> bool:
-    """Return whether a text is the URL of a store, as sqlite:PATH or http(s)://HOST:PORT."""
-    return text.startswith(tuple(KINDS))
-
-
 def open_store(url: str, *, write: bool = False) -> Store:
     """Return the store that a URL names: sqlite:PATH or http(s)://HOST:PORT.
 
@@ -152,4 +140,4 @@ def live_store(store: Store) -> LiveStore:
     return needed(store, GROWTH)()
 
 
-__all__ = ["Coarsened", "LiveStore", "RunRecord", "SourceRecord", "Spans", "Store", "is_store", "live_store", "open_store"]
+__all__ = ["Coarsened", "LiveStore", "RunRecord", "SourceRecord", "Spans", "Store", "live_store", "open_store"]

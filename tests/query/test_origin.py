@@ -21,11 +21,10 @@ from ingest.errors import UsageError
 from ingest.query import origin as origins
 from ingest.query.interval_log import interval_log
 from ingest.query.lags import answered
-from ingest.query.origin import Capability, Offers, Origin, needed
+from ingest.query.origin import KINDS, Capability, Offers, Origin, needed
 from ingest.query.overview import overviews
 from ingest.query.percentiles import table_of
 from ingest.read import ReadOptions
-from ingest.store import KINDS
 from ingest.view.page.contents import parts_from, run_names
 from ingest.view.text import csv_lines
 from tests.doubles.memory import shelved

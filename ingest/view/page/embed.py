@@ -253,7 +253,7 @@ def _tails(tails: Tails, streams: Streams) -> dict[str, Any]:
 
 def _host_tails(answer: Answer) -> Tails:
     names = tuple(name for name in answer.by if name != "op")
-    ops = {key[answer.by.index("op")] for part in answer.parts for key in part.table if isinstance(key, tuple)}
+    ops = {key[answer.by.index("op")] for part in answer.parts for key in part.groups}
     together = [regrouped(answer, names)] if len(ops) > 1 else []
     fine = (answer, *together)
     return Tails(tuple(fitted(one, LEAST_WINDOWS)[0] for one in fine), fine)

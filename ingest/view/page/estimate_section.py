@@ -88,7 +88,7 @@ def _exact(run: Overview) -> tuple[str, Answer] | None:
         return None
     whole = regrouped(cluster, ("kind",))
     parts = whole.parts if step == cluster.step_ns else tuple(widened(whole.parts, step))
-    kinds = {key[0] for part in parts for key in part.table if isinstance(key, tuple)}
+    kinds = {key[0] for part in parts for key in part.groups}
     return default_kind(kinds), replace(whole, parts=parts, step_ns=step)
 
 

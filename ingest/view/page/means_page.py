@@ -123,8 +123,8 @@ def _views(runs: Sequence[MeansRun]) -> Iterator[tuple[str, tuple[View, View]]]:
         start = f"{run.run}, " if len(runs) > 1 else ""
         for kind in kinds:
             one, whole = _of_kind(run.answer, kind), _of_kind(run.whole, kind)
-            hosts = {key[one.by.index("host")] for part in one.parts for key in part.table if isinstance(key, tuple)}
-            ops = {key[one.by.index("op")] for part in one.parts for key in part.table if isinstance(key, tuple)}
+            hosts = {key[one.by.index("host")] for part in one.parts for key in part.groups}
+            ops = {key[one.by.index("op")] for part in one.parts for key in part.groups}
             by_host = [("op", "host") if len(ops) > 1 else ("host",)] if 1 < len(hosts) <= MOST_HOSTS else []
             for by in [*by_host, ("op",)]:
                 yield f"{start}{kind} by {' and '.join(by)}", _pair(regrouped(one, by), regrouped(whole, by), run.marks)

@@ -98,7 +98,7 @@ def worst(runs: Sequence[Overview], percentile: str) -> str:
 
 def _kinds(answer: Answer) -> set[str]:
     place = answer.by.index("kind")
-    return {key[place] for part in answer.parts for key in part.table if isinstance(key, tuple)}
+    return {key[place] for part in answer.parts for key in part.groups}
 
 
 def _kind_alone(answer: Answer, kind: str) -> Answer:
