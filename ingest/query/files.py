@@ -14,18 +14,9 @@ from ingest.grid import INT64_MAX, UNTIMED, clipped, coarsened, in_flight, store
 from ingest.intervals import Intervals, Sum
 from ingest.parallel import fork_map
 from ingest.query.clocks import beside, left_out, logs_left_out, shown_beside, undated_runs
+from ingest.query.file_offers import offers_of
 from ingest.query.means import described, holds_means_alone, own_facts, told_of, with_left_out, with_whole_runs
-from ingest.query.origin import (
-    BREATHS,
-    INTERVAL_LOG,
-    LOGS,
-    OFFSET_TICKS,
-    OFFSETS,
-    PERCENTILES,
-    WEIGHED,
-    WHOLE_RUNS,
-    Offers,
-)
+from ingest.query.origin import Offers
 from ingest.query.question import ALL, AUTO, Answer, Question, auto_step, check_labels, check_step, finish, sure_step, widened
 from ingest.query.spans import dense, spanned, spanned_by_run, together
 from ingest.read import Found, ReadOptions, Source, Windows, discover, read
@@ -39,11 +30,6 @@ from ingest.series import IN_FLIGHT, default_kind, in_flight_kind
 from ingest.whole_runs import WholeRun
 
 if TYPE_CHECKING:
-    from ingest.breaths import Kept
-    from ingest.query.interval_log import IntervalLog
-    from ingest.query.offset_counts import Wanted as WantedOffsets
-    from ingest.query.offset_map import OffsetMap
-    from ingest.query.offset_overview import OffsetOverview
     from ingest.query.percentiles import Wanted
     from ingest.query.table import Table
     from ingest.query.verdicts import Episode
@@ -97,17 +83,7 @@ class Files:
     @property
     def offers(self) -> Offers:
         """Return what files can do beyond what every origin can."""
-        return (
-            Offers()
-            .add(WEIGHED, self._weighed)
-            .add(PERCENTILES, self.percentiles)
-            .add(INTERVAL_LOG, self.interval_log)
-            .add(OFFSETS, self.offsets)
-            .add(OFFSET_TICKS, self._offset_ticks)
-            .add(BREATHS, self.breaths)
-            .add(WHOLE_RUNS, self.whole_runs)
-            .add(LOGS, self)
-        )
+        return offers_of(self)
 
     def runs(self) -> list[LogRun]:
         """Return the runs that the files belong to, by name."""
@@ -179,40 +155,11 @@ class Files:
             found = streamed(self, question, wanted)
             if found is not None:
                 return found
-        answer = self._weighed(question)
+        answer = self.weighed(question)
         return percentiles(answer, wanted), answer
 
-    def interval_log(self, question: Question) -> IntervalLog:
-        """Return the windows of a question in time order, added up over all files as they are read.
-
-        Raises what `answer` raises.
-        """
-        from ingest.query.interval_log import from_files
-
-        return from_files(self, question)
-
-    def offsets(self, wanted: WantedOffsets) -> OffsetMap:
-        """Return when within whole periods single events happened.
-
-        InputError where no file holds any, UsageError for labels that there are not.
-        """
-        from ingest.query.offsets import from_files
-
-        return from_files(self, wanted)
-
-    def _offset_ticks(self, names: Mapping[str, str], wanted: WantedOffsets, *, full: bool) -> list[OffsetOverview]:
-        from ingest.query.offset_overview import of_files
-
-        return of_files(self, names, wanted, full=full)
-
-    def breaths(self, question: Question) -> Kept:
-        """Return what is kept of the timelines among files, of the runs, hosts, processes and the time that are asked."""
-        from ingest.query.breath_sources import from_files
-
-        return from_files(self, question)
-
-    def _weighed(self, question: Question) -> Answer:
-        """Return the answer, of timelines weighed in one reading."""
+    def weighed(self, question: Question) -> Answer:
+        """Return the answer, of timelines weighed in one reading; raises what `answer` raises."""
         if all(source.format != SNABB for source in self.found.sources):
             return self.answer(question)
         from ingest.query.lags import weighed
