@@ -277,7 +277,7 @@ def _times_weight(rows: Intervals, answer: Answer) -> Intervals:
 
 
 def _regrouped(part: Intervals, regroup: Callable[[Group], Group | None]) -> Intervals:
-    keys = [regroup(key) for key in part.table if isinstance(key, tuple)]
+    keys = [regroup(key) for key in part.groups]
     table: dict[Group, int] = {}
     codes = np.array([-1 if key is None else table.setdefault(key, len(table)) for key in keys], np.int64)
     moved = replace(part, table=tuple(table), series=codes[part.series])
