@@ -183,15 +183,18 @@ def test_b1_the_kind_that_is_taken_is_one_of_the_range(ground, tmp_path: Path) -
 
 
 def test_b1_rollups_of_unlike_layouts_end_in_the_bins_that_documents_end_in(ground, tmp_path: Path, monkeypatch) -> None:
-    """By way of the layout of a host and of the cluster counts could come to rest one bin further."""
-    lines = [(s, shape, s, tag) for s in range(10) for tag, shape in (("read-st", 73 if s % 2 else 2), ("write-st", 1 if s % 3 else 41))]
-    path, _ = mixed(tmp_path, lines)
-    loaded(ground.url, [path], reading=UNIT)
-    asked = [Question(step="all"), Question(by=("op",), step="all"), Question(step=10 * SECOND), Question(where={"op": "read"}, step="all")]
-    assert answers(ground.url, asked) == of_files([path], asked, **UNIT)
-    with monkeypatch.context() as slow:
-        slow.setattr("ingest.store.answers.ROLLUP_LABELS", set())
-        assert answers(ground.url, asked) == of_files([path], asked, **UNIT)
+    """By way of the layout of a host and of the cluster counts would come to rest one bin further."""
+    for host in ("h1", "h2"):
+        (tmp_path / "logs" / host).mkdir(parents=True)
+    mixed(tmp_path / "logs" / "h1", [(s, 3 if s % 2 else 2, s, "") for s in range(20)])
+    (tmp_path / "logs" / "h2" / "x.hlog").write_bytes(DOUBLE.read_bytes())
+    loaded(ground.url, [tmp_path / "logs"], reading=UNIT)
+    asked = [Question(step="all"), Question(by=("host",), step="all"), Question(step=10 * SECOND), Question(where={"host": "h1"}, step="all")]
+    expected = of_files([tmp_path / "logs"], asked, **UNIT)
+    assert answers(ground.url, asked) == expected
+    with monkeypatch.context() as wrong:
+        wrong.setattr("ingest.store.answers._moved_once", lambda *_: True)
+        assert answers(ground.url, asked[:3]) != expected[:3], "this test can fail"
 
 
 def test_b1_a_run_that_is_replaced_in_other_bins_never_reads_the_old_ones_as_new(tmp_path: Path) -> None:
