@@ -11,17 +11,21 @@ import numpy as np
 from ingest.documents import id_range, pack
 from ingest.intervals import Int
 from ingest.layout import LogLinear
-from ingest.series import OFFSET, Group
+from ingest.series import OFFSET
 from ingest.store.live import Checkpoint, Marks, News, Watch, marks_of
 from ingest.store.records import COMPLETE, RunRecord, SourceRecord, Spans
-from ingest.store.rollups import layouts_of
-from ingest.store.sqlite import WATCHES, SqliteStore
+from ingest.store.rollups import Key, layouts_of
+from ingest.store.sqlite import SELECT_WATCHES, WATCHES, SqliteStore
 from ingest.store.sqlite_damage import object_in
 from ingest.store.sqlite_documents import stored_series
 from ingest.store.sqlite_file import told
 from ingest.store.sqlite_rollups import note_final, write_rollups, write_touched
+from ingest.store.sqlite_statements import put
 
-Layouts = Mapping[Group, LogLinear]
+CHECKPOINTS = ("run", "source", "watch", "state")
+PUT_CHECKPOINT = put("checkpoints", CHECKPOINTS)
+
+Layouts = Mapping[Key, LogLinear]
 
 
 class SqliteLive:
@@ -34,7 +38,7 @@ class SqliteLive:
 
     def checkpoints(self, run: str) -> list[Checkpoint]:
         """Return all checkpoints of a run."""
-        query = "SELECT run, source, watch, state FROM checkpoints WHERE run = ? ORDER BY source"
+        query = f"SELECT {', '.join(CHECKPOINTS)} FROM checkpoints WHERE run = ? ORDER BY source"
         with told(self._store.url, self._store.db):
             rows = self._store.db.execute(query, (run,))
             return [Checkpoint(name, source, watch, object_in(state)) for name, source, watch, state in rows]
@@ -42,7 +46,7 @@ class SqliteLive:
     def watches(self, run: str) -> list[Watch]:
         """Return the watches of a run."""
         with told(self._store.url, self._store.db):
-            return [Watch(*row) for row in self._store.db.execute(f"{WATCHES} WHERE run = ?", (run,))]
+            return [Watch(*row) for row in self._store.db.execute(f"{SELECT_WATCHES} WHERE run = ?", (run,))]
 
     def keep(self, run: RunRecord, news: Sequence[News], watch: Watch) -> int:
         """Write what a cycle has read, the rollups of its windows, then checkpoints and marks; return how many documents."""
@@ -58,7 +62,7 @@ class SqliteLive:
                 "UPDATE sources SET account = ?, size = ? WHERE run = ? AND source = ?",
                 [(json.dumps(dict(one.source.account)), one.source.size, run.run, one.source.source) for one in news],
             )
-            db.executemany("INSERT OR REPLACE INTO checkpoints VALUES (?,?,?,?)", [_row(one.checkpoint) for one in news])
+            db.executemany(PUT_CHECKPOINT, [_row(one.checkpoint) for one in news])
             _tell(db, watch)
         return written
 
@@ -137,4 +141,4 @@ def _row(checkpoint: Checkpoint) -> tuple[str, ...]:
 
 def _tell(db: sqlite3.Connection, watch: Watch) -> None:
     row = (watch.run, watch.watch, watch.final_ns, watch.largest_ns, watch.told_ns)
-    db.execute("INSERT OR REPLACE INTO watches VALUES (?,?,?,?,?)", row)
+    db.execute(put("watches", WATCHES), row)
