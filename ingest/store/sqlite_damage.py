@@ -39,7 +39,7 @@ def check_bins(layout: LogLinear, indptr: Int, bins: Int, counts: Int, totals: S
     starts = indptr[filled]
     rising = bins[1:] > bins[:-1]
     rising[starts[1:] - 1] = True
-    if len(bins) and not (rising.all() and bins.max() < layout.bins and counts.min() > 0):
+    if len(bins) and not (rising.all() and bins[indptr[filled + 1] - 1].max() < layout.bins):
         raise DamagedError("bins that no layout has")
     if totals is None:
         return
