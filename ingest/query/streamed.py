@@ -105,7 +105,8 @@ def _finished(tables: Sequence[Table], question: Question, facts: Answer) -> tup
     if len(shape.by):
         table = concatenated([table])
     parts = tuple(_of_kinds(part, shape.taken) for part in facts.parts)
-    return table, replace(facts, by=shape.by, parts=parts, kind=shape.kind, runs=shape.runs)
+    layouts = {(run, kind): tuple({part.layout for part in parts}) for run, took in shape.taken.items() for kind in took}
+    return table, replace(facts, by=shape.by, parts=parts, kind=shape.kind, runs=shape.runs, layouts=layouts)
 
 
 def _of_kinds(part: Intervals, taken: Mapping[str, Sequence[str]]) -> Intervals:
