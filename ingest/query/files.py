@@ -15,6 +15,7 @@ from ingest.intervals import Intervals, Sum
 from ingest.parallel import fork_map
 from ingest.query.clocks import beside, left_out, logs_left_out, shown_beside, undated_runs
 from ingest.query.means import described, holds_means_alone, own_facts, told_of, with_left_out, with_whole_runs
+from ingest.query.missing import Lack, lacks
 from ingest.query.question import ALL, AUTO, Answer, Question, auto_step, check_labels, check_step, finish, sure_step, widened
 from ingest.query.spans import dense, spanned, spanned_by_run, together
 from ingest.read import Found, ReadOptions, Source, Windows, discover, read
@@ -103,9 +104,16 @@ class Files:
             series=len(sources),
             warnings=tuple(text for text in (warning, *apart, *shown_beside(undated), *self._warnings(sources)) if text),
             undated=undated,
+            missing=self._lacks(sources, question, starts),
+            caveats=self.found.caveats,
         )
         alone = [source.context.series for source in self.found.sources if holds_means_alone(source)]
         return with_left_out(described(finish(parts, question, facts), told), alone, question.key(self.found.labels))
+
+    def _lacks(self, sources: Sequence[Source], question: Question, starts: Mapping[str, int]) -> tuple[Lack, ...]:
+        """Return what the sources that were read lack, and what no source holds."""
+        entries = [entry for source in sources for entry in source.context.account.missing]
+        return lacks((*self.found.missing, *entries), question, self.found.labels, starts)
 
     def whole_runs(self, runs: Collection[str]) -> list[WholeRun]:
         """Return what the tools themselves say of whole runs that have no histogram; known once these were asked about."""
