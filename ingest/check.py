@@ -21,7 +21,7 @@ from ingest.query.clocks import ABSOLUTE, is_absolute
 from ingest.query.episodes import FOREVER, HOST, OUTSIDE, Life, judged, no_windows, verdicts
 from ingest.query.overview import literal, span_of
 from ingest.query.question import ALL, Answer, Question, check_labels
-from ingest.query.verdicts import ENDED, OPEN, PROVISIONAL, Episode, Verdict
+from ingest.query.verdicts import ENDED, OPEN, PROVISIONAL, VIOLATED, Episode, Verdict
 from ingest.series import LABELS, RunLabels, Series, label_of, run_matches
 from ingest.store import RunRecord, Store
 
@@ -52,6 +52,11 @@ class Checked:
     def met(self) -> bool:
         """Return whether every verdict is that the promise was kept."""
         return all(one.met for one in self.verdicts)
+
+    @property
+    def violated(self) -> bool:
+        """Return whether a promise was broken for certain."""
+        return any(one.outcome == VIOLATED for one in self.verdicts)
 
 
 def check(

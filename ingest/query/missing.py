@@ -168,12 +168,12 @@ class Rows:
     def cells(self, percentile: Percentile, measured: Float) -> Cells:
         """Return a percentile of each row, of which `measured` is that of the samples that are there.
 
-        Where samples are missing in a known number the value that is shown is the least that it can be.
+        Where samples are missing in a known number the value that is shown is the least that it can be. In an unknown number they
+        make an interval only where they cannot lower it.
         """
         least, most = self.limits(percentile, measured)
-        counted = ~self.uncounted
-        value = np.where(counted & ~np.isnan(measured), least, measured)
-        return Cells(value, np.where(counted, least, np.nan), np.where(counted, most, np.nan))
+        given = ~self.uncounted | (least == measured)
+        return Cells(np.where(given, least, measured), np.where(given, least, np.nan), np.where(given, most, np.nan))
 
     def limits(self, percentile: Percentile, measured: Float) -> tuple[Float, Float]:
         """Return the least and the largest value of a percentile of each row: any number of samples where it is unknown.
