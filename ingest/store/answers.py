@@ -19,6 +19,7 @@ from ingest.read.whole_runs import WholeRun, whole_runs
 from ingest.series import IN_FLIGHT, LABELS, OFFSET, mean_kind
 from ingest.store.chosen import chosen_records, on_one_clock
 from ingest.store.coarsening import COARSENED, grid_of, unfinished
+from ingest.store.lacking import lacks_in
 from ingest.store.live import NOTHING_FINAL, provisional
 from ingest.store.reach import narrowed, reach_of
 from ingest.store.records import CLUSTER, COMPLETE, HOST, UNKNOWN_ZERO, WATCHED, WHOLE_RUN, RunRecord, StoredSeries, rollup_steps
@@ -133,6 +134,7 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
         warnings=(*_clocks_told(holdings, apart), *shown_beside(undated), *_warnings(catalogue)),
         answered_from=" and ".join(sorted(ways)),
         undated=undated,
+        missing=lacks_in(chosen, catalogue.accounts, question),
     )
     told = _whole_runs(catalogue)
     alone = [one.series.replaced(kind=mean_kind(one.series.kind)) for one in told if not one.has_bins]

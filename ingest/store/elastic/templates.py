@@ -20,18 +20,25 @@ PRIORITY = 300
 MOST_SHARDS = 1024
 SHARDED = ("intervals", "rollups")  # those that grow with hosts and time
 COMPACT_FROM = (9, 0)
+SAYS_COMPLETE = 4  # the version of the templates that brought rollup.complete
 COMPONENT, INDEX = "component", "index"
 SETTINGS = {"auto_expand_replicas": "0-1", "refresh_interval": "5s", "codec": "best_compression"}
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """How a site keeps its indices."""
+    """How a site keeps its indices, and the version of its templates."""
 
     prefix: str
     period: str = "month"
     shards: int = 1
     compact: bool = False
+    version: int = 0
+
+    @property
+    def says_complete(self) -> bool:
+        """Return whether rollups have the field that says whether they are complete."""
+        return self.version >= SAYS_COMPLETE
 
     @property
     def names(self) -> Names:
@@ -114,7 +121,8 @@ def site_of(connection: Connection, prefix: str) -> Site:
         raise StoreError(f"{url} has no index template {prefix}-intervals: tailboard setup --elasticsearch {url}{option}")
     meta = body.get("_meta") or {}
     check_not_newer(body, prefix)
-    return Site(prefix, str(meta.get("period", "month")), int(meta.get("shards", 1)), bool(meta.get("compact", False)))
+    told = (str(meta.get("period", "month")), int(meta.get("shards", 1)), bool(meta.get("compact", False)))
+    return Site(prefix, *told, version=int(body.get("version") or 0))
 
 
 def check_not_newer(body: Mapping[str, Any], name: str) -> None:
