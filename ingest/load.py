@@ -24,6 +24,7 @@ from ingest.read import Found, Source, Windows, discover, read
 from ingest.read.account import Account
 from ingest.read.event_once import offset_sources, once
 from ingest.read.events import Events
+from ingest.read.lacks import dead
 from ingest.read.snabb.work import kept_of
 from ingest.series import IN_FLIGHT, Series, in_flight_kind
 from ingest.store import Store
@@ -162,6 +163,7 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
                 yield kept, False, None, {}
         except InputError as error:
             source.context.account.note(f"not read: {error.reason}")
+            source.context.account.lack(dead(source, error.reason))
         yield None, False, source.context.account, spans
 
     for number, (packed, by_offset, rows, spans) in fork_map(work, plan.work, options.jobs):
@@ -175,6 +177,9 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
         if rows is not None:
             source.context.account.replace(rows)
             account.rows.add(rows)
+            if source.path == plan.carrier:
+                for entry in plan.missing:
+                    rows.lack(entry)
             account.loaded += 1
             account.sources.append(source)
             store.finish_source(replace(record, account=rows.as_dict()), spans)

@@ -32,8 +32,8 @@ PLAIN_NAMES = ("from_ns", "to_ns", "count", "low_ns", "high_ns")
 class Missing:
     """Samples that completed in (from, to] and that nothing holds.
 
-    `labels` are those that are known; any other may be anything. `from_ns` and `to_ns` are on the clock of the source's rows, None
-    for any time of the run. `count` None is unknown. Each sample lies between `low_ns` and `high_ns`, None for no upper bound.
+    `labels` are those that are known; any other may be anything. `from_ns` and `to_ns` are on the clock of the source's rows,
+    None for any time of the run. `count` None is unknown. Each sample lies between `low_ns` and `high_ns`: None for no bound.
     """
 
     labels: Mapping[str, str]
@@ -173,11 +173,8 @@ class Possible:
         out[found] = sweep.value[at]
         here = np.flatnonzero(sweep.is_sample[at])
         at, picked = at[here], found[here]
-        if from_top:  # of the samples that are there, those below the rank are all that are not above it
-            rank = ranks[at] - sweep.beyond[at]
-        else:
-            rank = ranks[at] - sweep.added[at]
-        rank = np.clip(rank, 1, self._samples[picked])
+        below = sweep.beyond[at] if from_top else sweep.added[at]  # of what is missing
+        rank = np.clip(ranks[at] - below, 1, self._samples[picked])
         value = self._values(self.rows[picked], rank).astype(np.float64)
         out[picked] = -value if from_top else value
         return out
@@ -190,9 +187,7 @@ class _Sweep:
     a rank as near to the beginning of the sweep as it can be.
     """
 
-    def __init__(
-        self, own: Int, values: Int, counts: Int, place: Int, edges: Int, lacking: Lacking, total: Int
-    ) -> None:
+    def __init__(self, own: Int, values: Int, counts: Int, place: Int, edges: Int, lacking: Lacking, total: Int) -> None:
         none_there, none_missing = np.zeros(len(counts), np.int64), np.zeros(len(edges), np.int64)
         row, value = np.concatenate([own, place]), np.concatenate([values, edges])
         there = np.concatenate([counts, none_missing])
@@ -214,7 +209,8 @@ class _Sweep:
     def _running(self, numbers: Int, base: Int) -> Int:
         """Return the sums of each row up to each entry."""
         total = np.append(0, np.cumsum(numbers))
-        return total[1:] - total[base][self._row]
+        sums: Int = total[1:] - total[base][self._row]
+        return sums
 
     def first(self, chosen: NDArray[np.bool_]) -> Int:
         """Return the first chosen entry of each row, -1 where there is none."""

@@ -22,6 +22,7 @@ from ingest.read import Found, ReadOptions, Source, Windows, discover, read
 from ingest.read.account import Account
 from ingest.read.copies import conflicts
 from ingest.read.events import MOMENTS
+from ingest.read.lacks import dead
 from ingest.read.reconcile import reconciled, skew
 from ingest.read.sources import REFUSED
 from ingest.read.whole_runs import WholeRun
@@ -233,6 +234,7 @@ class Files:
                         total.add(dense(part))
         except InputError as error:
             source.context.account.note(f"not read: {error.reason}")
+            source.context.account.lack(dead(source, error.reason))
         parts = total.parts()
         yield parts if step else [together(part, low, high) for part in parts], source.context.account
 

@@ -18,7 +18,7 @@ from ingest.caveats import Caveat
 from ingest.errors import listed
 from ingest.intervals import Bool, Int, Intervals
 from ingest.missing import ANY_TIME, NO_LACK, OPEN, UNKNOWN, Lacking, Missing, Possible
-from ingest.ranks import Percentile, Ranked, percentile_values
+from ingest.ranks import Percentile, Ranked
 from ingest.series import LABELS, Group, RunLabels, run_matches
 
 if TYPE_CHECKING:
@@ -135,7 +135,8 @@ def cut_at(
         least = np.where(inside, number, 0) if known and number is not None else np.zeros(len(picked), np.int64)
         many = UNKNOWN if number is None else number
         top = OPEN if entry.high_ns is None else entry.high_ns
-        parts.append((picked, least, *(np.full(len(picked), value) for value in (many, entry.low_ns, top))))
+        most, low_ns, high_ns = (np.full(len(picked), value, np.int64) for value in (many, entry.low_ns, top))
+        parts.append((picked, least, most, low_ns, high_ns))
     if not parts:
         return NO_LACK
     return Lacking(*(np.concatenate([part[place] for part in parts]).astype(np.int64) for place in range(5)))
@@ -191,9 +192,7 @@ class Rows:
         return least, most
 
 
-def complete_rows(
-    start_ns: Int, end_ns: Int, labels: Sequence[Sequence[str]], by: Sequence[str], found: Sequence[Lack]
-) -> Bool:
+def complete_rows(start_ns: Int, end_ns: Int, labels: Sequence[Sequence[str]], by: Sequence[str], found: Sequence[Lack]) -> Bool:
     """Return which rows of a table lack nothing: windows (start, end] with a column of labels for each of `by`."""
     rows = list(zip(*labels, strict=True)) if by else [()] * len(start_ns)
     table = list(dict.fromkeys(rows))
@@ -208,9 +207,7 @@ def caveats_of(found: Iterable[Lack], others: Iterable[Caveat] = ()) -> tuple[Ca
     for one in found:
         caveat = one.caveat
         together.setdefault((caveat.code, caveat.sentence, caveat.remedy), {})[caveat.subject] = None
-    folded = [
-        Caveat(code, listed(sorted(subjects)), sentence, remedy) for (code, sentence, remedy), subjects in together.items()
-    ]
+    folded = [Caveat(code, listed(sorted(subjects)), sentence, remedy) for (code, sentence, remedy), subjects in together.items()]
     codes = {one.code for one in folded}
     return (*folded, *(one for one in others if one.code not in codes))
 

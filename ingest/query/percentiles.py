@@ -38,8 +38,8 @@ def percentiles(answer: Answer, wanted: Wanted) -> Table:
 
     Latencies in ns, rate in samples a second of the window (of sampled events: in events, stored or not), `below_` as shares.
     NaN where the data cannot carry a number. `complete` says that no sample is missing; where a known number is, a percentile is
-    the least that it can be, and `p.._lo`, `p.._hi` (where asked for) are the least and the largest: NaN where the number of missing
-    samples is not known, inf without an upper bound. Counts, rates, means and extremes are of the samples that are there.
+    the least that it can be, and `p.._lo`, `p.._hi` (where asked for) are the least and the largest: NaN where the number of
+    missing samples is not known, inf without an upper bound. Counts, rates, means, extremes are of the samples that are there.
     Error bound: that of each part's layout (1/128 for fio's own bins); counts are exact.
     """
     return concatenated([_rows(part, answer, wanted) for part in answer.parts])

@@ -63,8 +63,8 @@ class Verdict:
     """What one group of a run made of an objective: how many final windows there were, how many were violated, the episodes.
 
     `silent` windows are without completions, `thin` ones too small to carry the percentile, `provisional` ones not final yet. Of
-    `unknown` ones it cannot be told whether they are violated, because samples are missing; `possible` says that there is an episode
-    if they are. The episodes are those that are certain whatever is missing.
+    `unknown` ones it cannot be told whether they are violated, because samples are missing; `possible` says that there is an
+    episode if they are. The episodes are those that are certain whatever is missing.
     """
 
     objective: Objective

@@ -36,7 +36,7 @@ class Account:
     `shadowed` counts samples that were read and left out, because another log of the same I/Os is taken. `findings` keeps the
     first places of each reason, `totals` what a source held in all, by op. `whole_runs` are what the tool itself says of whole
     runs that have no histogram, as plain values (see `whole_runs.WholeRun`). `missing` are samples that completed and that the
-    source does not hold.
+    source does not hold, `cut_short` why its file ended early.
     """
 
     path: str = ""
@@ -56,6 +56,7 @@ class Account:
     totals: dict[str, Histogram] = field(default_factory=dict)
     whole_runs: list[dict[str, Any]] = field(default_factory=list)
     missing: list[Missing] = field(default_factory=list)
+    cut_short: str = ""
     _lines: list[int] = field(default_factory=list)
 
     def accept(self, rows: int) -> None:

@@ -189,6 +189,7 @@ def whole_blocks(path: Path, account: Account, upto: int | None = None) -> Itera
             if not seen:
                 raise
             account.note(error.reason)
+            account.cut_short = error.reason
             return
         seen = True
         yield block

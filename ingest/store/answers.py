@@ -143,9 +143,7 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
 
 def _whole_runs(catalogue: Catalogue) -> list[WholeRun]:
     """Return what the tools themselves say of whole runs that have no histogram."""
-    return [
-        one for record in catalogue.records for one in whole_runs(record.run, catalogue.accounts.get(record.run, ()))
-    ]
+    return [one for record in catalogue.records for one in whole_runs(record.run, catalogue.accounts.get(record.run, ()))]
 
 
 def _clocks_told(holdings: Holdings, apart: Sequence[RunRecord]) -> Iterator[str]:

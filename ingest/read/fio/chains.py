@@ -144,9 +144,7 @@ class Chains:
         zero = (0 if self.unix else self.zero_ns) + self.context.offset_ns
         base = zero + np.where(segment > 0, self.context.restart_ns, 0)
         empty_handed = (bad | after_damage) & ~old
-        chain.gaps += zip(
-            (start * MS + base)[empty_handed].tolist(), (stamps * MS + base)[empty_handed].tolist(), strict=True
-        )
+        chain.gaps += zip((start * MS + base)[empty_handed].tolist(), (stamps * MS + base)[empty_handed].tolist(), strict=True)
         kept = np.flatnonzero(~bad & ~old)
         self._count(kept, lines, reasons)
         if not len(kept):
@@ -248,7 +246,7 @@ class Chains:
             self.account.saturated += int(chain.total[-1])
 
     def _lack(self, chain: Chain) -> None:
-        """Keep what the rows of an op lack where fio's JSON does not say how much: rejected rows, damaged bins, the last interval."""
+        """Keep what the rows of an op lack where fio's JSON does not say how much."""
         self.lacks.rejected(chain.op, chain.gaps, self._summaries(chain.op))
         if self.context.jobs or self.context.grouped or chain.segment < 0:
             return

@@ -16,6 +16,7 @@ from ingest.read.context import RATE, Context
 from ingest.read.hdr.clock import OUT_OF_RANGE, Clock, StampError, seconds_ns, split_line
 from ingest.read.hdr.codec import Geometry, Payload, PayloadError, payload_of
 from ingest.read.hdr.counts import counts_of, taken
+from ingest.read.hdr.gaps import Gaps
 from ingest.read.hdr.layouts import PAST_RANGE, TOO_MANY, Bins, Layouts, moved
 from ingest.read.hdr.origin import LATTE, Origin, named
 from ingest.read.hdr.stamps import SAID, interval_of
@@ -76,6 +77,10 @@ class Rows:
         self._span = (MOST_NS, -MOST_NS)
         self._tallies = Tallies()
         self._righted = False
+        self._gaps = Gaps(context)
+
+    def _lost(self, line: _Line) -> None:
+        self._gaps.lost(line.start_ns, line.end_ns)
 
     def take(self, line: bytes, *, whole: bool) -> None:
         """Take the next line of the log; `whole` says that its end was seen."""
@@ -97,11 +102,14 @@ class Rows:
         except (StampError, PayloadError) as error:
             long = len(line) >= LONGEST_LINE
             self._context.account.reject(LONG_LINE if long else str(error) if whole else CUT_OFF, [self._number])
+            self._gaps.open()
             return
         start = self._clock.base_of(stamp) + stamp + self._shifted(stamp)
         if not -MOST_NS < start <= start + length < MOST_NS:
             self._context.account.reject(OUT_OF_RANGE, [self._number])
+            self._gaps.open()
             return
+        self._gaps.line(start, start + length)
         self._righted |= righted
         self._lines.append(_Line(self._number, start, start + length, tag))
         self._payloads.append(payload)
@@ -125,6 +133,7 @@ class Rows:
         found = counts_of(payloads)
         for row, reason in found.faults.items():
             self._context.account.reject(reason, [lines[row].number])
+            self._lost(lines[row])
         by_geometry: dict[Geometry, list[int]] = {}
         for row, payload in enumerate(payloads):
             if row not in found.faults:
@@ -133,6 +142,8 @@ class Rows:
             target = self._layouts.of(geometry)
             if isinstance(target, str):
                 self._context.account.reject(target, [lines[row].number for row in rows])
+                for row in rows:
+                    self._lost(lines[row])
             else:
                 self._add([lines[row] for row in rows], taken(found, rows), geometry, target)
 
@@ -144,6 +155,8 @@ class Rows:
         if len(bins) and int(bins.max()) >= target.layout.bins:
             past = set(np.searchsorted(indptr, np.flatnonzero(bins >= target.layout.bins), side="right") - 1)
             self._context.account.reject(PAST_RANGE, [lines[row].number for row in sorted(past)])
+            for row in sorted(past):
+                self._lost(lines[row])
             keep = [row for row in keep if row not in past]
         if target.moved_by is not None:
             self._context.account.note("a double histogram whose bins are no whole ns: moved to ns bins as fine as its own")
@@ -175,6 +188,7 @@ class Rows:
                 if place >= MOST_SEGMENTS or len(self._table) >= MOST_SERIES:
                     reason = BACKWARDS if place >= MOST_SEGMENTS else TOO_MANY_TAGS
                     self._context.account.reject(reason, [line.number])
+                    self._lost(line)
                     continue
                 found.append((0, self._new_series(line.tag)))
                 self._firsts.setdefault((line.tag, layout), line.start_ns)
@@ -242,7 +256,7 @@ class Rows:
     def tail(self) -> Tail:
         """Return what the lines so far leave for others of the same log."""
         limits = {BACKWARDS, TOO_MANY_TAGS, TOO_MANY, LONG_LINE}
-        limited = self._clock.told_again or limits & self._context.account.rejected.keys()
+        limited = self._clock.told_again or self._gaps.any or limits & self._context.account.rejected.keys()
         return Tail(
             plain=not limited and all(len(found) == 1 for found in self._ends.values()),
             firsts=self._firsts,
@@ -279,6 +293,7 @@ class Rows:
         """Say in the account what was done to the rows as a whole, and what they tell of the schedule."""
         for sentence in self._facts():
             self._context.account.note(sentence)
+        self._gaps.settle()
         if self._trimmed:
             lines = f"{self._trimmed} lines begin before the one before them ended, by the rounding of stamps: begun at its end"
             self._context.account.note(lines)

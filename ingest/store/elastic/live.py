@@ -14,8 +14,8 @@ import numpy as np
 import orjson
 
 from ingest.layout import LogLinear, parse_layout
-from ingest.series import OFFSET, Group
 from ingest.query.missing import Lack
+from ingest.series import OFFSET, Group
 from ingest.store.elastic.bulk import owner_of
 from ingest.store.elastic.encoding import FIELDS, MS, chunked, deletion, label_in, series_of
 from ingest.store.elastic.names import digest, series_digest, window_ids

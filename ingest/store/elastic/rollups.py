@@ -47,8 +47,8 @@ Layouts = dict[Group, LogLinear]
 class RollupWriter:
     """Makes the rollups of one run anew where a load has touched it. `lowered` says that something may have gone.
 
-    `marks` tell what is final; what is `grown` to its end has rollups of the whole run, too. `missing` is what the run lacks, None
-    where the server's rollups cannot say it.
+    `marks` tell what is final; what is `grown` to its end has rollups of the whole run, too. `missing` is what the run lacks,
+    None where the server's rollups cannot say it.
     """
 
     connection: Connection
