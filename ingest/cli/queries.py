@@ -235,7 +235,7 @@ def _approximate(sources: tuple[str, ...], words: dict[str, Any], chosen: Sequen
     """Return the server's estimates; UsageError for what has none."""
     from ingest.cli.origins import opened
 
-    for option in ("accuracy", "below", "interpolate", "estimate"):
+    for option in ("accuracy", "bounds", "below", "interpolate", "estimate"):
         if words[option]:
             raise UsageError(f"--{option} needs whole histograms: leave out --approx")
     if words["format"] in PICTURES:

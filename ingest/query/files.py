@@ -105,13 +105,13 @@ class Files:
             series=len(sources),
             warnings=tuple(text for text in (warning, *apart, *shown_beside(undated), *self._warnings(sources)) if text),
             undated=undated,
-            missing=self._lacks(sources, question, starts),
+            missing=self.lacks(sources, question, starts),
             caveats=self.found.caveats,
         )
         alone = [source.context.series for source in self.found.sources if holds_means_alone(source)]
         return with_left_out(described(finish(parts, question, facts), told), alone, question.key(self.found.labels))
 
-    def _lacks(self, sources: Sequence[Source], question: Question, starts: Mapping[str, int]) -> tuple[Lack, ...]:
+    def lacks(self, sources: Sequence[Source], question: Question, starts: Mapping[str, int]) -> tuple[Lack, ...]:
         """Return what the sources that were read lack, and what no source holds."""
         entries = [entry for source in sources for entry in source.context.account.missing]
         return lacks((*self.found.missing, *entries), question, self.found.labels, starts)

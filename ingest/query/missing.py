@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 from ingest.caveats import Caveat
 from ingest.errors import listed
 from ingest.intervals import Bool, Int, Intervals
+from ingest.marks import Noted, in_time_order, noted
 from ingest.missing import ANY_TIME, NO_LACK, OPEN, UNKNOWN, Lacking, Missing, Possible
+from ingest.query.table import Table
 from ingest.ranks import Percentile, Ranked
 from ingest.series import LABELS, Group, RunLabels, run_matches
 
@@ -28,6 +30,7 @@ Float = NDArray[np.float64]
 
 EARLIER = "before"
 OLD_NOTES = ("bins from 786 us up", "never writes the last partial interval", "samples, all of", "not read: ")
+MISSING_HERE = "samples are missing"
 MOST = "_most"  # ends the name of a column of the largest possible value, which only tables for people show
 
 
@@ -192,13 +195,66 @@ class Rows:
         return least, most
 
 
-def complete_rows(start_ns: Int, end_ns: Int, labels: Sequence[Sequence[str]], by: Sequence[str], found: Sequence[Lack]) -> Bool:
-    """Return which rows of a table lack nothing: windows (start, end] with a column of labels for each of `by`."""
-    rows = list(zip(*labels, strict=True)) if by else [()] * len(start_ns)
-    table = list(dict.fromkeys(rows))
-    place = {key: number for number, key in enumerate(table)}
+def with_complete(table: Table, answer: Answer) -> Table:
+    """Return a table of percentiles, made without what is missing, that says which rows are complete.
+
+    For entries without a number and for estimates: no percentile becomes a range.
+    """
+    columns = dict(table.columns)
+    start_ns, end_ns = columns["start_ns"], columns["end_ns"]
+    if not answer.step_ns:
+        start_ns, end_ns = (np.full(len(table), edge) for edge in ANY_TIME)
+    labels = [columns[name].tolist() for name in answer.by]
+    rows: list[Group] = list(zip(*labels, strict=True)) if labels else [()] * len(table)
+    keys = list(dict.fromkeys(rows))
+    place = {key: number for number, key in enumerate(keys)}
     codes = np.array([place[key] for key in rows], np.int64)
-    return cut_at(codes, table, start_ns, end_ns, by, found).complete(len(start_ns))
+    complete = cut_at(codes, keys, start_ns, end_ns, answer.by, answer.missing).complete(len(table))
+    told: dict[str, Any] = {}
+    for name, column in columns.items():
+        if name == f"max{MOST}":
+            told[name] = np.where(complete, column, np.inf)
+        elif name == "exact":
+            told |= {"exact": column & complete, "complete": complete}
+        elif name != "complete":
+            told[name] = column
+    return Table(told, table.labels)
+
+
+def union(several: Iterable[Sequence[Lack]]) -> tuple[Lack, ...]:
+    """Return what several answers lack together, each entry once."""
+    found: list[Lack] = []
+    for lacking in several:
+        found += [one for one in lacking if one not in found]
+    return tuple(found)
+
+
+def labelled(found: Iterable[Lack], name: str, value: str) -> tuple[Lack, ...]:
+    """Return the entries with one label more."""
+    return tuple(replace(one, entry=replace(one.entry, labels={**one.entry.labels, name: value})) for one in found)
+
+
+def bands(answer: Answer) -> list[Noted]:
+    """Return the stretches of time of an answer's windows in which samples are missing, as marks of its runs in order."""
+    parts = [part for part in answer.parts if len(part)]
+    if not parts or not answer.missing:
+        return []
+    first, last = min(int(part.start_ns.min()) for part in parts), max(int(part.end_ns.max()) for part in parts)
+    spans: dict[str, list[tuple[int, int]]] = {}
+    for one in answer.missing:
+        low, high = one.entry.span
+        if low < last and high > first:
+            spans.setdefault(one.entry.run, []).append((max(low, first), min(high, last)))
+    found = []
+    for run, mine in spans.items():
+        joined: list[tuple[int, int]] = []
+        for low, high in sorted(mine):
+            if joined and low <= joined[-1][1]:
+                joined[-1] = joined[-1][0], max(high, joined[-1][1])
+            else:
+                joined.append((low, high))
+        found += [noted(run, low, MISSING_HERE, high) for low, high in joined]
+    return sorted(found, key=in_time_order)
 
 
 def caveats_of(found: Iterable[Lack], others: Iterable[Caveat] = ()) -> tuple[Caveat, ...]:
@@ -212,4 +268,18 @@ def caveats_of(found: Iterable[Lack], others: Iterable[Caveat] = ()) -> tuple[Ca
     return (*folded, *(one for one in others if one.code not in codes))
 
 
-__all__ = ["Cells", "Lack", "Rows", "caveats_of", "complete_rows", "cut", "cut_at", "lacks", "of_kinds", "stored_entries"]
+__all__ = [
+    "Cells",
+    "Lack",
+    "Rows",
+    "bands",
+    "caveats_of",
+    "cut",
+    "cut_at",
+    "labelled",
+    "lacks",
+    "of_kinds",
+    "stored_entries",
+    "union",
+    "with_complete",
+]
