@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ingest.errors import InputError
 from ingest.intervals import Bool, Int, Intervals
 from ingest.missing import OPEN as OPEN_END
+from ingest.missing import UNKNOWN
 from ingest.objectives import HOLD, VIOLATE, Objective
 from ingest.query.means import check_bins
 from ingest.query.missing import Lack, Rows, cut_at
@@ -35,9 +36,9 @@ OUTSIDE = "no window of this run lies between --from and --to"
 class Windows:
     """Rows of windows: group code, (start, end] and percentile in ns, samples; a row without samples holds `count` windows.
 
-    `value_ns` is NaN where nothing completed, with missing samples it is `least_ns`, the least that it can be, and `most_ns` the
-    largest; `lacking` says that some are missing. `thin` says that samples cannot carry the percentile (the rank is used all the
-    same), `open` that the value is a lower bound.
+    `value_ns` is NaN where nothing completed; with missing samples it is `least_ns`, the least that it can be, and `most_ns` the
+    largest. `lacking` says that some are missing, in rows without samples that a known number is. `thin` says that samples cannot
+    carry the percentile (the rank is used all the same), `open` that the value is a lower bound.
     """
 
     group: Int
@@ -203,7 +204,7 @@ def lacking_silence(rows: Windows, groups: Sequence[Labels], step_ns: int, missi
     if not len(lacking):
         return rows
     most, marked = rows.most_ns.copy(), rows.lacking.copy()
-    marked[silent[lacking.row]] = True
+    marked[silent[lacking.row[lacking.most != UNKNOWN]]] = True
     highest = np.where(lacking.high_ns == OPEN_END, np.inf, lacking.high_ns.astype(np.float64))
     most[silent[lacking.row]] = -np.inf
     np.maximum.at(most, silent[lacking.row], highest)
@@ -305,10 +306,10 @@ def _rows(part: Intervals, answer: Answer, percentile: Percentile, groups: Seque
     values = np.where(np.isnan(carried), by_rank, carried)
     ones = np.ones(len(rows), np.int64)
     told = Rows(rows, answer, ranked=ranked)
-    limits = told.limits(percentile, values)
-    open_end = lower_bound | (limits[1] > limits[0])
+    least, most = told.limits(percentile, values)
+    least = np.where(told.uncounted, values, least)  # what is missing in unknown number does not excuse what is there
     window = (codes[rows.series], rows.start_ns, rows.end_ns)
-    return Windows(*window, count, limits[0], thin, open_end, ones, *limits, ~told.complete)
+    return Windows(*window, count, least, thin, lower_bound | (most > least), ones, least, most, ~told.complete)
 
 
 def _concatenated(parts: Sequence[Windows]) -> Windows:
