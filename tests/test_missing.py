@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.caveats import Caveat
@@ -86,31 +86,23 @@ def extremes(there: list[int], entries: list[tuple[int, int, int, int, list[int]
     return min(lows), max(highs)
 
 
-def test_the_interval_holds_the_truth_and_both_ends_can_be_reached() -> None:
-    @figure_of(120, 1000, 5000)
-    @given(worlds(), st.sampled_from(TEXTS))
-    def holds(world: list[tuple[list[int], list[tuple[int, int, int, int, list[int]]]]], text: str) -> None:
-        rows = rows_of([there for there, _ in world])
-        flat = [(row, *entry[:4]) for row, (_, entries) in enumerate(world) for entry in entries]
-        (percentile,) = parse_percentiles(text)
-        found = possible(rows, lacking_of(flat)) if flat else possible(rows, NO_LACK)
-        low, high = found.between(percentile)
-        assert found.rows.tolist() == sorted({row for row, *_ in flat})
-        for place, row in enumerate(found.rows.tolist()):
-            there, entries = world[row]
-            assert (low[place], high[place]) == extremes(there, entries, text)
-            truth = there + [value for *_, lost in entries for value in lost]
-            if truth:
-                assert low[place] <= nearest_rank(truth, text) <= high[place]
-
-    holds()
-
-
-def figure_of(quick: int, full: int, soak: int):  # noqa: ANN201  # hypothesis' own decorator
-    """Return the settings of a property test."""
-    from hypothesis import settings
-
-    return settings(max_examples=figure(quick, full, soak), deadline=None)
+@settings(max_examples=figure(120, 1000, 5000))
+@given(worlds(), st.sampled_from(TEXTS))
+def test_the_interval_holds_the_truth_and_both_ends_can_be_reached(
+    world: list[tuple[list[int], list[tuple[int, int, int, int, list[int]]]]], text: str
+) -> None:
+    rows = rows_of([there for there, _ in world])
+    flat = [(row, *entry[:4]) for row, (_, entries) in enumerate(world) for entry in entries]
+    (percentile,) = parse_percentiles(text)
+    found = possible(rows, lacking_of(flat)) if flat else possible(rows, NO_LACK)
+    low, high = found.between(percentile)
+    assert found.rows.tolist() == sorted({row for row, *_ in flat})
+    for place, row in enumerate(found.rows.tolist()):
+        there, entries = world[row]
+        assert (low[place], high[place]) == extremes(there, entries, text)
+        truth = there + [value for *_, lost in entries for value in lost]
+        if truth:
+            assert low[place] <= nearest_rank(truth, text) <= high[place]
 
 
 def test_samples_in_unknown_number_may_be_as_many_as_it_takes() -> None:

@@ -46,6 +46,8 @@ def not_held(call: Call, sources: Sequence[Source], jobs: Iterable[tuple[Beside,
         known = call.formats.get(entry.path)
         if known is not None and known != JSON:
             around = call.around(entry.path)
+            if _is_in_json(call, entry.path, around):
+                continue
             yield refused(around.run, _labels(call, entry.path, around), entry.path, entry.reason)
         elif known == JSON and any(source.path.parent == entry.path.parent for source in sources):
             continue  # it tells about logs, and what they lack without it they say themselves
@@ -54,6 +56,15 @@ def not_held(call: Call, sources: Sequence[Source], jobs: Iterable[tuple[Beside,
                 yield refused(run, {}, entry.path, entry.reason)
     for beside, number, job in jobs:
         yield from _of_job(call, beside, number, job)
+
+
+def _is_in_json(call: Call, path: Path, around: Around) -> bool:
+    """Return whether fio's JSON of a refused log is read for itself: its histograms hold what the log held."""
+    if not call.is_log(path):
+        return False
+    name = log_name_of(path, kind_of_log(path, call.formats[path]))
+    found = around.documents.joined(path, name, around.context(path, host=name.host).series.host)
+    return found is not None and found.beside.path in around.documents.read
 
 
 def _labels(call: Call, path: Path, around: Around) -> dict[str, str]:
