@@ -86,7 +86,9 @@ MEAN_HINT = (
     "Hollow dots: the largest latency of the window, where log_window_value was both. Dashed: the mean of the whole run."
 )
 RATE_HINT = "Completions a second of every window, from fio's log of IOPS; in total they are fio's own count."
-WHOLE_HINT = "Percentiles of one job, as fio printed them. They cannot be merged into percentiles of a host or of the cluster."
+WHOLE_HINT = (
+    "Percentiles of one job, as fio printed them. They cannot be merged into percentiles of a host or of the cluster."
+)
 NO_LATENCY = "These logs hold one mean a window and no single latency, so none of these can be made of them."
 
 
