@@ -101,7 +101,7 @@ def stored_entries(run: str, accounts: Iterable[Mapping[str, Any]]) -> list[Miss
 
 def cut(rows: Intervals, answer: Answer) -> Lacking:
     """Return what the rows of a part of an answer lack."""
-    table = [key if isinstance(key, tuple) else () for key in rows.table]
+    table = rows.groups
     start_ns, end_ns = rows.start_ns, rows.end_ns
     if not answer.step_ns:  # a row over all of a range has all of it, also what completed after the last row
         start_ns, end_ns = (np.full(len(rows), edge) for edge in ANY_TIME)
@@ -214,6 +214,8 @@ def with_complete(table: Table, answer: Answer) -> Table:
     for name, column in columns.items():
         if name == f"max{MOST}":
             told[name] = np.where(complete, column, np.inf)
+        elif name.endswith((MOST, "_lo", "_hi")):
+            told[name] = np.where(complete, column, np.nan)
         elif name == "exact":
             told |= {"exact": column & complete, "complete": complete}
         elif name != "complete":
