@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ingest.breaths import Kept
+from ingest.caveats import Caveat
 from ingest.documents import Whole, check_storable
 from ingest.errors import InputError
 from ingest.grid import in_flight as shared
@@ -52,6 +53,7 @@ class LoadAccount:
     runs: list[str] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)
     caveats: list[str] = field(default_factory=list)
+    lacks: tuple[Caveat, ...] = ()
     delivered: Mapping[str, int] = field(default_factory=dict)
     seconds: float = 0.0
 
@@ -79,6 +81,7 @@ class LoadAccount:
             "shadowed_samples": rows["shadowed"],
             "duplicate": dict(sorted(self.duplicate.items())),
             "caveats": self.caveats,
+            "lacks": [one.told() for one in self.lacks],
             "notes": rows["notes"],
             "findings": rows["findings"],
             **({"delivered": dict(self.delivered)} if self.delivered else {}),
@@ -180,6 +183,9 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
             if source.path == plan.carrier:
                 for entry in plan.missing:
                     rows.lack(entry)
+            if number == 0:
+                rows.caveats += plan.caveats
+            account.lacks = tuple(dict.fromkeys((*account.lacks, *(entry.caveat for entry in rows.missing))))
             account.loaded += 1
             account.sources.append(source)
             store.finish_source(replace(record, account=rows.as_dict()), spans)

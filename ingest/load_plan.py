@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from ingest.caveats import Caveat
 from ingest.errors import InputError, StoreError, UsageError
 from ingest.grid import STEPS, stored_step
 from ingest.missing import Missing
@@ -57,13 +58,15 @@ class LoadOptions:
 class Plan:
     """What is to be done for one run: its record and the sources to read, each with its record.
 
-    What no source of the run can hold is `missing`, and kept in the account of the `carrier`, if that is read.
+    What no source of the run can hold is `missing`, and kept in the account of the `carrier`, if that is read; `caveats` of the
+    run as a whole are kept with the first source that is read.
     """
 
     record: RunRecord
     work: tuple[tuple[Source, SourceRecord], ...]
     carrier: Path | None = None
     missing: tuple[Missing, ...] = ()
+    caveats: tuple[Caveat, ...] = ()
 
 
 def plans(
@@ -95,8 +98,24 @@ def plans(
             check_addable(known[run], len(work))
         if options.replace and known.get(run):
             _check_all_replaced(known[run], record, work, store)
-        found_plans.append(Plan(record, work, carrier, lacking))
+        found_plans.append(Plan(record, work, carrier, lacking, _caveats_of(found, run, len(by_run))))
     return found_plans
+
+
+def _caveats_of(found: Found, run: str, runs: int) -> tuple[Caveat, ...]:
+    """Return the caveats of one of so many runs: those that name its files or their folders, and those that name no file."""
+    if runs == 1:
+        return found.caveats
+    places = {run: set[str](), "": set[str]()}
+    for source in found.sources:
+        own = source.context.series.run == run
+        places[run if own else ""] |= {str(source.path), str(source.path.parent)}
+    mine, others = places[run], places[""]
+    return tuple(
+        one
+        for one in found.caveats
+        if any(place in one.subject for place in mine) or not any(place in one.subject for place in others)
+    )
 
 
 def record_of(

@@ -261,13 +261,19 @@ def bands(answer: Answer) -> list[Noted]:
 
 def caveats_of(found: Iterable[Lack], others: Iterable[Caveat] = ()) -> tuple[Caveat, ...]:
     """Return the caveats of an answer: those of its entries with their subjects together, then others of other codes."""
+    together = folded(one.caveat for one in found)
+    codes = {one.code for one in together}
+    return (*together, *(one for one in others if one.code not in codes))
+
+
+def folded(caveats: Iterable[Caveat]) -> tuple[Caveat, ...]:
+    """Return caveats with the subjects of those together that are alike otherwise."""
     together: dict[tuple[str, str, str], dict[str, None]] = {}
-    for one in found:
-        caveat = one.caveat
+    for caveat in caveats:
         together.setdefault((caveat.code, caveat.sentence, caveat.remedy), {})[caveat.subject] = None
-    folded = [Caveat(code, listed(sorted(subjects)), sentence, remedy) for (code, sentence, remedy), subjects in together.items()]
-    codes = {one.code for one in folded}
-    return (*folded, *(one for one in others if one.code not in codes))
+    return tuple(
+        Caveat(code, listed(sorted(subjects)), sentence, remedy) for (code, sentence, remedy), subjects in together.items()
+    )
 
 
 __all__ = [
@@ -278,6 +284,7 @@ __all__ = [
     "caveats_of",
     "cut",
     "cut_at",
+    "folded",
     "labelled",
     "lacks",
     "of_kinds",

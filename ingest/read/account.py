@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from ingest.caveats import Caveat
 from ingest.intervals import Histogram
 from ingest.missing import Missing
 
 FINDINGS_KEPT = 5
-NOT_PLAIN = ("totals", "findings", "missing", "_lines")
+NOT_PLAIN = ("totals", "findings", "missing", "caveats", "_lines")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,8 @@ class Account:
     `shadowed` counts samples that were read and left out, because another log of the same I/Os is taken. `findings` keeps the
     first places of each reason, `totals` what a source held in all, by op. `whole_runs` are what the tool itself says of whole
     runs that have no histogram, as plain values (see `whole_runs.WholeRun`). `missing` are samples that completed and that the
-    source does not hold, `cut_short` why its file ended early.
+    source does not hold, `cut_short` why its file ended early, `caveats` what holds for
+    its run as a whole.
     """
 
     path: str = ""
@@ -57,6 +59,7 @@ class Account:
     whole_runs: list[dict[str, Any]] = field(default_factory=list)
     missing: list[Missing] = field(default_factory=list)
     cut_short: str = ""
+    caveats: list[Caveat] = field(default_factory=list)
     _lines: list[int] = field(default_factory=list)
 
     def accept(self, rows: int) -> None:
@@ -156,5 +159,6 @@ class Account:
             "notes": list(self.notes),
             "findings": [str(finding) for finding in self.findings],
             "missing": {str(n): one.told() for n, one in enumerate(self.missing, 1)},
+            **({"caveats": {str(n): one.told() for n, one in enumerate(self.caveats, 1)}} if self.caveats else {}),
             **({"whole_runs": {str(n): one for n, one in enumerate(self.whole_runs, 1)}} if self.whole_runs else {}),
         }

@@ -18,7 +18,7 @@ from ingest.query.spans import Span, ranges, spanned, spanned_by_run
 from ingest.series import IN_FLIGHT, LABELS, OFFSET, mean_kind
 from ingest.store.chosen import chosen_records, on_one_clock
 from ingest.store.coarsening import COARSENED, grid_of, unfinished
-from ingest.store.lacking import lacks_in
+from ingest.store.lacking import caveats_in, lacks_in
 from ingest.store.live import NOTHING_FINAL, provisional
 from ingest.store.reach import narrowed, reach_of
 from ingest.store.records import CLUSTER, COMPLETE, HOST, UNKNOWN_ZERO, WATCHED, WHOLE_RUN, RunRecord, StoredSeries, rollup_steps
@@ -135,6 +135,7 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
         answered_from=" and ".join(sorted(ways)),
         undated=undated,
         missing=lacks_in(chosen, catalogue.accounts, question),
+        caveats=caveats_in(catalogue.accounts, [record.run for record in chosen]),
     )
     told = _whole_runs(catalogue)
     alone = [one.series.replaced(kind=mean_kind(one.series.kind)) for one in told if not one.has_bins]

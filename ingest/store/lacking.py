@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ingest.caveats import Caveat
 from ingest.intervals import Bool, Intervals
 from ingest.missing import ANY_TIME
 from ingest.query.missing import Lack, cut_at, lacks, stored_entries
@@ -26,6 +27,12 @@ def lacks_in(
         return ()
     labels = {record.run: dict(record.labels) for record in chosen}
     return lacks(entries, question or Question(), labels, {record.run: record.start_ns for record in chosen})
+
+
+def caveats_in(accounts: Mapping[str, Iterable[Account]], runs: Iterable[str]) -> tuple[Caveat, ...]:
+    """Return what a reader must know of runs as a whole, each once."""
+    told = [one for run in runs for account in accounts.get(run, ()) for one in account.get("caveats", {}).values()]
+    return tuple(dict.fromkeys(map(Caveat.of, told)))
 
 
 def complete_rollups(windows: Intervals, step_ns: int, missing: tuple[Lack, ...]) -> Bool:
