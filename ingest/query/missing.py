@@ -162,12 +162,15 @@ class Rows:
 
     def __init__(self, rows: Intervals, answer: Answer, *, ranked: Ranked | None = None, interpolate: bool = False) -> None:
         self.rows = rows
-        self.lacking = cut(rows, answer) if answer.missing and rows.layout.has_bins else NO_LACK
-        self.complete: Bool = (cut(rows, answer) if answer.missing else NO_LACK).complete(len(rows))
+        found = cut(rows, answer) if answer.missing else NO_LACK
+        self.complete: Bool = found.complete(len(rows))
+        self.lacking = found if rows.layout.has_bins else NO_LACK
         self.uncounted: Bool = self.lacking.uncounted(len(rows))
-        found = ranked or Ranked(rows)
-        values = found.interpolated if interpolate else found.values
-        self._possible = Possible(rows, self.lacking, lambda picked, ranks: values(picked, ranks).astype(np.float64))
+        ranks_of = ranked or Ranked(rows)
+        values = ranks_of.interpolated if interpolate else ranks_of.values
+        self._possible: Possible | None = None
+        if len(self.lacking):
+            self._possible = Possible(rows, self.lacking, lambda picked, ranks: values(picked, ranks).astype(np.float64))
 
     def cells(self, percentile: Percentile, measured: Float) -> Cells:
         """Return a percentile of each row, of which `measured` is that of the samples that are there.
@@ -185,7 +188,7 @@ class Rows:
         NaN where `measured` is.
         """
         least, most = measured.copy(), measured.copy()
-        if len(self.lacking):
+        if self._possible is not None:
             low, high = self._possible.between(percentile)
             if percentile.top == 100 * percentile.bottom:  # the samples that are there may have an exact maximum
                 low, high = (np.fmax(one, measured[self._possible.rows]) for one in (low, high))

@@ -10,7 +10,6 @@ from ingest.caveats import Caveat
 from ingest.intervals import Intervals
 from ingest.missing import Missing, labels_of
 from ingest.plain import as_text
-from ingest.series import Series
 
 if TYPE_CHECKING:
     from ingest.read.events import Events
@@ -34,16 +33,16 @@ def dead(source: Source, reason: str) -> Missing:
 
 def followed(source: Source, rows: Iterator[Intervals]) -> Iterator[Intervals]:
     """Yield the rows of a source; if its file ends early, what came after them is kept as missing in its account."""
-    ends: dict[Series, int] = {}
+    newest: Intervals | None = None
     for chunk in rows:
-        for series, _, last in chunk.reach():
-            ends[series] = max(last, ends.get(series, last))
+        newest = chunk if len(chunk) else newest
         yield chunk
     account = source.context.account
     if account.cut_short:
+        from_ns = None if newest is None else min(last for *_, last in newest.reach())
         sentence = f"{account.cut_short}: what came after is missing"
         caveat = Caveat(CUT_SHORT, account.path, sentence, "copy the file again")
-        account.lack(Missing(_labels(source), min(ends.values(), default=None), None, None, 0, None, caveat))
+        account.lack(Missing(_labels(source), from_ns, None, None, 0, None, caveat))
 
 
 def counted(source: Source, chunks: Iterator[Events]) -> Iterator[Events]:

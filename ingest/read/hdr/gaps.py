@@ -6,53 +6,62 @@ from ingest.caveats import Caveat
 from ingest.missing import Missing, labels_of
 from ingest.read.context import Context
 from ingest.read.formats import ROW_LABELS
+from ingest.read.lacks import REJECTED
 
-REJECTED = "rejected-rows"
 SENTENCE = "lines were rejected: what they held is missing"
 MOST_GAPS = 64
 
 
 class Gaps:
-    """Keeps the stretches between the lines before and after those that were rejected, in order of the log."""
+    """Keeps in the account the stretches between the lines before and after those that were rejected, in order of the log.
+
+    After a line that was rejected before its time was known, all that follows may be missing until the next good one tells.
+    """
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._last: int | None = None
-        self._open = False
-        self._spans: list[tuple[int | None, int | None]] = []
+        self.last_ns: int | None = None
 
     @property
     def any(self) -> bool:
         """Return whether a line was rejected."""
-        return self._open or bool(self._spans)
+        return bool(self._own)
 
     def open(self) -> None:
         """Note a line that was rejected before it was known when it was."""
-        self._open = True
+        if self._opened is None:
+            self._add(self.last_ns, None)
 
     def line(self, start_ns: int, end_ns: int) -> None:
         """Note a line that is good so far."""
-        if self._open:
-            self._spans.append((self._last, end_ns))
-            self._open = False
-        self._last = start_ns
+        opened = self._opened if self._context.account.missing else None
+        if opened is not None:
+            self._context.account.missing.remove(opened)
+            self._add(opened.from_ns, end_ns)
+        self.last_ns = start_ns
 
     def lost(self, start_ns: int, end_ns: int) -> None:
         """Note a line of known time that was rejected."""
-        self._spans.append((start_ns, end_ns))
+        self._add(start_ns, end_ns)
 
-    def settle(self) -> None:
-        """Keep all stretches in the account, many as one; nothing comes after the last line."""
-        if self._open:
-            self._spans.append((self._last, None))
-            self._open = False
-        spans = list(dict.fromkeys(self._spans))
-        if len(spans) > MOST_GAPS:
-            lows, highs = ([span[edge] for span in spans] for edge in (0, 1))
-            known_lows, known_highs = ([one for one in ends if one is not None] for ends in (lows, highs))
-            low = None if None in lows else min(known_lows)
-            spans = [(low, None if None in highs else max(known_highs))]
+    @property
+    def _own(self) -> list[Missing]:
+        return [one for one in self._context.account.missing if one.caveat.code == REJECTED]
+
+    @property
+    def _opened(self) -> Missing | None:
+        """Return the entry of a stretch that has no end yet."""
+        missing = self._context.account.missing
+        return next((one for one in reversed(missing) if one.caveat.code == REJECTED and one.to_ns is None), None)
+
+    def _add(self, from_ns: int | None, to_ns: int | None) -> None:
+        """Keep a stretch; of very many all together."""
+        account, own = self._context.account, self._own
+        if len(own) >= MOST_GAPS:
+            for one in own:
+                account.missing.remove(one)
+            begins, ends = [from_ns, *(one.from_ns for one in own)], [to_ns, *(one.to_ns for one in own)]
+            from_ns = None if None in begins else min(begin for begin in begins if begin is not None)
+            to_ns = None if None in ends else max(end for end in ends if end is not None)
         labels = labels_of(self._context.series, unknown=ROW_LABELS)
-        caveat = Caveat(REJECTED, self._context.account.path, SENTENCE)
-        for low, high in spans:
-            self._context.account.lack(Missing(labels, low, high, None, 0, None, caveat))
+        account.lack(Missing(labels, from_ns, to_ns, None, 0, None, Caveat(REJECTED, account.path, SENTENCE)))

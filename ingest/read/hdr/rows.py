@@ -293,7 +293,6 @@ class Rows:
         """Say in the account what was done to the rows as a whole, and what they tell of the schedule."""
         for sentence in self._facts():
             self._context.account.note(sentence)
-        self._gaps.settle()
         if self._trimmed:
             lines = f"{self._trimmed} lines begin before the one before them ended, by the rounding of stamps: begun at its end"
             self._context.account.note(lines)
