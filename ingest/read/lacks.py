@@ -10,11 +10,13 @@ from ingest.caveats import Caveat
 from ingest.intervals import Intervals
 from ingest.missing import Missing, labels_of
 from ingest.plain import as_text
+from ingest.read.formats import DESCRIBED, OPERATIONS, RAW, SMALLFILE, YCSB
 
 if TYPE_CHECKING:
     from ingest.read.events import Events
     from ingest.read.sources import Source
 
+LINES = frozenset((RAW, OPERATIONS, SMALLFILE, YCSB, DESCRIBED))  # formats of a line for each operation
 REFUSED, CUT_SHORT, REJECTED = "refused", "cut-short", "rejected-rows"
 SEE_INSPECT = "tailboard inspect says more"
 HOLES = ("NUL", "longer than", "too long")  # in the reason of a rejected line that may stand for many rows
@@ -48,8 +50,12 @@ def followed(source: Source, rows: Iterator[Intervals]) -> Iterator[Intervals]:
 def counted(source: Source, chunks: Iterator[Events]) -> Iterator[Events]:
     """Yield the events of a source; lines that were rejected between them are kept as missing in its account, each one event.
 
-    Their time is that between the events around them: events come nearly in order of time.
+    Their time is that between the events around them: events come nearly in order of time. What is rejected of traces and of
+    timelines is no such line: it may have no end, or be a part of one.
     """
+    if source.format not in LINES:
+        yield from chunks
+        return
     account = source.context.account
     before, last_ns = account.rows_rejected, None
     waiting: tuple[int, int | None, int | None] | None = None

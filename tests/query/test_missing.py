@@ -337,3 +337,30 @@ def test_a_comparison_with_missing_samples_has_bounds_that_hold_them(masked: Pat
     by_name = {float(one): row for row, one in enumerate(table.columns["percentile"].tolist())}
     low, high = (float(table.columns[name][by_name[99.0]]) for name in ("lo", "hi"))
     assert low <= 1 <= high
+
+
+def test_a_rejected_line_of_single_operations_is_one_operation(tmp_path: Path) -> None:
+    path = tmp_path / "a_clat.1.log"
+    lines = [f"{10 * number}, {1000 + number}, 0, 4096, 0, 0\n" for number in range(1, 101)]
+    lines[50] = "garbage\n"
+    path.write_text("".join(lines))
+    answer = Files([path], ReadOptions(fio_version=(3, 36)), jobs=1).answer(Question(step="all"))
+    ((count,),) = {(one.entry.count,) for one in answer.missing}
+    assert count == 1
+    (row,) = cells(table_of(answer, "50,99"), "complete", "p50_lo", "p50_hi", "p99_hi")
+    low, high = (
+        nearest_rank([0, *(1000 + n for n in range(1, 101) if n != 51)], "50"),
+        nearest_rank([*(1000 + n for n in range(1, 101) if n != 51), 10**9], "50"),
+    )
+    assert row[0] is False and row[1] == pytest.approx(low, rel=1 / 64) and row[2] == pytest.approx(high, rel=1 / 64)
+
+
+def test_a_file_that_breaks_off_lacks_what_came_after(fio: Path, tmp_path: Path) -> None:
+    import gzip
+
+    log = (fio / "two-sections" / "a_clat_hist.1.log").read_bytes() * 40
+    packed = gzip.compress(log, mtime=0)
+    (tmp_path / "a_clat_hist.1.log.gz").write_bytes(packed[: len(packed) * 3 // 4])
+    answer = Files([tmp_path], jobs=1).answer(Question(step="all"))
+    assert "cut-short" in {one.code for one in answer.caveats}
+    assert percentiles(answer, Wanted(parse_percentiles("50"))).columns["complete"].tolist() == [False]
