@@ -20,6 +20,7 @@ BLOCKS = ("index.blocks.read_only_allow_delete", "index.blocks.write")
 OTHERS = ("index.refresh_interval", "index.codec", "index.mode")
 NO_EFFECT_ON_ONE_NODE = ("index.auto_expand_replicas",)  # but for the number of replicas, that of the range's start
 MODES = ("standard",)
+IN_TEMPLATES = {"index.mode": ("logsdb",), "index.mapping.source.mode": ("stored",)}  # taken there; no index is made of them
 
 
 def flat(given: Json, above: str = "") -> dict[str, Any]:
@@ -51,9 +52,11 @@ def _ordered(value: Json) -> Json:
     return {name: _ordered(value[name]) for name in hash_order(value, least=2)} if isinstance(value, dict) else value
 
 
-def checked(settings: dict[str, Any]) -> dict[str, Any]:
+def checked(settings: dict[str, Any], *, template: bool = False) -> dict[str, Any]:
     """Return the settings, or refuse what the server or the double does not know."""
     for name, value in settings.items():
+        if template and value in IN_TEMPLATES.get(name, ()):
+            continue
         if name in WHOLE:
             _whole(name, value)
         elif name == "index.refresh_interval":

@@ -114,7 +114,7 @@ class Templates:
                 raise refuse(400, "x_content_parse_exception", f"[1:1] [template] unknown field [{key}]")
         result = {key: given[key] for key in TEMPLATE_KEYS if key in given}
         if "settings" in result:
-            result["settings"] = nested(checked(flat(result["settings"])))
+            result["settings"] = nested(checked(flat(result["settings"]), template=True))
         if "mappings" in result:
             result["mappings"] = hashed(result["mappings"])
         return result
