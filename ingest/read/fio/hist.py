@@ -127,13 +127,18 @@ def peek(path: Path, context: Context) -> Peeked:
     """Return what the head of a log tells; InputError if it is no histogram log."""
     text = head(path)
     _, leading, layout = layout_of_text(text, context, path)
+    return _told(text, leading, layout, context, path)
+
+
+def _told(text: bytes, leading: int, layout: LogLinear, context: Context, path: Path) -> Peeked:
+    """Return what the whole lines of a log's head tell."""
     stamps: dict[bytes, list[int]] = {}
     for line in text.split(b"\n")[:-1]:
         cells = line.split(b",", 2)
         if len(cells) == 3 and (stamp := _stamp(cells[0])) is not None:
             stamps.setdefault(cells[1] if leading > 1 else b"", []).append(stamp)
     firsts = [times[0] for times in stamps.values()]
-    steps = np.array([after - before for times in stamps.values() for before, after in pairwise(times)], np.int64)
+    steps = [after - before for times in stamps.values() for before, after in pairwise(times)]
     first = min(firsts, default=0)
     unix = clock.real_time(context.options, first)
     width = clock.typical_width_ms(steps, context.options)
@@ -196,9 +201,10 @@ def read(path: Path, context: Context) -> Iterator[Intervals]:
     scanner: Scanner | None = None
     for data in whole_blocks(path, context.account):
         if scanner is None or chains is None:
-            columns, leading, layout = layout_of_text(bytes(data[:HEAD]), context, path)
+            text = bytes(data[:HEAD])
+            columns, leading, layout = layout_of_text(text, context, path)
             scanner = Scanner(columns, leading, context)
-            chains = Chains(layout, leading, context, peek(path, context).base)
+            chains = Chains(layout, leading, context, _told(text, leading, layout, context, path).base)
         pending.extend(scanner.rows(data))
         if sum(len(rows.bins) for rows, _ in pending) > CHUNK_ENTRIES or sum(len(rows) for rows, _ in pending) > CHUNK_ROWS:
             yield from chains.intervals(*_joined(pending))
