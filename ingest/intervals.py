@@ -118,8 +118,9 @@ class Intervals:
             indptr = indptr - indptr[0]
         else:
             indptr, entries = gather(self.indptr, rows)
-        return replace(
-            self,
+        return Intervals(
+            layout=self.layout,
+            table=self.table,
             series=self.series[rows],
             start_ns=self.start_ns[rows],
             end_ns=self.end_ns[rows],

@@ -30,12 +30,13 @@ CORRUPT = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 
 def open_input(path: Path) -> BinaryIO:
     """Return the file opened for reading bytes, decompressed by its ending; InputError says why it cannot be."""
+    ending = path.suffix
     try:
-        if path.suffix == ".gz":
+        if ending == ".gz":
             return cast("BinaryIO", gzip.open(path, "rb"))
-        if path.suffix == ".xz":
+        if ending == ".xz":
             return cast("BinaryIO", lzma.open(path, "rb"))
-        if path.suffix == ".zst":
+        if ending == ".zst":
             return _zstandard(path)
         return path.open("rb", buffering=0)
     except PermissionError:

@@ -103,6 +103,13 @@ def base_of(first_ms: int, context: Context, last_ms: Callable[[], int]) -> Base
     return Base(first_ms, f"{late}: another clock (log_alternate_epoch), or the end of a log; they are counted from the first")
 
 
+def surely_own(stamp_ms: int, context: Context) -> bool:
+    """Return whether a stamp among the first of a log shows that stamps are of fio's own clock: `base_of` would say so."""
+    if stamp_ms > LATE_MS or another_clock(context.options):
+        return False
+    return not context.runtime_ns or stamp_ms <= context.runtime_ns // MS + BEYOND_RUN_MS
+
+
 def zero_ns(context: Context, base: int) -> int:
     """Return the epoch ns of the beginning of the job, 0 if it is not known; `--t0 mtime` gives that of the stamps."""
     zero = context.zero.epoch_ns or 0

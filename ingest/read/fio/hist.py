@@ -147,6 +147,15 @@ def _told(text: bytes, leading: int, layout: LogLinear, context: Context, path: 
     return Peeked(layout, first, width or (clock.DEFAULT_WIDTH_MS if unix or base.ms else max(firsts, default=0)), unix, base)
 
 
+def _base(text: bytes, leading: int, layout: LogLinear, context: Context, path: Path) -> clock.Base:
+    """Return where the stamps of a log begin; of almost all its first cell tells."""
+    cells = text.split(b",", 2)
+    first = _stamp(cells[0]) if len(cells) == 3 and b"\n" not in cells[1] else None
+    if first is not None and clock.surely_own(first, context):
+        return clock.OWN
+    return _told(text, leading, layout, context, path).base
+
+
 def segments_of(path: Path) -> dict[str, int]:
     """Return, by op, how often time begins anew in a log that several jobs or runs share; empty if that does not tell runs.
 
@@ -204,7 +213,7 @@ def read(path: Path, context: Context) -> Iterator[Intervals]:
             text = bytes(data[:HEAD])
             columns, leading, layout = layout_of_text(text, context, path)
             scanner = Scanner(columns, leading, context)
-            chains = Chains(layout, leading, context, _told(text, leading, layout, context, path).base)
+            chains = Chains(layout, leading, context, _base(text, leading, layout, context, path))
         pending.extend(scanner.rows(data))
         if sum(len(rows.bins) for rows, _ in pending) > CHUNK_ENTRIES or sum(len(rows) for rows, _ in pending) > CHUNK_ROWS:
             yield from chains.intervals(*_joined(pending))
