@@ -11,6 +11,7 @@ from ingest.errors import UsageError
 from ingest.intervals import Intervals
 from ingest.query.lags import events_of, mixed_rows
 from ingest.query.means import check_bins
+from ingest.query.precision import precision_in
 from ingest.query.question import Answer, widened
 from ingest.query.table import Table, concatenated
 from ingest.ranks import Percentile, Ranked, bounds, censored, extremes, percentile_values, share_below
@@ -36,7 +37,8 @@ def percentiles(answer: Answer, wanted: Wanted) -> Table:
 
     Latencies in ns, rate in samples a second of the window (of sampled events: in events, stored or not), `below_` as shares.
     NaN where the data cannot carry a number.
-    Error bound: that of each part's layout (1/128 for fio's own bins); counts are exact.
+    Error bound: the table's `precision`, that of the bins that carry its percentiles (1/128 for fio's own from 128 ns on); counts
+    are exact.
     """
     return concatenated([_rows(part, answer, wanted) for part in answer.parts])
 
@@ -63,7 +65,8 @@ def _rows(part: Intervals, answer: Answer, wanted: Wanted) -> Table:
         columns[f"{highest.name}_lo"], columns[f"{highest.name}_hi"] = bounds(rows, highest)
     for threshold in wanted.below_ns:
         columns[f"below_{format_duration(threshold)}"] = share_below(rows, threshold)
-    return Table(columns, labels=answer.by)
+    bound = precision_in(ranked, wanted.percentiles, interpolate=wanted.interpolate)
+    return Table(columns, labels=answer.by, precision=bound)
 
 
 def narrowed(answer: Answer, percentile: Percentile, accuracy: float) -> Answer:

@@ -18,6 +18,7 @@ from ingest.query.files import Files, median_width, run_starts, warnings_of
 from ingest.query.in_ranges import Gathered, in_ranges
 from ingest.query.long_logs import entries_at_once, streams
 from ingest.query.percentiles import Wanted
+from ingest.query.precision import together
 from ingest.query.question import Answer, Question, check_labels, check_step, shape_of
 from ingest.query.spans import spanned
 from ingest.query.table import Table, concatenated
@@ -97,7 +98,7 @@ def _finished(tables: Sequence[Table], question: Question, facts: Answer) -> tup
             named["run"] = column
         elif name not in (RUN, KIND):
             named[name] = column
-    table = Table(named, shape.by)
+    table = Table(named, shape.by, together(table.precision for table in tables))
     keep = [kind in shape.taken[run] for run, kind in zip(columns[RUN].tolist(), columns[KIND].tolist(), strict=True)]
     table = table if all(keep) else table.take(np.flatnonzero(keep))
     if not len(table):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.intervals import Histogram, Int, Intervals, gather
+from ingest.intervals import Histogram, Int, Intervals, gather, total
 from ingest.layout import LogLinear
 from ingest.read.context import Context
 from ingest.read.fio import clock, starts
@@ -140,7 +140,7 @@ class Chains:
             indptr, flat = gather(indptr, kept)
             bins, counts = bins[flat], counts[flat]
         np.add.at(chain.total, bins, counts)
-        self.account.samples += int(counts.sum())
+        self.account.samples += total(counts)
         zero = (0 if self.unix else self.zero_ns) + self.context.offset_ns
         base = zero + np.where(segment[kept] > 0, self.context.restart_ns, 0)
         chain.end_ns = max(chain.end_ns, int((stamps[kept] * MS + base).max()))
