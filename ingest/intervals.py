@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.errors import InputError
+from ingest.errors import CapacityError
 from ingest.layout import LogLinear, common_layout
 from ingest.series import Group, Series
 
@@ -22,7 +22,7 @@ Bool = NDArray[np.bool_]
 
 DENSE_CELLS = 1 << 18
 MOST_SAMPLES = 1 << 62  # of a row, and of what is added up to one: sums and ranks are int64
-TOO_MANY = "more samples than can be added up (2^62; 2^46 in flight): ask for fewer at a time with --where, --by, --from or --to"
+TOO_MANY = "more than 2^62 samples (in flight: 2^46) cannot be added up: choose fewer with --where, --by, --from or --to"
 NO_MIN, NO_MAX = -1, 2**63 - 1  # as min_ns and max_ns of rows without bins that know their sum alone; a merge keeps them
 
 
@@ -162,7 +162,7 @@ def total(counts: Int) -> int:
 
 
 def check_addable(parts: Sequence[tuple[Int, Int, Int]], groups: int) -> None:
-    """Raise InputError where a row of CSR parts (result row of each row, row pointers, counts) would pass MOST_SAMPLES."""
+    """Raise CapacityError where a row of CSR parts (result row of each row, row pointers, counts) would pass MOST_SAMPLES."""
     if surely_addable(counts for _, _, counts in parts):
         return
     high, low = np.zeros(groups, np.int64), np.zeros(groups, np.int64)
@@ -170,7 +170,7 @@ def check_addable(parts: Sequence[tuple[Int, Int, Int]], groups: int) -> None:
         np.add.at(high, group, row_sums(indptr, counts >> 31))
         np.add.at(low, group, row_sums(indptr, counts & (1 << 31) - 1))
     if (_joined_limbs(high, low)[1]).any():
-        raise InputError(TOO_MANY)
+        raise CapacityError(TOO_MANY)
 
 
 def _joined_limbs(high: Int, low: Int) -> tuple[Int, Bool]:
@@ -201,7 +201,7 @@ def gather(indptr: Int, rows: Int) -> tuple[Int, Int]:
 def sum_rows(indptr: Int, bins: Int, counts: Int, group: Int, groups: int) -> tuple[Int, Int, Int]:
     """Return CSR arrays of `groups` rows: the rows of equal `group` added up, bins in increasing order.
 
-    Sums are exact in int64 and zero sums are left out; InputError where one would pass MOST_SAMPLES. Works in dense blocks of
+    Sums are exact in int64 and zero sums are left out; CapacityError where one would pass MOST_SAMPLES. Works in dense blocks of
     2 MB, which fit a processor's cache.
     """
     if not len(bins):
@@ -337,7 +337,7 @@ def merged(parts: Sequence[Intervals]) -> Intervals:
 
     Key first, because that is how rows come from readers and stores: they are then summed where they lie. Unlike layouts
     are moved to their common layout first. Exact values survive where every row of a sum has them and the sum of latencies is
-    at most 2^62 ns. Rows without a sample are left out. InputError where more than MOST_SAMPLES would be added up.
+    at most 2^62 ns. Rows without a sample are left out. CapacityError where more than MOST_SAMPLES would be added up.
     """
     layout = common_layout(part.layout for part in parts)
     chunks = [part.in_layout(layout) for part in parts]
@@ -398,12 +398,12 @@ def _summed_exact(rows: Intervals, group: Int, groups: int) -> Exact | None:
     np.minimum.at(low, group, rows.exact.min_ns)
     np.maximum.at(high, group, rows.exact.max_ns)
     np.logical_and.at(known, group, rows.exact.known)
-    total, past = _summed_ns(rows.exact.sum_ns, group, groups)
+    total, past = summed_ns(rows.exact.sum_ns, group, groups)
     known &= ~past
     return Exact(np.where(known, low, 0), np.where(known, high, 0), np.where(known, total, 0), known)
 
 
-def _summed_ns(values: Int, group: Int, groups: int) -> tuple[Int, Bool]:
+def summed_ns(values: Int, group: Int, groups: int) -> tuple[Int, Bool]:
     """Return sums of latencies in ns, and where they pass 2^62 (146 years): they are then not known."""
     if surely_addable([values]):
         return _summed(values, group, groups), np.zeros(groups, np.bool_)

@@ -54,10 +54,14 @@ class LoadOptions:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be done for one run: its record and the sources to read, each with its record."""
+    """What is to be done for one run: its record and the sources to read, each with its record.
+
+    `held` are the samples of those of its sources that the store holds already and that are not read again.
+    """
 
     record: RunRecord
     work: tuple[tuple[Source, SourceRecord], ...]
+    held: int = 0
 
 
 def plans(
@@ -82,12 +86,12 @@ def plans(
     for run, sources in sorted(by_run.items()):
         record = record_of(run, sources, {**found.labels.get(run, {}), **options.labels}, known.get(run), options)
         known_ios = Counter[str]() if shadowed is None else shadowed
-        work = _to_do(run, sources, digests, store, options, (duplicates, known_ios))
+        work, held = _to_do(run, sources, digests, store, options, (duplicates, known_ios))
         if known.get(run) and not options.replace:
             check_addable(known[run], len(work))
         if options.replace and known.get(run):
             _check_all_replaced(known[run], record, work, store)
-        found_plans.append(Plan(record, work))
+        found_plans.append(Plan(record, work, held))
     return found_plans
 
 
@@ -175,8 +179,11 @@ def _to_do(
     store: Store,
     options: LoadOptions,
     counted: tuple[Counter[str], Counter[str]],
-) -> tuple[tuple[Source, SourceRecord], ...]:
-    """Return the sources that have to be read; what is there is skipped, what contradicts is refused."""
+) -> tuple[tuple[tuple[Source, SourceRecord], ...], int]:
+    """Return the sources that have to be read, and the samples of all others that the store holds.
+
+    What is there is skipped, what contradicts is refused.
+    """
     duplicates, shadowed = counted
     stored = {record.source: record for record in store.sources(run)}
     contents = {(record.digest, _measured(record.source)): record.source for record in stored.values()}
@@ -216,7 +223,8 @@ def _to_do(
             if old.digest != digest and old.state == COMPLETE and not grown(source.path, old):
                 raise InputError(two_of_one(source, old.path), source.path)
         work.append((source, record))
-    return tuple(work)
+    left = stored.keys() - {record.source for _, record in work}
+    return tuple(work), sum(int(stored[name].account.get("samples", 0)) for name in left)
 
 
 def _measured(identity: str) -> str:

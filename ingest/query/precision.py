@@ -24,7 +24,7 @@ MOST_SHARE = 1.0
 class Precision:
     """The largest distance of a shown latency from the recorded one: `share` of the recorded latency.
 
-    Never below the nominal error of the layout, though some bins are nearer: so it is the same for every window and run of a tool.
+    Never below the nominal error of the layout, though some bins are nearer: it is then the same for all runs of a tool.
     Where a share would say nothing, because it would be more than all of it, shown latencies up to `low_ns` may be off by
     `off_ns`; both are 0 where no such bin carries the answer. What lies in an open last bin has no bound: it is shown as `>=`.
     """

@@ -22,7 +22,7 @@ from ingest import __version__
 from ingest.breaths import Kept
 from ingest.documents import Documents, document_ids, id_range, pack
 from ingest.errors import UsageError
-from ingest.intervals import Int, Intervals
+from ingest.intervals import MOST_SAMPLES, Int, Intervals
 from ingest.marks import noted
 from ingest.query.question import Answer, Key, Question
 from ingest.query.verdicts import Episode
@@ -60,6 +60,7 @@ class SqliteStore:
     """A store in one SQLite file; opened for reading unless `write`."""
 
     needs_clock = False
+    most_samples = MOST_SAMPLES
 
     def __init__(self, path: str, *, write: bool = False) -> None:
         """Open the file; with `write` it is created if need be. StoreError says why it cannot be opened."""

@@ -77,7 +77,7 @@ def bound_text(found: Precision | None, sign: str = "+-") -> str:
     """Return how far shown latencies may be off, for people; `none` where there are no bins."""
     if found is None:
         return "none"
-    share = f"{sign}{100 * found.share:.2g} %"
+    share = f"{sign}{100 * found.share:.{'2g' if found.share < 0.995 else '0f'}} %"
     low = f"below {latency(found.low_ns)} by up to {latency(found.off_ns)}"
     return share if not found.off_ns else f"{share}, {low}" if found.share else low
 

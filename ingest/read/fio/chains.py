@@ -19,9 +19,10 @@ from ingest.read.fio import clock, starts
 from ingest.read.fio import repairs as fio_repairs
 from ingest.read.integer_rows import Rows
 from ingest.series import MIXED, OPS, Series
+from ingest.timing import MOST_NS
 
 MS = 1_000_000
-LAST_STAMP_MS = 2**43
+LAST_STAMP_MS = MOST_NS // MS
 NEAR_START = 3
 COMPLETION = "completion"
 
@@ -93,7 +94,7 @@ class Chains:
         stamp_ok = rows.lead[:, 0] < LAST_STAMP_MS
         filled = np.diff(rows.indptr) > 0
         self.account.reject("direction is not 0, 1 or 2", lines[~direction_ok].tolist())
-        self.account.reject("time stamp past the year 2248", lines[direction_ok & ~stamp_ok].tolist())
+        self.account.reject("time stamp past the year 2115", lines[direction_ok & ~stamp_ok].tolist())
         good = direction_ok & stamp_ok
         self.account.reject("all bins zero (clat_percentiles=0?)", lines[good & ~filled].tolist())
         return np.flatnonzero(good & filled)

@@ -67,6 +67,7 @@ class ElasticStore:
     """The indices of one prefix on an Elasticsearch server; `write` checks that the server was set up."""
 
     needs_clock = True
+    most_samples = 1 << 53  # the server adds up in doubles
 
     def __init__(self, url: str, *, write: bool = False) -> None:
         """Make contact. StoreError says why there is none, or why nothing may be written; UsageError for a URL that cannot be."""
