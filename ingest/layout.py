@@ -100,45 +100,58 @@ class LogLinear:
         """Return the value in ns that is reported for each bin."""
         return _values(self)
 
-    @property
-    def middles(self) -> Int:
-        """Return the middle of each bin in ns, which means are made of; the lower edge of the open last bin.
+    def middles_of(self, bins: Int) -> Int:
+        """Return the middles of bins in ns, which means are made of; the lower edge of the open last bin.
 
-        Half of the bin's width in whole grains above its lower edge, as HdrHistogram's medianEquivalentValue.
+        Half of a bin's width in whole grains above its lower edge, as HdrHistogram's medianEquivalentValue.
         """
-        return _middles(self)
+        if self.reports == MIDPOINT or not self.has_bins:
+            return self.values[bins]
+        lower = self.edges[bins]
+        width = self.edges[bins + 1] - lower
+        middle = lower + (width >> 1 if self.grain == 1 else width // self.grain // 2 * self.grain)
+        return np.where(bins == self.bins - 1, lower, middle) if self.open_ended else middle
 
-    @property
-    def lowest(self) -> Int:
-        """Return the lowest latency in ns that a sample of each bin can have: its lower edge.
+    def lowest_of(self, bins: Int) -> Int:
+        """Return the lowest latency in ns that a sample in each of the bins can have: its lower edge.
 
         Merged bins take the counts of others by their highest value: these may begin below.
         """
-        return _lowest(self)
+        lower = self.edges[bins]
+        if self.reports != UPPER:
+            return lower
+        # A bin [a, b) whose highest value lies here ends above the lower edge, and is at most as wide as the widest first bin, or
+        # as a bin of this layout at a.
+        parts, rest = np.divmod(lower, self.half + (1 << self.coarseness))  # for lower / (1 + width), without passing 2^63
+        relative = parts * self.half + rest * self.half // (self.half + (1 << self.coarseness))
+        lowest: Int = np.maximum(np.minimum(lower - self.first_ns, relative), 0)
+        return lowest
 
-    @property
-    def highest(self) -> Int:
-        """Return, for each bin, the maximum in ns that is reported for samples in it: never below the true one.
+    def highest_of(self, bins: Int) -> Int:
+        """Return the maximum in ns that is reported for samples in each of the bins: never below the true one.
 
-        HdrHistogram's highest equivalent value; else the upper edge, the lower edge of the open last bin.
+        HdrHistogram's highest equivalent value; else the upper edge, of the open last bin what it reports.
         """
-        return _highest(self)
+        if self.reports == HIGHEST:
+            return self.values[bins]
+        upper = self.edges[bins + 1]
+        return np.where(bins == self.bins - 1, self.values[-1], upper) if self.open_ended else upper
 
-    @property
-    def distances(self) -> Int:
-        """Return, for each bin, the largest distance in ns of a recorded latency from the value reported for it.
+    def errors_of(self, bins: Int) -> tuple[Int, Float]:
+        """Return the largest distance in ns of a recorded latency from the value reported for each of the bins, and its share.
 
-        Of the open last bin there is none: 2^63 - 1.
+        The share of the recorded latency is infinite where bins from zero on report something else. Of the open last bin there
+        is no such distance: 2^63 - 1, and infinite.
         """
-        return _distances(self)[0]
-
-    @property
-    def errors(self) -> Float:
-        """Return, for each bin, the largest distance as a share of the recorded latency.
-
-        Infinite where bins from zero on report something else, and in the open last bin.
-        """
-        return _distances(self)[1]
+        values, low = self.values[bins], self.lowest_of(bins)
+        high = np.maximum(self.edges[bins + 1] - self.grain, low)
+        below, above = np.maximum(values - low, 0), np.maximum(high - values, 0)
+        shares = np.maximum(
+            np.divide(below, low, out=np.where(below > 0, np.inf, 0.0), where=low > 0),
+            np.divide(above, high, out=np.zeros(len(bins)), where=high > 0),
+        )
+        last = (bins == self.bins - 1) & self.open_ended
+        return np.where(last, np.iinfo(np.int64).max, np.maximum(below, above)), np.where(last, np.inf, shares)
 
     @property
     def error(self) -> Fraction:
@@ -186,56 +199,6 @@ def _edges(layout: LogLinear) -> Int:
 
 
 @lru_cache(maxsize=64)
-def _middles(layout: LogLinear) -> Int:
-    lower, upper = layout.edges[:-1], layout.edges[1:]
-    middles = lower + (upper - lower) // layout.grain // 2 * layout.grain
-    if layout.open_ended or not layout.has_bins:
-        middles[-1] = lower[-1]
-    middles.flags.writeable = False
-    return middles
-
-
-@lru_cache(maxsize=64)
-def _lowest(layout: LogLinear) -> Int:
-    lower: Int = layout.edges[:-1]
-    if layout.reports != UPPER:
-        return lower
-    # A bin [a, b) whose highest value lies here ends above the lower edge, and is at most as wide as the widest first bin, or
-    # as a bin of this layout at a.
-    width = 1 << layout.coarseness
-    parts, rest = np.divmod(lower, layout.half + width)  # lower / (1 + width / half), without passing 2^63
-    lowest: Int = np.maximum(
-        np.minimum(lower - layout.first_ns, parts * layout.half + rest * layout.half // (layout.half + width)), 0
-    )
-    lowest.flags.writeable = False
-    return lowest
-
-
-@lru_cache(maxsize=64)
-def _highest(layout: LogLinear) -> Int:
-    highest = layout.values.copy() if layout.reports == HIGHEST else layout.edges[1:].copy()
-    if layout.open_ended:
-        highest[-1] = layout.edges[-2]
-    highest.flags.writeable = False
-    return highest
-
-
-@lru_cache(maxsize=64)
-def _distances(layout: LogLinear) -> tuple[Int, Float]:
-    values, low, high = layout.values, layout.lowest, np.maximum(layout.edges[1:] - layout.grain, layout.lowest)
-    below, above = np.maximum(values - low, 0), np.maximum(high - values, 0)
-    distances = np.maximum(below, above)
-    errors = np.maximum(
-        np.divide(below, low, out=np.where(below > 0, np.inf, 0.0), where=low > 0),
-        np.divide(above, high, out=np.zeros(len(high)), where=high > 0),
-    )
-    if layout.open_ended:
-        distances[-1], errors[-1] = np.iinfo(np.int64).max, np.inf
-    distances.flags.writeable = errors.flags.writeable = False
-    return distances, errors
-
-
-@lru_cache(maxsize=64)
 def _values(layout: LogLinear) -> Int:
     edges = layout.edges
     lower, upper = edges[:-1], edges[1:]
@@ -248,8 +211,8 @@ def _values(layout: LogLinear) -> Int:
         values = upper.copy()
     else:
         values = lower.copy()
-    if layout.open_ended:
-        values[-1] = lower[-1]
+    if layout.open_ended:  # 1 ns above the edge that the bin before it reports, so that the value tells the bin
+        values[-1] = lower[-1] + (layout.reports == UPPER)
     values.flags.writeable = False
     return values
 

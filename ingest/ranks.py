@@ -141,8 +141,8 @@ def percentile_values(
 
     p100 is the exact maximum where a row has one, and none lies outside of exact minimum and maximum. Values below 2^53 ns
     (104 days) are exact integers. `ranked` spares the work that several percentiles of the same rows share. Error bound: that of
-    the bin of the rank (`layout.errors`), see `precision`; none in the open last bin. Of rows without bins there is p100 alone,
-    where their maximum is known.
+    the bin of the rank (`layout.errors_of`), see `precision`; none in the open last bin. Of rows without bins there is p100
+    alone, where their maximum is known.
     """
     found = ranked or Ranked(rows)
     out = np.full(len(rows), np.nan)
@@ -198,7 +198,7 @@ def bounds(rows: Intervals, percentile: Percentile) -> tuple[NDArray[np.float64]
     carried = percentile.carried(whole)
     edges = rows.layout.edges
     below = np.flatnonzero(carried & (ranks[:, 0] >= 1))
-    low[below] = within_exact(rows, below, rows.layout.lowest[ranked.bins(below, (ranks[below, 0] - 1) * unit + 1)])
+    low[below] = within_exact(rows, below, rows.layout.lowest_of(ranked.bins(below, (ranks[below, 0] - 1) * unit + 1)))
     above = np.flatnonzero(carried & (ranks[:, 1] <= whole))
     bins = ranked.bins(above, np.minimum(ranks[above, 1] * unit, ranked.samples[above]))
     last = bins == rows.layout.bins - 1 if rows.layout.open_ended else np.zeros(len(bins), np.bool_)
@@ -225,15 +225,15 @@ def censored(rows: Intervals, percentiles: Iterable[Percentile]) -> list[Bool]:
 def extremes(rows: Intervals) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64], Bool]:
     """Return min, max and mean in ns of each row, and where min and max are exact; rows must not be empty.
 
-    Exact where the source gave them, else the lowest of the first bin and the highest of the last (`layout.highest`; the lower
+    Exact where the source gave them, else the lowest of the first bin and the highest of the last (`highest_of`; the lower
     edge if that bin is open). The mean uses exact sums where known, else the middles of bins. Of rows without bins whatever is
     not known is NaN.
     """
     if not rows.layout.has_bins:
         return _told_extremes(rows)
     first, last = rows.bins[rows.indptr[:-1]], rows.bins[rows.indptr[1:] - 1]
-    low, high = rows.layout.lowest[first], rows.layout.highest[last]
-    weighted = rows.counts * rows.layout.middles[rows.bins].astype(np.float64)
+    low, high = rows.layout.lowest_of(first), rows.layout.highest_of(last)
+    weighted = rows.counts * rows.layout.middles_of(rows.bins).astype(np.float64)
     sums = np.add.reduceat(weighted, rows.indptr[:-1]) if len(rows) else weighted
     known = np.zeros(len(rows), np.bool_)
     if rows.exact is not None:

@@ -80,7 +80,6 @@ def bounded(rows: Intervals, percentile: Percentile) -> Bounded:
     count, value = ranked.samples, percentile_values(rows, percentile, ranked=ranked)
     ranks = np.array([rank_bounds(one, percentile) for one in count.tolist()], np.int64).reshape(-1, 2)
     values, edges = rows.layout.values.astype(np.float64), rows.layout.edges.astype(np.float64)
-    starts = rows.layout.lowest.astype(np.float64)
     if rows.layout.open_ended:
         edges[-1] = math.inf
     low, low_edge = np.zeros(len(rows)), np.zeros(len(rows))
@@ -89,7 +88,7 @@ def bounded(rows: Intervals, percentile: Percentile) -> Bounded:
     below = np.flatnonzero(carried & (ranks[:, 0] >= 1))
     above = np.flatnonzero(carried & (ranks[:, 1] <= count))
     bins = ranked.bins(below, ranks[below, 0])
-    low[below], low_edge[below] = values[bins], starts[bins]
+    low[below], low_edge[below] = values[bins], rows.layout.lowest_of(bins)
     bins = ranked.bins(above, ranks[above, 1])
     high[above], high_edge[above] = values[bins], edges[bins + 1]
     low[below], low_edge[below] = (within_exact(rows, below, side[below]) for side in (low, low_edge))
@@ -99,7 +98,7 @@ def bounded(rows: Intervals, percentile: Percentile) -> Bounded:
     bins = ranked.bins(told, percentile.ranks(count[told]))
     opened[told] = (bins == rows.layout.bins - 1) & rows.layout.open_ended
     error = np.zeros(len(rows))
-    error[told] = np.where(opened[told], 0.0, np.minimum(rows.layout.errors[bins], MOST_ERROR))
+    error[told] = np.where(opened[told], 0.0, np.minimum(rows.layout.errors_of(bins)[1], MOST_ERROR))
     return Bounded(count, value, low, high, low_edge, high_edge, opened, error)
 
 

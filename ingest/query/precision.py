@@ -89,9 +89,9 @@ def of_bins(layout: LogLinear, bins: Int, *, interpolate: bool = False) -> Preci
     nominal = float(layout.error) * (2 if interpolate and layout.reports == MIDPOINT else 1)
     if not len(bins):
         return Precision(nominal)
-    distances, errors = layout.distances[bins], layout.errors[bins]
+    distances, errors = layout.errors_of(bins)
     if interpolate:
-        low, high = layout.lowest[bins], layout.edges[bins + 1]
+        low, high = layout.lowest_of(bins), layout.edges[bins + 1]
         distances = high - low
         errors = np.divide(distances, low, out=np.full(len(bins), np.inf), where=low > 0)
     wide = errors > MOST_SHARE

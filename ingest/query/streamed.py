@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ingest.errors import InputError
+from ingest.errors import CapacityError, InputError
 from ingest.intervals import Intervals
 from ingest.query.files import Files, median_width, run_starts, warnings_of
 from ingest.query.in_ranges import Gathered, in_ranges
@@ -74,11 +74,14 @@ def streamed(files: Files, question: Question, wanted: Wanted) -> tuple[Table, A
 def _in_one(files: Files, question: Question, gathered: Gathered, sources: Sequence[Source]) -> bool:
     """Return whether all windows came in order and in one layout, and were gathered."""
     step = question.step if isinstance(question.step, int) else 0
-    for part in union(streams(files, question, step), entries_at_once(sources), slack_ns=step):
-        if not gathered.follows(part):
-            return False
-        gathered.answer(part)
-        gathered.sum(part)
+    try:
+        for part in union(streams(files, question, step), entries_at_once(sources), slack_ns=step):
+            if not gathered.follows(part):
+                return False
+            gathered.answer(part)
+            gathered.sum(part)
+    except CapacityError:  # of the whole range, perhaps, and not of any window
+        return False
     return True
 
 

@@ -20,7 +20,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 
@@ -31,7 +30,6 @@ from ingest.read.text import plain_name, whole_blocks
 from ingest.timing import MOST_NS, UNITS_NS, Instant, iso_ns
 
 MS, US = UNITS_NS["ms"], UNITS_NS["us"]
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 EPOCH_MS_FROM = 10**11  # smaller ones are milliseconds since the JVM started
 LOOKED_AT = 400
 MOST_PENDING = 400

@@ -94,7 +94,7 @@ def _fixed(value: float, digits: int) -> str:
 
 def _moments(one: Intervals) -> tuple[float, float]:
     """Return mean and standard deviation in ns: of the exact sum where it is known, else each sample in the middle of its bin."""
-    middle, total = one.layout.middles[one.bins], int(one.counts.sum())
+    middle, total = one.layout.middles_of(one.bins), int(one.counts.sum())
     if one.exact is not None and one.exact.known[0]:
         mean = int(one.exact.sum_ns[0]) / total
     else:
