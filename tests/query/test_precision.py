@@ -28,7 +28,7 @@ from ingest.view.hgrm import text as hgrm_text
 from ingest.view.terminal import bound_text
 from strategies import made
 
-DATA = Path(__file__).parents[1] / "data" / "hdr"
+DATA = Path(__file__).parents[1] / "data" / "precision"
 # Of lowest20000.hlog, from the values that were recorded in it (60,000 of them): nearest ranks and mean in ns.
 TRUTH = {"1": 24_799, "50": 99_182, "90": 213_471, "99": 397_245}
 MEAN = 118_859.51693333333

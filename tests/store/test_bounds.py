@@ -33,7 +33,7 @@ def table_of(answer):
 
 
 def test_b6_b7_stores_and_files_say_the_same_of_a_log_of_jhiccup(ground) -> None:
-    log = DATA / "hdr" / "lowest20000.hlog"
+    log = DATA / "precision" / "lowest20000.hlog"
     loaded(ground.url, [log])
     for question in (Question(step="all"), Question(step=10 * 10**9), Question(step=10**9)):
         files = table_of(Files([log], ReadOptions(run="r")).answer(question))
