@@ -4,30 +4,68 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ingest.errors import InputError, listed
 from ingest.grid import INT64_MAX, UNTIMED, clipped, coarsened, in_flight, stored_step, window_parts
 from ingest.intervals import Intervals, Sum
+from ingest.layout import LogLinear
 from ingest.parallel import fork_map
 from ingest.query.clocks import beside, left_out, logs_left_out, shown_beside, undated_runs
+from ingest.query.file_offers import offers_of
 from ingest.query.means import described, holds_means_alone, own_facts, told_of, with_left_out, with_whole_runs
-from ingest.query.question import ALL, AUTO, Answer, Question, auto_step, check_labels, check_step, finish, sure_step, widened
+from ingest.query.origin import Offers
+from ingest.query.question import (
+    ALL,
+    AUTO,
+    Answer,
+    Layouts,
+    Question,
+    auto_step,
+    check_labels,
+    check_step,
+    finish,
+    keys_of,
+    note_layouts,
+    sure_step,
+    widened,
+)
 from ingest.query.spans import dense, spanned, spanned_by_run, together
 from ingest.read import Found, ReadOptions, Source, Windows, discover, read
 from ingest.read.account import Account
 from ingest.read.copies import conflicts
-from ingest.read.events import MOMENTS
+from ingest.read.events import MOMENTS, Events, events_layout
+from ingest.read.formats import HDR, SNABB
 from ingest.read.reconcile import reconciled, skew
 from ingest.read.sources import REFUSED
-from ingest.read.whole_runs import WholeRun
-from ingest.series import IN_FLIGHT, default_kind, in_flight_kind
+from ingest.series import IN_FLIGHT, OFFSET, default_kind, in_flight_kind
+from ingest.whole_runs import WholeRun
+
+if TYPE_CHECKING:
+    from ingest.query.percentiles import Wanted
+    from ingest.query.table import Table
+    from ingest.query.verdicts import Episode
 
 DEFAULT_WIDTH_NS = 1_000_000_000
+Met = dict[tuple[str, str], set[LogLinear]]  # layouts by run and kind
+
 HELD_ENTRIES = 1_000_000  # bins a process holds before it adds them up: adding up takes several times their memory
+
+
+@dataclass(frozen=True, slots=True)
+class LogRun:
+    """A run of log files: what every origin knows of a run."""
+
+    run: str
+    labels: Mapping[str, str]
+    start_ns: int
+    relative: bool
+    final_ns: int | None = None
 
 
 class Files:
@@ -57,6 +95,21 @@ class Files:
         self.stored = {run: stored_step(median_width(sources)) for run, sources in by_run.items()}
 
     @property
+    def indexed(self) -> bool:
+        """Return that a question about a part of the data reads all of it."""
+        return False
+
+    @property
+    def offers(self) -> Offers:
+        """Return what files can do beyond what every origin can."""
+        return offers_of(self)
+
+    def runs(self) -> list[LogRun]:
+        """Return the runs that the files belong to, by name."""
+        starts, undated = run_starts(self.found.sources), undated_runs(self.found.sources)
+        return [LogRun(run, self.found.labels.get(run, {}), starts[run], undated[run]) for run in self.run_names]
+
+    @property
     def run_names(self) -> list[str]:
         """Return the runs that the files belong to."""
         return sorted(self.stored)
@@ -82,7 +135,7 @@ class Files:
         step = stored if question.step == AUTO else 0 if question.step == ALL else int(question.step)
         warning = check_step(step, finest_width(sources), force=question.force) if step else ""
         starts, undated = run_starts(sources), beside(undated_runs(sources))
-        parts = self._added_up(sources, question, step, starts)
+        parts, layouts = self._added_up(sources, question, step, starts)
         self._check_rejects(sources, parts)
         if question.step == AUTO and parts:
             first, last = min(int(p.start_ns.min()) for p in parts), max(int(p.end_ns.max()) for p in parts)
@@ -103,34 +156,67 @@ class Files:
             series=len(sources),
             warnings=tuple(text for text in (warning, *apart, *shown_beside(undated), *self._warnings(sources)) if text),
             undated=undated,
+            layouts=layouts,
         )
         alone = [source.context.series for source in self.found.sources if holds_means_alone(source)]
         return with_left_out(described(finish(parts, question, facts), told), alone, question.key(self.found.labels))
+
+    def percentiles(self, question: Question, wanted: Wanted) -> tuple[Table, Answer]:
+        """Return the table of percentiles that a question asks for, and the facts about it.
+
+        Long logs at a fixed step are answered window by window, in memory that does not grow with their length; the `parts` of
+        the facts are then the whole range. Raises what `answer` raises.
+        """
+        from ingest.query.percentiles import percentiles
+
+        if all(source.format == HDR for source in self.found.sources):
+            from ingest.query.streamed import streamed
+
+            found = streamed(self, question, wanted)
+            if found is not None:
+                return found
+        answer = self.weighed(question)
+        return percentiles(answer, wanted), answer
+
+    def weighed(self, question: Question) -> Answer:
+        """Return the answer, of timelines weighed in one reading; raises what `answer` raises."""
+        if all(source.format != SNABB for source in self.found.sources):
+            return self.answer(question)
+        from ingest.query.lags import weighed
+
+        return weighed(self.answer, question)
 
     def whole_runs(self, runs: Collection[str]) -> list[WholeRun]:
         """Return what the tools themselves say of whole runs that have no histogram; known once these were asked about."""
         return told_of([source for source in self.found.sources if source.context.series.run in runs])
 
-    def _added_up(self, sources: Sequence[Source], question: Question, step: int, starts: dict[str, int]) -> list[Intervals]:
-        """Return the sums over all sources, added up in each process first: only sums are handed on."""
+    def _added_up(
+        self, sources: Sequence[Source], question: Question, step: int, starts: dict[str, int]
+    ) -> tuple[list[Intervals], Layouts]:
+        """Return the sums over all sources, added up in each process first (only sums are handed on), and the layouts met."""
         total, of_process, finished = Sum(HELD_ENTRIES), Sum(HELD_ENTRIES), 0
+        layouts: dict[tuple[str, str], set[LogLinear]] = {}
 
-        def work(source: Source) -> Iterator[Account]:
-            for parts, account in self._summed(source, question, step, starts):
+        def work(source: Source) -> Iterator[tuple[Account, Met]]:
+            met: Met = {}
+            for parts, account in self._summed(source, question, step, starts, met):
                 for part in parts:
                     of_process.add(part)
-                yield account
+                yield account, met
 
         for number, result in fork_map(work, sources, self.jobs, of_process.parts):
             if number < len(sources):
-                sources[number].context.account.replace(result)
+                account, met = result
+                sources[number].context.account.replace(account)
+                for key, found in met.items():
+                    layouts.setdefault(key, set()).update(found)
                 finished += 1
                 if self.progress:
                     self.progress(finished, len(sources))
             else:
                 for part in result:
                     total.add(part)
-        return total.parts()
+        return total.parts(), layouts
 
     def windows(self, question: Question) -> Iterator[Intervals]:
         """Yield the selected windows at the stored step under the question's groups, file by file; each run on its own clock."""
@@ -161,6 +247,10 @@ class Files:
         """Return no marks: files have none."""
         return []
 
+    def episodes(self, runs: Iterable[str]) -> list[Episode]:
+        """Return no episodes: files keep none."""
+        return []
+
     def selected(self, question: Question) -> list[Source]:
         """Return the sources that can hold what is asked; labels that only their rows tell are decided later."""
         return self.choice(question)[0]
@@ -185,8 +275,10 @@ class Files:
         return sources
 
     def _summed(
-        self, source: Source, question: Question, step: int, starts: dict[str, int]
+        self, source: Source, question: Question, step: int, starts: dict[str, int], met: Met | None = None
     ) -> Iterator[tuple[list[Intervals], Account]]:
+        """Yield the sums of a source and its account; the layouts of all that is selected of it are noted in `met`."""
+        met = {} if met is None else met
         key = question.key(self.found.labels)
         run = source.context.series.run
         start, stored = starts[run], self.stored[run]
@@ -201,9 +293,17 @@ class Files:
         width = stored if not step or (bounded and step % stored == 0) else step
         begin = begin // stored * stored if weighed and begin is not None else begin
         windows = Windows(width, in_flight=True) if weighed else Windows(step, begin, end, whole=False)
+
+        def seen(events: Events) -> None:  # what lies outside of a range is not made into rows
+            if bounded and not weighed:
+                present = np.flatnonzero(np.bincount(events.series)).tolist()
+                groups = (key(events.table[code]) for code in present if events.table[code].kind != OFFSET)
+                note_layouts(met, (group for group in groups if group is not None), events_layout(source.context.digits))
+
         try:
-            for chunk in read(source, windows):
+            for chunk in read(source, windows, seen):
                 rows = chunk.relabelled(lambda series: key(in_flight_kind(series) if weighed else series))
+                note_layouts(met, keys_of(rows), rows.layout)
                 if weighed and rows.completions is None:
                     rows = in_flight(rows, width)
                 if bounded:

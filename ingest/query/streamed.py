@@ -75,14 +75,14 @@ def _in_one(files: Files, question: Question, gathered: Gathered, sources: Seque
     """Return whether all windows came in order and in one layout, and were gathered."""
     step = question.step if isinstance(question.step, int) else 0
     try:
-        for part in union(streams(files, question, step), entries_at_once(sources), slack_ns=step):
+        for part in union(streams(files, question, step, gathered.layouts), entries_at_once(sources), slack_ns=step):
             if not gathered.follows(part):
                 return False
             gathered.answer(part)
             gathered.sum(part)
     except CapacityError:  # of the whole range, perhaps, and not of any window
         return False
-    return True
+    return len(gathered.layouts) <= 1
 
 
 def _finished(tables: Sequence[Table], question: Question, facts: Answer) -> tuple[Table, Answer]:

@@ -11,13 +11,15 @@ sample is overwritten by one without any.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import orjson
 
+from ingest.errors import StoreError
 from ingest.grid import SECOND, coarsened
 from ingest.intervals import Int, Intervals, Sum, merged
 from ingest.layout import LogLinear
@@ -25,21 +27,23 @@ from ingest.series import Group, Series
 from ingest.store.elastic.bulk import Sender
 from ingest.store.elastic.connection import Connection
 from ingest.store.elastic.encoding import MS, READ, chunked, deletion, windows_in
-from ingest.store.elastic.filters import HOLDS_SAMPLES, LATENCIES, at_step, one_of, rollups_of, slab_filter
+from ingest.store.elastic.filters import HOLDS_SAMPLES, LATENCIES, any_of, at_step, one_of, rollups_of, slab_filter
 from ingest.store.elastic.names import Names, digest, window_ids
 from ingest.store.elastic.reading import pages, search
 from ingest.store.elastic.records import Records
-from ingest.store.elastic.rollup_documents import VERSION_BITS, Key, RollupDocuments, action, four
+from ingest.store.elastic.rollup_documents import VERSION_BITS, RollupDocuments, action
 from ingest.store.elastic.touched import Touched
 from ingest.store.live import ALL_FINAL, Marks
 from ingest.store.records import CLUSTER, HOST, WHOLE_RUN, RunRecord, StoredSeries, rollup_steps
-from ingest.store.rollups import cluster_group, host_group, layouts_of, merged_in, without_time
+from ingest.store.rollups import Key, cluster_group, host_group, key_of, layouts_of, merged_in, samples_of, without_time
+from ingest.timing import format_duration
 
 SLAB_NS = 60 * SECOND
 OLDEST_FIRST = ({"@timestamp": "asc"}, "_shard_doc")
 OWNER = "rollups"
 
-Layouts = dict[Group, LogLinear]
+Layouts = dict[Key, LogLinear]
+Stage = tuple[str, int]  # scope and step
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,7 @@ class RollupWriter:
     lowered: bool
     marks: Marks = ALL_FINAL
     grown: bool = True
+    sent: Counter[Stage] = field(default_factory=Counter)
 
     @property
     def slab_ns(self) -> int:
@@ -88,6 +93,33 @@ class RollupWriter:
         if self.grown:
             self._write_whole(layouts, generation)
         self._refresh("rollups")
+        self._check_sent(slabs, generation)
+
+    def _check_sent(self, slabs: Int, generation: int) -> None:
+        """Raise StoreError where rollups hold less than was sent, and nobody has taken anything away since.
+
+        Another load may have added to them: more is no fault.
+        """
+        hosts: dict[str, Any] = {"bool": {"filter": [{"term": {"rollup.scope": HOST}}, one_of("host.name", self.touched.hosts)]}}
+        windows = [slab_filter(slabs, self.slab_ns), any_of([hosts, {"term": {"rollup.scope": CLUSTER}}])]
+        stages = {f"{scope} {step}": (scope, step) for scope, step in self.sent}
+        aggs = {
+            name: {
+                "filter": {"bool": {"filter": [*rollups_of(self.run.run, scope, step), *(windows if step else [])]}},
+                "aggs": {"count": {"sum": {"field": "latency.count"}}},
+            }
+            for name, (scope, step) in stages.items()
+        }
+        body = {"size": 0, "query": {"bool": {"filter": [{"term": {"run.id": self.run.run}}]}}, "aggs": aggs}
+        found = search(self.connection, self.names.all("rollups"), body).get("aggregations") or {} if aggs else {}
+        for name, stage in stages.items():
+            there = int(found[name]["count"]["value"]) if name in found else 0
+            if there < self.sent[stage] and self.records.generation(self.run.run) == generation:
+                raise StoreError(
+                    f"{self.run.run}: {self.sent[stage]:,} samples were sent in rollups ({name.split()[0]}, "
+                    f"{format_duration(stage[1]) if stage[1] else 'whole run'}) and {there:,} are in the store: "
+                    "run the same command again"
+                )
 
     def _refresh(self, index: str) -> None:
         self.sender.flush()
@@ -105,7 +137,7 @@ class RollupWriter:
             one_of("host.name", self.touched.hosts),
             slab_filter(slabs, self.slab_ns),
         ]
-        gone = Gone({(HOST, *cell): self.touched.starts(cell) for cell in self.touched.windows}, self._steps)
+        gone = Gone({Key(HOST, *cell): self.touched.starts(cell) for cell in self.touched.windows}, self._steps)
         for parts in self._slabs(index, query, self.run.step_ns):
             self._write_steps(merged_in(parts, host_group, _known(layouts, parts, host_group)), gone, generation)
         self._write_gone(gone, generation)
@@ -113,7 +145,7 @@ class RollupWriter:
     def _write_cluster(self, slabs: Int, layouts: Layouts, generation: int) -> None:
         touched: dict[Key, Int] = {}
         for cell in self.touched.windows:
-            key = (CLUSTER, "", cell[1], cell[2])
+            key = Key(CLUSTER, "", cell[1], cell[2])
             touched[key] = np.union1d(touched.get(key, np.empty(0, np.int64)), self.touched.starts(cell))
         gone = Gone(touched, self._steps)
         query = [*rollups_of(self.run.run, HOST, self.run.step_ns), slab_filter(slabs, self.slab_ns)]
@@ -131,11 +163,11 @@ class RollupWriter:
         edges = list(self._edges())
         low = edges[0]["@timestamp"] * MS if edges else int(self.touched.slabs(self.slab_ns)[0])
         high = edges[-1]["interval"]["end_ns"] if edges else low
-        gone = {four((HOST, *cell)) for cell in self.touched.windows}
-        gone |= {(CLUSTER, "", op, kind) for _, op, kind in self.touched.windows}
+        gone = {Key(HOST, *cell) for cell in self.touched.windows}
+        gone |= {Key(CLUSTER, "", op, kind) for _, op, kind in self.touched.windows}
         for part in whole.parts():
             span = replace(part, start_ns=np.full(len(part), low), end_ns=np.full(len(part), high))
-            gone -= {four(key) for key in part.table}
+            gone -= {key_of(key) for key in part.table}
             self._send(span, WHOLE_RUN, generation)
         for key in sorted(gone):
             self._send_empty(key, np.array([low]), WHOLE_RUN, generation)
@@ -208,6 +240,9 @@ class RollupWriter:
             self.sender.send(OWNER, chunk)
 
     def _send(self, windows: Intervals, step_ns: int, generation: int) -> None:
+        for scope in {key_of(key).scope for key in windows.table}:
+            mine = np.array([key_of(key).scope == scope for key in windows.table], np.bool_)[windows.series]
+            self.sent[scope, step_ns] += samples_of(windows.take(np.flatnonzero(mine)))
         for chunk in chunked(self._documents.lines(windows, step_ns, generation)):
             self.sender.send(OWNER, chunk)
 
@@ -221,12 +256,12 @@ class Gone:
     def found(self, windows: Intervals, step_ns: int) -> None:
         """Take windows out."""
         for code, group in enumerate(windows.table):
-            cell = (four(group), step_ns)
+            cell = (key_of(group), step_ns)
             if cell in self.cells:
                 self.cells[cell] = np.setdiff1d(self.cells[cell], windows.start_ns[windows.series == code])
 
 
-def _known(layouts: Layouts, parts: Iterable[Intervals], grouped: Callable[[Series | Group], Group]) -> Layouts:
+def _known(layouts: Layouts, parts: Iterable[Intervals], grouped: Callable[[Series | Group], Key]) -> Layouts:
     """Return the layouts of all groups in the parts; of a series that no record tells of yet, its own."""
     known = dict(layouts)
     for part in parts:
