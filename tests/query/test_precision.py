@@ -37,9 +37,8 @@ MOST_DIGITS = figure(3, 5, 5)  # bins of 5 digits are 50 MB a layout
 FIO = [fio_layout(groups, unit, c) for groups, unit in ((29, 1), (19, 1000)) for c in range(7)]
 HDR = [
     hdr_layout(digits, magnitude, recorded)
-    for digits in range(MOST_DIGITS + 1)
-    for magnitude in (0, 5, 14)
-    for recorded in (1, 1000, 1_000_000)
+    for digits in range(1, MOST_DIGITS + 1)
+    for magnitude, recorded in ((0, 1), (5, 1), (14, 1), (0, 1000), (5, 1000), (0, 1_000_000), (5, 1_000_000))
 ]
 EVENTS = [events_layout(digits) for digits in range(MOST_DIGITS + 1)]
 

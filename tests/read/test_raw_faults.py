@@ -191,12 +191,12 @@ def plain_rows(content: bytes, columns: int) -> int:
     good = 0
     for line in content.split(b"\n")[:-1]:
         cells = [cell.strip(b" \t") for cell in line.removesuffix(b"\r").split(b",")]
-        numbers = cells if columns == 5 else cells[:-1]
-        priority = columns == 5 or PRIORITY_OF_THE_LOG.fullmatch(cells[-1])
+        numbers = cells[:-1]
+        priority = PRIORITY_OF_THE_LOG.fullmatch(cells[-1]) or (columns == 5 and NUMBER.fullmatch(cells[-1]))
         if len(cells) != columns or not priority or not all(NUMBER.fullmatch(cell) for cell in numbers):
             continue
         stamp, value, direction, size = map(int, cells[:4])
-        good += 0 <= stamp < 2**43 and 0 <= value <= 86_400 * 10**9 and 0 <= direction < len(OPS) and size > 0
+        good += 0 <= stamp < 2**62 // 10**6 and 0 <= value <= 86_400 * 10**9 and 0 <= direction < len(OPS) and size > 0
     return good
 
 
