@@ -11,14 +11,16 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from ingest.caveats import Caveat
 from ingest.errors import CapacityError, InputError
 from ingest.intervals import MOST_SAMPLES, Int, Intervals
 from ingest.read.context import EXPECTED, Context
 from ingest.read.event_rows import Windows
 from ingest.read.events import Events, events_layout, latencies
 from ingest.read.formats import reader_of
+from ingest.read.lacks import counted, followed
 from ingest.read.placing import discover
-from ingest.read.sources import Caveat, Evidence, Found, ReadOptions, Skipped, Source
+from ingest.read.sources import Evidence, Found, ReadOptions, Skipped, Source
 from ingest.timing import OUT_OF_RANGE, is_instant
 
 
@@ -41,7 +43,7 @@ def read(source: Source, windows: Windows | None = None, seen: Callable[[Events]
         )
     else:
         rows = reader.rows(source.path, context)
-    rows = _addable(rows, source)
+    rows = followed(source, _addable(rows, source))
     expected = context.options.get(EXPECTED)
     if not expected:
         return rows
@@ -77,7 +79,7 @@ def events(source: Source) -> Iterator[Events]:
     if reader.events is None:
         raise InputError(f"{source.format}: holds histograms, not single operations", source.path)
     account, shadowed = source.context.account, source.context.shadowed
-    for chunk in reader.events(source.path, source.context):
+    for chunk in counted(source, reader.events(source.path, source.context)):
         _check_times(chunk.end_ns, chunk.end_ns, source)
         ours = np.array([series.op not in shadowed for series in chunk.table], np.bool_)
         if ours.all():

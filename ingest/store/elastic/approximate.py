@@ -13,7 +13,8 @@ import numpy as np
 
 from ingest.errors import InputError, UsageError
 from ingest.layout import MIDPOINT
-from ingest.query.question import Answer, Question, check_labels, shape_of
+from ingest.query.missing import of_kinds, with_complete
+from ingest.query.question import Answer, Question, check_labels, shape_of, told
 from ingest.query.table import Table, concatenated
 from ingest.ranks import Percentile
 from ingest.series import IN_FLIGHT, LABELS, Series, is_mean
@@ -23,6 +24,7 @@ from ingest.store.elastic.encoding import MS, PATHS
 from ingest.store.elastic.filters import at_step, one_of, time_filters
 from ingest.store.elastic.holdings import ElasticHoldings
 from ingest.store.elastic.sums import label_source, paged, time_source
+from ingest.store.lacking import lacks_in
 from ingest.store.reach import narrowed, reach_of
 from ingest.store.records import UNKNOWN_ZERO, RunRecord
 
@@ -75,7 +77,9 @@ def approximated(
         series=len(members),
         warnings=(ESTIMATED, *(() if in_the_middle else (NO_MEAN,))),
         answered_from="estimates",
+        missing=of_kinds(lacks_in(catalogue.records, catalogue.accounts, question), shape.taken),
     )
+    answer = told(answer, answer.missing)
     query = _query(catalogue, question, shape.taken, [one.series for one in members])
     aggs: dict[str, Any] = {
         "p": {
@@ -108,7 +112,8 @@ def approximated(
     if cut:
         firsts, lasts = ([int(one[name]["value"]) * MS for one in found] for name in ("first", "last"))
         reach = narrowed((min(firsts), max(lasts) + widest), reach_of(members), widest)
-    return concatenated([_table(found, shape.by, wanted, step, reach, in_the_middle=in_the_middle)]), answer
+    table = concatenated([_table(found, shape.by, wanted, step, reach, in_the_middle=in_the_middle)])
+    return with_complete(table, answer), answer
 
 
 def _reach(catalogue: Catalogue, step: int) -> tuple[int, int]:
