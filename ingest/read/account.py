@@ -129,8 +129,8 @@ class Account:
     def replace(self, other: Account) -> None:
         """Become equal to the account that a worker process kept for the same source."""
         if other is not self:
-            for one in fields(self):
-                setattr(self, one.name, getattr(other, one.name))
+            for name in self.__slots__:
+                setattr(self, name, getattr(other, name))
 
     def told(self) -> dict[str, Any]:
         """Return all of the account but `totals` as plain values, as `of` takes them."""

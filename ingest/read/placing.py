@@ -94,6 +94,7 @@ class _Call:
     versions: dict[Path, set[tuple[int, ...]]] = field(default_factory=dict)
     plain: dict[Path, Place] = field(default_factory=dict)
     _folders: dict[Path, Path] = field(default_factory=dict)
+    _places: dict[Path, Place | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.root = root_of(self.paths)
@@ -101,13 +102,16 @@ class _Call:
 
     def folder(self, path: Path) -> Path:
         """Return the absolute folder of a file."""
-        if path.parent not in self._folders:
-            self._folders[path.parent] = path.parent.resolve()
-        return self._folders[path.parent]
+        parent = path.parent
+        if parent not in self._folders:
+            self._folders[parent] = parent.resolve()
+        return self._folders[parent]
 
     def place(self, path: Path) -> Place | None:
         """Return the place of a file in an archive, None where its folder is of none."""
-        return self.archives.place_of(self.folder(path))
+        if path not in self._places:
+            self._places[path] = self.archives.place_of(self.folder(path))
+        return self._places[path]
 
     def is_log(self, path: Path) -> bool:
         """Return whether a file is taken for one of fio's logs."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,14 +72,14 @@ class Chains:
     def intervals(self, rows: Rows, lines: Int) -> Iterator[Intervals]:
         """Yield the intervals of a chunk of rows, in file order within each direction."""
         kept = self._plausible(rows, lines)
-        rows, lines = fio_repairs.take(rows, kept), lines[kept]
+        if len(kept) < len(rows):
+            rows, lines = fio_repairs.take(rows, kept), lines[kept]
         if not len(rows):
             return
         stamps = rows.lead[:, 0].astype(np.int64)
         if self.base_ms:
             stamps = np.maximum(stamps - self.base_ms, 0)
-        ops = rows.lead[:, 1].astype(np.int64) if self.directed else np.zeros(len(rows), np.int64)
-        order = [np.flatnonzero(ops == code) for code in range(len(OPS))]
+        order = self._order(rows)
         if self.mode is None:
             self._look(rows, stamps, order)
         if self.mask is None:
@@ -89,12 +90,24 @@ class Chains:
         for code, chain_rows in enumerate(order):
             if len(chain_rows):
                 op = OPS[code] if self.directed else "all"
-                chain = self.chains.setdefault(op, Chain(op, self.layout.bins))
+                chain = self.chains.get(op) or self.chains.setdefault(op, Chain(op, self.layout.bins))
                 part = self._chain(chain, fio_repairs.take(rows, chain_rows), stamps[chain_rows], lines[chain_rows])
                 if part is not None and len(part):
                     yield part
 
+    def _order(self, rows: Rows) -> list[Int]:
+        """Return the places of the rows of each direction."""
+        ops = rows.lead[:, 1] if self.directed else np.zeros(len(rows), np.uint64)
+        if (ops == ops[0]).all():
+            whole = np.arange(len(rows))
+            return [whole if code == ops[0] else whole[:0] for code in range(len(OPS))]
+        return [np.flatnonzero(ops == code) for code in range(len(OPS))]
+
     def _plausible(self, rows: Rows, lines: Int) -> Int:
+        """Return the places of the rows whose leading cells can be, and that count something; others are rejected."""
+        stamp, op = rows.lead[:, 0].max(initial=0), rows.lead[:, 1].max(initial=0) if self.directed else 0
+        if stamp < LAST_STAMP_MS and op < len(OPS) and (rows.indptr[1:] > rows.indptr[:-1]).all():
+            return np.arange(len(rows))
         direction_ok = rows.lead[:, 1] < len(OPS) if self.directed else np.ones(len(rows), np.bool_)
         stamp_ok = rows.lead[:, 0] < LAST_STAMP_MS
         filled = np.diff(rows.indptr) > 0
@@ -107,7 +120,8 @@ class Chains:
     def _look(self, rows: Rows, stamps: Int, order: list[Int]) -> None:
         """Decide from the first chunk how stamps and counts are to be read."""
         options = self.context.options
-        steps = np.concatenate([np.diff(stamps[picked]) for picked in order])
+        chains = (stamps[picked].tolist() for picked in order)
+        steps = (after - before for chain in chains for before, after in pairwise(chain))
         self.width_ms = clock.typical_width_ms(steps, options) or clock.DEFAULT_WIDTH_MS
         self.unix = not self.base_ms and clock.real_time(options, int(stamps[0]))
         self.mode = fio_repairs.counting(rows, order, self.layout, self.context)
@@ -115,7 +129,8 @@ class Chains:
             self.account.note(f"counts are {self.mode}: differenced")
 
     def _chain(self, chain: Chain, rows: Rows, stamps: Int, lines: Int) -> Intervals | None:
-        before = np.concatenate([[chain.stamp], stamps[:-1]])
+        before = np.empty_like(stamps)
+        before[0], before[1:] = chain.stamp, stamps[:-1]
         began = stamps < before
         if chain.segment < 0:
             began[0] = True
@@ -190,6 +205,9 @@ class Chains:
         return np.where(jumped, guess, start), np.flatnonzero(jumped)
 
     def _count(self, kept: Int, lines: Int, reasons: dict[str, Int]) -> None:
+        if not any(len(places) for places in reasons.values()):
+            self.account.accept(len(kept))
+            return
         touched = np.zeros(len(lines), np.bool_)
         chosen = np.zeros(len(lines), np.bool_)
         chosen[kept] = True

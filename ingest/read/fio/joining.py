@@ -158,6 +158,8 @@ class Documents:
 
     def joined(self, path: Path, name: LogName, host: str) -> Joined | None:
         """Return the newest document that speaks of a log, nearest folder first, with its jobs; None where none does."""
+        if not self.folders:
+            return None
         if path not in self._joined:
             self._joined[path] = self._join(path, name, host)
         return self._joined[path]
@@ -321,7 +323,7 @@ def documents_of(
 def log_name_of(path: Path, kind: str) -> LogName:
     """Return the parts of a log's name, and of one that is not named as fio does the whole name as its prefix."""
     plain = parse_log_name(path) or LogName(path.stem, "", "", "", "", cbt=False, deflated=False)
-    return replace(plain, type=kind)
+    return plain if plain.type == kind else replace(plain, type=kind)
 
 
 __all__ = ["Documents", "Joined", "documents_of", "log_name_of", "same_host"]
