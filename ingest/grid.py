@@ -15,8 +15,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.errors import InputError
-from ingest.intervals import Exact, Intervals, concatenate, gather, sum_rows
+from ingest.errors import CapacityError, InputError
+from ingest.intervals import MOST_SAMPLES, TOO_MANY, Exact, Intervals, concatenate, gather, sum_rows
 
 Int = NDArray[np.int64]
 
@@ -174,11 +174,14 @@ def in_flight(rows: Intervals, step_ns: int) -> Intervals:
 
     A row over (P, T] completes at M = (P + T) / 2; an I/O of bin value v is under way in (M - v, M]. Its weights are
     integers of 2^-16 and add up to 65,536 exactly. `counts` are weights, `completions` the I/Os that completed in the
-    window. InputError for rows without bins. Source: the distributed-fio percentile paper's weighting, without the
+    window. InputError for rows without bins, CapacityError for
+    weights that cannot be added up. Source: the distributed-fio percentile paper's weighting, without the
     half-interval term of fio's script.
     """
     if not rows.layout.has_bins:
         raise InputError(UNTIMED)
+    if int(rows.counts.max(initial=0)) > MOST_SAMPLES >> WEIGHT_BITS:
+        raise CapacityError(TOO_MANY)
     middle = _middle(rows)
     row = rows.row
     end = middle[row]

@@ -344,6 +344,9 @@ class Files:
             raise InputError(f"nothing here has a latency: {moments[0]}")
         if not parts and any(UNTIMED in note for note in account.notes):
             raise InputError(UNTIMED)
+        unread = [note for note in account.notes if "not read: " in note]
+        if unread and not parts:
+            raise InputError(unread[0])
         if parts or account.accepted or account.rows_repaired:
             return
         reasons = [*account.rejected, *account.notes]

@@ -13,6 +13,7 @@ from ingest.query.lags import answered, events_of, mixed_rows
 from ingest.query.means import check_bins
 from ingest.query.missing import MOST, Rows
 from ingest.query.origin import PERCENTILES, Origin
+from ingest.query.precision import precision_in
 from ingest.query.question import Answer, Question, widened
 from ingest.query.table import Table, concatenated
 from ingest.ranks import Percentile, Ranked, bounds, censored, extremes, percentile_values, share_below
@@ -41,7 +42,8 @@ def percentiles(answer: Answer, wanted: Wanted) -> Table:
     NaN where the data cannot carry a number. `complete` says that no sample is missing; where a known number is, a percentile is
     the least that it can be, and `p.._lo`, `p.._hi` (where asked for) are the least and the largest: NaN where the number of
     missing samples is not known, inf without an upper bound. Counts, rates, means, extremes are of the samples that are there.
-    Error bound: that of each part's layout (1/128 for fio's own bins); counts are exact.
+    Error bound: the table's `precision`, that of the bins that carry its percentiles (1/128 for fio's own from 128 ns on); counts
+    are exact.
     """
     return concatenated([_rows(part, answer, wanted) for part in answer.parts])
 
@@ -88,7 +90,8 @@ def _rows(part: Intervals, answer: Answer, wanted: Wanted) -> Table:
         columns[f"{highest.name}_lo"], columns[f"{highest.name}_hi"] = bounds(rows, highest)
     for threshold in wanted.below_ns:
         columns[f"below_{format_duration(threshold)}"] = share_below(rows, threshold)
-    return Table(columns, labels=answer.by)
+    bound = precision_in(ranked, wanted.percentiles, interpolate=wanted.interpolate)
+    return Table(columns, labels=answer.by, precision=bound)
 
 
 def narrowed(answer: Answer, percentile: Percentile, accuracy: float) -> Answer:

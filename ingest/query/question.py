@@ -13,7 +13,7 @@ import numpy as np
 from ingest.caveats import Caveat, sentences
 from ingest.errors import InputError, UsageError, listed
 from ingest.grid import WEIGHT_BITS, coarsened
-from ingest.intervals import Intervals, merged
+from ingest.intervals import Intervals, merged, total
 from ingest.layout import LogLinear, common_layout
 from ingest.query.missing import Lack, caveats_of, of_kinds
 from ingest.series import IN_FLIGHT, LABELS, Group, RunLabels, Series, default_kind, group_of, label_of, run_matches
@@ -106,7 +106,7 @@ class Answer:
     @property
     def samples(self) -> int:
         """Return the number of samples in all parts (completions for in-flight weights)."""
-        return sum(int((part.counts if part.completions is None else part.completions).sum()) for part in self.parts)
+        return sum(total(part.counts if part.completions is None else part.completions) for part in self.parts)
 
     @property
     def start_of(self) -> int:
@@ -285,7 +285,7 @@ def _times_weight(rows: Intervals, answer: Answer) -> Intervals:
     if rows.completions is not None:
         raise UsageError("events of unlike rates cannot be added up in flight: add --by op, or --where op=...")
     samples = rows.samples
-    if int(samples.sum()) > (MOST_WEIGHED >> WEIGHT_BITS) // int(weights.max()):
+    if total(samples) > (MOST_WEIGHED >> WEIGHT_BITS) // int(weights.max()):
         raise InputError("more sampled events of unlike rates than can be added up: add --by op")
     return replace(rows, counts=rows.counts * weights[rows.row] << WEIGHT_BITS, completions=samples, exact=None)
 

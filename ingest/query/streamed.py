@@ -12,13 +12,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from ingest.errors import InputError
+from ingest.errors import CapacityError, InputError
 from ingest.intervals import Intervals
 from ingest.query.files import Files, median_width, run_starts, warnings_of
 from ingest.query.in_ranges import Gathered, in_ranges
 from ingest.query.long_logs import entries_at_once, streams
 from ingest.query.missing import of_kinds, with_complete
 from ingest.query.percentiles import Wanted
+from ingest.query.precision import together
 from ingest.query.question import Answer, Question, check_labels, check_step, shape_of, told
 from ingest.query.spans import spanned
 from ingest.query.table import Table, concatenated
@@ -79,11 +80,14 @@ def streamed(files: Files, question: Question, wanted: Wanted) -> tuple[Table, A
 def _in_one(files: Files, question: Question, gathered: Gathered, sources: Sequence[Source]) -> bool:
     """Return whether all windows came in order and in one layout, and were gathered."""
     step = question.step if isinstance(question.step, int) else 0
-    for part in union(streams(files, question, step, gathered.layouts), entries_at_once(sources), slack_ns=step):
-        if not gathered.follows(part):
-            return False
-        gathered.answer(part)
-        gathered.sum(part)
+    try:
+        for part in union(streams(files, question, step, gathered.layouts), entries_at_once(sources), slack_ns=step):
+            if not gathered.follows(part):
+                return False
+            gathered.answer(part)
+            gathered.sum(part)
+    except CapacityError:  # of the whole range, perhaps, and not of any window
+        return False
     return len(gathered.layouts) <= 1
 
 
@@ -103,7 +107,7 @@ def _finished(tables: Sequence[Table], question: Question, facts: Answer) -> tup
             named["run"] = column
         elif name not in (RUN, KIND):
             named[name] = column
-    table = Table(named, shape.by)
+    table = Table(named, shape.by, together(table.precision for table in tables))
     keep = [kind in shape.taken[run] for run, kind in zip(columns[RUN].tolist(), columns[KIND].tolist(), strict=True)]
     table = table if all(keep) else table.take(np.flatnonzero(keep))
     if not len(table):
@@ -111,7 +115,8 @@ def _finished(tables: Sequence[Table], question: Question, facts: Answer) -> tup
     if len(shape.by):
         table = concatenated([table])
     parts = tuple(_of_kinds(part, shape.taken) for part in facts.parts)
-    answer = replace(facts, by=shape.by, parts=parts, kind=shape.kind, runs=shape.runs)
+    layouts = {(run, kind): tuple({part.layout for part in parts}) for run, took in shape.taken.items() for kind in took}
+    answer = replace(facts, by=shape.by, parts=parts, kind=shape.kind, runs=shape.runs, layouts=layouts)
     answer = told(answer, of_kinds(facts.missing, shape.taken))
     return with_complete(table, answer), answer
 
