@@ -4,19 +4,37 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ingest.errors import InputError, listed
-from ingest.grid import INT64_MAX, UNTIMED, clipped, coarsened, in_flight, stored_step, window_parts
+from ingest.grid import UNTIMED, clipped, coarsened, in_flight, in_windows, stored_step, window_parts
 from ingest.intervals import Intervals, Sum
 from ingest.parallel import fork_map
 from ingest.query.clocks import beside, left_out, logs_left_out, shown_beside, undated_runs
 from ingest.query.means import described, holds_means_alone, own_facts, told_of, with_left_out, with_whole_runs
-from ingest.query.question import ALL, AUTO, Answer, Question, auto_step, check_labels, check_step, finish, sure_step, widened
-from ingest.query.spans import dense, spanned, spanned_by_run, together
+from ingest.query.whole_rows import whole_rows_of, with_whole_rows
+from ingest.query.question import (
+    ALL,
+    AUTO,
+    Answer,
+    Question,
+    auto_span,
+    auto_step,
+    check_labels,
+    check_step,
+    finish,
+    inside,
+    moved_edges,
+    range_in,
+    sure_step,
+    widened,
+)
+from ingest.query.spans import Reach, Span, dense, note_reach, of_runs, over_reach, ranges, together, widen
 from ingest.read import Found, ReadOptions, Source, Windows, discover, read
 from ingest.read.account import Account
 from ingest.read.copies import conflicts
@@ -81,17 +99,23 @@ class Files:
         stored *= max(1, math.ceil(0.9 * width / stored)) if question.step == AUTO else 1
         step = stored if question.step == AUTO else 0 if question.step == ALL else int(question.step)
         warning = check_step(step, finest_width(sources), force=question.force) if step else ""
-        starts, undated = run_starts(sources), beside(undated_runs(sources))
-        parts = self._added_up(sources, question, step, starts)
+        starts, undated = self.starts_of(sources), beside(undated_runs(sources))
+        summed = self._added_up(sources, question, step, starts)
+        parts = summed.parts
         self._check_rejects(sources, parts)
+        kept = {run: range_in(question, start, self.stored[run]) for run, start in starts.items()}
         if question.step == AUTO and parts:
-            first, last = min(int(p.start_ns.min()) for p in parts), max(int(p.end_ns.max()) for p in parts)
-            step = auto_step(first, last, stored, question.windows)
+            reach = of_runs(summed.reach)
+            step = auto_step(*auto_span(reach, kept, stored), stored, question.windows)
             parts = widened(parts, step)
         told = told_of(sources)
         if question.step == ALL:
-            parts = spanned(parts) if question.adds_up_runs else spanned_by_run(parts)
+            bounded = question.begin is not None or question.end is not None
+            windows = {run: (span, self.stored[run]) for run, span in summed.windows.items()} if bounded else {}
+            parts = over_reach(parts, of_runs(summed.reach), windows, question.adds_up_runs)
             parts = with_whole_runs(parts, question, question.key(self.found.labels), told)
+            parts = with_whole_rows(parts, question, question.key(self.found.labels), whole_rows_of(sources))
+        moved = {moved_edges(question, starts[run], self.stored[run]) for run in kept if _grained(step, self.stored[run])}
         facts = Answer(
             parts=(),
             by=question.by,
@@ -101,45 +125,50 @@ class Files:
             run_start_ns=starts,
             relative=all(source.context.zero.epoch_ns is None for source in sources),
             series=len(sources),
-            warnings=tuple(text for text in (warning, *apart, *shown_beside(undated), *self._warnings(sources)) if text),
+            warnings=tuple(text for text in (warning, *sorted(moved), *apart, *shown_beside(undated), *self._warnings(sources)) if text),
             undated=undated,
         )
         alone = [source.context.series for source in self.found.sources if holds_means_alone(source)]
-        return with_left_out(described(finish(parts, question, facts), told), alone, question.key(self.found.labels))
+        reach_in = {key: span for key, one in summed.reach.items() if (span := inside(one, kept[key[0]])) is not None}
+        return with_left_out(described(finish(parts, question, facts, reach_in), told), alone, question.key(self.found.labels))
 
     def whole_runs(self, runs: Collection[str]) -> list[WholeRun]:
         """Return what the tools themselves say of whole runs that have no histogram; known once these were asked about."""
         return told_of([source for source in self.found.sources if source.context.series.run in runs])
 
-    def _added_up(self, sources: Sequence[Source], question: Question, step: int, starts: dict[str, int]) -> list[Intervals]:
+    def _added_up(self, sources: Sequence[Source], question: Question, step: int, starts: dict[str, int]) -> _Summed:
         """Return the sums over all sources, added up in each process first: only sums are handed on."""
         total, of_process, finished = Sum(HELD_ENTRIES), Sum(HELD_ENTRIES), 0
+        found = _Summed()
 
-        def work(source: Source) -> Iterator[Account]:
-            for parts, account in self._summed(source, question, step, starts):
-                for part in parts:
-                    of_process.add(part)
-                yield account
+        def work(source: Source) -> Iterator[tuple[Account, Reach, dict[str, Span]]]:
+            one = self._summed(source, question, step, starts)
+            for part in one.parts:
+                of_process.add(part)
+            yield source.context.account, one.reach, one.windows
 
         for number, result in fork_map(work, sources, self.jobs, of_process.parts):
             if number < len(sources):
-                sources[number].context.account.replace(result)
+                account, reach, windows = result
+                sources[number].context.account.replace(account)
+                found.widen(reach, windows)
                 finished += 1
                 if self.progress:
                     self.progress(finished, len(sources))
             else:
                 for part in result:
                     total.add(part)
-        return total.parts()
+        found.parts = total.parts()
+        return found
 
     def windows(self, question: Question) -> Iterator[Intervals]:
         """Yield the selected windows at the stored step under the question's groups, file by file; each run on its own clock."""
         check_labels(question, self.found.labels)
         sources = _of_kinds(self._matching(question), question)
-        starts = run_starts(sources)
+        starts = self.starts_of(sources)
         step = max(self.stored[source.context.series.run] for source in sources)
         fixed = replace(question, step=step)
-        for _, (parts, _) in fork_map(lambda source: self._summed(source, fixed, step, starts), sources, self.jobs):
+        for _, parts in fork_map(lambda source: iter([self._summed(source, fixed, step, starts).parts]), sources, self.jobs):
             yield from parts
 
     def facts(self, answer: Answer) -> list[tuple[str, str]]:
@@ -160,6 +189,11 @@ class Files:
     def marks(self, answer: Answer) -> list[Mapping[str, Any]]:
         """Return no marks: files have none."""
         return []
+
+    def starts_of(self, sources: Iterable[Source]) -> dict[str, int]:
+        """Return when the runs of some sources began in epoch ns: by all of their sources, as a store knows it."""
+        runs = {source.context.series.run for source in sources}
+        return {run: start for run, start in run_starts(self.found.sources).items() if run in runs}
 
     def selected(self, question: Question) -> list[Source]:
         """Return the sources that can hold what is asked; labels that only their rows tell are decided later."""
@@ -184,49 +218,51 @@ class Files:
             raise InputError(f"no log matches --run/--where; there are the runs {listed(runs)}")
         return sources
 
-    def _summed(
-        self, source: Source, question: Question, step: int, starts: dict[str, int]
-    ) -> Iterator[tuple[list[Intervals], Account]]:
+    def _summed(self, source: Source, question: Question, step: int, starts: dict[str, int]) -> _Summed:
+        """Return the sums of one source, and from when to when it reaches."""
         key = question.key(self.found.labels)
         run = source.context.series.run
-        start, stored = starts[run], self.stored[run]
-        begin = question.begin.epoch_ns(start) if question.begin else None
-        end = question.end.epoch_ns(start) if question.end else None
+        stored = self.stored[run]
+        grained = _grained(step, stored)
+        begin, end = range_in(question, starts[run], stored if grained else 1)
         # Read anew, counted anew: a report asks the same files more than once.
         source.context.account.replace(Account(path=source.context.account.path, notes=source.context.account.notes))
-        total = Sum()
-        finest, low, high = step, INT64_MAX, -INT64_MAX
+        total, found, finest = Sum(), _Summed(), step
         weighed, bounded = question.attribution == IN_FLIGHT, begin is not None or end is not None
-        # Weights are those of whole windows, so where a range is asked for they are cut as a store cuts them.
-        width = stored if not step or (bounded and step % stored == 0) else step
-        begin = begin // stored * stored if weighed and begin is not None else begin
-        windows = Windows(width, in_flight=True) if weighed else Windows(step, begin, end, whole=False)
+        # Where a store could answer, single events are cut as it cuts them: so rows reach as far as there.
+        width = stored if grained else step
+        windows = Windows(width, in_flight=True) if weighed else Windows(width, whole=False)
+        if not grained:
+            windows = replace(windows, begin_ns=begin, end_ns=end)
         try:
             for chunk in read(source, windows):
                 rows = chunk.relabelled(lambda series: key(in_flight_kind(series) if weighed else series))
+                note_reach(found.reach, rows)
                 if weighed and rows.completions is None:
                     rows = in_flight(rows, width)
                 if bounded:
-                    rows = clipped(rows, begin, end)
+                    rows = in_windows(rows, begin, end, stored) if grained else clipped(rows, begin, end)
                 if weighed and step:
                     rows = coarsened(rows, step)
-                if len(rows):
-                    low, high = min(low, int(rows.start_ns.min())), max(high, int(rows.end_ns.max()))
                 if not step:
-                    total.add(dense(together(rows)))
+                    for part in window_parts(rows, stored) if bounded and not weighed else [rows]:
+                        found.add_windows(part)
+                        total.add(dense(together(part)))
                 elif weighed:
                     total.add(rows)
                 elif len(rows):
-                    if question.step == AUTO and (wider := sure_step(low, high, finest, question.windows)) > step:
-                        step, finer, total = wider, total.parts(), Sum()
-                        for part in widened(finer, step):
-                            total.add(part)
-                    for part in window_parts(rows, step, stored if step % stored == 0 else 0):
+                    if question.step == AUTO:
+                        first, last = auto_span(of_runs(found.reach), {run: (begin, end)}, finest)
+                        if (wider := sure_step(first, last, finest, question.windows)) > step:
+                            step, finer, total = wider, total.parts(), Sum()
+                            for part in widened(finer, step):
+                                total.add(part)
+                    for part in window_parts(rows, step, stored if grained else 0):
                         total.add(dense(part))
         except InputError as error:
             source.context.account.note(f"not read: {error.reason}")
-        parts = total.parts()
-        yield parts if step else [together(part, low, high) for part in parts], source.context.account
+        found.parts = total.parts()
+        return found
 
     def _check_rejects(self, sources: Iterable[Source], parts: Sequence[Intervals]) -> None:
         account = self.account
@@ -243,6 +279,32 @@ class Files:
 
     def _warnings(self, sources: Sequence[Source]) -> list[str]:
         return warnings_of([source.context.account for source in sources], self.found)
+
+
+@dataclass(slots=True)
+class _Summed:
+    """Sums; from when to when rows reach by run and kind; and of whole ranges the windows that hold samples, by run."""
+
+    parts: list[Intervals] = field(default_factory=list)
+    reach: Reach = field(default_factory=dict)
+    windows: dict[str, Span] = field(default_factory=dict)
+
+    def add_windows(self, part: Intervals) -> None:
+        """Note from when to when there are windows with samples."""
+        for run, span in ranges([part.take(np.flatnonzero(part.samples > 0))]).items():
+            widen(self.windows, run, span)
+
+    def widen(self, reach: Reach, windows: dict[str, Span]) -> None:
+        """Note what another process found."""
+        for key, span in reach.items():
+            widen(self.reach, key, span)
+        for run, span in windows.items():
+            widen(self.windows, run, span)
+
+
+def _grained(step: int, stored: int) -> bool:
+    """Return whether a run that is stored at a step can be asked at another one (0: all)."""
+    return step % stored == 0
 
 
 def warnings_of(accounts: Iterable[Account], found: Found | None = None) -> list[str]:

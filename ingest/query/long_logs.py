@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from ingest.errors import InputError
-from ingest.grid import clipped, window_parts
+from ingest.grid import clipped, in_windows, window_parts
 from ingest.intervals import Intervals, merged
-from ingest.query.files import Files, run_starts
-from ingest.query.question import Question
+from ingest.query.files import Files
+from ingest.query.question import Question, range_in
+from ingest.query.spans import Reach, note_reach
 from ingest.read import Source, read
 from ingest.read.context import EXPECTED
 from ingest.read.formats import HDR
@@ -23,11 +24,11 @@ def chunk_entries(logs: int) -> int:
     return min(hdr_log.CHUNK_ENTRIES, max(LEAST_ENTRIES, OPEN_ENTRIES // max(logs, 1)))
 
 
-def streams(files: Files, question: Question, step_ns: int) -> list[Iterator[Intervals]]:
-    """Return, for each selected log, its windows as its rows come; nothing is read before a stream is asked."""
+def streams(files: Files, question: Question, step_ns: int, reach: Reach) -> list[Iterator[Intervals]]:
+    """Return, for each selected log, its windows as its rows come, which widen `reach`; nothing is read before a stream is asked."""
     sources = files.selected(question)
-    starts, entries = run_starts(sources), chunk_entries(len(sources))
-    return [windowed(_rows(source, entries), source, files, question, step_ns, starts) for source in sources]
+    starts, entries = files.starts_of(sources), chunk_entries(len(sources))
+    return [windowed(_rows(source, entries), source, files, question, step_ns, starts, reach) for source in sources]
 
 
 def _rows(source: Source, entries: int) -> Iterator[Intervals]:
@@ -42,19 +43,26 @@ def _rows(source: Source, entries: int) -> Iterator[Intervals]:
 
 
 def windowed(
-    rows: Iterable[Intervals], source: Source, files: Files, question: Question, step_ns: int, starts: dict[str, int]
+    rows: Iterable[Intervals],
+    source: Source,
+    files: Files,
+    question: Question,
+    step_ns: int,
+    starts: dict[str, int],
+    reach: Reach,
 ) -> Iterator[Intervals]:
-    """Yield the windows of each chunk of a log's rows under the question's groups, added up."""
+    """Yield the windows of each chunk of a log's rows under the question's groups, added up; `reach` is widened by the rows."""
     key, run = question.key(files.found.labels), source.context.series.run
-    begin = question.begin.epoch_ns(starts[run]) if question.begin else None
-    end = question.end.epoch_ns(starts[run]) if question.end else None
     stored = files.stored[run]
+    grained = step_ns % stored == 0
+    begin, end = range_in(question, starts[run], stored if grained else 1)
     for chunk in rows:
         part = chunk.relabelled(key)
+        note_reach(reach, part)
         if begin is not None or end is not None:
-            part = clipped(part, begin, end)
+            part = in_windows(part, begin, end, stored) if grained else clipped(part, begin, end)
         if len(part):
-            yield merged(window_parts(part, step_ns, stored if step_ns % stored == 0 else 0))
+            yield merged(window_parts(part, step_ns, stored if grained else 0))
 
 
 def entries_at_once(logs: Sequence[Source]) -> int:

@@ -33,7 +33,7 @@ class Account:
     count rows by reason (a row with two repairs counts under both), `skipped` those that were understood and left out.
     `shadowed` counts samples that were read and left out, because another log of the same I/Os is taken. `findings` keeps the
     first places of each reason, `totals` what a source held in all, by op. `whole_runs` are what the tool itself says of whole
-    runs that have no histogram, as plain values (see `whole_runs.WholeRun`).
+    runs that have no histogram, `whole_rows` the exact values of rows over a whole run, as plain values (see `whole_runs`).
     """
 
     path: str = ""
@@ -52,6 +52,7 @@ class Account:
     findings: list[Finding] = field(default_factory=list)
     totals: dict[str, Histogram] = field(default_factory=dict)
     whole_runs: list[dict[str, Any]] = field(default_factory=list)
+    whole_rows: list[dict[str, Any]] = field(default_factory=list)
     _lines: list[int] = field(default_factory=list)
 
     def accept(self, rows: int) -> None:
@@ -111,6 +112,7 @@ class Account:
         self.notes.extend(note if not other.path else f"{other.path}: {note}" for note in other.notes)
         self.findings.extend(other.findings)
         self.whole_runs.extend(other.whole_runs)
+        self.whole_rows.extend(other.whole_rows)
 
     def replace(self, other: Account) -> None:
         """Become equal to the account that a worker process kept for the same source."""
@@ -142,5 +144,10 @@ class Account:
             "skipped": dict(sorted(self.skipped.items())),
             "notes": list(self.notes),
             "findings": [str(finding) for finding in self.findings],
-            **({"whole_runs": {str(n): one for n, one in enumerate(self.whole_runs, 1)}} if self.whole_runs else {}),
+            **{name: _numbered(told) for name in ("whole_runs", "whole_rows") if (told := getattr(self, name))},
         }
+
+
+def _numbered(told: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return values by their number, since a server takes a list of objects for one with lists."""
+    return {str(number): one for number, one in enumerate(told, 1)}

@@ -13,6 +13,7 @@ import numpy as np
 
 from ingest.errors import InputError, UsageError
 from ingest.query.question import Answer, Question, check_labels, shape_of
+from ingest.query.spans import narrowed
 from ingest.query.table import Table, concatenated
 from ingest.ranks import Percentile
 from ingest.series import IN_FLIGHT, LABELS, Series, is_mean
@@ -22,7 +23,7 @@ from ingest.store.elastic.encoding import MS, PATHS
 from ingest.store.elastic.filters import at_step, one_of, time_filters
 from ingest.store.elastic.holdings import ElasticHoldings
 from ingest.store.elastic.sums import label_source, paged, time_source
-from ingest.store.reach import narrowed, reach_of
+from ingest.store.reach import reach_of
 from ingest.store.records import UNKNOWN_ZERO, RunRecord
 
 DIGITS = 3
@@ -58,7 +59,7 @@ def approximated(
     shape = shape_of(question, kinds)
     if any(is_mean(kind) for taken in shape.taken.values() for kind in taken):
         raise InputError(f"the server has no histograms of {shape.kind} to estimate from: leave out --approx")
-    step = step_of(catalogue, question)
+    step = step_of(catalogue, question, key)
     reach = _reach(catalogue, step)
     answer = Answer(
         parts=(),
