@@ -18,6 +18,7 @@ from ingest.parallel import fork_map
 from ingest.query.clocks import beside, left_out, logs_left_out, shown_beside, undated_runs
 from ingest.query.means import described, holds_means_alone, own_facts, told_of, with_left_out, with_whole_runs
 from ingest.query.whole_rows import whole_rows_of, with_whole_rows
+from ingest.query.ordered import ordered
 from ingest.query.question import (
     ALL,
     AUTO,
@@ -42,7 +43,7 @@ from ingest.read.events import MOMENTS
 from ingest.read.reconcile import reconciled, skew
 from ingest.read.sources import REFUSED
 from ingest.read.whole_runs import WholeRun
-from ingest.series import IN_FLIGHT, default_kind, in_flight_kind
+from ingest.series import IN_FLIGHT, LABELS, default_kind, in_flight_kind
 
 DEFAULT_WIDTH_NS = 1_000_000_000
 HELD_ENTRIES = 1_000_000  # bins a process holds before it adds them up: adding up takes several times their memory
@@ -162,14 +163,27 @@ class Files:
         return found
 
     def windows(self, question: Question) -> Iterator[Intervals]:
-        """Yield the selected windows at the stored step under the question's groups, file by file; each run on its own clock."""
+        """Yield the selected windows at the stored step under the question's groups, as `ordered` has them; each run on its own clock.
+
+        What is held are the windows of files whose labels cannot be told apart before they are read: those of a host and job.
+        """
         check_labels(question, self.found.labels)
         sources = _of_kinds(self._matching(question), question)
         starts = self.starts_of(sources)
         step = max(self.stored[source.context.series.run] for source in sources)
         fixed = replace(question, step=step)
-        for _, parts in fork_map(lambda source: iter([self._summed(source, fixed, step, starts).parts]), sources, self.jobs):
-            yield from parts
+        together = _told_apart(sources) if question.by[:4] == LABELS[:4] else [sources]
+        turns = {id(source): turn for turn, some in enumerate(together) for source in some}
+        inorder = [source for some in together for source in some]
+        held: list[list[Intervals]] = [[] for _ in together]
+        left, turn = [len(some) for some in together], 0
+        for number, parts in fork_map(lambda one: iter([self._summed(one, fixed, step, starts).parts]), inorder, self.jobs):
+            mine = turns[id(inorder[number])]
+            held[mine] += parts
+            left[mine] -= 1
+            while turn < len(together) and not left[turn]:
+                yield from ordered([held[turn]])
+                held[turn], turn = [], turn + 1
 
     def facts(self, answer: Answer) -> list[tuple[str, str]]:
         """Return (name, value) pairs about the runs of an answer."""
@@ -360,6 +374,17 @@ def _of_kinds(sources: list[Source], question: Question) -> list[Source]:
     taken = {run: found if glob else {default_kind(found)} for run, found in kinds.items()}
     mine = [source for source in sources if source.context.series.kind in taken[source.context.series.run]]
     return mine if not glob else [one for one in mine if fnmatchcase(one.context.series.kind, glob)] or sources
+
+
+def _told_apart(sources: Sequence[Source]) -> list[list[Source]]:
+    """Return the sources by run, host, volume and job, in this order; by as many of these as are known before files are read."""
+    first = LABELS[:4]
+    known = min(first.index(name) if name in first else 4 for source in sources for name in (*source.row_labels, "kind"))
+    groups: dict[tuple[str, ...], list[Source]] = {}
+    for source in sources:
+        labels = tuple(str(getattr(source.context.series, name)) for name in first[:known])
+        groups.setdefault(labels, []).append(source)
+    return [some for _, some in sorted(groups.items())]
 
 
 def run_starts(sources: Iterable[Source]) -> dict[str, int]:

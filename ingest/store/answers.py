@@ -13,6 +13,7 @@ from ingest.grid import coarsened
 from ingest.intervals import Intervals, Sum, merged
 from ingest.query.clocks import beside, run_left_out, shown_beside
 from ingest.query.means import described, own_facts, with_left_out, with_whole_runs
+from ingest.query.ordered import ordered
 from ingest.query.question import (
     ALL,
     AUTO,
@@ -86,6 +87,10 @@ class Holdings(Protocol):
 
     def shares(self, series: Sequence[StoredSeries], key: Key) -> Iterator[Sequence[StoredSeries]]:
         """Yield the series in shares that have no group in common and are read one after another."""
+        ...
+
+    def sorted_windows(self, plan: Plan, key: Key, by: Sequence[str]) -> Iterator[Sequence[Intervals]]:
+        """Yield stored windows under the groups that `key` makes of the labels `by`, in batches that go on by group and start."""
         ...
 
     def rollup_windows(self, plan: Plan) -> Iterator[Intervals]:
@@ -205,7 +210,7 @@ def _reach_in(catalogue: Catalogue, question: Question, key: Key) -> Reach:
 
 
 def windows_from(holdings: Holdings, records: Sequence[RunRecord], question: Question) -> Iterator[Intervals]:
-    """Yield the selected windows at the stored step under the question's groups, in bounded batches."""
+    """Yield the selected windows at the stored step under the question's groups, in bounded batches, as `ordered` has them."""
     labels = {record.run: dict(record.labels) for record in records}
     check_labels(question, labels)
     key = question.key(labels)
@@ -214,7 +219,7 @@ def windows_from(holdings: Holdings, records: Sequence[RunRecord], question: Que
     for record in chosen:
         begin, end = range_of(record, question)
         plan = Plan(record, None, begin, end, members=catalogue.of(record.run, key), everything=catalogue.all_of(record.run))
-        yield from holdings.document_windows(plan, key, record.step_ns)
+        yield from ordered(holdings.sorted_windows(plan, key, question.by))
 
 
 def facts_from(catalogue: Catalogue) -> list[tuple[str, str]]:

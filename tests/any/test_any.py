@@ -7,12 +7,13 @@ A seed that fails is tried again by itself with
 
 from __future__ import annotations
 
+import functools
 import random
 import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from ingest.load_plan import LoadOptions
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.ranks import parse_percentiles
 from ingest.read import ReadOptions
+from ingest.series import LABELS
 from ingest.timing import Instant
 from ingest.view.text import csv_lines
 from tests.any import model
@@ -47,7 +49,7 @@ class Fault:
 
     seed: int
     number: int
-    asked: model.Asked
+    asked: model.Asked | str
     answers: dict[str, list[str] | None]
 
     def __str__(self) -> str:
@@ -116,6 +118,29 @@ def answered(origin: Any, question: Question) -> list[str] | None:
         return [f"{type(error).__name__}: {error}"]
 
 
+def exported(origin: Any, data: Data) -> list[tuple[Any, ...]]:
+    """Return all that is held in the order in which it is exported: labels, layout, start, bins, counts."""
+    return [
+        (windows.table[code], str(windows.layout), start, windows.bins[low:high].tolist(), windows.counts[low:high].tolist())
+        for windows in origin.windows(Question(runs=(data.run,), by=LABELS, step="auto"))
+        for code, start, low, high in zip(
+            windows.series.tolist(), windows.start_ns.tolist(), windows.indptr[:-1].tolist(), windows.indptr[1:].tolist(), strict=True
+        )
+    ]
+
+
+def export_faults(seed: int, origins: dict[str, Any], data: Data) -> Iterator[Fault]:
+    """Yield where exports differ: files hold what a store does that was loaded at their own step."""
+    found = {}
+    for name, opened in origins.items():
+        with opened() as origin:
+            found[name] = [repr(row) for row in exported(origin, data)]
+    if data.step != data.natural or data.coarse:
+        del found["files"]
+    if any(rows != found["sqlite"] for rows in found.values()):
+        yield Fault(seed, QUESTIONS, "export", {"brute force": None, **found})
+
+
 def faults(seed: int, urls: dict[str, str], folder: Path, numbers: Sequence[int]) -> Iterator[Fault | None]:
     """Yield, for each question about a data set, where its answers differ, or None."""
     data = made(seed)
@@ -123,6 +148,8 @@ def faults(seed: int, urls: dict[str, str], folder: Path, numbers: Sequence[int]
         live(data, url, folder / "loads")
     files = Files([write(folder / "files", data.files)], reading(data), jobs=1)
     assert files.stored == {data.run: data.natural}, (seed, files.stored, data.natural)
+    ways = {name: functools.partial(open_store, url) for name, url in urls.items()}
+    yield from export_faults(seed, {**ways, "files": functools.partial(nullcontext, files)}, data)
     mine = held(data)
     written = [row for one in data.files for row in one.written]
     as_read = model.held(data.run, written, data.natural, min(one.zero for one in data.files))
