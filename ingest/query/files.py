@@ -37,7 +37,7 @@ from ingest.query.question import (
 )
 from ingest.query.spans import Reach, Span, dense, note_reach, of_runs, over_reach, ranges, together, widen
 from ingest.read import Found, ReadOptions, Source, Windows, discover, read
-from ingest.read.account import Account
+from ingest.read.account import Account, nothing_taken
 from ingest.read.copies import conflicts
 from ingest.read.events import MOMENTS
 from ingest.read.reconcile import reconciled, skew
@@ -285,11 +285,8 @@ class Files:
             raise InputError(f"nothing here has a latency: {moments[0]}")
         if not parts and any(UNTIMED in note for note in account.notes):
             raise InputError(UNTIMED)
-        if parts or account.accepted or account.rows_repaired:
-            return
-        reasons = [*account.rejected, *account.notes]
-        detail = f": {reasons[0]}" if reasons else ""
-        raise InputError(f"no row could be taken{detail}", ", ".join(str(source.path) for source in sources))
+        if not parts and not account.taken:
+            raise nothing_taken(account, [source.path for source in sources])
 
     def _warnings(self, sources: Sequence[Source]) -> list[str]:
         return warnings_of([source.context.account for source in sources], self.found)

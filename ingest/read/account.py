@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
+from ingest.errors import InputError
 from ingest.intervals import Histogram
 
 FINDINGS_KEPT = 5
@@ -54,6 +56,11 @@ class Account:
     whole_runs: list[dict[str, Any]] = field(default_factory=list)
     whole_rows: list[dict[str, Any]] = field(default_factory=list)
     _lines: list[int] = field(default_factory=list)
+
+    @property
+    def taken(self) -> int:
+        """Return how many rows were taken, repaired or as they were."""
+        return self.accepted + self.rows_repaired
 
     def accept(self, rows: int) -> None:
         """Count rows that were taken as they are."""
@@ -151,3 +158,10 @@ class Account:
 def _numbered(told: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return values by their number, since a server takes a list of objects for one with lists."""
     return {str(number): one for number, one in enumerate(told, 1)}
+
+
+def nothing_taken(account: Account, paths: Iterable[Path]) -> InputError:
+    """Return the error for sources of which no row could be taken: a query on them is refused with it, and a load."""
+    reasons = [*account.rejected, *account.notes]
+    detail = f": {reasons[0]}" if reasons else ""
+    return InputError(f"no row could be taken{detail}", ", ".join(str(path) for path in paths))
