@@ -42,7 +42,7 @@ def to_windows(rows: Intervals, step_ns: int, stored_ns: int = 0) -> Intervals:
     """Return the rows cut at the edges of windows of `step_ns`: each result row lies in one window and bears its bounds.
 
     With `stored_ns`, of which the step is a multiple, rows that cross an edge are cut at every edge of that finer grid on
-    their way: the same counts as if they had been stored at it and added up. Exact values of rows that a store would cut are lost.
+    their way: the same counts as if they had been stored at it and added up. Rows that a store would cut lose their exact values.
 
     Across windows a row is cut by time: of what remains, the share f goes to the next window as
     round(f * C_b) - round(f * C_(b-1)) for each bin b, C being the cumulative count in value order (halves to even,
@@ -108,11 +108,9 @@ def in_windows(rows: Intervals, from_ns: int | None, to_ns: int | None, step_ns:
     crossing = np.flatnonzero(~inside & (last >= low) & (first < high))
     if not len(crossing):
         return whole
-    parts = [whole]
-    for part in window_parts(rows.take(crossing), step_ns):
-        parts.append(_without_zeros(part.take(np.flatnonzero((part.start_ns >= low) & (part.start_ns < high)))))
-    found = concatenate(parts)
-    return found.take(np.flatnonzero((np.diff(found.indptr) > 0) | (np.arange(len(found)) < len(whole))))
+    cut = _without_zeros(concatenate(window_parts(rows.take(crossing), step_ns)))
+    ours = (cut.start_ns >= low) & (cut.start_ns < high) & (np.diff(cut.indptr) > 0)
+    return concatenate([whole, cut.take(np.flatnonzero(ours))])
 
 
 def clipped(rows: Intervals, from_ns: int | None, to_ns: int | None) -> Intervals:

@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 
 from ingest.errors import InputError, listed
-from ingest.grid import UNTIMED, clipped, coarsened, in_flight, in_windows, stored_step, window_parts
+from ingest.grid import UNTIMED, clipped, coarsened, in_flight, in_windows, stored_step, to_windows, window_parts
 from ingest.intervals import Intervals, Sum
 from ingest.parallel import fork_map
 from ingest.query.clocks import beside, left_out, logs_left_out, shown_beside, undated_runs
 from ingest.query.means import described, holds_means_alone, own_facts, told_of, with_left_out, with_whole_runs
-from ingest.query.whole_rows import whole_rows_of, with_whole_rows
 from ingest.query.ordered import ordered
 from ingest.query.question import (
     ALL,
@@ -36,6 +35,7 @@ from ingest.query.question import (
     widened,
 )
 from ingest.query.spans import Reach, Span, dense, note_reach, of_runs, over_reach, ranges, together, widen
+from ingest.query.whole_rows import whole_rows_of, with_whole_rows
 from ingest.read import Found, ReadOptions, Source, Windows, discover, read
 from ingest.read.account import Account, nothing_taken
 from ingest.read.copies import conflicts
@@ -126,7 +126,7 @@ class Files:
             run_start_ns=starts,
             relative=all(source.context.zero.epoch_ns is None for source in sources),
             series=len(sources),
-            warnings=tuple(text for text in (warning, *sorted(moved), *apart, *shown_beside(undated), *self._warnings(sources)) if text),
+            warnings=tuple(filter(None, (warning, *sorted(moved), *apart, *shown_beside(undated), *self._warnings(sources)))),
             undated=undated,
         )
         alone = [source.context.series for source in self.found.sources if holds_means_alone(source)]
@@ -163,9 +163,10 @@ class Files:
         return found
 
     def windows(self, question: Question) -> Iterator[Intervals]:
-        """Yield the selected windows at the stored step under the question's groups, as `ordered` has them; each run on its own clock.
+        """Yield the selected windows at the stored step under the question's groups, as `ordered` has them.
 
-        What is held are the windows of files whose labels cannot be told apart before they are read: those of a host and job.
+        Each run is on its own clock. What is held are the windows of files whose labels cannot be told apart before they are
+        read: those of a host and job.
         """
         check_labels(question, self.found.labels)
         sources = _of_kinds(self._matching(question), question)
@@ -238,11 +239,12 @@ class Files:
         run = source.context.series.run
         stored = self.stored[run]
         grained = _grained(step, stored)
-        begin, end = range_in(question, starts[run], stored if grained else 1)
+        weighed = question.attribution == IN_FLIGHT
+        begin, end = range_in(question, starts[run], stored if grained else step if weighed else 1)
         # Read anew, counted anew: a report asks the same files more than once.
         source.context.account.replace(Account(path=source.context.account.path, notes=source.context.account.notes))
         total, found, finest = Sum(), _Summed(), step
-        weighed, bounded = question.attribution == IN_FLIGHT, begin is not None or end is not None
+        bounded = begin is not None or end is not None
         # Where a store could answer, single events are cut as it cuts them: so rows reach as far as there.
         width = stored if grained else step
         windows = Windows(width, in_flight=True) if weighed else Windows(width, whole=False)
@@ -258,19 +260,16 @@ class Files:
                     rows = in_windows(rows, begin, end, stored) if grained else clipped(rows, begin, end)
                 if weighed and step:
                     rows = coarsened(rows, step)
+                if not step and bounded:
+                    rows = found.windowed(rows, stored)
                 if not step:
-                    for part in window_parts(rows, stored) if bounded and not weighed else [rows]:
-                        found.add_windows(part)
-                        total.add(dense(together(part)))
+                    total.add(dense(together(rows)))
                 elif weighed:
                     total.add(rows)
                 elif len(rows):
                     if question.step == AUTO:
                         first, last = auto_span(of_runs(found.reach), {run: (begin, end)}, finest)
-                        if (wider := sure_step(first, last, finest, question.windows)) > step:
-                            step, finer, total = wider, total.parts(), Sum()
-                            for part in widened(finer, step):
-                                total.add(part)
+                        step, total = _wide_enough(total, step, sure_step(first, last, finest, question.windows))
                     for part in window_parts(rows, step, stored if grained else 0):
                         total.add(dense(part))
         except InputError as error:
@@ -300,10 +299,13 @@ class _Summed:
     reach: Reach = field(default_factory=dict)
     windows: dict[str, Span] = field(default_factory=dict)
 
-    def add_windows(self, part: Intervals) -> None:
-        """Note from when to when there are windows with samples."""
-        for run, span in ranges([part.take(np.flatnonzero(part.samples > 0))]).items():
+    def windowed(self, rows: Intervals, stored: int) -> Intervals:
+        """Return the rows in windows of the stored step that hold samples, and note from when to when these are."""
+        found = rows if rows.completions is not None else to_windows(rows, stored)
+        filled = found.take(np.flatnonzero(found.samples > 0))
+        for run, span in ranges([filled]).items():
             widen(self.windows, run, span)
+        return filled
 
     def widen(self, reach: Reach, windows: dict[str, Span]) -> None:
         """Note what another process found."""
@@ -311,6 +313,16 @@ class _Summed:
             widen(self.reach, key, span)
         for run, span in windows.items():
             widen(self.windows, run, span)
+
+
+def _wide_enough(total: Sum, step: int, wider: int) -> tuple[int, Sum]:
+    """Return a step that is no less than a wider one, and the sums at it."""
+    if wider <= step:
+        return step, total
+    sums = Sum()
+    for part in widened(total.parts(), wider):
+        sums.add(part)
+    return wider, sums
 
 
 def _grained(step: int, stored: int) -> bool:

@@ -25,7 +25,7 @@ def chunk_entries(logs: int) -> int:
 
 
 def streams(files: Files, question: Question, step_ns: int, reach: Reach) -> list[Iterator[Intervals]]:
-    """Return, for each selected log, its windows as its rows come, which widen `reach`; nothing is read before a stream is asked."""
+    """Return, for each selected log, its windows as its rows come, which widen `reach`; nothing is read before one is asked."""
     sources = files.selected(question)
     starts, entries = files.starts_of(sources), chunk_entries(len(sources))
     return [windowed(_rows(source, entries), source, files, question, step_ns, starts, reach) for source in sources]

@@ -48,7 +48,7 @@ def _by_layout(parts: Iterable[Intervals]) -> list[Intervals]:
     found = []
     for key in sorted(alike):
         part = merged(alike[key])
-        ranks = np.argsort(sorted(range(len(part.table)), key=lambda code: _turned(part.table[code])))  # noqa: B023  # used at once
+        ranks = np.argsort(sorted(range(len(part.table)), key=lambda code: _turned(part.table[code])))  # used at once
         found.append(part.take(np.lexsort((part.start_ns, ranks[part.series]))))
     return [part for part in found if len(part)]
 

@@ -14,8 +14,8 @@ from ingest.errors import InputError, UsageError, listed
 from ingest.grid import WEIGHT_BITS, coarsened, whole_windows
 from ingest.intervals import Intervals, merged
 from ingest.layout import LogLinear, common_layout
-from ingest.series import IN_FLIGHT, LABELS, Group, RunLabels, Series, default_kind, group_of, label_of, run_matches
 from ingest.query.spans import Span, widen
+from ingest.series import IN_FLIGHT, LABELS, Group, RunLabels, Series, default_kind, group_of, label_of, run_matches
 from ingest.timing import Instant, format_duration
 
 AUTO, ALL = "auto", "all"
@@ -81,7 +81,8 @@ class Answer:
     `undated` which ones have none where others have.
     `weights` is set where events were sampled: how many events a stored one stands for in each group of one rate.
     `covered` gives, per run, from when to when there is data within the range that was asked for (of all kinds where the step is
-    "all"): rates of the first and the last window count that time alone.
+    "all"): rates of the first and the last window count that time alone. `auto_ns` is the step that "auto" would have, where a
+    store was asked for the whole range.
     """
 
     parts: tuple[Intervals, ...]
@@ -97,6 +98,7 @@ class Answer:
     weights: Mapping[Group, int] | None = None
     undated: frozenset[str] = frozenset()
     covered: Mapping[str, Span] = field(default_factory=dict)
+    auto_ns: int = 0
 
     @property
     def samples(self) -> int:

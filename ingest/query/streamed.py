@@ -17,7 +17,7 @@ from ingest.intervals import Intervals
 from ingest.query.files import Files, median_width, warnings_of
 from ingest.query.in_ranges import Gathered, in_ranges
 from ingest.query.long_logs import entries_at_once, streams
-from ingest.query.percentiles import NS, Wanted, seconds_covered
+from ingest.query.percentiles import Wanted, seconds_covered
 from ingest.query.question import Answer, Question, check_labels, check_step, inside, moved_edges, range_in, shape_of
 from ingest.query.spans import Span, spanned, widen
 from ingest.query.table import Table, concatenated

@@ -36,7 +36,18 @@ from ingest.store.chosen import chosen_records, on_one_clock
 from ingest.store.coarsening import COARSENED, grid_of, unfinished
 from ingest.store.live import NOTHING_FINAL, provisional
 from ingest.store.reach import reach_of
-from ingest.store.records import CLUSTER, COMPLETE, HOST, LOADING, UNKNOWN_ZERO, WATCHED, WHOLE_RUN, RunRecord, StoredSeries, rollup_steps
+from ingest.store.records import (
+    CLUSTER,
+    COMPLETE,
+    HOST,
+    LOADING,
+    UNKNOWN_ZERO,
+    WATCHED,
+    WHOLE_RUN,
+    RunRecord,
+    StoredSeries,
+    rollup_steps,
+)
 from ingest.timing import format_duration
 
 ROLLUP_LABELS = {"run", "host", "op", "kind"}
@@ -152,6 +163,7 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
         series=series,
         warnings=(*_moved(chosen, question), *_clocks_told(holdings, apart), *shown_beside(undated), *_warnings(catalogue)),
         answered_from=" and ".join(sorted(ways)),
+        auto_ns=0 if step else auto_step_of(catalogue, question, key),
         undated=undated,
     )
     told = _whole_runs(catalogue)
@@ -172,9 +184,7 @@ def _whole_rows(catalogue: Catalogue) -> list[WholeRow]:
 
 def _whole_runs(catalogue: Catalogue) -> list[WholeRun]:
     """Return what the tools themselves say of whole runs that have no histogram."""
-    return [
-        one for record in catalogue.records for one in whole_runs(record.run, catalogue.accounts.get(record.run, ()))
-    ]
+    return [one for record in catalogue.records for one in whole_runs(record.run, catalogue.accounts.get(record.run, ()))]
 
 
 def _clocks_told(holdings: Holdings, apart: Sequence[RunRecord]) -> Iterator[str]:
@@ -248,17 +258,23 @@ def step_of(catalogue: Catalogue, question: Question, key: Key) -> int:
     """Return the query step in ns, 0 for the whole range; UsageError unless it is a multiple of every stored step."""
     if question.step == ALL:
         return 0
-    stored = int(np.lcm.reduce([record.step_ns for record in catalogue.records]))
     if question.step == AUTO:
-        of_run = ((record, reach_of(catalogue.of(record.run, key))) for record in catalogue.records)
-        reach = {record.run: (record, span) for record, span in of_run if span is not None}
-        bounds = {run: range_of(record, question) for run, (record, _) in reach.items()}
-        span = auto_span({run: one for run, (_, one) in reach.items()}, bounds, stored)
-        return auto_step(*span, stored, question.windows)
+        return auto_step_of(catalogue, question, key)
+    stored = int(np.lcm.reduce([record.step_ns for record in catalogue.records]))
     step = int(question.step)
     if step % stored:
         raise UsageError(f"a step of {format_duration(step)} is no multiple of the stored step {format_duration(stored)}")
     return step
+
+
+def auto_step_of(catalogue: Catalogue, question: Question, key: Key) -> int:
+    """Return the step in ns that makes about 150 windows of what there is of the selected series within the range."""
+    stored = int(np.lcm.reduce([record.step_ns for record in catalogue.records]))
+    of_run = ((record, reach_of(catalogue.of(record.run, key))) for record in catalogue.records)
+    reach = {record.run: (record, span) for record, span in of_run if span is not None}
+    bounds = {run: range_of(record, question) for run, (record, _) in reach.items()}
+    span = auto_span({run: one for run, (_, one) in reach.items()}, bounds, stored)
+    return auto_step(*span, stored, question.windows)
 
 
 def range_of(record: RunRecord, question: Question) -> tuple[int | None, int | None]:

@@ -205,7 +205,13 @@ def dump(rng: random.Random, run: str, host: str, zero: int, width: int, most: i
             labels = labels_of(run, host, process="out", job=str(number + 1), op=op, kind="completion")
             row = row_of(labels, JSON, zero, zero + runtime * MS, values)
             bins = {str(JSON.value(index)): count for index, count in sorted(row.counts.items())}
-            told = {"min": values[0], "max": values[-1], "mean": round(sum(values) / len(values), 6), "N": len(values), "bins": bins}
+            told = {
+                "min": values[0],
+                "max": values[-1],
+                "mean": round(sum(values) / len(values), 6),
+                "N": len(values),
+                "bins": bins,
+            }
             entry[op] = {"runtime": runtime, "total_ios": len(values), "clat_ns": told}
             written.append(replace(row, whole=True))
         jobs.append(entry)

@@ -124,7 +124,9 @@ class Points:
         found: dict[int, list[int]] = {}
         for end, latency in self.events:
             found.setdefault(window_of(end, step), []).append(latency)
-        return [row_of(self.labels, self.layout, max(at, self.low), min(at + step, self.high), some) for at, some in found.items()]
+        return [
+            row_of(self.labels, self.layout, max(at, self.low), min(at + step, self.high), some) for at, some in found.items()
+        ]
 
 
 def row_of(labels: Labels, layout: Layout, start: int, end: int, latencies: Sequence[int]) -> Row:
@@ -199,7 +201,9 @@ def held(run: str, written: Sequence[Row | Points], step: int, start: int) -> He
         reach[row.labels] = min(low, row.start), max(high, row.end)
         for at, counts, told in cuts(row, step):
             windows.setdefault((row.labels, row.layout, at), Cell()).add(counts, told)
-    whole = {row.labels: (sum(row.counts.values()), row.told) for row in written if isinstance(row, Row) and row.whole and row.told}
+    whole = {
+        row.labels: (sum(row.counts.values()), row.told) for row in written if isinstance(row, Row) and row.whole and row.told
+    }
     return Held(run, step, start, {key: cell for key, cell in windows.items() if cell.counts}, reach, whole)
 
 
@@ -340,7 +344,14 @@ def cells_of(cell: Cell, layout: Layout, length: int, inclusive: bool) -> list[s
         if layout.open and bins[-1] == layout.bins - 1:
             high = layout.lower(bins[-1])
         total = sum(layout.value(index) * cell.counts[index] for index in bins)
-    found = [str(count), number(count / (length / 1e9)), str(low), f"{total}/{count}", str(high), "true" if cell.told else "false"]
+    found = [
+        str(count),
+        number(count / (length / 1e9)),
+        str(low),
+        f"{total}/{count}",
+        str(high),
+        "true" if cell.told else "false",
+    ]
     for percent in PERCENTS:
         share = Fraction(percent)
         if 50 < share < 100 and count * (100 - share) < 100:

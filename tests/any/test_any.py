@@ -57,7 +57,9 @@ class Fault:
         lines = [f"seed {self.seed}, question {self.number}: {self.asked}"]
         lines += [f"  try it: .venv/bin/python -m tests.any.test_any {self.seed} {self.number}"]
         for name, told in self.answers.items():
-            lines.append(f"  {name}: {len(told or ()) - 1} rows{'' if told is None or wanted is None else difference(told, wanted)}")
+            lines.append(
+                f"  {name}: {len(told or ()) - 1} rows{'' if told is None or wanted is None else difference(told, wanted)}"
+            )
         return "\n".join(lines)
 
 
@@ -92,7 +94,9 @@ def live(data: Data, url: str, folder: Path) -> None:
                 there = folder / f"{number}"
                 if not there.exists():
                     write(there, one.files)
-                options = LoadOptions(read=reading(data), step_ns=data.step, jobs=1, replace=one.replace, offsets=False, force=True)
+                options = LoadOptions(
+                    read=reading(data), step_ns=data.step, jobs=1, replace=one.replace, offsets=False, force=True
+                )
                 load([there], store, options)
 
 
@@ -124,7 +128,11 @@ def exported(origin: Any, data: Data) -> list[tuple[Any, ...]]:
         (windows.table[code], str(windows.layout), start, windows.bins[low:high].tolist(), windows.counts[low:high].tolist())
         for windows in origin.windows(Question(runs=(data.run,), by=LABELS, step="auto"))
         for code, start, low, high in zip(
-            windows.series.tolist(), windows.start_ns.tolist(), windows.indptr[:-1].tolist(), windows.indptr[1:].tolist(), strict=True
+            windows.series.tolist(),
+            windows.start_ns.tolist(),
+            windows.indptr[:-1].tolist(),
+            windows.indptr[1:].tolist(),
+            strict=True,
         )
     ]
 
@@ -144,7 +152,7 @@ def export_faults(seed: int, origins: dict[str, Any], data: Data) -> Iterator[Fa
 def faults(seed: int, urls: dict[str, str], folder: Path, numbers: Sequence[int]) -> Iterator[Fault | None]:
     """Yield, for each question about a data set, where its answers differ, or None."""
     data = made(seed)
-    for name, url in urls.items():
+    for url in urls.values():
         live(data, url, folder / "loads")
     files = Files([write(folder / "files", data.files)], reading(data), jobs=1)
     assert files.stored == {data.run: data.natural}, (seed, files.stored, data.natural)
@@ -192,7 +200,7 @@ def ended(data: Data, urls: dict[str, str], folder: Path) -> None:
 
 def test_any_question_has_one_answer(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
-    found, filled = [], 0
+    found = []
     with stores(tmp_path) as urls:
         for seed in range(figure(60, 60, 4000)):
             told = list(faults(seed, urls, tmp_path / "set", range(QUESTIONS)))

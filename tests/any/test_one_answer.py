@@ -68,7 +68,9 @@ def test_b4_a_range_is_that_of_the_stored_windows_that_it_touches(sites, tmp_pat
     assert on == off and counts(on) == [48]
     assert on[1].startswith("2023-11-14T22:13:25.000Z,2023-11-14T22:13:29.000Z,")
     for origin in (Files([log], ReadOptions(run="b4")), *(open_store(url) for url in sites)):
-        answer = origin.answer(Question(runs=("b4",), begin=parse_instant("+5.25s"), end=parse_instant("2023-11-14T22:13:28.75Z")))
+        answer = origin.answer(
+            Question(runs=("b4",), begin=parse_instant("+5.25s"), end=parse_instant("2023-11-14T22:13:28.75Z"))
+        )
         told = [text for text in answer.warnings if text.startswith("moved")]
         assert told == ["moved to whole windows of 1s: --from to +5s, --to to 2023-11-14T22:13:29.000Z"]
         assert not any("moved" in text for text in origin.answer(Question(runs=("b4",), begin=parse_instant("+5s"))).warnings)
@@ -76,7 +78,10 @@ def test_b4_a_range_is_that_of_the_stored_windows_that_it_touches(sites, tmp_pat
 
 def test_b4_cut_at_an_edge_of_the_grid_no_sample_moves(sites, tmp_path: Path) -> None:
     """A row over three windows: half of it, cut once, is not what its first windows hold."""
-    log = an_hlog(tmp_path / "x.hlog", [(0.0, 1.0, {10: 4}), (1.0, 1.0, {10: 4}), (2.0, 1.0, {10: 4}), (3.0, 3.0, {50: 1, 60: 1, 70: 1, 80: 1})])
+    log = an_hlog(
+        tmp_path / "x.hlog",
+        [(0.0, 1.0, {10: 4}), (1.0, 1.0, {10: 4}), (2.0, 1.0, {10: 4}), (3.0, 3.0, {50: 1, 60: 1, 70: 1, 80: 1})],
+    )
     load_all(sites, log, "b4-edge")
     parts = model.cuts(model.Row((), model.Layout(128, 7168), 3 * SECOND, 6 * SECOND, {50: 1, 60: 1, 70: 1, 80: 1}), SECOND)
     held = [sum(cell.values()) for _, cell, _ in parts]
@@ -114,7 +119,9 @@ def test_b10_exports_of_equal_stores_are_the_same_bytes(tmp_path: Path) -> None:
     for host in ("h2", "h1", "h3"):
         (folder / host).mkdir(parents=True)
         rows = [(0.5 + n, 1.0, {n + 1: 3, 90: 1}) for n in range(6)]
-        lines = [hdr.line(f"{a:.3f}", f"{b:.3f}", bins, tag=tag, digits=2) for a, b, bins in rows for tag in ("read-st", "write-st")]
+        lines = [
+            hdr.line(f"{a:.3f}", f"{b:.3f}", bins, tag=tag, digits=2) for a, b, bins in rows for tag in ("read-st", "write-st")
+        ]
         (folder / host / "x.hlog").write_text(hdr.log(lines))
     found, documents = [], []
     for order in (("h1", "h2", "h3"), ("h3", "h1", "h2")):
@@ -153,7 +160,9 @@ def test_b11_a_log_of_which_no_row_can_be_taken_is_refused_by_load_as_by_queries
         assert str(refused.value) in capsys.readouterr().err.replace("\n", " ")
         with open_store(ground.url) as store:
             assert not store.runs()
-        assert command(["load", str(good), str(bad), "--run", "r", "--t0", str(EPOCH), "--store", ground.url]) == 0  # the bad one is named
+        assert (
+            command(["load", str(good), str(bad), "--run", "r", "--t0", str(EPOCH), "--store", ground.url]) == 0
+        )  # the bad one is named
 
 
 def test_b12_a_window_that_is_covered_in_part_has_the_rate_of_that_part(sites, tmp_path: Path) -> None:
