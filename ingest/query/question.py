@@ -167,7 +167,7 @@ def finish(
     where the selection is empty.
     """
     rows = [part for part in parts if len(part)]
-    keys = {key for part in rows for key in (part.table[code] for code in np.unique(part.series)) if isinstance(key, tuple)}
+    keys = {part.groups[code] for part in rows for code in np.unique(part.series).tolist()}
     if not keys:
         raise InputError(_nothing(question, facts))
     kinds: dict[str, set[str]] = {}
@@ -275,7 +275,7 @@ def _times_weight(rows: Intervals, answer: Answer) -> Intervals:
 
 
 def _regrouped(part: Intervals, regroup: Callable[[Group], Group | None]) -> Intervals:
-    keys = [regroup(key) for key in part.table if isinstance(key, tuple)]
+    keys = [regroup(key) for key in part.groups]
     table: dict[Group, int] = {}
     codes = np.array([-1 if key is None else table.setdefault(key, len(table)) for key in keys], np.int64)
     moved = replace(part, table=tuple(table), series=codes[part.series])

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ingest.intervals import Intervals, no_exact
 from ingest.query.question import ALL, Key, Question
-from ingest.read.sources import Source
-from ingest.read.whole_runs import WholeRow, replaced_rows, whole_rows
 from ingest.series import Group
+from ingest.whole_runs import WholeRow, replaced_rows, whole_rows
+
+if TYPE_CHECKING:  # stores ask for whole rows, too, and need no reader for that
+    from ingest.read.sources import Source
 
 
 def whole_rows_of(sources: Iterable[Source]) -> list[WholeRow]:

@@ -30,7 +30,6 @@ from ingest.query.question import (
 )
 from ingest.query.spans import Reach, over_reach, ranges, widen
 from ingest.query.whole_rows import with_whole_rows
-from ingest.read.whole_runs import WholeRow, WholeRun, whole_rows, whole_runs
 from ingest.series import IN_FLIGHT, LABELS, OFFSET, mean_kind
 from ingest.store.chosen import chosen_records, on_one_clock
 from ingest.store.coarsening import COARSENED, grid_of, unfinished
@@ -49,6 +48,7 @@ from ingest.store.records import (
     rollup_steps,
 )
 from ingest.timing import format_duration
+from ingest.whole_runs import WholeRow, WholeRun, whole_rows, whole_runs
 
 ROLLUP_LABELS = {"run", "host", "op", "kind"}
 SAID_WITH_ANSWERS = ("coordinated omission:", "schedule:", "means:")  # what a source's account says of every number from it

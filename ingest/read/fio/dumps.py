@@ -24,8 +24,8 @@ from ingest.intervals import Exact, Int, Intervals, concatenate
 from ingest.layout import LogLinear
 from ingest.read.context import Context, Summary
 from ingest.read.fio.json_plus import MS, NANOSECONDS, Document, Job, documents
-from ingest.read.whole_runs import WholeRow
 from ingest.series import Series
+from ingest.whole_runs import WholeRow
 
 EXACT_BELOW = 1_000_000
 NO_BINS = "fio JSON without bins: run fio with --output-format=json+ to have its histograms"
