@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.any.model import LABELS, MS, SECOND, Asked, Labels, Layout, Points, Row, row_of, window_of
@@ -60,7 +60,8 @@ class Load:
 class Data:
     """A run: how it came into its stores, and what is there at the end.
 
-    `natural` is the step that the rows suggest, `step` the one that it is loaded at.
+    `natural` is the step that the rows suggest, `step` the one that it is loaded at. Of a `described` run a description tells the
+    columns; a `weighed` one is asked for shares in flight, which files and stores alone are compared in.
     """
 
     run: str
@@ -70,7 +71,8 @@ class Data:
     loads: tuple[Load, ...]
     files: tuple[File, ...]
     start: int
-    labels: dict[str, str] = field(default_factory=dict)
+    described: bool = False
+    weighed: bool = False
 
     @property
     def coarse(self) -> int:
@@ -194,6 +196,20 @@ def raw(rng: random.Random, run: str, host: str, zero: int, width: int, most: in
     return File("r_lat.1.log", "".join(lines), points(found, RAW), zero)
 
 
+def described(rng: random.Random, run: str, host: str, zero: int, width: int, most: int) -> File:
+    """A table of single operations that a description tells of: the host is one of its columns, and may be missing."""
+    lines, found = ["done_ms,took_us,type,node\n"], {}
+    for ms, latency, op in moments(rng, width):
+        end, node = zero + ms * MS, rng.choice(("h1", "h2", ""))
+        lines.append(f"{end // MS},{latency},{op},{node}\n")
+        found.setdefault(labels_of(run, node, process="e", op=op, kind="service"), []).append((end, latency * 1000))
+    first = min(end for some in found.values() for end, _ in some)
+    return File("e.tab", "".join(lines), points(found, RAW), first)
+
+
+DESCRIPTION = "{time: done_ms, latency: took_us, labels: {op: type, host: node}}\n"
+
+
 def dump(rng: random.Random, run: str, host: str, zero: int, width: int, most: int) -> File:
     """fio's JSON of a finished run: one row a job and op over the whole run, with exact values."""
     jobs, written = [], []
@@ -230,9 +246,12 @@ def made(seed: int) -> Data:
     zero = (EPOCH * 1000 + rng.choice((0, 0, rng.randint(0, 99_999)))) * MS
     most = rng.choice((9, 9, 300, MOST_COUNT))
     hosts = rng.choice(((), ("h1", "h2"), ("h1", "h2", "h3")))
-    if rng.random() < 0.15:
+    way = rng.random()
+    if way < 0.15:
         makers, width = (dump,), rng.randint(8, 59) * 1000
         natural = next(step for step in (10, 30, 60) if step * 1000 >= 0.9 * width) * SECOND
+    elif way < 0.22:
+        makers, width, natural, hosts = (described,), 1000, SECOND, ()
     else:
         width = rng.choice((1000, 1000, 1000, 100, 5000))
         kinds = rng.choice(((hlog,), (hist,), (hlog, hist), OVER_TIME))
@@ -248,7 +267,8 @@ def made(seed: int) -> Data:
     step = natural if rng.random() < 0.8 else natural * rng.choice((2, 5)) if natural == SECOND else natural
     step = {2 * SECOND: 5 * SECOND}.get(step, step)
     loads, start = life(rng, run, files, step)
-    return Data(run, zero, natural, step, loads, files, start)
+    weighed = makers != (dump,) and rng.random() < 0.1
+    return Data(run, zero, natural, step, loads, files, start, makers == (described,), weighed)
 
 
 def life(rng: random.Random, run: str, files: tuple[File, ...], step: int) -> tuple[tuple[Load, ...], int]:

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +27,12 @@ from ingest.load_plan import LoadOptions
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.ranks import parse_percentiles
 from ingest.read import ReadOptions
+from ingest.read.description import parse_description
 from ingest.series import LABELS
 from ingest.timing import Instant
 from ingest.view.text import csv_lines
 from tests.any import model
-from tests.any.making import Data, asked, made, write
+from tests.any.making import DESCRIPTION, Data, asked, made, write
 from tests.effort import figure
 from tests.store.grounds import grounds
 
@@ -78,8 +79,12 @@ def stores(folder: Path) -> Iterator[dict[str, str]]:
         yield {"sqlite": sqlite.url, "elasticsearch": double.url}
 
 
-def reading(data: Data) -> ReadOptions:
-    return ReadOptions(run=data.run, t0=data.zero, recorded_unit_ns=1)
+def reading(data: Data, folder: Path) -> ReadOptions:
+    told = ReadOptions(run=data.run, t0=data.zero, recorded_unit_ns=1)
+    if not data.described:
+        return told
+    (folder / "events.yml").write_text(DESCRIPTION)
+    return replace(told, recorded_unit_ns=None, description=parse_description(folder / "events.yml"))
 
 
 def live(data: Data, url: str, folder: Path) -> None:
@@ -95,7 +100,13 @@ def live(data: Data, url: str, folder: Path) -> None:
                 if not there.exists():
                     write(there, one.files)
                 options = LoadOptions(
-                    read=reading(data), step_ns=data.step, jobs=1, replace=one.replace, offsets=False, force=True
+                    read=reading(data, folder),
+                    step_ns=data.step,
+                    force=True,
+                    attribution="in-flight" if data.weighed else "completion",
+                    replace=one.replace,
+                    jobs=1,
+                    offsets=False,
                 )
                 load([there], store, options)
 
@@ -109,7 +120,9 @@ def held(data: Data) -> model.Held:
 
 def question_of(data: Data, one: model.Asked) -> Question:
     begin, end = (None if at is None else Instant(*at) for at in (one.begin, one.end))
-    return Question(runs=(data.run,), by=one.by, where=one.where, step=one.step, begin=begin, end=end)
+    attribution = "in-flight" if data.weighed else "completion"
+    words = {"by": one.by, "where": one.where, "step": one.step, "begin": begin, "end": end}
+    return Question(runs=(data.run,), attribution=attribution, **words)
 
 
 def answered(origin: Any, question: Question) -> list[str] | None:
@@ -154,7 +167,7 @@ def faults(seed: int, urls: dict[str, str], folder: Path, numbers: Sequence[int]
     data = made(seed)
     for url in urls.values():
         live(data, url, folder / "loads")
-    files = Files([write(folder / "files", data.files)], reading(data), jobs=1)
+    files = Files([write(folder / "files", data.files)], reading(data, folder), jobs=1)
     assert files.stored == {data.run: data.natural}, (seed, files.stored, data.natural)
     ways = {name: functools.partial(open_store, url) for name, url in urls.items()}
     yield from export_faults(seed, {**ways, "files": functools.partial(nullcontext, files)}, data)
@@ -166,6 +179,9 @@ def faults(seed: int, urls: dict[str, str], folder: Path, numbers: Sequence[int]
         if number not in numbers:
             continue
         question = question_of(data, one)
+        if data.weighed:
+            yield weighed_fault(seed, number, one, question, ways, None if data.coarse or data.step != data.natural else files)
+            continue
         answers = {"brute force": brute(mine, one)}
         for name, url in urls.items():
             with open_store(url) as store:
@@ -180,6 +196,21 @@ def faults(seed: int, urls: dict[str, str], folder: Path, numbers: Sequence[int]
         if not same(told := answered(files, question), wanted := brute(cut, one)):
             yield Fault(seed, number, one, {"brute force": wanted, "files": told})
         yield None
+
+
+def weighed_fault(
+    seed: int, number: int, one: model.Asked, question: Question, ways: dict[str, Any], files: Files | None
+) -> Fault | None:
+    """Return where shares in flight differ between stores and files."""
+    answers: dict[str, list[str] | None] = {}
+    for name, opened in ways.items():
+        with opened() as store:
+            answers[name] = answered(store, question)
+    if files is not None and not (isinstance(one.step, int) and one.step % files.stored[question.runs[0]]):
+        answers["files"] = answered(files, question)
+    if all(told == answers["sqlite"] for told in answers.values()):
+        return None
+    return Fault(seed, number, one, {"brute force": answers["sqlite"], **answers})
 
 
 def brute(one: model.Held, question: model.Asked) -> list[str] | None:
