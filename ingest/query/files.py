@@ -14,6 +14,7 @@ import numpy as np
 from ingest.errors import InputError, listed
 from ingest.grid import UNTIMED, clipped, coarsened, in_flight, in_windows, stored_step, to_windows, window_parts
 from ingest.intervals import Intervals, Sum
+from ingest.layout import LogLinear
 from ingest.parallel import fork_map
 from ingest.query.clocks import beside, left_out, logs_left_out, shown_beside, undated_runs
 from ingest.query.file_offers import offers_of
@@ -31,7 +32,9 @@ from ingest.query.question import (
     check_step,
     finish,
     inside,
+    keys_of,
     moved_edges,
+    note_layouts,
     range_in,
     sure_step,
     widened,
@@ -41,11 +44,11 @@ from ingest.query.whole_rows import whole_rows_of, with_whole_rows
 from ingest.read import Found, ReadOptions, Source, Windows, discover, read
 from ingest.read.account import Account, nothing_taken
 from ingest.read.copies import conflicts
-from ingest.read.events import MOMENTS
+from ingest.read.events import MOMENTS, Events, events_layout
 from ingest.read.formats import HDR, SNABB
 from ingest.read.reconcile import reconciled, skew
 from ingest.read.sources import REFUSED
-from ingest.series import IN_FLIGHT, LABELS, default_kind, in_flight_kind
+from ingest.series import IN_FLIGHT, LABELS, OFFSET, default_kind, in_flight_kind
 from ingest.whole_runs import WholeRun
 
 if TYPE_CHECKING:
@@ -54,6 +57,8 @@ if TYPE_CHECKING:
     from ingest.query.verdicts import Episode
 
 DEFAULT_WIDTH_NS = 1_000_000_000
+Met = dict[tuple[str, str], set[LogLinear]]  # layouts by run and kind
+
 HELD_ENTRIES = 1_000_000  # bins a process holds before it adds them up: adding up takes several times their memory
 
 
@@ -162,6 +167,7 @@ class Files:
             series=len(sources),
             warnings=tuple(filter(None, (warning, *sorted(moved), *apart, *shown_beside(undated), *self._warnings(sources)))),
             undated=undated,
+            layouts=summed.layouts,
         )
         alone = [source.context.series for source in self.found.sources if holds_means_alone(source)]
         reach_in = {key: span for key, one in summed.reach.items() if (span := inside(one, kept[key[0]])) is not None}
@@ -201,17 +207,17 @@ class Files:
         total, of_process, finished = Sum(HELD_ENTRIES), Sum(HELD_ENTRIES), 0
         found = _Summed()
 
-        def work(source: Source) -> Iterator[tuple[Account, Reach, dict[str, Span]]]:
+        def work(source: Source) -> Iterator[tuple[Account, _Summed]]:
             one = self._summed(source, question, step, starts)
             for part in one.parts:
                 of_process.add(part)
-            yield source.context.account, one.reach, one.windows
+            yield source.context.account, replace(one, parts=[])
 
         for number, result in fork_map(work, sources, self.jobs, of_process.parts):
             if number < len(sources):
-                account, reach, windows = result
+                account, one = result
                 sources[number].context.account.replace(account)
-                found.widen(reach, windows)
+                found.widen(one)
                 finished += 1
                 if self.progress:
                     self.progress(finished, len(sources))
@@ -313,10 +319,19 @@ class Files:
         windows = Windows(width, in_flight=True) if weighed else Windows(width, whole=False)
         if not grained:
             windows = replace(windows, begin_ns=begin, end_ns=end)
+
+        def seen(events: Events) -> None:  # what lies outside of a range is not made into rows
+            if not grained and bounded and not weighed:
+                present = np.flatnonzero(np.bincount(events.series)).tolist()
+                groups = (key(events.table[code]) for code in present if events.table[code].kind != OFFSET)
+                layout = events_layout(source.context.digits)
+                note_layouts(found.layouts, (group for group in groups if group is not None), layout)
+
         try:
-            for chunk in read(source, windows):
+            for chunk in read(source, windows, seen):
                 rows = chunk.relabelled(lambda series: key(in_flight_kind(series) if weighed else series))
                 note_reach(found.reach, rows)
+                note_layouts(found.layouts, keys_of(rows), rows.layout)
                 if weighed and rows.completions is None:
                     rows = in_flight(rows, width)
                 if bounded:
@@ -356,10 +371,11 @@ class Files:
 
 @dataclass(slots=True)
 class _Summed:
-    """Sums; from when to when rows reach by run and kind; and of whole ranges the windows that hold samples, by run."""
+    """Sums; from when to when rows reach and their layouts, by run and kind; of whole ranges the windows with samples, by run."""
 
     parts: list[Intervals] = field(default_factory=list)
     reach: Reach = field(default_factory=dict)
+    layouts: Met = field(default_factory=dict)
     windows: dict[str, Span] = field(default_factory=dict)
 
     def windowed(self, rows: Intervals, stored: int) -> Intervals:
@@ -370,11 +386,13 @@ class _Summed:
             widen(self.windows, run, span)
         return filled
 
-    def widen(self, reach: Reach, windows: dict[str, Span]) -> None:
-        """Note what another process found."""
-        for key, span in reach.items():
+    def widen(self, other: _Summed) -> None:
+        """Note what was found of another source."""
+        for key, span in other.reach.items():
             widen(self.reach, key, span)
-        for run, span in windows.items():
+        for key, layouts in other.layouts.items():
+            self.layouts.setdefault(key, set()).update(layouts)
+        for run, span in other.windows.items():
             widen(self.windows, run, span)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ingest.errors import InputError
 from ingest.grid import clipped, in_windows, window_parts
 from ingest.intervals import Intervals, merged
+from ingest.layout import LogLinear
 from ingest.query.files import Files
 from ingest.query.question import Question, range_in
 from ingest.query.spans import Reach, note_reach
@@ -24,11 +25,16 @@ def chunk_entries(logs: int) -> int:
     return min(hdr_log.CHUNK_ENTRIES, max(LEAST_ENTRIES, OPEN_ENTRIES // max(logs, 1)))
 
 
-def streams(files: Files, question: Question, step_ns: int, reach: Reach) -> list[Iterator[Intervals]]:
-    """Return, for each selected log, its windows as its rows come, which widen `reach`; nothing is read before one is asked."""
+def streams(
+    files: Files, question: Question, step_ns: int, met: set[LogLinear] | None = None, reach: Reach | None = None
+) -> list[Iterator[Intervals]]:
+    """Return, for each selected log, its windows as its rows come; nothing is read before a stream is asked.
+
+    `met` and `reach` are as in `windowed`.
+    """
     sources = files.selected(question)
     starts, entries = files.starts_of(sources), chunk_entries(len(sources))
-    return [windowed(_rows(source, entries), source, files, question, step_ns, starts, reach) for source in sources]
+    return [windowed(_rows(source, entries), source, files, question, step_ns, starts, met, reach) for source in sources]
 
 
 def _rows(source: Source, entries: int) -> Iterator[Intervals]:
@@ -49,16 +55,24 @@ def windowed(
     question: Question,
     step_ns: int,
     starts: dict[str, int],
-    reach: Reach,
+    met: set[LogLinear] | None = None,
+    reach: Reach | None = None,
 ) -> Iterator[Intervals]:
-    """Yield the windows of each chunk of a log's rows under the question's groups, added up; `reach` is widened by the rows."""
+    """Yield the windows of each chunk of a log's rows under the question's groups, added up.
+
+    The layouts of all that is selected, also outside of the question's range, are noted in `met`; `reach` is widened by
+    the rows.
+    """
     key, run = question.key(files.found.labels), source.context.series.run
     stored = files.stored[run]
     grained = step_ns % stored == 0
     begin, end = range_in(question, starts[run], stored if grained else 1)
     for chunk in rows:
         part = chunk.relabelled(key)
-        note_reach(reach, part)
+        if reach is not None:
+            note_reach(reach, part)
+        if met is not None and len(part.bins):
+            met.add(part.layout)
         if begin is not None or end is not None:
             part = in_windows(part, begin, end, stored) if grained else clipped(part, begin, end)
         if len(part):

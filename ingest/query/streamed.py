@@ -78,12 +78,12 @@ def streamed(files: Files, question: Question, wanted: Wanted) -> tuple[Table, A
 def _in_one(files: Files, question: Question, gathered: Gathered, sources: Sequence[Source]) -> bool:
     """Return whether all windows came in order and in one layout, and were gathered."""
     step = question.step if isinstance(question.step, int) else 0
-    for part in union(streams(files, question, step, gathered.reach), entries_at_once(sources), slack_ns=step):
+    for part in union(streams(files, question, step, gathered.layouts, gathered.reach), entries_at_once(sources), slack_ns=step):
         if not gathered.follows(part):
             return False
         gathered.answer(part)
         gathered.sum(part)
-    return True
+    return len(gathered.layouts) <= 1
 
 
 def _finished(

@@ -18,8 +18,9 @@ EPOCH = 1_700_000_000
 MOST_IN_A_SERVER = 1 << 53  # sums of a server are doubles
 MOST_COUNT = 1 << 44  # of a bin: about a thousand of them stay below that
 RELOADED_AFTER_DELETE = False  # until deleting leaves a mark: a server refuses rollups of lower versions for a minute (B2)
-LAYOUTS_CHANGE = False  # within a series: until the layout belongs to the document (B1, F1)
-KINDS_UNKNOWN = False  # until sweeps of rollups spare series without a kind (F2)
+LAYOUTS_CHANGE = True  # within a series (B1, F1)
+KINDS_UNKNOWN = True  # also of runs that are replaced or coarsened (F2)
+MOST_WEIGHED = 300  # weights in flight are 2^16 an I/O, and wrap from 2^47 I/Os on (B3)
 MOST_IN_FIO = 1 << 37  # above 2^40 in one interval fio's reader takes for damage
 HIST = {58: Layout(64, 1856, 1, 5), 232: Layout(64, 1856, 1, 3)}
 HDR = {2: Layout(128, 7168, reports="highest", open=False), 3: Layout(1024, 54272, reports="highest", open=False)}
@@ -202,7 +203,7 @@ def described(rng: random.Random, run: str, host: str, zero: int, width: int, mo
     for ms, latency, op in moments(rng, width):
         end, node = zero + ms * MS, rng.choice(("h1", "h2", ""))
         lines.append(f"{end // MS},{latency},{op},{node}\n")
-        found.setdefault(labels_of(run, node, process="e", op=op, kind="service"), []).append((end, latency * 1000))
+        found.setdefault(labels_of(run, node, process="e.tab", op=op, kind="service"), []).append((end, latency * 1000))
     first = min(end for some in found.values() for end, _ in some)
     return File("e.tab", "".join(lines), points(found, RAW), first)
 
@@ -244,7 +245,8 @@ def made(seed: int) -> Data:
     rng = random.Random(seed)
     run = f"d{seed}"
     zero = (EPOCH * 1000 + rng.choice((0, 0, rng.randint(0, 99_999)))) * MS
-    most = rng.choice((9, 9, 300, MOST_COUNT))
+    most, weighed = rng.choice((9, 9, 300, MOST_COUNT)), rng.random() < 0.1
+    most = min(most, MOST_WEIGHED) if weighed else most
     hosts = rng.choice(((), ("h1", "h2"), ("h1", "h2", "h3")))
     way = rng.random()
     if way < 0.15:
@@ -267,7 +269,7 @@ def made(seed: int) -> Data:
     step = natural if rng.random() < 0.8 else natural * rng.choice((2, 5)) if natural == SECOND else natural
     step = {2 * SECOND: 5 * SECOND}.get(step, step)
     loads, start = life(rng, run, files, step)
-    weighed = makers != (dump,) and rng.random() < 0.1
+    weighed &= makers != (dump,)
     return Data(run, zero, natural, step, loads, files, start, makers == (described,), weighed)
 
 

@@ -280,13 +280,13 @@ def answer(runs: Sequence[Held], asked: Asked, *, layout_of_all: bool, covered_r
             if labels in set(chosen) and labels[at["kind"]] in taken:
                 layouts.setdefault(labels[at["kind"]] if "kind" in by else "", set()).add(layout)
 
-    def place(group: Labels) -> str:
+    def told_apart(group: Labels) -> str:
         return group[by.index("kind")] if "kind" in by else ""
 
     head = ["start", "end", *by, *"count,rate,min,mean,max,exact".split(","), *(f"p{percent}" for percent in PERCENTS)]
     lines = [",".join(head)]
     for (start, group), parts in sorted(groups.items(), key=lambda item: item[0]):
-        target = common(frozenset(layouts[place(group) if layout_of_all else group]))
+        target = common(frozenset(layouts[told_apart(group) if layout_of_all else group]))
         total = Cell()
         for layout, cell in parts.items():
             moved: dict[int, int] = {}

@@ -39,7 +39,7 @@ from tests.store.grounds import grounds
 refusals: list[str] = []
 WANTED = Wanted(parse_percentiles(",".join(model.PERCENTS)))
 QUESTIONS = 5
-LAYOUT_OF_ALL = False  # until the layout belongs to the document (B1)
+LAYOUT_OF_ALL = True
 COVERED_RATE = True
 INCLUSIVE = False  # the highest value of a bin in place of its edge (B7)
 

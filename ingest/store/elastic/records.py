@@ -6,7 +6,7 @@ The record of a run is changed by several loaders at once, with optimistic concu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -15,6 +15,7 @@ import orjson
 
 from ingest import __version__
 from ingest.errors import StoreError
+from ingest.series import Series
 from ingest.store.coarsening import COARSENING, check_joinable, unfinished
 from ingest.store.elastic.connection import Connection, Refusal, TooLargeError, TransientError
 from ingest.store.elastic.encoding import Chunk, chunked, halves
@@ -27,6 +28,7 @@ from ingest.store.elastic.record_documents import (
     SourceState,
     run_document,
     run_record,
+    series_document,
     source_document,
     source_record,
     stored_series,
@@ -187,6 +189,17 @@ class Records:
         for record, state in sources:
             action = {"index": {"_index": self._index, "_id": digest([SOURCE, record.run, record.source])}}
             lines.append(orjson.dumps(action) + b"\n" + orjson.dumps(source_document(record, state)) + b"\n")
+        self.put(lines)
+
+    def put_series(self, run: str, told: Mapping[Series, Sequence[StoredSeries]]) -> None:
+        """Write, in the records of the sources of a run, series in place of those that they tell of now."""
+        lines = []
+        for document in documents(self._connection, self._index, _of_run(run)):
+            before = [stored_series(0, run, one) for one in document["source"].get("series") or ()]
+            after = [one for known in before for one in told.get(known.series, [known])]
+            source = {**document["source"], "series": [series_document(one) for one in after]}
+            action = {"index": {"_index": self._index, "_id": digest([SOURCE, run, source["id"]])}}
+            lines.append(orjson.dumps(action) + b"\n" + orjson.dumps({**document, "source": source}) + b"\n")
         self.put(lines)
 
     def put(self, lines: Iterable[bytes]) -> None:

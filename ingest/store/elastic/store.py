@@ -176,6 +176,7 @@ class ElasticStore:
         for chunk in packed.chunks:
             self.sender.send(owner_of(source.run, source.source), chunk)
             state.written += chunk.documents
+        state.samples += packed.touch.samples
         return sum(chunk.documents for chunk in packed.chunks)
 
     def write_breaths(self, source: SourceRecord, kept: Kept) -> int:
@@ -211,8 +212,8 @@ class ElasticStore:
         self._put(finished, LOADING)
         touched = self._touched.pop(run.run, Touched())
         again = [source for source in finished if source.generation > 1]
-        if again:
-            self.connection.call("POST", f"/{self.names.all('intervals')}/_refresh")
+        for source in again:
+            check_all_there(self.connection, self.names, source, self._states[source.run, source.source])
         sweeper = Sweeper(self.connection, self.names, self.sender)
         for source in again:
             touched.add(sweeper.sweep(source))
@@ -227,7 +228,7 @@ class ElasticStore:
         writer = RollupWriter(self.connection, self.names, self.sender, self.records, run, touched, lowered, marks)
         writer.write(stored)
         if lowered:
-            sweeper.sweep_rollups(run, [step // MS for step in rollup_steps(run.step_ns)], stored)
+            sweeper.sweep_rollups(run, [step // MS for step in rollup_steps(run.step_ns)])
         for source in again:
             check_all_there(self.connection, self.names, source, self._states[source.run, source.source])
         self._put(finished, COMPLETE)
