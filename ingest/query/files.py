@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ingest.errors import InputError, listed
-from ingest.grid import UNTIMED, clipped, coarsened, in_flight, in_windows, stored_step, to_windows, window_parts
+from ingest.grid import UNTIMED, clipped, coarsened, in_flight, in_windows, stored_step, window_parts
 from ingest.intervals import Intervals, Sum
-from ingest.layout import LogLinear
 from ingest.parallel import fork_map
 from ingest.query.clocks import beside, left_out, logs_left_out, shown_beside, undated_runs
 from ingest.query.file_offers import offers_of
 from ingest.query.means import described, holds_means_alone, own_facts, told_of, with_left_out, with_whole_runs
-from ingest.query.ordered import ordered
 from ingest.query.origin import Offers
 from ingest.query.question import (
     ALL,
@@ -39,7 +37,8 @@ from ingest.query.question import (
     sure_step,
     widened,
 )
-from ingest.query.spans import Reach, Span, dense, note_reach, of_runs, over_reach, ranges, together, widen
+from ingest.query.spans import dense, note_reach, of_runs, over_reach, together
+from ingest.query.summed import Summed, in_order, is_grained, told_apart, wide_enough
 from ingest.query.whole_rows import whole_rows_of, with_whole_rows
 from ingest.read import Found, ReadOptions, Source, Windows, discover, read
 from ingest.read.account import Account, nothing_taken
@@ -57,7 +56,6 @@ if TYPE_CHECKING:
     from ingest.query.verdicts import Episode
 
 DEFAULT_WIDTH_NS = 1_000_000_000
-Met = dict[tuple[str, str], set[LogLinear]]  # layouts by run and kind
 
 HELD_ENTRIES = 1_000_000  # bins a process holds before it adds them up: adding up takes several times their memory
 
@@ -155,7 +153,7 @@ class Files:
             parts = over_reach(parts, of_runs(summed.reach), windows, question.adds_up_runs)
             parts = with_whole_runs(parts, question, question.key(self.found.labels), told)
             parts = with_whole_rows(parts, question, question.key(self.found.labels), whole_rows_of(sources))
-        moved = {moved_edges(question, starts[run], self.stored[run]) for run in kept if _grained(step, self.stored[run])}
+        moved = {moved_edges(question, starts[run], self.stored[run]) for run in kept if is_grained(step, self.stored[run])}
         facts = Answer(
             parts=(),
             by=question.by,
@@ -202,12 +200,12 @@ class Files:
         """Return what the tools themselves say of whole runs that have no histogram; known once these were asked about."""
         return told_of([source for source in self.found.sources if source.context.series.run in runs])
 
-    def _added_up(self, sources: Sequence[Source], question: Question, step: int, starts: dict[str, int]) -> _Summed:
+    def _added_up(self, sources: Sequence[Source], question: Question, step: int, starts: dict[str, int]) -> Summed:
         """Return the sums over all sources, added up in each process first: only sums are handed on."""
         total, of_process, finished = Sum(HELD_ENTRIES), Sum(HELD_ENTRIES), 0
-        found = _Summed()
+        found = Summed()
 
-        def work(source: Source) -> Iterator[tuple[Account, _Summed]]:
+        def work(source: Source) -> Iterator[tuple[Account, Summed]]:
             one = self._summed(source, question, step, starts)
             for part in one.parts:
                 of_process.add(part)
@@ -238,18 +236,10 @@ class Files:
         starts = self.starts_of(sources)
         step = max(self.stored[source.context.series.run] for source in sources)
         fixed = replace(question, step=step)
-        together = _told_apart(sources) if question.by[:4] == LABELS[:4] else [sources]
-        turns = {id(source): turn for turn, some in enumerate(together) for source in some}
-        inorder = [source for some in together for source in some]
-        held: list[list[Intervals]] = [[] for _ in together]
-        left, turn = [len(some) for some in together], 0
-        for number, parts in fork_map(lambda one: iter([self._summed(one, fixed, step, starts).parts]), inorder, self.jobs):
-            mine = turns[id(inorder[number])]
-            held[mine] += parts
-            left[mine] -= 1
-            while turn < len(together) and not left[turn]:
-                yield from ordered([held[turn]])
-                held[turn], turn = [], turn + 1
+        groups = told_apart(sources) if question.by[:4] == LABELS[:4] else [sources]
+        flat = [source for some in groups for source in some]
+        found = fork_map(lambda one: iter([self._summed(one, fixed, step, starts).parts]), flat, self.jobs)
+        yield from in_order(found, [len(some) for some in groups])
 
     def facts(self, answer: Answer) -> list[tuple[str, str]]:
         """Return (name, value) pairs about the runs of an answer."""
@@ -302,17 +292,17 @@ class Files:
             raise InputError(f"no log matches --run/--where; there are the runs {listed(runs)}")
         return sources
 
-    def _summed(self, source: Source, question: Question, step: int, starts: dict[str, int]) -> _Summed:
+    def _summed(self, source: Source, question: Question, step: int, starts: dict[str, int]) -> Summed:
         """Return the sums of one source, and from when to when it reaches."""
         key = question.key(self.found.labels)
         run = source.context.series.run
         stored = self.stored[run]
-        grained = _grained(step, stored)
+        grained = is_grained(step, stored)
         weighed = question.attribution == IN_FLIGHT
         begin, end = range_in(question, starts[run], stored if grained else step if weighed else 1)
         # Read anew, counted anew: a report asks the same files more than once.
         source.context.account.replace(Account(path=source.context.account.path, notes=source.context.account.notes))
-        total, found, finest = Sum(), _Summed(), step
+        total, found, finest = Sum(), Summed(), step
         bounded = begin is not None or end is not None
         # Where a store could answer, single events are cut as it cuts them: so rows reach as far as there.
         width = stored if grained else step
@@ -347,7 +337,7 @@ class Files:
                 elif len(rows):
                     if question.step == AUTO:
                         first, last = auto_span(of_runs(found.reach), {run: (begin, end)}, finest)
-                        step, total = _wide_enough(total, step, sure_step(first, last, finest, question.windows))
+                        step, total = wide_enough(total, step, sure_step(first, last, finest, question.windows))
                     for part in window_parts(rows, step, stored if grained else 0):
                         total.add(dense(part))
         except InputError as error:
@@ -367,48 +357,6 @@ class Files:
 
     def _warnings(self, sources: Sequence[Source]) -> list[str]:
         return warnings_of([source.context.account for source in sources], self.found)
-
-
-@dataclass(slots=True)
-class _Summed:
-    """Sums; from when to when rows reach and their layouts, by run and kind; of whole ranges the windows with samples, by run."""
-
-    parts: list[Intervals] = field(default_factory=list)
-    reach: Reach = field(default_factory=dict)
-    layouts: Met = field(default_factory=dict)
-    windows: dict[str, Span] = field(default_factory=dict)
-
-    def windowed(self, rows: Intervals, stored: int) -> Intervals:
-        """Return the rows in windows of the stored step that hold samples, and note from when to when these are."""
-        found = rows if rows.completions is not None else to_windows(rows, stored)
-        filled = found.take(np.flatnonzero(found.samples > 0))
-        for run, span in ranges([filled]).items():
-            widen(self.windows, run, span)
-        return filled
-
-    def widen(self, other: _Summed) -> None:
-        """Note what was found of another source."""
-        for key, span in other.reach.items():
-            widen(self.reach, key, span)
-        for key, layouts in other.layouts.items():
-            self.layouts.setdefault(key, set()).update(layouts)
-        for run, span in other.windows.items():
-            widen(self.windows, run, span)
-
-
-def _wide_enough(total: Sum, step: int, wider: int) -> tuple[int, Sum]:
-    """Return a step that is no less than a wider one, and the sums at it."""
-    if wider <= step:
-        return step, total
-    sums = Sum()
-    for part in widened(total.parts(), wider):
-        sums.add(part)
-    return wider, sums
-
-
-def _grained(step: int, stored: int) -> bool:
-    """Return whether a run that is stored at a step can be asked at another one (0: all)."""
-    return step % stored == 0
 
 
 def warnings_of(accounts: Iterable[Account], found: Found | None = None) -> list[str]:
@@ -464,17 +412,6 @@ def _of_kinds(sources: list[Source], question: Question) -> list[Source]:
     taken = {run: found if glob else {default_kind(found)} for run, found in kinds.items()}
     mine = [source for source in sources if source.context.series.kind in taken[source.context.series.run]]
     return mine if not glob else [one for one in mine if fnmatchcase(one.context.series.kind, glob)] or sources
-
-
-def _told_apart(sources: Sequence[Source]) -> list[list[Source]]:
-    """Return the sources by run, host, volume and job, in this order; by as many of these as are known before files are read."""
-    first = LABELS[:4]
-    known = min(first.index(name) if name in first else 4 for source in sources for name in (*source.row_labels, "kind"))
-    groups: dict[tuple[str, ...], list[Source]] = {}
-    for source in sources:
-        labels = tuple(str(getattr(source.context.series, name)) for name in first[:known])
-        groups.setdefault(labels, []).append(source)
-    return [some for _, some in sorted(groups.items())]
 
 
 def run_starts(sources: Iterable[Source]) -> dict[str, int]:

@@ -123,7 +123,8 @@ def _finished(
     if len(shape.by):
         table = concatenated([table])
     parts = tuple(_of_kinds(part, shape.taken) for part in facts.parts)
-    return table, replace(facts, by=shape.by, parts=parts, kind=shape.kind, runs=shape.runs, covered=covered)
+    layouts = {(run, kind): (part.layout,) for part in parts for run, kinds_taken in shape.taken.items() for kind in kinds_taken}
+    return table, replace(facts, by=shape.by, parts=parts, kind=shape.kind, runs=shape.runs, covered=covered, layouts=layouts)
 
 
 def _of_kinds(part: Intervals, taken: Mapping[str, Sequence[str]]) -> Intervals:
