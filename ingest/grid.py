@@ -15,8 +15,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.errors import InputError
-from ingest.intervals import Exact, Intervals, concatenate, gather, sum_rows
+from ingest.errors import CapacityError, InputError
+from ingest.intervals import MOST_SAMPLES, TOO_MANY, Exact, Intervals, concatenate, gather, sum_rows
 
 Int = NDArray[np.int64]
 
@@ -59,14 +59,14 @@ def window_parts(rows: Intervals, step_ns: int, stored_ns: int = 0) -> list[Inte
     """Return what `to_windows` does in parts that are only good for adding up: some of their counts are zero."""
     if not rows.layout.has_bins:
         whole = window_start(_middle(rows), step_ns)
-        return [replace(rows, start_ns=whole, end_ns=whole + step_ns)]
+        return [rows.at(whole, whole + step_ns)]
     last = window_start(rows.end_ns, step_ns)
     crossing = np.flatnonzero(rows.start_ns // step_ns * step_ns < last)
     if stored_ns and rows.exact is not None:
         kept = rows.start_ns // stored_ns * stored_ns >= window_start(rows.end_ns, stored_ns)
         rows = replace(rows, exact=replace(rows.exact, known=rows.exact.known & kept))
     if not len(crossing):
-        return [replace(rows, start_ns=last, end_ns=last + step_ns)]
+        return [rows.at(last, last + step_ns)]
     rest = rows.take(crossing)
     counts = rows.counts.copy()
     counts[gather(rows.indptr, crossing)[1]] = 0
@@ -76,11 +76,11 @@ def window_parts(rows: Intervals, step_ns: int, stored_ns: int = 0) -> list[Inte
     while len(rest):
         edge = rest.start_ns // step_ns * step_ns + step_ns
         head, rest = _cut(rest, edge)
-        done.append(replace(head, start_ns=edge - step_ns, end_ns=edge))
+        done.append(head.at(edge - step_ns, edge))
         ended = rest.end_ns <= edge + step_ns
         finished = rest.take(np.flatnonzero(ended))
         starts = window_start(finished.end_ns, step_ns)
-        done.append(replace(finished, start_ns=starts, end_ns=starts + step_ns))
+        done.append(finished.at(starts, starts + step_ns))
         rest = rest.take(np.flatnonzero(~ended))
     return done
 
@@ -205,11 +205,14 @@ def in_flight(rows: Intervals, step_ns: int) -> Intervals:
 
     A row over (P, T] completes at M = (P + T) / 2; an I/O of bin value v is under way in (M - v, M]. Its weights are
     integers of 2^-16 and add up to 65,536 exactly. `counts` are weights, `completions` the I/Os that completed in the
-    window. InputError for rows without bins. Source: the distributed-fio percentile paper's weighting, without the
+    window. InputError for rows without bins, CapacityError for
+    weights that cannot be added up. Source: the distributed-fio percentile paper's weighting, without the
     half-interval term of fio's script.
     """
     if not rows.layout.has_bins:
         raise InputError(UNTIMED)
+    if int(rows.counts.max(initial=0)) > MOST_SAMPLES >> WEIGHT_BITS:
+        raise CapacityError(TOO_MANY)
     middle = _middle(rows)
     row = rows.row
     end = middle[row]

@@ -216,7 +216,7 @@ def read_options(
     from ingest.read.description import is_description, parse_description
     from ingest.read.formats import names as format_names
     from ingest.read.sources import ReadOptions
-    from ingest.timing import UNITS_NS, parse_duration, parse_instant
+    from ingest.timing import MOST_NS, UNITS_NS, parse_duration, parse_instant
 
     described = bool(input_format) and is_description(str(input_format))
     if input_format and not described and input_format not in format_names():
@@ -231,7 +231,9 @@ def read_options(
         try:
             offsets[name] = round(float(text) * UNITS_NS["ms"])
         except (ValueError, OverflowError):
-            raise UsageError(f"--host-offset takes HOST=MS, not {name}={text}") from None
+            offsets[name] = MOST_NS
+        if abs(offsets[name]) >= MOST_NS:
+            raise UsageError(f"--host-offset takes HOST=MS, not {name}={text}")
     return ReadOptions(
         run=run,
         input_format="" if described else input_format or "",

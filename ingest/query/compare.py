@@ -23,10 +23,12 @@ from ingest.errors import UsageError, listed
 from ingest.intervals import Intervals, merged
 from ingest.layout import LogLinear, common_layout
 from ingest.query.means import check_bins
+from ingest.query.missing import Rows, union
+from ingest.query.missing import labelled as missing_labelled
 from ingest.query.question import Answer, regrouped
 from ingest.query.spans import spanned
 from ingest.query.table import Table, concatenated
-from ingest.ranks import Percentile, Ranked, parse_percentiles, percentile_values, rank_bounds
+from ingest.ranks import Percentile, Ranked, parse_percentiles, percentile_values, rank_bounds, within_exact
 from ingest.series import Group
 
 Int = NDArray[np.int64]
@@ -35,6 +37,8 @@ Float = NDArray[np.float64]
 COLUMNS = ("percentile", "baseline", "run", "ratio", "lo", "hi", "count_baseline", "count_run")
 METHOD = "order statistics (exact binomial ranks, combined on the log scale), bins included"
 MOST_HALVINGS = 40
+MOST_ERROR = 1.0
+UNLIKE_BINS = "unlike bins are compared in their common ones: values are their upper edges"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,8 @@ class Bounded:
     """A percentile of each row in ns (NaN: not carried), and the samples that bound it with 95 % confidence.
 
     `low` and `high` are what the bins of those samples report, `low_edge` and `high_edge` the outer edges of these bins: 0
-    and infinite where there is no such sample. `open` says that the value itself is a lower bound.
+    and infinite where there is no such sample. `open` says that the value itself is a lower bound. `error` is
+    how far the value may be off, as a share of the recorded latency: at most MOST_ERROR, 0 where it is a lower bound.
     """
 
     count: Int
@@ -52,6 +57,7 @@ class Bounded:
     low_edge: Float
     high_edge: Float
     open: NDArray[np.bool_]
+    error: Float
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +74,11 @@ class Pair:
         return self.run.by
 
 
-def bounded(rows: Intervals, percentile: Percentile) -> Bounded:
-    """Return the percentile of each row with its order-statistic bounds; UsageError for in-flight weights."""
+def bounded(rows: Intervals, percentile: Percentile, answer: Answer | None = None) -> Bounded:
+    """Return the percentile of each row of an answer with its order-statistic bounds; UsageError for in-flight weights.
+
+    Where samples are missing the edges of the bounds hold whatever the percentile can be with them.
+    """
     if rows.completions is not None:
         raise UsageError("bounds count whole I/Os, in-flight weights are shares of them: leave out --attribution in-flight")
     ranked = Ranked(rows)
@@ -84,14 +93,23 @@ def bounded(rows: Intervals, percentile: Percentile) -> Bounded:
     below = np.flatnonzero(carried & (ranks[:, 0] >= 1))
     above = np.flatnonzero(carried & (ranks[:, 1] <= count))
     bins = ranked.bins(below, ranks[below, 0])
-    low[below], low_edge[below] = values[bins], edges[bins]
+    low[below], low_edge[below] = values[bins], rows.layout.lowest_of(bins)
     bins = ranked.bins(above, ranks[above, 1])
     high[above], high_edge[above] = values[bins], edges[bins + 1]
+    low[below], low_edge[below] = (within_exact(rows, below, side[below]) for side in (low, low_edge))
+    high[above], high_edge[above] = (within_exact(rows, above, side[above]) for side in (high, high_edge))
+    if answer is not None and answer.missing:
+        lacking = Rows(rows, answer, ranked=ranked)
+        least, most = lacking.limits(percentile, value)
+        low_edge = np.where(lacking.complete, low_edge, np.fmin(low_edge, least))
+        high_edge = np.where(lacking.complete, high_edge, np.fmax(high_edge, most))
     opened = np.zeros(len(rows), np.bool_)
     told = np.flatnonzero(carried)
-    last = ranked.bins(told, percentile.ranks(count[told])) == rows.layout.bins - 1
-    opened[told] = last & rows.layout.open_ended
-    return Bounded(count, value, low, high, low_edge, high_edge, opened)
+    bins = ranked.bins(told, percentile.ranks(count[told]))
+    opened[told] = (bins == rows.layout.bins - 1) & rows.layout.open_ended
+    error = np.zeros(len(rows))
+    error[told] = np.where(opened[told], 0.0, np.minimum(rows.layout.errors_of(bins)[1], MOST_ERROR))
+    return Bounded(count, value, low, high, low_edge, high_edge, opened, error)
 
 
 def ratio_bounds(baseline: Bounded, run: Bounded) -> tuple[Float, Float, Float]:
@@ -128,6 +146,8 @@ def together(answers: Sequence[Answer]) -> Answer:
         run_start_ns={run: start for answer in answers for run, start in answer.run_start_ns.items()},
         series=sum(answer.series for answer in answers),
         warnings=tuple(dict.fromkeys(text for answer in answers for text in answer.warnings)),
+        missing=union(answer.missing for answer in answers),
+        caveats=tuple(dict.fromkeys(one for answer in answers for one in answer.caveats)),
     )
     return regrouped(joined, joined.by)
 
@@ -137,7 +157,8 @@ def labelled(answer: Answer, name: str, value: str) -> Answer:
     tables = [tuple((value, *key) if isinstance(key, tuple) else key for key in part.table) for part in answer.parts]
     parts = tuple(replace(part, table=table) for part, table in zip(answer.parts, tables, strict=True))
     weights = None if answer.weights is None else {(value, *key): weight for key, weight in answer.weights.items()}
-    return replace(answer, parts=parts, by=(name, *answer.by), weights=weights)
+    missing = missing_labelled(answer.missing, name, value)
+    return replace(answer, parts=parts, by=(name, *answer.by), weights=weights, missing=missing)
 
 
 def kinds_of(answer: Answer) -> set[str]:
@@ -170,8 +191,7 @@ def paired(baseline: Answer, run: Answer, by: Sequence[str], *, unlike: bool = F
     layouts = {part.layout for side in sides for part in side.parts}
     notes: tuple[str, ...] = ()
     if len(layouts) > 1:
-        bound = float(common_layout(layouts).error)
-        notes = (f"unlike bins are compared in their common ones, at worst +-{100 * bound:.2g} %",)
+        notes = (UNLIKE_BINS,)
     return Pair(sides[0], sides[1], notes)
 
 
@@ -184,7 +204,7 @@ def compare(pair: Pair, percentiles: Sequence[Percentile]) -> Table:
     rows, within lo and hi.
     """
     tables = [
-        _rows(groups, first, second, percentile, pair.by)
+        _rows(groups, (first, second), percentile, pair)
         for groups, first, second in _aligned(pair)
         for percentile in sorted(percentiles, key=lambda one: float(one.text))
     ]
@@ -259,11 +279,13 @@ def _rows_of(part: Intervals, keys: Sequence[Group]) -> Intervals:
     return part.take(np.array([place[key] for key in keys], np.int64))
 
 
-def _rows(
-    groups: Sequence[Group], first: Intervals | None, second: Intervals | None, percentile: Percentile, by: Sequence[str]
-) -> Table:
+def _rows(groups: Sequence[Group], both: tuple[Intervals | None, Intervals | None], percentile: Percentile, pair: Pair) -> Table:
     """Return the rows of some groups at one percentile."""
-    sides = [_nothing(len(groups)) if side is None else bounded(side, percentile) for side in (first, second)]
+    by, answers = pair.by, (pair.baseline, pair.run)
+    sides = [
+        _nothing(len(groups)) if side is None else bounded(side, percentile, answer)
+        for side, answer in zip(both, answers, strict=True)
+    ]
     ratio, low, high = ratio_bounds(*sides)
     columns: dict[str, object] = {name: np.array([key[place] for key in groups], object) for place, name in enumerate(by)}
     told = (
@@ -281,4 +303,4 @@ def _rows(
 
 def _nothing(groups: int) -> Bounded:
     none = np.full(groups, math.nan)
-    return Bounded(np.zeros(groups, np.int64), none, none, none, none, none, np.zeros(groups, np.bool_))
+    return Bounded(np.zeros(groups, np.int64), none, none, none, none, none, np.zeros(groups, np.bool_), np.zeros(groups))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ from ingest.parallel import fork_map
 from ingest.query.clocks import beside, left_out, logs_left_out, shown_beside, undated_runs
 from ingest.query.file_offers import offers_of
 from ingest.query.means import described, holds_means_alone, own_facts, told_of, with_left_out, with_whole_runs
+from ingest.query.missing import Bounds, Lack, lacks
 from ingest.query.origin import Offers
 from ingest.query.question import (
     ALL,
@@ -38,16 +38,17 @@ from ingest.query.question import (
     widened,
 )
 from ingest.query.spans import dense, note_reach, of_runs, over_reach, together
-from ingest.query.summed import Summed, in_order, is_grained, told_apart, wide_enough
+from ingest.query.summed import Summed, in_order, is_grained, of_kinds, told_apart, wide_enough
 from ingest.query.whole_rows import whole_rows_of, with_whole_rows
 from ingest.read import Found, ReadOptions, Source, Windows, discover, read
 from ingest.read.account import Account, nothing_taken
 from ingest.read.copies import conflicts
 from ingest.read.events import MOMENTS, Events, events_layout
 from ingest.read.formats import HDR, SNABB
+from ingest.read.lacks import dead
 from ingest.read.reconcile import reconciled, skew
 from ingest.read.sources import REFUSED
-from ingest.series import IN_FLIGHT, LABELS, OFFSET, default_kind, in_flight_kind
+from ingest.series import IN_FLIGHT, LABELS, OFFSET, in_flight_kind
 from ingest.whole_runs import WholeRun
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ class Files:
         summed = self._added_up(sources, question, step, starts)
         parts = summed.parts
         self._check_rejects(sources, parts)
-        kept = {run: range_in(question, start, self.stored[run]) for run, start in starts.items()}
+        kept = self.bounds_of(question, step, starts)
         if question.step == AUTO and parts:
             reach = of_runs(summed.reach)
             step = auto_step(*auto_span(reach, kept, stored), stored, question.windows)
@@ -153,7 +154,7 @@ class Files:
             parts = over_reach(parts, of_runs(summed.reach), windows, question.adds_up_runs)
             parts = with_whole_runs(parts, question, question.key(self.found.labels), told)
             parts = with_whole_rows(parts, question, question.key(self.found.labels), whole_rows_of(sources))
-        moved = {moved_edges(question, starts[run], self.stored[run]) for run in kept if is_grained(step, self.stored[run])}
+        moved = {moved_edges(question, start, self.grain(run, step)) for run, start in starts.items()}
         facts = Answer(
             parts=(),
             by=question.by,
@@ -165,11 +166,26 @@ class Files:
             series=len(sources),
             warnings=tuple(filter(None, (warning, *sorted(moved), *apart, *shown_beside(undated), *self._warnings(sources)))),
             undated=undated,
+            missing=self.lacks(sources, question, kept),
+            caveats=self.found.caveats,
             layouts=summed.layouts,
         )
         alone = [source.context.series for source in self.found.sources if holds_means_alone(source)]
         reach_in = {key: span for key, one in summed.reach.items() if (span := inside(one, kept[key[0]])) is not None}
         return with_left_out(described(finish(parts, question, facts, reach_in), told), alone, question.key(self.found.labels))
+
+    def grain(self, run: str, step: int) -> int:
+        """Return the width in ns of the windows that a range is made of; 1 at a step that no store could answer."""
+        return self.stored[run] if is_grained(step, self.stored[run]) else 1
+
+    def bounds_of(self, question: Question, step: int, starts: Mapping[str, int]) -> dict[str, Bounds]:
+        """Return from when to when a question asks about each run, which began at `starts`, at a step."""
+        return {run: range_in(question, start, self.grain(run, step)) for run, start in starts.items()}
+
+    def lacks(self, sources: Sequence[Source], question: Question, bounds: Mapping[str, Bounds]) -> tuple[Lack, ...]:
+        """Return what the sources that were read lack, and what no source holds."""
+        entries = [entry for source in sources for entry in source.context.account.missing]
+        return lacks((*self.found.missing, *entries), question, self.found.labels, bounds)
 
     def percentiles(self, question: Question, wanted: Wanted) -> tuple[Table, Answer]:
         """Return the table of percentiles that a question asks for, and the facts about it.
@@ -232,7 +248,7 @@ class Files:
         read: those of a host and job.
         """
         check_labels(question, self.found.labels)
-        sources = _of_kinds(self._matching(question), question)
+        sources = of_kinds(self._matching(question), question)
         starts = self.starts_of(sources)
         step = max(self.stored[source.context.series.run] for source in sources)
         fixed = replace(question, step=step)
@@ -279,7 +295,7 @@ class Files:
         apart = left_out(question, undated_runs(sources))
         names = [str(source.path) for source in sources if source.context.series.run in apart]
         kept = [source for source in sources if source.context.series.run not in apart]
-        return _of_kinds(kept, question), (logs_left_out(names, len(sources), apart),) if names else ()
+        return of_kinds(kept, question), (logs_left_out(names, len(sources), apart),) if names else ()
 
     def _matching(self, question: Question) -> list[Source]:
         keys = {
@@ -342,6 +358,7 @@ class Files:
                         total.add(dense(part))
         except InputError as error:
             source.context.account.note(f"not read: {error.reason}")
+            source.context.account.lack(dead(source, error.reason))
         found.parts = total.parts()
         return found
 
@@ -352,6 +369,9 @@ class Files:
             raise InputError(f"nothing here has a latency: {moments[0]}")
         if not parts and any(UNTIMED in note for note in account.notes):
             raise InputError(UNTIMED)
+        unread = [note for note in account.notes if "not read: " in note]
+        if unread and not parts:
+            raise InputError(unread[0])
         if not parts and not account.taken:
             raise nothing_taken(account, [source.path for source in sources])
 
@@ -393,25 +413,6 @@ def finest_width(sources: Iterable[Source]) -> float:
     """Return the width in ns that a step must not fall below: that of the rows, 0 where all are single events."""
     recorded = [source for source in sources if not source.single_events]
     return median_width(recorded) if recorded else 0.0
-
-
-def _of_kinds(sources: list[Source], question: Question) -> list[Source]:
-    """Return the sources whose kinds are asked for, where each tells its kind before it is read (fio's logs do).
-
-    Without a kind asked for it is the default one; but the range of a run, which decides what auto and all are, is that of
-    all its kinds.
-    """
-    kinds: dict[str, set[str]] = {}
-    for source in sources:
-        kinds.setdefault(source.context.series.run, set()).add(source.context.series.kind)
-    if "kind" in question.by or any("" in found for found in kinds.values()):
-        return sources
-    glob = question.where.get("kind")
-    if not glob and not isinstance(question.step, int):
-        return sources
-    taken = {run: found if glob else {default_kind(found)} for run, found in kinds.items()}
-    mine = [source for source in sources if source.context.series.kind in taken[source.context.series.run]]
-    return mine if not glob else [one for one in mine if fnmatchcase(one.context.series.kind, glob)] or sources
 
 
 def run_starts(sources: Iterable[Source]) -> dict[str, int]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.errors import InputError
+from ingest.errors import CapacityError, InputError
 from ingest.grid import INT64_MAX
 from ingest.intervals import Intervals, Sum, in_time_order, merged
 from ingest.layout import LogLinear
@@ -173,7 +173,7 @@ def _answered(
             if not own.all():
                 edges.append(part.take(np.flatnonzero(~own)))
             gathered.sum(part)
-    except InputError:
+    except (InputError, CapacityError):  # the ordinary way names the line
         yield None
         return
     accounts = [source.context.account for source in alone]

@@ -12,13 +12,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from ingest.errors import InputError
+from ingest.errors import CapacityError, InputError
 from ingest.intervals import Intervals
 from ingest.query.files import Files, median_width, warnings_of
 from ingest.query.in_ranges import Gathered, in_ranges
 from ingest.query.long_logs import entries_at_once, streams
+from ingest.query.missing import of_kinds, with_complete
 from ingest.query.percentiles import Wanted, seconds_covered
-from ingest.query.question import Answer, Question, check_labels, check_step, inside, moved_edges, range_in, shape_of
+from ingest.query.precision import together
+from ingest.query.question import Answer, Question, check_labels, check_step, inside, moved_edges, shape_of, told
 from ingest.query.spans import Span, spanned, widen
 from ingest.query.table import Table, concatenated
 from ingest.query.union import union
@@ -56,9 +58,12 @@ def streamed(files: Files, question: Question, wanted: Wanted) -> tuple[Table, A
     if not tables:
         return None
     starts = files.starts_of(sources)
-    grained = [run for run in starts if question.step % files.stored[run] == 0]
-    moved = {moved_edges(question, starts[run], files.stored[run]) for run in grained}
+    bounds = files.bounds_of(question, question.step, starts)
+    moved = {moved_edges(question, start, files.grain(run, question.step)) for run, start in starts.items()}
     texts = warnings_of([source.context.account for source in sources], files.found)
+    missing = files.lacks(sources, question, bounds)
+    if any(one.entry.count is not None for one in missing):
+        return None  # percentiles of windows that are let go cannot become ranges any more
     facts = Answer(
         parts=tuple(spanned(gathered.total.parts())),
         by=question.by,
@@ -69,8 +74,9 @@ def streamed(files: Files, question: Question, wanted: Wanted) -> tuple[Table, A
         relative=all(source.context.zero.epoch_ns is None for source in sources),
         series=len(sources),
         warnings=tuple(text for text in (warning, *sorted(moved), *apart, *texts) if text),
+        missing=missing,
+        caveats=files.found.caveats,
     )
-    bounds = {run: range_in(question, start, files.stored[run]) for run, start in starts.items()}
     reach = {key: span for key, one in gathered.reach.items() if (span := inside(one, bounds[key[0]])) is not None}
     return _finished(tables, question, facts, reach)
 
@@ -78,11 +84,15 @@ def streamed(files: Files, question: Question, wanted: Wanted) -> tuple[Table, A
 def _in_one(files: Files, question: Question, gathered: Gathered, sources: Sequence[Source]) -> bool:
     """Return whether all windows came in order and in one layout, and were gathered."""
     step = question.step if isinstance(question.step, int) else 0
-    for part in union(streams(files, question, step, gathered.layouts, gathered.reach), entries_at_once(sources), slack_ns=step):
-        if not gathered.follows(part):
-            return False
-        gathered.answer(part)
-        gathered.sum(part)
+    try:
+        logs = streams(files, question, step, gathered.layouts, gathered.reach)
+        for part in union(logs, entries_at_once(sources), slack_ns=step):
+            if not gathered.follows(part):
+                return False
+            gathered.answer(part)
+            gathered.sum(part)
+    except CapacityError:  # of the whole range, perhaps, and not of any window
+        return False
     return len(gathered.layouts) <= 1
 
 
@@ -115,7 +125,7 @@ def _finished(
             named["run"] = column
         elif name not in (RUN, KIND):
             named[name] = column
-    table = Table(named, shape.by)
+    table = Table(named, shape.by, together(table.precision for table in tables))
     keep = [kind in shape.taken[run] for run, kind in zip(columns[RUN].tolist(), columns[KIND].tolist(), strict=True)]
     table = table if all(keep) else table.take(np.flatnonzero(keep))
     if not len(table):
@@ -123,8 +133,10 @@ def _finished(
     if len(shape.by):
         table = concatenated([table])
     parts = tuple(_of_kinds(part, shape.taken) for part in facts.parts)
-    layouts = {(run, kind): (part.layout,) for part in parts for run, kinds_taken in shape.taken.items() for kind in kinds_taken}
-    return table, replace(facts, by=shape.by, parts=parts, kind=shape.kind, runs=shape.runs, covered=covered, layouts=layouts)
+    layouts = {(run, kind): tuple({part.layout for part in parts}) for run, took in shape.taken.items() for kind in took}
+    answer = replace(facts, by=shape.by, parts=parts, kind=shape.kind, runs=shape.runs, covered=covered, layouts=layouts)
+    answer = told(answer, of_kinds(facts.missing, shape.taken))
+    return with_complete(table, answer), answer
 
 
 def _of_kinds(part: Intervals, taken: Mapping[str, Sequence[str]]) -> Intervals:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 
 import numpy as np
 
@@ -11,10 +12,10 @@ from ingest.grid import to_windows
 from ingest.intervals import Intervals, Sum
 from ingest.layout import LogLinear
 from ingest.query.ordered import ordered
-from ingest.query.question import widened
+from ingest.query.question import Question, widened
 from ingest.query.spans import Reach, Span, ranges, widen
 from ingest.read import Source
-from ingest.series import LABELS
+from ingest.series import LABELS, default_kind
 
 Met = dict[tuple[str, str], set[LogLinear]]  # layouts by run and kind
 
@@ -59,6 +60,25 @@ def wide_enough(total: Sum, step: int, wider: int) -> tuple[int, Sum]:
 def is_grained(step: int, stored: int) -> bool:
     """Return whether a run that is stored at a step can be asked at another one (0: all)."""
     return step % stored == 0
+
+
+def of_kinds(sources: list[Source], question: Question) -> list[Source]:
+    """Return the sources whose kinds are asked for, where each tells its kind before it is read (fio's logs do).
+
+    Without a kind asked for it is the default one; but the range of a run, which decides what auto and all are, is that of
+    all its kinds.
+    """
+    kinds: dict[str, set[str]] = {}
+    for source in sources:
+        kinds.setdefault(source.context.series.run, set()).add(source.context.series.kind)
+    if "kind" in question.by or any("" in found for found in kinds.values()):
+        return sources
+    glob = question.where.get("kind")
+    if not glob and not isinstance(question.step, int):
+        return sources
+    taken = {run: found if glob else {default_kind(found)} for run, found in kinds.items()}
+    mine = [source for source in sources if source.context.series.kind in taken[source.context.series.run]]
+    return mine if not glob else [one for one in mine if fnmatchcase(one.context.series.kind, glob)] or sources
 
 
 def told_apart(sources: Sequence[Source]) -> list[list[Source]]:

@@ -8,10 +8,13 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from ingest.caveats import Caveat
 from ingest.errors import InputError
 from ingest.intervals import Histogram
+from ingest.missing import Missing
 
 FINDINGS_KEPT = 5
+NOT_PLAIN = ("totals", "findings", "missing", "caveats", "_lines")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,10 @@ class Account:
     count rows by reason (a row with two repairs counts under both), `skipped` those that were understood and left out.
     `shadowed` counts samples that were read and left out, because another log of the same I/Os is taken. `findings` keeps the
     first places of each reason, `totals` what a source held in all, by op. `whole_runs` are what the tool itself says of whole
-    runs that have no histogram, `whole_rows` the exact values of rows over a whole run, as plain values (see `whole_runs`).
+    runs that have no histogram, `whole_rows` the exact values of rows over a whole run, as plain values (see
+    `whole_runs`). `missing` are samples that completed and that the
+    source does not hold, `cut_short` why its file ended early, `caveats` what holds for
+    its run as a whole.
     """
 
     path: str = ""
@@ -55,6 +61,9 @@ class Account:
     totals: dict[str, Histogram] = field(default_factory=dict)
     whole_runs: list[dict[str, Any]] = field(default_factory=list)
     whole_rows: list[dict[str, Any]] = field(default_factory=list)
+    missing: list[Missing] = field(default_factory=list)
+    cut_short: str = ""
+    caveats: list[Caveat] = field(default_factory=list)
     _lines: list[int] = field(default_factory=list)
 
     @property
@@ -96,6 +105,11 @@ class Account:
         if text not in self.notes:
             self.notes.append(text)
 
+    def lack(self, entry: Missing) -> None:
+        """Keep what the source does not hold."""
+        if entry not in self.missing:
+            self.missing.append(entry)
+
     @property
     def rejected_lines(self) -> list[int]:
         """Return the lines that were rejected so far, in order."""
@@ -120,23 +134,26 @@ class Account:
         self.findings.extend(other.findings)
         self.whole_runs.extend(other.whole_runs)
         self.whole_rows.extend(other.whole_rows)
+        self.missing.extend(other.missing)
 
     def replace(self, other: Account) -> None:
         """Become equal to the account that a worker process kept for the same source."""
         if other is not self:
-            for one in fields(self):
-                setattr(self, one.name, getattr(other, one.name))
+            for name in self.__slots__:
+                setattr(self, name, getattr(other, name))
 
     def told(self) -> dict[str, Any]:
         """Return all of the account but `totals` as plain values, as `of` takes them."""
-        plain = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("totals", "findings", "_lines")}
-        return {**plain, "findings": [[one.action, one.reason, one.path, one.line] for one in self.findings]}
+        plain = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in NOT_PLAIN}
+        findings = [[one.action, one.reason, one.path, one.line] for one in self.findings]
+        return {**plain, "findings": findings, "missing": [[one.run, one.told()] for one in self.missing]}
 
     @staticmethod
     def of(told: Mapping[str, Any]) -> Account:
         """Return the account that `told` gave."""
         counters = {name: Counter(told[name]) for name in ("repaired", "rejected", "skipped")}
-        return Account(**{**told, **counters, "findings": [Finding(*one) for one in told["findings"]]})
+        missing = [Missing.of(run, one) for run, one in told.get("missing", ())]
+        return Account(**{**told, **counters, "findings": [Finding(*one) for one in told["findings"]], "missing": missing})
 
     def as_dict(self) -> dict[str, Any]:
         """Return the account as plain values, for run records and `--json`."""
@@ -151,6 +168,8 @@ class Account:
             "skipped": dict(sorted(self.skipped.items())),
             "notes": list(self.notes),
             "findings": [str(finding) for finding in self.findings],
+            "missing": {str(n): one.told() for n, one in enumerate(self.missing, 1)},
+            **({"caveats": {str(n): one.told() for n, one in enumerate(self.caveats, 1)}} if self.caveats else {}),
             **{name: _numbered(told) for name in ("whole_runs", "whole_rows") if (told := getattr(self, name))},
         }
 

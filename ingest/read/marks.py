@@ -24,7 +24,7 @@ from ingest.marks import LONGEST_TEXT, Mark, checked
 from ingest.read.account import Account
 from ingest.read.gc_log import GC_OF_OLD_JVM, gc_pauses, looks_like_gc_log, looks_like_old_gc_log
 from ingest.read.text import head, whole_blocks
-from ingest.timing import Instant, parse_instant
+from ingest.timing import FarTimeError, Instant, parse_instant
 
 MOST_MARKS = 200_000
 TIMES = ("time", "at", "start", "begin", "from", "when", "timestamp", "date")
@@ -166,6 +166,8 @@ def _instant(text: str) -> Instant | None:
         return None
     try:
         return parse_instant(word)
+    except FarTimeError:
+        raise
     except (UsageError, ValueError, OverflowError, ArithmeticError):
         return None
 

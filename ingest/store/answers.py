@@ -36,6 +36,7 @@ from ingest.query.whole_rows import with_whole_rows
 from ingest.series import IN_FLIGHT, LABELS, OFFSET, mean_kind
 from ingest.store.chosen import chosen_records, on_one_clock
 from ingest.store.coarsening import COARSENED, grid_of, unfinished
+from ingest.store.lacking import caveats_in, lacks_in
 from ingest.store.live import NOTHING_FINAL, provisional
 from ingest.store.reach import reach_of
 from ingest.store.records import (
@@ -176,6 +177,8 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
         answered_from=" and ".join(sorted(ways)),
         auto_ns=0 if step else auto_step_of(catalogue, question, key),
         undated=undated,
+        missing=lacks_in(chosen, catalogue.accounts, question),
+        caveats=caveats_in(catalogue.accounts, [record.run for record in chosen]),
         layouts=layouts,
     )
     answer = finish(parts, question, facts, _reach_in(catalogue, question, key))

@@ -24,7 +24,7 @@ from ingest import __version__
 from ingest.breaths import Kept
 from ingest.documents import Documents, document_ids, id_range, pack
 from ingest.errors import StoreError, UsageError
-from ingest.intervals import Int, Intervals
+from ingest.intervals import MOST_SAMPLES, Int, Intervals
 from ingest.marks import noted
 from ingest.query.origin import DOCUMENTS, GROWTH, SNAPSHOT, Offers
 from ingest.query.question import Answer, Key, Question
@@ -80,6 +80,7 @@ class SqliteStore:
 
     needs_clock = False
     indexed = True
+    most_samples = MOST_SAMPLES
 
     def __init__(self, path: str, *, write: bool = False) -> None:
         """Open the file; with `write` it is created if need be. StoreError says why it cannot be opened."""

@@ -48,7 +48,7 @@ from ingest.query.cells import cells as of_latency
 from ingest.query.latency_rows import Rows
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer
-from ingest.ranks import Percentile, parse_percentiles
+from ingest.ranks import Percentile, parse_percentiles, reported
 from ingest.series import Group
 
 Columns = dict[str, list[Any]]
@@ -154,6 +154,7 @@ def curve(answer: Answer, most: int = 0) -> Columns:
     names = group_names(answer)
     columns: Columns = {name: [] for name in ("label", "x", "v", "cum", "n", "open")}
     for part in answer.parts:
+        values = reported(part)
         for row in range(len(part)):
             span = slice(int(part.indptr[row]), int(part.indptr[row + 1]))
             cumulative = np.cumsum(part.counts[span])
@@ -165,7 +166,7 @@ def curve(answer: Answer, most: int = 0) -> Columns:
             kept = _apart(x, most)
             columns["label"] += [label] * (len(kept) + 1)
             columns["x"] += [1.0, *x[kept].tolist()]
-            columns["v"] += [int(part.layout.values[bins[0]]), *part.layout.values[bins[kept]].tolist()]
+            columns["v"] += [int(values[span][0]), *values[span][kept].tolist()]
             columns["cum"] += [0, *cumulative[kept].tolist()]
             columns["n"] += [total] * (len(kept) + 1)
             columns["open"] += [0, *((bins[kept] == part.layout.bins - 1) & part.layout.open_ended).astype(int).tolist()]

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ingest.errors import InputError
-from ingest.intervals import Exact, Int, Intervals, concatenate
+from ingest.intervals import Exact, Int, Intervals, concatenate, total
 from ingest.layout import LogLinear
 from ingest.read.context import Context, Summary
 from ingest.read.fio.json_plus import MS, NANOSECONDS, Document, Job, documents
@@ -83,7 +83,7 @@ class Differences:
             self._segment += any(start < end for start in starts for end in self._ends.values())
         chunk = self._difference(previous, document)
         if chunk is not None:
-            account.samples += int(chunk.counts.sum())
+            account.samples += total(chunk.counts)
         account.accept(1)
         self.previous = document
         return chunk

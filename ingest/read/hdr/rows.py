@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.intervals import Intervals, concatenate, gather, sum_rows
+from ingest.errors import CapacityError
+from ingest.intervals import MOST_SAMPLES, Intervals, concatenate, gather, sum_rows
 from ingest.layout import LogLinear
 from ingest.read.context import RATE, Context
 from ingest.read.hdr.clock import OUT_OF_RANGE, Clock, StampError, seconds_ns, split_line
 from ingest.read.hdr.codec import Geometry, Payload, PayloadError, payload_of
 from ingest.read.hdr.counts import counts_of, taken
+from ingest.read.hdr.gaps import Gaps
 from ingest.read.hdr.layouts import PAST_RANGE, TOO_MANY, Bins, Layouts, moved
 from ingest.read.hdr.origin import LATTE, Origin, named
 from ingest.read.hdr.stamps import SAID, interval_of
@@ -24,10 +27,10 @@ from ingest.read.hdr.tallies import Tallies, key_of
 from ingest.read.schedule import UNSCHEDULED, facts
 from ingest.read.text import LONGEST_LINE
 from ingest.series import Series
+from ingest.timing import MOST_NS
 
 Int = NDArray[np.int64]
 
-MOST_NS = 1 << 62
 ROUNDING_NS = 5_000_000
 ROUNDED_SHARE = 10
 MOST_SEGMENTS = 64
@@ -86,6 +89,10 @@ class Rows:
         self._span = (MOST_NS, -MOST_NS)
         self._tallies = Tallies()
         self._righted = False
+        self._gaps = Gaps(context)
+
+    def _lost(self, line: _Line) -> None:
+        self._gaps.lost(line.start_ns, line.end_ns)
 
     def take(self, line: bytes, *, whole: bool) -> None:
         """Take the next line of the log; `whole` says that its end was seen."""
@@ -107,11 +114,14 @@ class Rows:
         except (StampError, PayloadError) as error:
             long = len(line) >= LONGEST_LINE
             self._context.account.reject(LONG_LINE if long else str(error) if whole else CUT_OFF, [self._number])
+            self._gaps.open()
             return
         start = self._clock.base_of(stamp) + stamp + self._shifted(stamp)
         if not -MOST_NS < start <= start + length < MOST_NS:
             self._context.account.reject(OUT_OF_RANGE, [self._number])
+            self._gaps.open()
             return
+        self._gaps.line(start, start + length)
         self._righted |= righted
         self._lines.append(_Line(self._number, start, start + length, tag))
         self._payloads.append(payload)
@@ -135,6 +145,7 @@ class Rows:
         found = counts_of(payloads)
         for row, reason in found.faults.items():
             self._context.account.reject(reason, [lines[row].number])
+            self._lost(lines[row])
         by_geometry: dict[Geometry, list[int]] = {}
         for row, payload in enumerate(payloads):
             if row not in found.faults:
@@ -144,6 +155,8 @@ class Rows:
             target = self._layouts.of(geometry)
             if isinstance(target, str):
                 self._context.account.reject(target, [lines[row].number for row in rows])
+                for row in rows:
+                    self._lost(lines[row])
             else:
                 checked.append(self._checked(lines, rows, taken(found, rows), geometry, target))
         # In the order of lines, whatever their layouts: segments are numbered by it, and batches may end anywhere.
@@ -162,6 +175,8 @@ class Rows:
         if len(bins) and int(bins.max()) >= target.layout.bins:
             past = set((np.searchsorted(indptr, np.flatnonzero(bins >= target.layout.bins), side="right") - 1).tolist())
             self._context.account.reject(PAST_RANGE, [lines[rows[place]].number for place in sorted(past)])
+            for place in sorted(past):
+                self._lost(lines[rows[place]])
         if target.moved_by is not None:
             self._context.account.note("a double histogram whose bins are no whole ns: moved to ns bins as fine as its own")
         if not past:
@@ -189,8 +204,20 @@ class Rows:
         self.unpacked += len(keep)
         self._context.account.accept(len(keep))
         samples, table = rows.samples, rows.table
+        self._check_addable([lines[checked.rows[number]] for number in keep], samples)
         self._tallies.add([key_of(table[code]) for code in codes.tolist()], samples.tolist())
         self._context.account.samples += int(samples.sum())
+
+    def _check_addable(self, lines: list[_Line], samples: Int) -> None:
+        """Raise CapacityError, naming the line, where the log would hold more samples than can be added up."""
+        before = self._context.account.samples
+        if before + float(samples.sum(dtype=np.float64)) < 0.999 * MOST_SAMPLES:
+            return
+        passed = list(accumulate(samples.tolist(), initial=before))[1:]
+        row = next((place for place, count in enumerate(passed) if count > MOST_SAMPLES), None)
+        if row is not None:
+            at = f"{self._context.account.path}:{lines[row].number}"
+            raise CapacityError(f"{at}: from here on the log holds more than 2^62 samples, which cannot be added up")
 
     def _placed(self, line: _Line, layout: LogLinear) -> tuple[int, int] | None:
         """Return the code of the series that a line is of and its start there, None where it has no place."""
@@ -199,6 +226,7 @@ class Rows:
         if place == len(found):
             if place >= MOST_SEGMENTS or len(self._table) >= MOST_SERIES:
                 self._context.account.reject(BACKWARDS if place >= MOST_SEGMENTS else TOO_MANY_TAGS, [line.number])
+                self._lost(line)
                 return None
             found.append((0, self._new_series(line.tag)))
             self._firsts.setdefault((line.tag, layout), line.start_ns)
@@ -263,7 +291,7 @@ class Rows:
     def tail(self) -> Tail:
         """Return what the lines so far leave for others of the same log."""
         limits = {BACKWARDS, TOO_MANY_TAGS, TOO_MANY, LONG_LINE}
-        limited = self._clock.told_again or limits & self._context.account.rejected.keys()
+        limited = self._clock.told_again or self._gaps.any or limits & self._context.account.rejected.keys()
         return Tail(
             plain=not limited and all(len(found) == 1 for found in self._ends.values()),
             firsts=self._firsts,
