@@ -60,6 +60,20 @@ class SqliteHoldings:
         for part in windows_of(self.db, plan.members, plan.record.step_ns, plan.begin_ns, plan.end_ns):
             yield part.relabelled(key)
 
+    def sorted_windows(self, plan: Plan, key: Key, by: Sequence[str]) -> Iterator[Sequence[Intervals]]:
+        """Yield the windows of one group after another: those of a lone series as they are read, of several all at once."""
+        groups: dict[Group, list[StoredSeries]] = {}
+        for one in plan.members:
+            if (group := key(one.series)) is not None:
+                groups.setdefault(group, []).append(one)
+        for _, members in sorted(groups.items(), key=lambda one: (one[0][2:], one[0][:2])):
+            parts = windows_of(self.db, members, plan.record.step_ns, plan.begin_ns, plan.end_ns)
+            found = (part.relabelled(key) for part in parts)
+            if len(members) == 1:
+                yield from ([part] for part in found)
+            else:
+                yield list(found)
+
     def offset_windows(
         self, run: str, begin_ns: int | None, end_ns: int | None, wanted: Key | None = None
     ) -> Iterator[Intervals]:

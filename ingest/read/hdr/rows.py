@@ -291,7 +291,7 @@ class Rows:
     def tail(self) -> Tail:
         """Return what the lines so far leave for others of the same log."""
         limits = {BACKWARDS, TOO_MANY_TAGS, TOO_MANY, LONG_LINE}
-        limited = self._clock.told_again or self._gaps.any or limits & self._context.account.rejected.keys()
+        limited = self._clock.told_again or limits & self._context.account.rejected.keys()
         return Tail(
             plain=not limited and all(len(found) == 1 for found in self._ends.values()),
             firsts=self._firsts,
@@ -302,6 +302,7 @@ class Rows:
             lag_ns=self._lag_ns,
             span=self._span,
             tallies=self._tallies.told,
+            edges=(self._gaps.first_end_ns, self._gaps.last_ns),
         )
 
     def absorb(self, tail: Tail) -> None:
