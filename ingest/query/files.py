@@ -47,7 +47,6 @@ from ingest.read.events import MOMENTS, Events, events_layout
 from ingest.read.formats import HDR, SNABB
 from ingest.read.lacks import dead
 from ingest.read.reconcile import reconciled, skew
-from ingest.read.sources import REFUSED
 from ingest.series import IN_FLIGHT, LABELS, OFFSET, in_flight_kind
 from ingest.whole_runs import WholeRun
 
@@ -390,16 +389,7 @@ def warnings_of(accounts: Iterable[Account], found: Found | None = None) -> list
         texts.append(f"{total.saturated} samples lie in the last bin: at least its lower edge, true values unknown")
     if found is None:
         return texts + total.notes
-    return [*texts, *refusals(found), *(str(caveat) for caveat in found.caveats), *total.notes]
-
-
-def refusals(found: Found) -> list[str]:
-    """Return a sentence for each reason why files were refused, with the first of them."""
-    by_reason: dict[str, list[str]] = {}
-    for entry in found.skipped:
-        if entry.action == REFUSED:
-            by_reason.setdefault(entry.reason, []).append(str(entry.path))
-    return [f"refused {listed(paths)}: {reason}" for reason, paths in by_reason.items()]
+    return [*texts, *found.refusals(), *(str(caveat) for caveat in found.caveats), *total.notes]
 
 
 def median_width(sources: Iterable[Source]) -> float:

@@ -9,9 +9,10 @@ import json
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
-from tests.any.model import LABELS, MS, SECOND, Asked, Labels, Layout, Points, Row, row_of, window_of
+from tests.any.model import LABELS, MS, SECOND, Asked, Labels, Lack, Layout, Points, Row, row_of, window_of
 from tests.oracles import hdr, logs
 
 EPOCH = 1_700_000_000
@@ -45,6 +46,7 @@ class File:
     text: str
     written: tuple[Row | Points, ...]
     zero: int
+    lacks: tuple[Lack, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,27 @@ def hist(rng: random.Random, run: str, host: str, zero: int, width: int, most: i
             lines.append((end, op, counts))
             labels = labels_of(run, host, process="a", job="1", op=OPS[op], kind="completion")
             written.append(Row(labels, layout, zero + start * MS, zero + end * MS, counts))
-    return File("a_clat_hist.1.log", logs.text(sorted(lines, key=lambda line: line[0]), bins), tuple(written), zero)
+    text = logs.text(sorted(lines, key=lambda line: line[0]), bins)
+    return File("a_clat_hist.1.log", text, tuple(written), zero, unwritten(written))
+
+
+def unwritten(written: Sequence[Row]) -> tuple[Lack, ...]:
+    """Return what a log of fio lacks: of each op what completed after its last row, for as long as a row is wide.
+
+    That is the width that half of the time between rows is covered by, or the mean of them, whichever is smaller.
+    """
+    chains: dict[Labels, list[int]] = {}
+    for row in written:
+        chains.setdefault(row.labels, []).append(row.end)
+    widths = sorted((after - before) // MS for ends in chains.values() for before, after in pairwise(ends))
+    covered, half = 0, 0
+    for width in widths:
+        covered += width
+        if 2 * covered >= sum(widths):
+            half = width
+            break
+    wide = min(half, max(1, round(sum(widths) / len(widths)))) * MS
+    return tuple(Lack(labels, max(ends), max(ends) + wide) for labels, ends in chains.items())
 
 
 def hlog(rng: random.Random, run: str, host: str, zero: int, width: int, most: int) -> File:
@@ -262,7 +284,7 @@ def made(seed: int) -> Data:
             makers = tuple(one for one in makers if one not in (operations, ycsb, raw)) or (hist,)
         natural = width * MS
     files = tuple(
-        File(f"{host}/{one.name}" if host else one.name, one.text, one.written, one.zero)
+        File(f"{host}/{one.name}" if host else one.name, one.text, one.written, one.zero, one.lacks)
         for host in hosts or ("",)
         for one in (maker(rng, run, host, zero, width, most) for maker in makers)
     )

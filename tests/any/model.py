@@ -28,7 +28,10 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, order=True)
 class Layout:
-    """A log-linear layout: `half` bins an octave, `fine` of them before 2^coarse neighbours are joined, in units of `unit` ns."""
+    """A log-linear layout: `half` bins an octave, `fine` of them before 2^coarse neighbours are joined, in units of `unit` ns.
+
+    Of a common one `first` is the widest first bin of those that were moved to it.
+    """
 
     half: int
     fine: int
@@ -36,6 +39,7 @@ class Layout:
     coarse: int = 0
     reports: str = "midpoint"
     open: bool = True
+    first: int = 0
 
     @property
     def bins(self) -> int:
@@ -51,6 +55,13 @@ class Layout:
 
     def highest(self, index: int) -> int:
         return self.lower(index) if self.open and index == self.bins - 1 else self.lower(index + 1) - 1
+
+    def middle(self, index: int) -> int:
+        """Return what a sample of a bin counts as in a mean."""
+        low, high = self.lower(index), self.lower(index + 1)
+        if self.reports == "midpoint" or (self.open and index == self.bins - 1):
+            return self.value(index)
+        return low + (high - low) // 2
 
     def value(self, index: int) -> int:
         low, high = self.lower(index), self.lower(index + 1)
@@ -87,7 +98,7 @@ def common(layouts: frozenset[Layout]) -> Layout:
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if reach.lower(middle) <= top else (low, middle - 1)
-    return Layout(half, low + 1, 1, coarse, "upper", bool(tops))
+    return Layout(half, low + 1, 1, coarse, "upper", bool(tops), max(one.lower(1) for one in layouts))
 
 
 @dataclass(frozen=True)
@@ -177,6 +188,15 @@ def cuts(row: Row, step: int) -> list[tuple[int, dict[int, int], Told | None]]:
     return [*parts, (window_of(row.end, step), counts, told)]
 
 
+@dataclass(frozen=True)
+class Lack:
+    """Samples in unknown number that a series lacks between two times: fio never writes the last interval of a log."""
+
+    labels: Labels
+    start: int
+    end: int
+
+
 Windows = dict[tuple[Labels, Layout, int], Cell]
 
 
@@ -190,9 +210,10 @@ class Held:
     windows: Windows
     reach: Mapping[Labels, Span]
     whole: Mapping[Labels, tuple[int, Told]] = field(default_factory=dict)
+    lacks: Sequence[Lack] = ()
 
 
-def held(run: str, written: Sequence[Row | Points], step: int, start: int) -> Held:
+def held(run: str, written: Sequence[Row | Points], step: int, start: int, lacks: Sequence[Lack] = ()) -> Held:
     """Return what is held of a run after its rows were put into windows."""
     windows: Windows = {}
     reach: dict[Labels, Span] = {}
@@ -204,7 +225,7 @@ def held(run: str, written: Sequence[Row | Points], step: int, start: int) -> He
     whole = {
         row.labels: (sum(row.counts.values()), row.told) for row in written if isinstance(row, Row) and row.whole and row.told
     }
-    return Held(run, step, start, {key: cell for key, cell in windows.items() if cell.counts}, reach, whole)
+    return Held(run, step, start, {key: cell for key, cell in windows.items() if cell.counts}, reach, whole, lacks)
 
 
 def coarsened(one: Held, step: int) -> Held:
@@ -230,7 +251,7 @@ def preference(kind: str) -> int:
     return -1 if kind.endswith(("in-flight", "corrected")) else PREFERENCE.get(kind, 0)
 
 
-def answer(runs: Sequence[Held], asked: Asked, *, layout_of_all: bool, covered_rate: bool, inclusive: bool) -> list[str] | None:
+def answer(runs: Sequence[Held], asked: Asked) -> list[str] | None:
     """Return the lines of the csv, the mean of each row as a fraction `top/bottom`; None where there can be only a refusal."""
     [run] = runs
     at = {name: place for place, name in enumerate(LABELS)}
@@ -266,27 +287,29 @@ def answer(runs: Sequence[Held], asked: Asked, *, layout_of_all: bool, covered_r
         low = reach[0] if first < reach[0] < first + run.step else first
         span = low, reach[1] if last - run.step < reach[1] < last else last
     mine = {key: cell for key, cell in mine.items() if key[0][at["kind"]] in taken}
+    lacks = [
+        Lack(one.labels, low, high)
+        for one in run.lacks
+        for low, high in [(max(one.start, begin or one.start), one.end if end is None else min(one.end, end))]
+        if one.labels in set(chosen) and one.labels[at["kind"]] in taken and low < high
+    ]
     groups: dict[tuple[int, Labels], dict[Layout, Cell]] = {}
     for (labels, layout, start), cell in mine.items():
         group = grouped(labels, by)
         parts = groups.setdefault((start // step * step if step else span[0], group), {})
         parts.setdefault(layout, Cell()).add(cell.counts, cell.told)
-    layouts: dict[object, set[Layout]] = {}
-    for (_, group), parts in groups.items():
-        layouts.setdefault(group, set()).update(parts)
-    if layout_of_all:  # of all that is selected, whenever it was; kinds that are told apart have one each
-        layouts = {}
-        for labels, layout, _ in run.windows:
-            if labels in set(chosen) and labels[at["kind"]] in taken:
-                layouts.setdefault(labels[at["kind"]] if "kind" in by else "", set()).add(layout)
+    layouts: dict[str, set[Layout]] = {}  # of all that is selected, whenever it was; kinds that are told apart have one each
+    for labels, layout, _ in run.windows:
+        if labels in set(chosen) and labels[at["kind"]] in taken:
+            layouts.setdefault(labels[at["kind"]] if "kind" in by else "", set()).add(layout)
 
     def told_apart(group: Labels) -> str:
         return group[by.index("kind")] if "kind" in by else ""
 
-    head = ["start", "end", *by, *"count,rate,min,mean,max,exact".split(","), *(f"p{percent}" for percent in PERCENTS)]
+    head = ["start", "end", *by, *"count,rate,min,mean,max,exact,complete".split(","), *(f"p{percent}" for percent in PERCENTS)]
     lines = [",".join(head)]
     for (start, group), parts in sorted(groups.items(), key=lambda item: item[0]):
-        target = common(frozenset(layouts[told_apart(group) if layout_of_all else group]))
+        target = common(frozenset(layouts[told_apart(group)]))
         total = Cell()
         for layout, cell in parts.items():
             moved: dict[int, int] = {}
@@ -297,14 +320,19 @@ def answer(runs: Sequence[Held], asked: Asked, *, layout_of_all: bool, covered_r
         if not step and begin is None and end is None and not total.told:
             total.told = whole_told(run, [labels for labels in chosen if grouped(labels, by) == group], total)
         bounds = (start, start + step) if step else span
+        lacking = any(
+            grouped(one.labels, by) == group and (not step or (bounds[0] < one.end and bounds[1] > one.start)) for one in lacks
+        )
         low, high = bounds
-        if covered_rate and step:
+        if step:
             spans = [run.reach[labels] for labels in chosen if labels[at["kind"]] in taken]
             reach = min(first for first, _ in spans), max(last for _, last in spans)
             edges = max(reach[0], begin if begin is not None else reach[0]), min(reach[1], end if end is not None else reach[1])
             low, high = max(low, edges[0]), min(high, edges[1])
             low, high = (low, high) if low < high else bounds
-        lines.append(",".join([utc(bounds[0]), utc(bounds[1]), *group, *cells_of(total, target, max(high - low, 1), inclusive)]))
+        lines.append(
+            ",".join([utc(bounds[0]), utc(bounds[1]), *group, *cells_of(total, target, max(high - low, 1), whole=not lacking)])
+        )
     return lines
 
 
@@ -332,25 +360,28 @@ def step_of(run: Held, asked: Asked, reach: Span, begin: int | None, end: int | 
     return None if int(asked.step) % run.step else int(asked.step)
 
 
-def cells_of(cell: Cell, layout: Layout, length: int, inclusive: bool) -> list[str]:
-    """Return count, rate, min, mean as a fraction, max, exact and the percentiles."""
+def cells_of(cell: Cell, layout: Layout, length: int, *, whole: bool) -> list[str]:
+    """Return count, rate, min, mean as a fraction, max, exact, complete and the percentiles."""
     bins = sorted(cell.counts)
     count = sum(cell.counts.values())
     if cell.told:
         low, high, total = cell.told
     else:
         low = layout.lower(bins[0])
-        high = layout.highest(bins[-1]) if inclusive else layout.lower(bins[-1] + 1)
+        if layout.reports == "upper":  # counts came by the highest value of their bin, which began below
+            low = max(min(low - layout.first, low * layout.half // (layout.half + (1 << layout.coarse))), 0)
+        high = layout.value(bins[-1]) if layout.reports == "highest" else layout.lower(bins[-1] + 1)
         if layout.open and bins[-1] == layout.bins - 1:
             high = layout.lower(bins[-1])
-        total = sum(layout.value(index) * cell.counts[index] for index in bins)
+        total = sum(layout.middle(index) * cell.counts[index] for index in bins)
     found = [
         str(count),
         number(count / (length / 1e9)),
         str(low),
         f"{total}/{count}",
         str(high),
-        "true" if cell.told else "false",
+        "true" if cell.told and whole else "false",
+        "true" if whole else "false",
     ]
     for percent in PERCENTS:
         share = Fraction(percent)
@@ -363,7 +394,8 @@ def cells_of(cell: Cell, layout: Layout, length: int, inclusive: bool) -> list[s
             for index in bins:
                 seen += cell.counts[index]
                 if seen >= rank:
-                    found.append(str(layout.value(index)))
+                    value = layout.value(index)
+                    found.append(str(min(max(value, low), high) if cell.told else value))
                     break
     return found
 

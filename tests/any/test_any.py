@@ -39,9 +39,6 @@ from tests.store.grounds import grounds
 refusals: list[str] = []
 WANTED = Wanted(parse_percentiles(",".join(model.PERCENTS)))
 QUESTIONS = 5
-LAYOUT_OF_ALL = True
-COVERED_RATE = True
-INCLUSIVE = False  # the highest value of a bin in place of its edge (B7)
 
 
 @dataclass(frozen=True)
@@ -111,10 +108,14 @@ def live(data: Data, url: str, folder: Path) -> None:
                 load([there], store, options)
 
 
+def lacks_of(data: Data) -> list[model.Lack]:
+    return [lack for one in data.files for lack in one.lacks]
+
+
 def held(data: Data) -> model.Held:
     """Return what a store must hold of a run at the end of its life."""
     written = [row for one in data.files for row in one.written]
-    found = model.held(data.run, written, data.step, data.start)
+    found = model.held(data.run, written, data.step, data.start, lacks_of(data))
     return model.coarsened(found, data.coarse) if data.coarse else found
 
 
@@ -173,7 +174,7 @@ def faults(seed: int, urls: dict[str, str], folder: Path, numbers: Sequence[int]
     yield from export_faults(seed, {**ways, "files": functools.partial(nullcontext, files)}, data)
     mine = held(data)
     written = [row for one in data.files for row in one.written]
-    as_read = model.held(data.run, written, data.natural, min(one.zero for one in data.files))
+    as_read = model.held(data.run, written, data.natural, min(one.zero for one in data.files), lacks_of(data))
     rng = random.Random(f"{seed} questions")
     for number, one in enumerate(asked(rng, data) for _ in range(max(numbers) + 1)):
         if number not in numbers:
@@ -192,7 +193,7 @@ def faults(seed: int, urls: dict[str, str], folder: Path, numbers: Sequence[int]
         straight = isinstance(one.step, int) and one.step % data.natural
         if straight and (one.begin or one.end):
             continue  # only of files, which are then cut at the very edges
-        cut = model.held(data.run, written, one.step, as_read.start) if straight else as_read
+        cut = model.held(data.run, written, one.step, as_read.start, lacks_of(data)) if straight else as_read
         if not same(told := answered(files, question), wanted := brute(cut, one)):
             yield Fault(seed, number, one, {"brute force": wanted, "files": told})
         yield None
@@ -214,7 +215,7 @@ def weighed_fault(
 
 
 def brute(one: model.Held, question: model.Asked) -> list[str] | None:
-    return model.answer([one], question, layout_of_all=LAYOUT_OF_ALL, covered_rate=COVERED_RATE, inclusive=INCLUSIVE)
+    return model.answer([one], question)
 
 
 def same(told: list[str] | None, wanted: list[str] | None) -> bool:

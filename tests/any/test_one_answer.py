@@ -176,3 +176,7 @@ def test_b12_a_window_that_is_covered_in_part_has_the_rate_of_that_part(sites, t
         assert [line.split(",")[place] for line in lines[1:]] == ["750", "750", "750"]
     part = asked(sites, log, "b12", step=10 * SECOND, begin=parse_instant("+12s"), end=parse_instant("+15s"))
     assert [line.split(",")[place - 1] for line in part[1:]] == ["750"]  # without the label
+
+
+def test_zero_after_the_start_is_the_start() -> None:
+    assert parse_instant("+0s").epoch_ns(7) == 7
