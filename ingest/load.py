@@ -23,7 +23,7 @@ from ingest.offsets import Stored, is_offsets
 from ingest.parallel import fork_map
 from ingest.plain import as_text
 from ingest.read import Found, Source, Windows, discover, read
-from ingest.read.account import Account
+from ingest.read.account import Account, nothing_taken
 from ingest.read.event_once import offset_sources, once
 from ingest.read.events import Events
 from ingest.read.lacks import dead
@@ -97,10 +97,17 @@ Progress = Callable[[int, int], None]
 def load(paths: Sequence[Path], store: Store, options: LoadOptions, progress: Progress | None = None) -> LoadAccount:
     """Return the account of loading all sources under `paths` into `store`.
 
-    Nothing is written before every source was checked. Raises InputError for what cannot be read or is refused, StoreError
-    where a run was loaded with other parameters, UsageError for a step that cannot be.
+    Nothing is written before every source was checked. Raises InputError for what cannot be read or is refused, also where no
+    row of all that was read could be taken (nothing new is then left in the store), StoreError where a run was loaded with other
+    parameters, UsageError for a step that cannot be.
     """
-    return load_found(discover(paths, options.read), store, options, progress)
+    known = {record.run for record in store.runs()}
+    account = load_found(discover(paths, options.read), store, options, progress)
+    if account.loaded and not account.rows.taken:
+        for run in set(account.runs) - known:
+            store.delete_run(run)
+        raise nothing_taken(account.rows, [source.path for source in account.sources])
+    return account
 
 
 def load_found(found: Found, store: Store, options: LoadOptions, progress: Progress | None = None) -> LoadAccount:

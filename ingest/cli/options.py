@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from ingest.errors import InputError, UsageError
+from ingest.plain import as_text
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -186,7 +187,7 @@ def curve_files(hgrm: tuple[str, ...], sla: tuple[str, ...]) -> list[Any]:
 def pairs(texts: tuple[str, ...], option: str) -> dict[str, str]:
     """Return the pairs of repeated K=V options; UsageError if one has no `=`."""
     found = {}
-    for text in texts:
+    for text in map(as_text, texts):
         name, mark, value = text.partition("=")
         if not mark or not name:
             raise UsageError(f"{option} takes NAME=VALUE, not {text!r}")
@@ -235,9 +236,9 @@ def read_options(
         if abs(offsets[name]) >= MOST_NS:
             raise UsageError(f"--host-offset takes HOST=MS, not {name}={text}")
     return ReadOptions(
-        run=run,
+        run=as_text(run),
         input_format="" if described else input_format or "",
-        host=host or "",
+        host=as_text(host or ""),
         host_alias=pairs(host_alias, "--host-alias"),
         host_offset_ns=offsets,
         t0=t0 if t0 in (None, "mtime") else parse_instant(str(t0)).ns,

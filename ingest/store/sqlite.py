@@ -37,6 +37,7 @@ from ingest.store.offers import offers_of
 from ingest.store.records import COMPLETE, LOADING, RunRecord, SourceRecord, Spans, check_unclaimed, step_of
 from ingest.store.sqlite_breaths import breaths_of, sweep_breaths, write_breaths
 from ingest.store.sqlite_coarsening import coarsen
+from ingest.store.sqlite_damage import check_cells, object_in
 from ingest.store.sqlite_documents import PUT_DOCUMENT, check_all_there, document_rows, drop_unlike, sweep
 from ingest.store.sqlite_episodes import episodes_of, keep_episodes
 from ingest.store.sqlite_file import opened, snapshot, tables_of_runs, told, transaction
@@ -61,13 +62,13 @@ SERIES_KEY = " AND ".join(f"{column} = ?" for column in SERIES_COLUMNS)
 
 def _run_record(row: tuple[Any, ...]) -> RunRecord:
     run, load, step_ns, attribution, start_ns, zero, parameters, labels, state, loaded = row
-    told, own = json.loads(parameters), json.loads(labels)
+    told, own = object_in(parameters), object_in(labels)
     return RunRecord(run, load, step_ns, attribution, start_ns, zero, told, own, state, loaded)
 
 
 def _source_record(row: tuple[Any, ...]) -> SourceRecord:
     run, source, path, size, digest, context, state, generation, account = row
-    return SourceRecord(run, source, path, size, digest, context, state, generation, json.loads(account))
+    return SourceRecord(run, source, path, size, digest, context, state, generation, object_in(account))
 
 
 def open_url(url: str, *, write: bool = False) -> SqliteStore:
@@ -90,12 +91,12 @@ class SqliteStore:
         self.url = f"sqlite:{path}"
         self._series: dict[tuple[Any, ...], int] = {}
         self._written: Counter[tuple[str, str, int]] = Counter()
-        with self._told():
+        with told(self.url):
             self.db = opened(self.path, self.url, write=write)
 
     def _told(self) -> AbstractContextManager[None]:
-        """Turn SQLite's errors into sentences."""
-        return told(self.url)
+        """Turn SQLite's errors, and what a damaged file causes, into sentences."""
+        return told(self.url, self.db)
 
     def __enter__(self) -> Self:
         """Return the open store."""
@@ -124,7 +125,8 @@ class SqliteStore:
     def _documents(self, record: RunRecord, names: Names) -> Iterator[bytes]:
         from ingest.store.elastic.export import made
 
-        return made(self, record, names)
+        with self._told():
+            yield from made(self, record, names)
 
     @contextmanager
     def one_moment(self, longest_seconds: float) -> Iterator[None]:
@@ -146,15 +148,18 @@ class SqliteStore:
         """Return the records of all runs, by name."""
         with self._told():
             rows = self.db.execute(f"SELECT {', '.join(RUNS)} FROM runs ORDER BY run").fetchall()
+            check_cells("runs", RUNS, rows)
             watches = self.db.execute(SELECT_WATCHES).fetchall()
-        return watched([_run_record(row) for row in rows], (Watch(*row) for row in watches))
+            check_cells("watches", WATCHES, watches)
+            return watched([_run_record(row) for row in rows], (Watch(*row) for row in watches))
 
     def sources(self, run: str) -> list[SourceRecord]:
         """Return what was loaded into a run, by identity."""
         query = f"SELECT {', '.join(SOURCES)} FROM sources WHERE run = ? ORDER BY source"
         with self._told():
             rows = self.db.execute(query, (run,)).fetchall()
-        return [_source_record(row) for row in rows]
+            check_cells("sources", SOURCES, rows)
+            return [_source_record(row) for row in rows]
 
     def begin(self, run: RunRecord, sources: Iterable[SourceRecord], *, anew: bool = False) -> None:
         """Note a run and the sources that are about to be written; they count as loading until `finish_source`."""
@@ -162,7 +167,7 @@ class SqliteStore:
             wanted = list(sources)
             known = db.execute("SELECT step_ns, parameters FROM runs WHERE run = ?", (run.run,)).fetchone()
             if known and not anew:
-                check_joinable(replace(run, step_ns=known[0], parameters=json.loads(known[1])), run, len(wanted))
+                check_joinable(replace(run, step_ns=known[0], parameters=object_in(known[1])), run, len(wanted))
             row = (
                 run.run,
                 run.load,
@@ -356,7 +361,8 @@ class SqliteStore:
         wanted = set(runs)
         with self._told():
             rows = self.db.execute(f"SELECT {', '.join(MARKS)} FROM marks ORDER BY at_ns, text").fetchall()
-        return [noted(run, at, text, end) for run, at, text, end in rows if run in wanted]
+            check_cells("marks", MARKS, rows)
+            return [noted(run, at, text, end) for run, at, text, end in rows if run in wanted]
 
     def keep_episodes(self, run: str, objective: str, episodes: Sequence[Episode]) -> None:
         """Write all episodes of an objective in a run, in place of those that an earlier check has left."""

@@ -23,6 +23,7 @@ import numpy as np
 
 from ingest.intervals import Intervals
 from ingest.layout import LogLinear, hdr_half
+from ingest.plain import shown
 from ingest.query.means import check_bins
 from ingest.query.question import Answer
 from ingest.ranks import reported
@@ -46,7 +47,7 @@ def texts(answer: Answer, unit_ns: int, ticks: int = TICKS) -> Iterator[str]:
             key = part.table[part.series[row]]
             group = key if isinstance(key, tuple) else ()
             labels = ", ".join(f"{name} {value or '-'}" for name, value in zip(answer.by, group, strict=True))
-            yield from (f"#[{labels}]\n",) if several else ()
+            yield from (f"#[{shown(labels)}]\n",) if several else ()
             yield text(part.take(np.array([row])), unit_ns, ticks)
 
 

@@ -43,6 +43,7 @@ import orjson
 from numpy.typing import NDArray
 
 from ingest.fields import assets
+from ingest.plain import shown
 from ingest.query.cells import Cells
 from ingest.query.cells import cells as of_latency
 from ingest.query.latency_rows import Rows
@@ -221,16 +222,16 @@ def group_names(answer: Answer) -> dict[Group, str]:
 
 
 def printable(text: str) -> str:
-    """Return text that is Unicode throughout: bytes of file names that were none are written as numbers."""
-    return str(text).encode("utf-8", "backslashreplace").decode("utf-8")
+    """Return text as pictures and pages hold it: what acts on who shows it, and what XML does not have, as its number."""
+    return shown(text)
 
 
 def short_names(names: Sequence[str]) -> list[str]:
     """Return names of runs without the folders that all of them have in common."""
-    shown = [printable(name) for name in names]
-    if len(shown) < 2:
-        return shown
-    folders = [name.split("/") for name in shown]
+    texts = [printable(name) for name in names]
+    if len(texts) < 2:
+        return texts
+    folders = [name.split("/") for name in texts]
     same = next((at for at, parts in enumerate(zip(*folders, strict=False)) if len(set(parts)) > 1), min(map(len, folders)) - 1)
     return ["/".join(parts[same:]) for parts in folders]
 

@@ -15,6 +15,7 @@ from ingest.errors import InputError, UsageError
 from ingest.layout import MIDPOINT
 from ingest.query.missing import of_kinds, with_complete
 from ingest.query.question import Answer, Question, check_labels, shape_of, told
+from ingest.query.spans import narrowed
 from ingest.query.table import Table, concatenated
 from ingest.ranks import Percentile
 from ingest.series import IN_FLIGHT, LABELS, Series, is_mean
@@ -25,7 +26,7 @@ from ingest.store.elastic.filters import at_step, one_of, time_filters
 from ingest.store.elastic.holdings import ElasticHoldings
 from ingest.store.elastic.sums import label_source, paged, time_source
 from ingest.store.lacking import lacks_in
-from ingest.store.reach import narrowed, reach_of
+from ingest.store.reach import reach_of
 from ingest.store.records import UNKNOWN_ZERO, RunRecord
 
 DIGITS = 3
@@ -64,7 +65,7 @@ def approximated(
     if any(is_mean(kind) for taken in shape.taken.values() for kind in taken):
         raise InputError(f"the server has no histograms of {shape.kind} to estimate from: leave out --approx")
     in_the_middle = all(one.layout.reports == MIDPOINT for one in members)
-    step = step_of(catalogue, question)
+    step = step_of(catalogue, question, key)
     reach = _reach(catalogue, step)
     answer = Answer(
         parts=(),

@@ -145,6 +145,7 @@ def _run(run: Overview, streams: Streams) -> dict[str, Any]:
         "begin": low / MS,
         "end": high / MS,
         "seconds": (reach[1] - reach[0]) / 1e9,
+        **({"covered": [edge / MS for edge in _covered(answer)]} if answer.covered else {}),
         "extra": ", ".join(run.extra),
         "levels": {scope: _level(getattr(run, scope), run.extra, streams) for scope in ("cluster", "hosts")},
         "tails": {},
@@ -156,6 +157,12 @@ def _run(run: Overview, streams: Streams) -> dict[str, Any]:
     if run.tails is not None:
         told["tails"]["hosts"] = _tails(_host_tails(run.tails), streams)
     return told
+
+
+def _covered(answer: Answer) -> tuple[int, int]:
+    """Return from when to when there is data of any run of an answer."""
+    spans = answer.covered.values()
+    return min(low for low, _ in spans), max(high for _, high in spans)
 
 
 def _key(labels: Sequence[str], answer: Answer, extra: Sequence[str]) -> dict[str, str]:

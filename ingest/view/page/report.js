@@ -213,9 +213,14 @@ const tailboard = (() => {
     }
     return out;
   }
-  function ratesOf(table, names) {
+  // Of a window that the data covers in part, the first or the last one, it is that part: as wide, and with its rate.
+  function ratesOf(table, names, [first, last] = [-Infinity, Infinity]) {
     const label = (row) => names[table.group[row]] || "all";
-    return Array.from(table.events, (n, row) => ({ ...timesOf(table, row), label: label(row), v: n / (table.width / 1000), n }));
+    return Array.from(table.events, (n, row) => {
+      const whole = timesOf(table, row), t = Math.max(whole.t, first), t2 = Math.min(whole.t2, last);
+      const shown = t < t2 ? { t, t2 } : whole, part = Number(shown.t2 - shown.t < table.width);
+      return { ...shown, label: label(row), v: n / ((shown.t2 - shown.t) / 1000), n, part };
+    });
   }
   // Stretches of windows without any row: of all groups together, or (each) of every group.
   function gapsOf(table, names, each) {
