@@ -266,10 +266,10 @@ def bands(answer: Answer) -> list[Noted]:
 
 
 def caveats_of(found: Iterable[Lack], others: Iterable[Caveat] = ()) -> tuple[Caveat, ...]:
-    """Return the caveats of an answer: those of its entries with their subjects together, then others of other codes."""
-    together = folded(one.caveat for one in found)
-    codes = {one.code for one in together}
-    return (*together, *(one for one in others if one.code not in codes))
+    """Return the caveats of an answer: those of its runs as a whole, then of other codes those of entries, subjects joined."""
+    whole = tuple(others)
+    codes = {one.code for one in whole}
+    return (*whole, *(one for one in folded(one.caveat for one in found) if one.code not in codes))
 
 
 def folded(caveats: Iterable[Caveat]) -> tuple[Caveat, ...]:
