@@ -178,6 +178,7 @@ def _to_do(
 ) -> tuple[tuple[Source, SourceRecord], ...]:
     """Return the sources that have to be read; what is there is skipped, what contradicts is refused."""
     duplicates, shadowed = counted
+    first = store.first_generation(run)
     stored = {record.source: record for record in store.sources(run)}
     contents = {(record.digest, _measured(record.source)): record.source for record in stored.values()}
     claimed: dict[str, Source] = {}
@@ -204,7 +205,7 @@ def _to_do(
             size=source.path.stat().st_size,
             digest=digest,
             context=_context_digest(source),
-            generation=old.generation + 1 if old else 1,
+            generation=old.generation + 1 if old else first,
         )
         if old is not None and not options.replace and (old.digest, old.context) == (digest, record.context):
             # The same content gives the same documents: two loads of it at once write, and sweep, in one generation.

@@ -107,8 +107,9 @@ dry_option = click.option("--dry-run", is_flag=True, help="Only say what would b
 @older_option
 @dry_option
 @click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--force", is_flag=True, help="Also runs that are being loaded or watched, or of which a load was cut off.")
 @store_option
-def delete(run: str | None, *, age: str | None, dry_run: bool, yes: bool, store: str | None) -> None:
+def delete(run: str | None, *, age: str | None, dry_run: bool, yes: bool, force: bool, store: str | None) -> int:
     """Delete runs with all that belongs to them: documents, rollups, sources, marks and the rest.
 
     \b
@@ -117,20 +118,27 @@ def delete(run: str | None, *, age: str | None, dry_run: bool, yes: bool, store:
       tailboard runs delete 'nightly-*' --older-than 400d --yes
 
     RUN is a name or a glob; without it --older-than chooses among all. Cut off, the same command goes on. A SQLite file
-    keeps its size: the room is used by the next loads.
+    keeps its size: the room is used by the next loads. A run that somebody may be writing to is left alone, exit status 4;
+    with --force it is deleted, and who still writes to it ends with a sentence.
     """
     with opened_store(store, write=not dry_run) as store_:
         found = _selected(store_, run, age)
         names = ", ".join(record.run for record in found)
         if not found or dry_run:
             _say(f"would delete {names}" if found else f"no run is older than {age}: nothing to delete")
-            return
+            return 0
         if not yes:
             if not sys.stdin.isatty():
                 raise UsageError(f"deleting {names} needs --yes when there is no terminal to ask on")
             click.confirm(f"Delete {names}?", abort=True, err=True)
+        failed: list[TailboardError] = []
         for record in found:
-            _say(f"deleted {record.run}: {store_.delete_run(record.run)} documents")
+            try:
+                _say(f"deleted {record.run}: {store_.delete_run(record.run, force=force)} documents")
+            except TailboardError as error:  # one run that is being loaded does not hold up the others
+                _say(str(error))
+                failed.append(error)
+    return failed[0].exit_status if failed else 0
 
 
 @runs.command()

@@ -40,6 +40,10 @@ class Store(Protocol):
         """Return what was loaded into a run."""
         ...
 
+    def first_generation(self, run: str) -> int:
+        """Return the generation that a new source of a run begins with."""
+        ...
+
     def begin(self, run: RunRecord, sources: Iterable[SourceRecord], *, anew: bool = False) -> None:
         """Note a run and the sources that are about to be written; they count as loading until `finish_source`.
 
@@ -79,8 +83,12 @@ class Store(Protocol):
         """Return how many documents the server has refused, and a sentence about where they are."""
         ...
 
-    def delete_run(self, run: str) -> int:
-        """Delete a run with all it holds; return how many documents that were."""
+    def delete_run(self, run: str, *, force: bool = False) -> int:
+        """Delete a run with all it holds; return how many documents that were.
+
+        StoreError where somebody may be writing to it: with `force` it is deleted all the same, and who writes to it ends
+        with a sentence.
+        """
         ...
 
     def coarsen(self, run: str, step_ns: int) -> Coarsened:

@@ -6,7 +6,7 @@ The record of a run is changed by several loaders at once, with optimistic concu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -23,6 +23,7 @@ from ingest.store.elastic.reading import documents
 from ingest.store.elastic.record_documents import (
     RUN,
     SOURCE,
+    TOMBSTONE,
     WATCH,
     SourceState,
     run_document,
@@ -30,13 +31,24 @@ from ingest.store.elastic.record_documents import (
     source_document,
     source_record,
     stored_series,
+    tombstone,
     watch_of,
 )
 from ingest.store.elastic.sums import paged
 from ingest.store.live import Watch, watched
-from ingest.store.records import COMPLETE, LOADING, UNKNOWN_ZERO, RunRecord, SourceRecord, StoredSeries
+from ingest.store.records import (
+    COMPLETE,
+    DELETING,
+    LOADING,
+    UNKNOWN_ZERO,
+    RunGoneError,
+    RunRecord,
+    SourceRecord,
+    StoredSeries,
+    check_deletable,
+)
 
-STATES_A_PAGE = 1000
+STATES_A_PAGE = SOURCES_A_PAGE = 1000
 NOT_FOUND, CONFLICT, OVERLOADED = 404, 409, 429
 Change = Callable[[Mapping[str, Any] | None], dict[str, Any] | None]
 
@@ -58,7 +70,8 @@ class Records:
             if document["record"] == RUN:
                 record = run_record(document)
                 whole = states.get(record.run) == {COMPLETE} and not unfinished(record)
-                records.append(replace(record, state=COMPLETE if whole else LOADING))
+                state = DELETING if record.state == DELETING else COMPLETE if whole else LOADING
+                records.append(replace(record, state=state))
         watches = [watch_of(document) for document in found if document["record"] == WATCH]
         return watched(sorted(records, key=lambda record: record.run), watches)
 
@@ -101,15 +114,19 @@ class Records:
                 found.append(stored_series(len(found), document["run"]["id"], told))
         return found, accounts
 
-    def begin(self, run: RunRecord, sources: int, *, anew: bool) -> None:
-        """Note a run, or join it with so many sources: StoreError where it has got other parameters in the meantime."""
+    def begin(self, run: RunRecord, sources: Sequence[SourceRecord], *, anew: bool) -> None:
+        """Note a run, or join it with sources: StoreError where it has got other parameters in the meantime, or was deleted."""
 
         def change(there: Mapping[str, Any] | None) -> dict[str, Any]:
-            if there is None or anew:
-                generation = 0 if there is None else int(there["run"].get("generation", 0))
-                return run_document(run, generation)
+            if there is not None and there["record"] == RUN and not _lives(there):
+                raise StoreError(unfinished(run_record(there)))
+            since, generation = lowest_generation(there), int(there["run"].get("generation", 0)) if there else 0
+            if any(source.generation < since for source in sources):
+                raise RunGoneError(run.run)
+            if there is None or there["record"] == TOMBSTONE or anew:
+                return run_document(run, max(since, generation), since)
             known = run_record(there)
-            check_joinable(known, run, sources)
+            check_joinable(known, run, len(sources))
             for name, before, now in (
                 ("attribution", known.attribution, run.attribution),
                 ("time zero", known.zero == UNKNOWN_ZERO, run.zero == UNKNOWN_ZERO),
@@ -119,30 +136,57 @@ class Records:
             start = min(known.start_ns, run.start_ns)
             labels = {**known.labels, **run.labels}
             joined = replace(run, start_ns=start, labels=labels, loaded=known.loaded)
-            return run_document(joined, int(there["run"].get("generation", 0)))
+            return run_document(joined, generation, since)
 
         self._changed(run.run, change)
 
     def check_joined(self, run: RunRecord) -> None:
-        """Raise StoreError where a run that a load has just joined is being coarsened since: it did not see the load coming."""
+        """Raise StoreError where a run that a load has just joined is being coarsened or deleted since.
+
+        Who does that did not see the load coming.
+        """
         there = self._get(run.run)
-        known = run_record(there["_source"]) if there else run
+        if there is None or not _lives(there["_source"]):
+            raise RunGoneError(run.run)
+        known = run_record(there["_source"])
         if known.step_ns != run.step_ns or unfinished(known):
             raise StoreError(unfinished(known) or f"{run.run} was coarsened at this moment: --replace loads it anew")
 
-    def generation(self, run: str) -> int:
-        """Return the generation of a run as it is now."""
+    def first_generation(self, run: str) -> int:
+        """Return the generation that a new source of a run begins with: above all that a deleted run of its name had."""
         there = self._get(run)
-        return int(there["_source"]["run"].get("generation", 0)) if there else 0
+        return max(1, lowest_generation(there["_source"])) if there else 1
+
+    def check_alive(self, run: str, generation: int) -> None:
+        """Raise RunGoneError where a run has gone since sources of a generation were begun, or is another of its name now."""
+        there = self._get(run)
+        if there is None or not _lives(there["_source"]) or generation < lowest_generation(there["_source"]):
+            raise RunGoneError(run)
+
+    def dead_generation(self, run: str) -> int | None:
+        """Return the last generation of documents that a deleted run of this name may have left; None if none was deleted."""
+        there = self._get(run)
+        if there is None:
+            return None
+        told = there["_source"]
+        last = lowest_generation(told) - 1 if _lives(told) else int(told["generation"])
+        return last if last > 0 else None
+
+    def generation(self, run: str) -> int:
+        """Return the generation of a run as it is now; RunGoneError where it was deleted."""
+        there = self._get(run)
+        if there is None or not _lives(there["_source"]):
+            raise RunGoneError(run)
+        return int(there["_source"]["run"].get("generation", 0))
 
     def raise_generation(self, run: str) -> int:
-        """Raise the generation of a run and return it: what was counted before may have gone."""
+        """Raise the generation of a run and return it: what was counted before may have gone. RunGoneError for a deleted one."""
         raised = 0
 
         def change(there: Mapping[str, Any] | None) -> dict[str, Any] | None:
             nonlocal raised
-            if there is None:
-                return None
+            if there is None or not _lives(there):
+                raise RunGoneError(run)
             raised = int(there["run"].get("generation", 0)) + 1
             return {**there, "run": {**there["run"], "generation": raised}}
 
@@ -158,8 +202,10 @@ class Records:
 
         def change(there: Mapping[str, Any] | None) -> dict[str, Any]:
             nonlocal amended
-            if there is None or int(there["run"]["step_ns"]) != run.step_ns:
-                raise StoreError(f"{run.run} was replaced, coarsened or deleted in the meantime")
+            if there is None or not _lives(there):
+                raise RunGoneError(run.run)
+            if int(there["run"]["step_ns"]) != run.step_ns:
+                raise StoreError(f"{run.run} was replaced or coarsened in the meantime")
             before = there["run"].get("parameters") or {}
             if parameters.get(COARSENING) and before.get(COARSENING, parameters[COARSENING]) != parameters[COARSENING]:
                 raise StoreError(unfinished(run_record(there)))
@@ -177,36 +223,102 @@ class Records:
         when = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
         def change(there: Mapping[str, Any] | None) -> dict[str, Any] | None:
-            return None if there is None else {**there, "run": {**there["run"], "loaded": f"{when} by tailboard {__version__}"}}
+            if there is None or not _lives(there):
+                raise RunGoneError(run)
+            return {**there, "run": {**there["run"], "loaded": f"{when} by tailboard {__version__}"}}
+
+        self._changed(run, change)
+
+    def mark_deleting(self, run: str, *, force: bool) -> int | None:
+        """Note that a run is being deleted, which keeps loads away; return a generation above all that it has.
+
+        None where it is deleted already. StoreError where somebody may be writing to it, unless that is to be forced.
+        """
+        record = next((one for one in self.runs() if one.run == run), None)
+        if record is not None and not force:
+            check_deletable(record, unfinished(record))
+        above = max((one.generation for one in self.sources(run)), default=0) + 1
+        marked: int | None = None
+
+        def change(there: Mapping[str, Any] | None) -> dict[str, Any] | None:
+            nonlocal marked
+            marked = None
+            if there is None or there["record"] == TOMBSTONE:
+                return None
+            marked = max(above, int(there.get("generation", 0)), int(there["run"].get("generation", 0)) + 1)
+            if not _lives(there):
+                marked = int(there["generation"])
+                return None
+            return {**there, "generation": marked, "run": {**there["run"], "state": DELETING}}
+
+        self._changed(run, change)
+        return marked
+
+    def bury(self, run: str, generation: int) -> None:
+        """Leave a tombstone in place of the record of a run that was being deleted."""
+
+        def change(there: Mapping[str, Any] | None) -> dict[str, Any] | None:
+            return None if there is None or _lives(there) or there["record"] == TOMBSTONE else tombstone(run, generation)
 
         self._changed(run, change)
 
     def put_sources(self, sources: Iterable[tuple[SourceRecord, SourceState]]) -> None:
-        """Write the records of sources."""
-        lines = []
-        for record, state in sources:
-            action = {"index": {"_index": self._index, "_id": digest([SOURCE, record.run, record.source])}}
-            lines.append(orjson.dumps(action) + b"\n" + orjson.dumps(source_document(record, state)) + b"\n")
-        self.put(lines)
+        """Write the records of sources that are begun."""
+        self.put(self._source_line(record, state) for record, state in sources)
+
+    def update_sources(self, sources: Iterable[tuple[SourceRecord, SourceState]]) -> None:
+        """Write the records of sources in place of those that are there.
+
+        One that was begun again since is left alone. RunGoneError where one is not there: its run was deleted.
+        """
+        left = list(sources)
+        while left:
+            some, left = left[:SOURCES_A_PAGE], left[SOURCES_A_PAGE:]
+            left += self._update_page(some)
+
+    def _update_page(self, sources: Sequence[tuple[SourceRecord, SourceState]]) -> list[tuple[SourceRecord, SourceState]]:
+        """Write the records of some sources; return those that others have changed at the same moment."""
+        ids = [digest([SOURCE, record.run, record.source]) for record, _ in sources]
+        path = f"/{self._index}/_mget"
+        found = self._connection.call("POST", path, {"ids": ids}, _source_includes="generation")["docs"]
+        lines, sent = [], []
+        for (record, state), there in zip(sources, found, strict=True):
+            if not there.get("found"):
+                raise RunGoneError(record.run)
+            if int(there["_source"]["generation"]) <= record.generation:
+                guard = {"if_seq_no": there["_seq_no"], "if_primary_term": there["_primary_term"]}
+                lines.append(self._source_line(record, state, guard))
+                sent.append((record, state))
+        late: list[tuple[SourceRecord, SourceState]] = []
+        for chunk in chunked(lines):
+            here, sent = sent[: chunk.documents], sent[chunk.documents :]
+            late += [here[place] for place in self._put_chunk(chunk)]
+        return late
+
+    def _source_line(self, record: SourceRecord, state: SourceState, guard: Mapping[str, Any] | None = None) -> bytes:
+        action = {"index": {"_index": self._index, "_id": digest([SOURCE, record.run, record.source]), **(guard or {})}}
+        return orjson.dumps(action) + b"\n" + orjson.dumps(source_document(record, state)) + b"\n"
 
     def put(self, lines: Iterable[bytes]) -> None:
         """Write records, seen by every search at once: lines of a bulk request, actions with their documents or deletions."""
         for chunk in chunked(lines):
             self._put_chunk(chunk)
 
-    def _put_chunk(self, chunk: Chunk) -> None:
+    def _put_chunk(self, chunk: Chunk) -> list[int]:
+        """Write records; return the places of those that are guarded, and that others have changed since they were read."""
         try:
             answer = self._connection.call("POST", "/_bulk", chunk.body, _none_rejected, refresh=True)
         except TooLargeError:
             parts = list(halves(chunk))
             if len(parts) < 2:
                 raise StoreError(f"{self._connection.address.url}: the record of a source is too large for the server") from None
-            for part in parts:
-                self._put_chunk(part)
-            return
-        errors = [one["error"] for item in answer["items"] for one in item.values() if "error" in one]
+            first, second = (self._put_chunk(part) for part in parts)
+            return [*first, *(parts[0].documents + place for place in second)]
+        told = [one for item in answer["items"] for one in item.values()]
+        errors = [one["error"] for one in told if "error" in one and one["status"] != CONFLICT]
         if errors:
             raise StoreError(f"{self._connection.address.url}: the record of a source is refused: {errors[0].get('reason')}")
+        return [place for place, one in enumerate(told) if one["status"] == CONFLICT]
 
     def settle(self, run: str, source: str, taken: int) -> int:
         """Note that `taken` refused documents of a source are in now; return how many are still missing."""
@@ -214,6 +326,8 @@ class Records:
         try:
             there = self._connection.call("GET", path)["_source"]
         except Refusal as error:
+            if error.status == NOT_FOUND:
+                raise RunGoneError(run) from None
             raise StoreError(f"the record of the source {source} cannot be read: {error}") from None
         left = max(0, int(there["source"]["refused"]) - taken)
         told = {**there["source"], "refused": left, "state": LOADING if left else COMPLETE}
@@ -223,7 +337,12 @@ class Records:
     def reopen(self, run: str, source: str) -> None:
         """Note that a source has to be read again."""
         path = f"/{self._index}/_doc/{digest([SOURCE, run, source])}"
-        there = self._connection.call("GET", path)["_source"]
+        try:
+            there = self._connection.call("GET", path)["_source"]
+        except Refusal as error:
+            if error.status == NOT_FOUND:
+                raise RunGoneError(run) from None
+            raise
         self._connection.call("PUT", path, {**there, "source": {**there["source"], "state": LOADING}}, refresh=True)
 
     def _get(self, run: str) -> Mapping[str, Any] | None:
@@ -253,6 +372,19 @@ class Records:
                     continue
                 raise StoreError(f"the record of {run} is refused: {error}") from None
             return
+
+
+def lowest_generation(record: Mapping[str, Any] | None) -> int:
+    """Return the lowest generation that new sources may have beside the record of a run, living, deleted or none at all."""
+    if record is None:
+        return 0
+    told = int(record.get("generation", 0))
+    return told if _lives(record) else told + 1
+
+
+def _lives(record: Mapping[str, Any]) -> bool:
+    """Return whether a run is neither deleted nor being deleted."""
+    return bool(record["record"] == RUN and record["run"].get("state") != DELETING)
 
 
 def _none_rejected(answer: Mapping[str, Any]) -> None:

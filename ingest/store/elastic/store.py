@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -25,13 +26,13 @@ from ingest.store.elastic.breaths import breath_chunks, breaths_in, check_templa
 from ingest.store.elastic.bulk import Delivery, Sender, owner_of
 from ingest.store.elastic.coarsening import Coarsening
 from ingest.store.elastic.connection import Connection, parse_address
-from ingest.store.elastic.deleting import delete_run
+from ingest.store.elastic.deleting import delete_run, sweep_dead, sweep_index
 from ingest.store.elastic.encoding import MS, Chunk, interval_chunks
 from ingest.store.elastic.episodes import episodes_of, keep_episodes
 from ingest.store.elastic.holdings import ElasticHoldings
 from ingest.store.elastic.marks import keep_marks, marks_of
 from ingest.store.elastic.names import Names
-from ingest.store.elastic.overtaken import check_all_there, check_not_overtaken
+from ingest.store.elastic.overtaken import check_all_there, check_not_overtaken, reopen_overtaken
 from ingest.store.elastic.record_documents import SourceState
 from ingest.store.elastic.records import Records
 from ingest.store.elastic.rollups import RollupWriter
@@ -43,6 +44,7 @@ from ingest.store.records import (
     COMPLETE,
     LOADING,
     UNKNOWN_ZERO,
+    RunGoneError,
     RunRecord,
     SourceRecord,
     Spans,
@@ -53,6 +55,7 @@ from ingest.store.records import (
 from ingest.store.rollups import layouts_moved
 
 DEAD_LETTERS = "tailboard-dead-letters.ndjson"
+EVERY_GENERATION = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +134,31 @@ class ElasticStore:
         for source in wanted:
             check_unclaimed(source, there.get(source.source))
             self._states.pop((source.run, source.source), None)
-        self.records.begin(run, len(wanted), anew=anew)
-        self.records.put_sources((replace(source, state=LOADING), SourceState()) for source in wanted)
-        self.records.check_joined(run)
+        with self.writing(run.run, wanted):
+            self.records.begin(run, wanted, anew=anew)
+            self.records.put_sources((replace(source, state=LOADING), SourceState()) for source in wanted)
+            self.records.check_joined(run)
+
+    def first_generation(self, run: str) -> int:
+        """Return the generation that a new source of a run begins with: above all that a deleted run of its name had."""
+        return self.records.first_generation(run)
+
+    @contextmanager
+    def writing(self, run: str, sources: Sequence[SourceRecord] = ()) -> Iterator[None]:
+        """Hold what is written to a run, of some of its sources: RunGoneError where the run was deleted before the end of it.
+
+        What was written is deleted then.
+        """
+        try:
+            yield
+            self.records.check_alive(run, min((one.generation for one in sources), default=EVERY_GENERATION))
+        except RunGoneError:
+            if self._sender is not None:
+                self._sender.flush()
+            reopen_overtaken(self.records, run, sources)
+            sweep_dead(self.connection, self.names, self.sender, self.records, run, sources)
+            self.stop_senders()
+            raise
 
     def packed(self, run: RunRecord, source: SourceRecord, windows: Intervals) -> Packed:
         """Return whole windows as they are sent; done in the reading processes."""
@@ -176,7 +201,14 @@ class ElasticStore:
     def finish_run(self, run: RunRecord) -> None:
         """Sweep older generations, make the rollups of what was touched, and note the sources complete that are whole."""
         finished = self._finished.pop(run.run, [])
+        with self.writing(run.run, finished):
+            self._finish(run, finished)
+        self.stop_senders()
+
+    def _finish(self, run: RunRecord, finished: Sequence[SourceRecord]) -> None:
+        """Write the end of a load."""
         self.sender.flush()
+        self.records.check_alive(run.run, min((one.generation for one in finished), default=EVERY_GENERATION))
         check_not_overtaken(self.records, run.run, finished)
         for source in finished:
             state = self._states[source.run, source.source]
@@ -205,12 +237,11 @@ class ElasticStore:
             check_all_there(self.connection, self.names, source, self._states[source.run, source.source])
         self._put(finished, COMPLETE)
         self.records.note_loaded(run.run)
-        self.stop_senders()
 
     def _put(self, sources: Sequence[SourceRecord], state: str) -> None:
         """Write the records of sources; one of which documents were refused is never complete."""
         told = [(source, self._states[source.run, source.source]) for source in sources]
-        self.records.put_sources((replace(source, state=LOADING if own.refused else state), own) for source, own in told)
+        self.records.update_sources((replace(source, state=LOADING if own.refused else state), own) for source, own in told)
 
     def delivered(self) -> Mapping[str, int]:
         """Return the final account of what was sent: created, updated, superseded, rejected, retried."""
@@ -227,16 +258,22 @@ class ElasticStore:
             f"mend what it names, then tailboard replay {self.dead_letters} --store {self.url}"
         )
 
-    def delete_run(self, run: str) -> int:
-        """Delete a run with all it holds; return how many documents that were."""
-        deleted = delete_run(self.connection, self.names, self.sender, run)
+    def delete_run(self, run: str, *, force: bool = False) -> int:
+        """Delete a run with all it holds; return how many documents that were.
+
+        Unless it is to be done by `force`, raises as `check_deletable` does.
+        """
+        deleted = delete_run(self.connection, self.names, self.sender, self.records, run, force=force)
         self.stop_senders()
         return deleted
 
     def coarsen(self, run: str, step_ns: int) -> Coarsened:
         """Add the windows of a run up to a larger step; return what was done. Cut off anywhere, a repeat completes it."""
-        record = next(record for record in self.runs() if record.run == run)
-        done = Coarsening(self.connection, self.names, self.sender, self.records).coarsen(record, step_ns)
+        record = next((record for record in self.runs() if record.run == run), None)
+        if record is None:
+            raise RunGoneError(run)
+        with self.writing(run):
+            done = Coarsening(self.connection, self.names, self.sender, self.records).coarsen(record, step_ns)
         self.stop_senders()
         return done
 
@@ -290,7 +327,9 @@ class ElasticStore:
 
     def mark_all(self, run: str, marks: Sequence[Mapping[str, Any]]) -> None:
         """Note many marks of a run."""
+        self.records.check_alive(run, EVERY_GENERATION)
         keep_marks(self.connection, self.names, run, marks)
+        self._check_kept("marks", run)
 
     def marks(self, answer: Answer) -> list[Mapping[str, Any]]:
         """Return the marks of the runs of an answer in time order: run, at_ns, text, and end_ns where there is one."""
@@ -302,7 +341,18 @@ class ElasticStore:
 
     def keep_episodes(self, run: str, objective: str, episodes: Sequence[Episode]) -> None:
         """Write all episodes of an objective in a run, in place of those that an earlier check has left."""
+        self.records.check_alive(run, EVERY_GENERATION)
         keep_episodes(self.connection, self.names, run, objective, episodes)
+        self._check_kept("episodes", run)
+
+    def _check_kept(self, index: str, run: str) -> None:
+        """Raise RunGoneError where a run was deleted before marks or episodes of it were written; they are deleted then."""
+        try:
+            self.records.check_alive(run, EVERY_GENERATION)
+        except RunGoneError:
+            sweep_index(self.connection, self.names, self.sender, index, run)
+            self.stop_senders()
+            raise
 
     def episodes(self, runs: Iterable[str]) -> list[Episode]:
         """Return the episodes of runs in time order."""
