@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 
 @click.group()
 def runs() -> None:
-    """List, show, delete and coarsen the runs of a store.
+    """List, show, verify, delete and coarsen the runs of a store.
 
     \b
     Examples:
       tailboard runs list
       tailboard runs show nightly-42
+      tailboard runs check
       tailboard runs delete 'nightly-4*' --yes
       tailboard runs delete --older-than 400d --yes
       tailboard runs coarsen 'nightly-*' --step 1m --older-than 30d
@@ -94,6 +95,44 @@ def show(run: str, store: str | None) -> None:
             for record in found
         ]
     print(json.dumps(shown if len(shown) > 1 else shown[0], indent=2))
+
+
+@runs.command()
+@click.argument("globs", nargs=-1, metavar="[RUN]...")
+@click.option("--mend", is_flag=True, help="Repair what can be repaired.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
+@store_option
+def check(globs: tuple[str, ...], *, mend: bool, as_json: bool, store: str | None) -> int:
+    """Verify a store: owners, sums, rollups, bins, readings; what does not fit together is named and can be mended.
+
+    \b
+    Examples:
+      tailboard runs check
+      tailboard runs check 'nightly-*' --store http://host:9200 --json
+      tailboard runs check --mend
+
+    One line for each kind of fault: how often, where, the first place, what to do. Exit status 0 if nothing was found, 4 if
+    something was: with --mend if something is left to do, such as to load a file again. Nothing is changed without --mend.
+    Runs that are being loaded or watched are looked at for owners alone (docs/check-store.md).
+    """
+    from ingest.errors import StoreError
+    from ingest.plain import shown
+    from ingest.series import run_matches
+
+    with opened_store(store, write=mend) as store_:
+        found = store_.verify(lambda run: not globs or (bool(run) and run_matches(run, globs)), mend=mend)
+    if as_json:
+        print(json.dumps(found.as_dict(), indent=2))
+    else:
+        for fault in found.faults:
+            print(shown(str(fault)))
+        if not found.faults:
+            print(f"nothing found: {found.runs:,} runs, {found.documents:,} documents")
+    for text in found.unfinished:
+        _say(text)
+    for path in sorted(found.again.values()) if mend else ():
+        _say(f"to be loaded again: {path}")
+    return StoreError.exit_status if found.faults and not (mend and found.settled) else 0
 
 
 older_option = click.option(

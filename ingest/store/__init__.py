@@ -14,6 +14,7 @@ from ingest.query.verdicts import Episode
 from ingest.store.coarsening import Coarsened
 from ingest.store.live import LiveStore
 from ingest.store.records import RunRecord, SourceRecord, Spans
+from ingest.store.verify import Chosen, Verification
 
 
 class Store(Protocol):
@@ -88,6 +89,13 @@ class Store(Protocol):
 
         StoreError where somebody may be writing to it: with `force` it is deleted all the same, and who writes to it ends
         with a sentence.
+        """
+        ...
+
+    def verify(self, chosen: Chosen, *, mend: bool = False) -> Verification:
+        """Return what does not fit together in the runs that `chosen` says yes to, and with "" in what belongs to none.
+
+        With `mend` what can be repaired is. Runs that somebody may be writing to are looked at for owners alone.
         """
         ...
 

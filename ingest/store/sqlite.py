@@ -49,6 +49,8 @@ from ingest.store.sqlite_file import opened, snapshot, tables_of_runs, told, tra
 from ingest.store.sqlite_holdings import SqliteHoldings
 from ingest.store.sqlite_owners import check_run, is_current, is_newest
 from ingest.store.sqlite_rollups import write_rollups
+from ingest.store.sqlite_verify import SqliteVerifier
+from ingest.store.verify import Chosen, Verification
 
 OVERWRITE = "".join(f"{name} = excluded.{name}, " for name in ("start_ns", "step_ns", "attribution", "zero", "parameters"))
 SERIES_COLUMNS = (*LABELS, "segment")
@@ -291,6 +293,21 @@ class SqliteStore:
         if found is None:
             raise RunGoneError(run)
         return found
+
+    def verify(self, chosen: Chosen, *, mend: bool = False) -> Verification:
+        """Return what does not fit together in the runs that `chosen` says yes to; repaired, where it can be, with `mend`."""
+        with self._told(), snapshot(self.db):
+            found = self._verifier(chosen).verify()
+        if mend and found.findings:
+            with self.transaction():
+                verifier = self._verifier(chosen)
+                found = verifier.verify()
+                verifier.mend()
+        return found
+
+    def _verifier(self, chosen: Chosen) -> SqliteVerifier:
+        records = self.runs()
+        return SqliteVerifier(self.db, records, {one.run: self.sources(one.run) for one in records if chosen(one.run)}, chosen)
 
     def answer(self, question: Question) -> Answer:
         """Return the merged windows that a question asks for, from rollups where they answer, else from documents."""

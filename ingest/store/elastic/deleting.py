@@ -38,7 +38,7 @@ def delete_run(connection: Connection, names: Names, sender: Sender, records: Re
     stages = [(names.one("runs"), {**mine, "filter": [*mine["filter"], {"term": {"record": SOURCE}}]})]
     stages += [(names.pattern(index), mine) for index in indices() if index != "runs"]
     stages.append((names.one("runs"), {**mine, "must_not": [*mine["must_not"], {"terms": {"record": [RUN, TOMBSTONE]}}]}))
-    deleted = {index: _swept(connection, sender, index, query) for index, query in stages}
+    deleted = {index: swept(connection, sender, index, query) for index, query in stages}
     records.bury(run, generation)
     return deleted[names.all("intervals")]
 
@@ -51,14 +51,14 @@ def sweep_dead(
     if last is None:  # no tombstone tells: somebody has deleted the record by hand
         last = max((one.generation for one in sources), default=0)
     mine = _up_to(run, last)
-    _swept(connection, sender, names.one("runs"), {**mine, "filter": [*mine["filter"], {"term": {"record": SOURCE}}]})
+    swept(connection, sender, names.one("runs"), {**mine, "filter": [*mine["filter"], {"term": {"record": SOURCE}}]})
     for index in PERIODIC:
-        _swept(connection, sender, names.all(index), mine)
+        swept(connection, sender, names.all(index), mine)
 
 
 def sweep_index(connection: Connection, names: Names, sender: Sender, index: str, run: str) -> None:
     """Delete what an index has of a run that was deleted."""
-    _swept(connection, sender, names.pattern(index), {"filter": [{"term": {"run.id": run}}]})
+    swept(connection, sender, names.pattern(index), {"filter": [{"term": {"run.id": run}}]})
 
 
 def _up_to(run: str, generation: int) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def _up_to(run: str, generation: int) -> dict[str, Any]:
     return {"filter": [{"term": {"run.id": run}}], "must_not": [{"range": {"generation": {"gt": generation}}}]}
 
 
-def _swept(connection: Connection, sender: Sender, index: str, query: dict[str, Any]) -> int:
+def swept(connection: Connection, sender: Sender, index: str, query: dict[str, Any]) -> int:
     """Return how many documents a query finds, once they are deleted."""
     deleted = 0
     connection.call("POST", f"/{index}/_refresh", ignore_unavailable=True)

@@ -205,7 +205,7 @@ class Records:
             if there is None or not _lives(there):
                 raise RunGoneError(run.run)
             if int(there["run"]["step_ns"]) != run.step_ns:
-                raise StoreError(f"{run.run} was replaced or coarsened in the meantime")
+                raise StoreError(f"{run.run} was replaced, coarsened or deleted in the meantime")
             before = there["run"].get("parameters") or {}
             if parameters.get(COARSENING) and before.get(COARSENING, parameters[COARSENING]) != parameters[COARSENING]:
                 raise StoreError(unfinished(run_record(there)))
@@ -334,8 +334,15 @@ class Records:
         self._connection.call("PUT", path, {**there, "source": told}, refresh=True)
         return left
 
+    def read_again(self, run: str, source: str, generation: int) -> None:
+        """Note that a source has to be read again, in a generation above this one, also where its content is the same."""
+        self._reopened(run, source, {"digest": ""}, generation)
+
     def reopen(self, run: str, source: str) -> None:
         """Note that a source has to be read again."""
+        self._reopened(run, source, {})
+
+    def _reopened(self, run: str, source: str, told: Mapping[str, Any], generation: int = 0) -> None:
         path = f"/{self._index}/_doc/{digest([SOURCE, run, source])}"
         try:
             there = self._connection.call("GET", path)["_source"]
@@ -343,7 +350,9 @@ class Records:
             if error.status == NOT_FOUND:
                 raise RunGoneError(run) from None
             raise
-        self._connection.call("PUT", path, {**there, "source": {**there["source"], "state": LOADING}}, refresh=True)
+        changed = {**there, "source": {**there["source"], "state": LOADING, **told}}
+        changed["generation"] = max(int(there["generation"]), generation)
+        self._connection.call("PUT", path, changed, refresh=True)
 
     def _get(self, run: str) -> Mapping[str, Any] | None:
         try:

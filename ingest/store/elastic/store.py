@@ -31,6 +31,7 @@ from ingest.store.elastic.encoding import MS, Chunk, interval_chunks
 from ingest.store.elastic.episodes import episodes_of, keep_episodes
 from ingest.store.elastic.holdings import ElasticHoldings
 from ingest.store.elastic.marks import keep_marks, marks_of
+from ingest.store.elastic.mending import mend as repair
 from ingest.store.elastic.names import Names
 from ingest.store.elastic.overtaken import check_all_there, check_not_overtaken, reopen_overtaken
 from ingest.store.elastic.record_documents import SourceState
@@ -39,6 +40,7 @@ from ingest.store.elastic.rollups import RollupWriter
 from ingest.store.elastic.sweeping import Sweeper
 from ingest.store.elastic.templates import site_of
 from ingest.store.elastic.touched import Touch, Touched, touch_of
+from ingest.store.elastic.verify import ElasticVerifier
 from ingest.store.live import final_by_all
 from ingest.store.records import (
     COMPLETE,
@@ -53,6 +55,7 @@ from ingest.store.records import (
     rollup_steps,
 )
 from ingest.store.rollups import layouts_moved
+from ingest.store.verify import Chosen, Verification
 
 DEAD_LETTERS = "tailboard-dead-letters.ndjson"
 EVERY_GENERATION = 1 << 40
@@ -276,6 +279,15 @@ class ElasticStore:
             done = Coarsening(self.connection, self.names, self.sender, self.records).coarsen(record, step_ns)
         self.stop_senders()
         return done
+
+    def verify(self, chosen: Chosen, *, mend: bool = False) -> Verification:
+        """Return what does not fit together in the runs that `chosen` says yes to; repaired, where it can be, with `mend`."""
+        verifier = ElasticVerifier(self.connection, self.names, self.records, chosen)
+        found = verifier.verify()
+        if mend and found.findings:
+            repair(self, verifier)
+            self.stop_senders()
+        return found
 
     def answer(self, question: Question) -> Answer:
         """Return the merged windows that a question asks for, from rollups where they answer, else from documents."""

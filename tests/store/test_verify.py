@@ -1,0 +1,279 @@
+"""`runs check`: each fault that is planted is found and mended, and then nothing is found; a sound store has none."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ingest.cli import run as command
+from ingest.store.verify import KINDS
+from tests.store.grounds import FIO, ElasticGround, SqliteGround, grounds, loaded
+from tests.store.test_contract import ZERO
+
+Ground = SqliteGround | ElasticGround
+
+
+@pytest.fixture(params=["sqlite", "double"])
+def ground(request: Any, tmp_path: Path) -> Iterator[Ground]:
+    """Two runs: one of two hosts, one of one."""
+    with grounds(request.param, tmp_path) as found:
+        loaded(found.url, hosts(tmp_path), reading=ZERO)
+        loaded(found.url, hosts(tmp_path)[:1], run="other", reading=ZERO)
+        yield found
+
+
+def hosts(folder: Path) -> list[Path]:
+    for host in ("h1", "h2"):
+        (folder / host).mkdir(exist_ok=True)
+        shutil.copy(FIO / "coarse-3" / "a_clat_hist.1.log", folder / host)
+    return [folder / "h1", folder / "h2"]
+
+
+def checked(ground: Ground, capsys: Any, *words: str) -> tuple[int, dict[str, Any]]:
+    capsys.readouterr()
+    status = command(["runs", "check", "--store", ground.url, "--json", *words])
+    return status, json.loads(capsys.readouterr().out)
+
+
+def kinds(told: dict[str, Any]) -> set[str]:
+    return {one["kind"] for one in told["faults"]}
+
+
+def by_sql(*statements: str) -> Callable[[SqliteGround], None]:
+    def plant(ground: SqliteGround) -> None:
+        with sqlite3.connect(ground.path) as db:
+            for statement in statements:
+                assert db.execute(statement).rowcount > 0, statement
+
+    return plant
+
+
+def changed(
+    index: str, where: Callable[[dict[str, Any]], bool], change: Callable[[dict[str, Any]], Any], *, all_of_them: bool = False
+):
+    """Plant a changed document: `change` returns its other id, or nothing to overwrite it; None deletes it."""
+
+    def plant(ground: ElasticGround) -> None:
+        hits = [hit for hit in ground.hits(index) if where(hit["_source"])]
+        assert hits, "there is something to change"
+        for hit in hits if all_of_them else hits[:1]:
+            body = json.loads(json.dumps(hit["_source"]))
+            other = change(body)
+            ground.client.delete(index=hit["_index"], id=hit["_id"], refresh=True)
+            if other is not None:
+                ground.client.index(index=hit["_index"], id=other or hit["_id"], document=body, refresh=True)
+
+    return plant
+
+
+def in_r(one: dict[str, Any]) -> bool:
+    return one["run"]["id"] == "r"
+
+
+def put(path: str, value: Any, identity: str = "") -> Callable[[dict[str, Any]], str]:
+    def change(one: dict[str, Any]) -> str:
+        *above, last = path.split(".")
+        for name in above:
+            one = one[name]
+        one[last] = value(one.get(last)) if callable(value) else value
+        return identity
+
+    return change
+
+
+def gone(_: dict[str, Any]) -> None:
+    return None
+
+
+OF_R = "(SELECT id << 36 FROM series WHERE run = 'r' ORDER BY id LIMIT 1)"
+A_DOCUMENT = f"id = (SELECT min(id) FROM intervals WHERE id >= {OF_R})"
+HOST_ROLLUP = "run = 'r' AND scope = 'host' AND step_ns = 1000000000 AND start_ns = (SELECT min(start_ns) FROM rollups WHERE run = 'r' AND step_ns > 0)"
+SOURCE_OF_R = "run = 'r' AND source = (SELECT min(source) FROM sources WHERE run = 'r')"
+
+
+def is_record(kind: str) -> Callable[[dict[str, Any]], bool]:
+    return lambda one: in_r(one) and one["record"] == kind
+
+
+def is_rollup(scope: str, step_ms: int) -> Callable[[dict[str, Any]], bool]:
+    return lambda one: in_r(one) and one["rollup"]["scope"] == scope and one["rollup"]["step_ms"] == step_ms
+
+
+SQLITE = {
+    "run gone": ("no run", by_sql("DELETE FROM runs WHERE run = 'r'")),
+    "mark without run": ("no run", by_sql("INSERT INTO marks VALUES ('ghost', 5, 'x', NULL)")),
+    "episode without run": (
+        "no run",
+        by_sql("INSERT INTO episodes VALUES ('ghost','o','{}',1,2,'k','99',1,1,1,0,1,1,0,0,'','ended')"),
+    ),
+    "watch without run": ("no run", by_sql("INSERT INTO watches VALUES ('ghost','w',1,1,1)")),
+    "breath without run": (
+        "no run",
+        by_sql("INSERT INTO breaths VALUES ('ghost','','','','',1,1,1,1,1,1,1,1,1,1,1,1,1,x'','s',1)"),
+    ),
+    "point without run": ("no run", by_sql("INSERT INTO points VALUES ('ghost','','','','',1,1,1,1,1,'s',1)")),
+    "source gone": ("no source", by_sql(f"DELETE FROM sources WHERE {SOURCE_OF_R}")),
+    "point without source": ("no source", by_sql("INSERT INTO points VALUES ('r','','','','',1,1,1,1,1,'s',1)")),
+    "checkpoint without source": ("no source", by_sql("INSERT INTO checkpoints VALUES ('r','s','w','{}')")),
+    "series gone": (
+        "no series",
+        by_sql("INSERT INTO intervals SELECT (99 << 36) + 5, count, sum, min, max, coding, bins, 1 FROM intervals LIMIT 1"),
+    ),
+    "bins cut off": ("bins", by_sql(f"UPDATE intervals SET bins = substr(bins, 1, length(bins) - 1) WHERE {A_DOCUMENT}")),
+    "coding unknown": ("bins", by_sql(f"UPDATE intervals SET coding = 9 WHERE {A_DOCUMENT}")),
+    "bins of no layout": ("bins", by_sql(f"UPDATE intervals SET coding = 1, count = 5, bins = x'ffff05' WHERE {A_DOCUMENT}")),
+    "count differs from bins": ("bins", by_sql(f"UPDATE intervals SET count = count + 1 WHERE {A_DOCUMENT}")),
+    "bins out of order": (
+        "bins",
+        by_sql(f"UPDATE intervals SET coding = 1, count = 7, bins = x'050003040004' WHERE {A_DOCUMENT}"),
+    ),
+    "layout unknown": (
+        "layouts",
+        by_sql("UPDATE series SET layout = 'loglinear:63' WHERE id = (SELECT min(id) FROM series WHERE run = 'r')"),
+    ),
+    "older reading": (
+        "generations",
+        by_sql(
+            "UPDATE sources SET generation = 2 WHERE run = 'r'",
+            "UPDATE intervals SET generation = 2 WHERE id >> 36 IN (SELECT id FROM series WHERE run = 'r')",
+            f"UPDATE intervals SET generation = 1, count = count WHERE {A_DOCUMENT}",
+        ),
+    ),
+    "later reading": ("generations", by_sql(f"UPDATE intervals SET generation = 7 WHERE {A_DOCUMENT}")),
+    "document gone": ("samples", by_sql(f"DELETE FROM intervals WHERE {A_DOCUMENT}")),
+    "breath cells": (
+        "bins",
+        by_sql("INSERT INTO breaths SELECT 'r','','','','',1,1,1,1,1,1,1,1,1,1,1,1,1,x'01',source,1 FROM sources LIMIT 1"),
+    ),
+    "rollup of a host gone": ("rollups", by_sql(f"DELETE FROM rollups WHERE {HOST_ROLLUP}")),
+    "rollup of the cluster doubled": (
+        "rollups",
+        by_sql("UPDATE rollups SET count = 2 * count WHERE run = 'r' AND scope = 'cluster' AND step_ns = 10000000000"),
+    ),
+    "rollup of the run": ("rollups", by_sql("UPDATE rollups SET count = count - 1 WHERE run = 'r' AND step_ns = 0")),
+    "rollup with other bins": ("rollups", by_sql(f"UPDATE rollups SET bins = x'050001' WHERE {HOST_ROLLUP}")),
+    "rollup of a host that is not there": (
+        "rollups",
+        by_sql(
+            f"INSERT INTO rollups SELECT run, scope, kind, step_ns, start_ns, op, 'h9', end_ns, layout, count, sum, min, mean, max, exact, p50, p75, p90, p95, p99, p99_9, p99_99, final, coding, bins FROM rollups WHERE {HOST_ROLLUP} LIMIT 1"
+        ),
+    ),
+    "complete with a source that is not": ("states", by_sql(f"UPDATE sources SET state = 'loading' WHERE {SOURCE_OF_R}")),
+}
+ELASTIC = {
+    "run gone": ("no run", changed("runs", is_record("run"), gone)),
+    "mark without run": ("no run", lambda ground: of_ghost(ground, "marks", {"text": "x", "mark": {"at_ns": 5}})),
+    "episode without run": ("no run", lambda ground: of_ghost(ground, "episodes", {"kind": "completion"})),
+    "watch without run": (
+        "no run",
+        lambda ground: of_ghost(
+            ground, "runs", {"record": "watch", "watch": {"id": "w", "final_ns": 1, "largest_ns": 1, "told_ns": 1}}
+        ),
+    ),
+    "point without run": (
+        "no run",
+        lambda ground: of_ghost(ground, "points-2026.11", {"record": "point", "source": {"id": "s"}}),
+    ),
+    "source gone": ("no source", changed("runs", is_record("source"), gone)),
+    "point without source": (
+        "no source",
+        lambda ground: of_ghost(ground, "points-2026.11", {"record": "point", "source": {"id": "s"}}, "r"),
+    ),
+    "checkpoint without source": (
+        "no source",
+        lambda ground: of_ghost(ground, "runs", {"record": "checkpoint", "source": {"id": "s"}, "watch": {"id": "w"}}, "r"),
+    ),
+    "document without run": ("no run", changed("intervals-*", in_r, put("run", {}, "other-id"))),
+    "count differs from bins": ("bins", changed("intervals-*", in_r, put("latency.count", lambda was: was + 1))),
+    "value of no bin": (
+        "layouts",
+        changed(
+            "intervals-*",
+            in_r,
+            put("latency.histogram.values", lambda was: [was[0] + 3, *was[1:]] if len(was) == 1 else [*was[:-1], was[-1] + 3]),
+        ),
+    ),
+    "layout unknown": ("layouts", changed("intervals-*", in_r, put("latency.layout", "loglinear:63"))),
+    "two layouts in a series": (
+        "layouts",
+        changed("intervals-*", in_r, put("latency.layout", "loglinear:64:1856:1ns:c0:midpoint:open")),
+    ),
+    "older reading": ("generations", changed("runs", is_record("source"), put("generation", 2))),
+    "later reading": ("generations", changed("intervals-*", in_r, put("generation", 7))),
+    "document gone": ("samples", changed("intervals-*", in_r, gone)),
+    "document of another step": ("steps", changed("intervals-*", in_r, put("interval.step_ms", 5000))),
+    "rollup of a host gone": ("rollups", changed("rollups-*", is_rollup("host", 1000), gone)),
+    "rollup of the cluster doubled": (
+        "rollups",
+        changed("rollups-*", is_rollup("cluster", 10_000), put("latency.count", lambda was: 2 * was)),
+    ),
+    "rollup of the run": ("rollups", changed("rollups-*", is_rollup("host", 0), put("latency.count", lambda was: was - 1))),
+    "rollup with other bins": (
+        "rollups",
+        changed("rollups-*", is_rollup("host", 1000), put("latency.histogram.counts", lambda was: [was[0] + 1, *was[1:]])),
+    ),
+    "rollup of a host that is not there": (
+        "rollups",
+        changed("rollups-*", is_rollup("host", 1000), put("host.name", "h9", "other-id")),
+    ),
+    "complete with documents refused": ("states", changed("runs", is_record("source"), put("source.refused", 3))),
+}
+
+
+def of_ghost(ground: ElasticGround, index: str, body: dict[str, Any], run: str = "ghost") -> None:
+    body = {"run": {"id": run}, "@timestamp": 1_789_999_200_000, "generation": 1, **body}
+    if index in ("marks", "episodes"):
+        del body["generation"]
+    ground.client.index(index=f"{ground.prefix}-{index}", id="planted", document=body, refresh=True)
+
+
+@pytest.mark.parametrize("name", sorted({*SQLITE, *ELASTIC}))
+def test_a_planted_fault_is_found_and_mended(ground: Ground, tmp_path: Path, capsys: Any, name: str) -> None:
+    planted = (SQLITE if isinstance(ground, SqliteGround) else ELASTIC).get(name)
+    if planted is None:
+        assert name in {*SQLITE} ^ {*ELASTIC}, "only the other store can have it"
+        return
+    clean = ground.documents(), ground.rollups()
+    assert checked(ground, capsys) == (0, {**checked(ground, capsys)[1], "faults": [], "unfinished": [], "load_again": []})
+    kind, plant = planted
+    plant(ground)  # type: ignore[operator]
+    before = (
+        ground.documents()
+        if name not in ("bins cut off", "coding unknown", "bins of no layout", "layout unknown", "series gone", "run gone")
+        else None
+    )
+    status, told = checked(ground, capsys)
+    assert status == 4 and kind in kinds(told), told
+    if before is not None:
+        assert ground.documents() == before, "nothing is changed unasked"
+    assert command(["runs", "check", "other", "--store", ground.url]) == 0, "only what was asked for is looked at"
+    status, told = checked(ground, capsys, "--mend")
+    assert all(one["mended"] for one in told["faults"])
+    assert status == (4 if told["load_again"] else 0)
+    again, left = checked(ground, capsys)
+    assert (again, left["faults"]) == (0, []), left
+    if not name.startswith("run gone"):
+        loaded(ground.url, hosts(tmp_path), reading=ZERO)
+        assert checked(ground, capsys)[1] | {"runs": 2} == {
+            "runs": 2,
+            "documents": told_documents(clean),
+            "faults": [],
+            "unfinished": [],
+            "load_again": [],
+        }
+        assert (ground.documents(), ground.rollups()) == clean
+
+
+def told_documents(clean: tuple[list[Any], list[Any]]) -> int:
+    return len(clean[0])
+
+
+def test_the_kinds_are_all_planted() -> None:
+    """But a damaged file: that has a test of its own."""
+    assert {kind for kind, _ in (*SQLITE.values(), *ELASTIC.values())} == set(KINDS) - {"file"}
