@@ -29,6 +29,7 @@ from tests.store.test_contract import ZERO
 from tests.store.test_overtaken import once
 
 Ground = SqliteGround | ElasticGround
+STEPS = ["write", *(pytest.param(step, marks=pytest.mark.slow) for step in ("finish_source", "finish_run"))]
 GONE = "r was deleted while it was written to"
 
 
@@ -73,7 +74,7 @@ def deleted(ground: Ground, run: str = "r") -> None:
     assert command(["runs", "delete", run, "--yes", "--force", "--store", ground.url]) == 0
 
 
-@pytest.mark.parametrize("step", ["write", "finish_source", "finish_run"])
+@pytest.mark.parametrize("step", STEPS)
 def test_b2_a_run_that_is_deleted_while_it_is_loaded_leaves_nothing(ground: Ground, logs, monkeypatch, step: str) -> None:
     store = SqliteStore if isinstance(ground, SqliteGround) else ElasticStore
     once(store, step, lambda: deleted(ground), monkeypatch)
@@ -85,7 +86,7 @@ def test_b2_a_run_that_is_deleted_while_it_is_loaded_leaves_nothing(ground: Grou
         assert there.runs() == []
 
 
-@pytest.mark.parametrize("step", ["write", "finish_source", "finish_run"])
+@pytest.mark.parametrize("step", STEPS)
 def test_b2_a_run_deleted_and_loaded_anew_has_nothing_of_the_first_load(
     ground: Ground, logs, monkeypatch, tmp_path: Path, step: str
 ) -> None:
@@ -153,6 +154,7 @@ def test_b2_a_run_that_is_watched_is_not_deleted_unasked_and_its_watch_ends(grou
         assert store.runs() == []
 
 
+@pytest.mark.slow
 def test_b2_a_watch_ends_where_its_run_goes_in_the_middle_of_a_cycle(tmp_path: Path, monkeypatch) -> None:
     with grounds("double", tmp_path) as ground:
         assert isinstance(ground, ElasticGround)
@@ -173,6 +175,7 @@ def test_b2_a_watch_ends_where_its_run_goes_in_the_middle_of_a_cycle(tmp_path: P
         writer.stream.close()
 
 
+@pytest.mark.slow
 def test_b2_a_run_that_goes_while_it_is_coarsened_leaves_nothing(tmp_path: Path, logs, monkeypatch) -> None:
     with grounds("double", tmp_path) as ground:
         for step, owner in (("_write", Coarsening), ("sweep_steps", Sweeper), ("write", RollupWriter)):
@@ -269,7 +272,7 @@ def cut_off(*_: Any) -> None:
 def test_b2_a_later_run_of_a_deleted_name_begins_above_it(tmp_path: Path, logs) -> None:
     with grounds("double", tmp_path) as ground:
         highest = 0
-        for _ in range(3):
+        for _ in range(2):
             assert loaded(ground.url, logs, reading=ZERO).loaded == 2
             assert loaded(ground.url, logs, reading=ZERO).loaded == 0
             with open_store(ground.url) as store:

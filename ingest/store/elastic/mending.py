@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from ingest.store.elastic.breaths import settle_breaths
 from ingest.store.elastic.deleting import swept
+from ingest.store.elastic.names import PERIODIC
+from ingest.store.elastic.reading import search
 from ingest.store.elastic.rollups import RollupWriter
 from ingest.store.elastic.sweeping import Sweeper
 from ingest.store.elastic.touched import Touched
@@ -20,9 +22,12 @@ def mend(store: ElasticStore, verifier: ElasticVerifier) -> None:
     """Repair what was found. RunGoneError where a run is deleted meanwhile, StoreError where the server refuses."""
     wrong, found = verifier.wrong, verifier.found
     there = {record.run: record for record in store.runs()}
+    ghosts = {run: _highest(store, run) for _, run, _ in wrong.queries if run and run not in verifier.runs and run not in there}
     for (index, run, _), query in wrong.queries.items():
         if run in verifier.runs or run not in there:  # not what a load has begun under this name since
             swept(store.connection, store.sender, index, {"filter": [query]})
+    for run, generation in ghosts.items():
+        store.records.entomb(run, generation)
     sweeper = Sweeper(store.connection, store.names, store.sender)
     for source in wrong.swept.values():
         sweeper.sweep(source)
@@ -38,6 +43,17 @@ def mend(store: ElasticStore, verifier: ElasticVerifier) -> None:
             with store.writing(run):
                 _roll(store, there[run], sweeper)
     found.mended = True
+
+
+def _highest(store: ElasticStore, run: str) -> int:
+    """Return the highest generation that documents of a run have.
+
+    A server remembers versions of deleted documents for a minute: rollups of a later run of this name must be above them.
+    """
+    indices = ",".join(store.names.all(index) for index in PERIODIC)
+    body = {"size": 0, "query": {"term": {"run.id": run}}, "aggs": {"highest": {"max": {"field": "generation"}}}}
+    found = search(store.connection, indices, body).get("aggregations")
+    return int(found["highest"]["value"] or 0) if found else 0
 
 
 def _roll(store: ElasticStore, record: RunRecord, sweeper: Sweeper) -> None:

@@ -262,6 +262,16 @@ class Records:
 
         self._changed(run, change)
 
+    def entomb(self, run: str, generation: int) -> None:
+        """Leave a tombstone for a run that has no record: a later run of its name begins above what it had."""
+
+        def change(there: Mapping[str, Any] | None) -> dict[str, Any] | None:
+            if there is not None and (there["record"] != TOMBSTONE or int(there["generation"]) >= generation):
+                return None
+            return tombstone(run, generation)
+
+        self._changed(run, change)
+
     def put_sources(self, sources: Iterable[tuple[SourceRecord, SourceState]]) -> None:
         """Write the records of sources that are begun."""
         self.put(self._source_line(record, state) for record, state in sources)
