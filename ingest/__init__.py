@@ -6,6 +6,8 @@
     table = percentiles(answer, Wanted(parse_percentiles("50,99,99.9")))
     print(table.columns["start_ns"], table.columns["p99"])
 
+`table_of(origin, question, wanted)` gives table and answer at once, from files or a store; of long logs in flat memory.
+
 Everything is in integer nanoseconds. The names below are the public interface; they are imported when first used.
 """
 
@@ -37,6 +39,7 @@ _HOMES = {
     "parse_instant": "ingest.timing",
     "parse_percentiles": "ingest.ranks",
     "percentiles": "ingest.query.percentiles",
+    "table_of": "ingest.query.percentiles",
 }
 
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604  # the names are strings; the table is their one home

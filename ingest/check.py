@@ -19,11 +19,12 @@ from ingest.errors import InputError, UsageError
 from ingest.objectives import VIOLATE, Objective
 from ingest.query.clocks import ABSOLUTE, is_absolute
 from ingest.query.episodes import FOREVER, HOST, OUTSIDE, Life, judged, no_windows, verdicts
+from ingest.query.origin import Run
 from ingest.query.overview import literal, span_of
 from ingest.query.question import ALL, Answer, Question, check_labels
 from ingest.query.verdicts import ENDED, OPEN, PROVISIONAL, Episode, Verdict
 from ingest.series import LABELS, RunLabels, Series, label_of, run_matches
-from ingest.store import RunRecord, Store
+from ingest.store import Store
 
 Ask = Callable[[Question], Answer]
 Tell = Callable[[Episode], None]
@@ -145,12 +146,12 @@ def after(objectives: Sequence[Objective], tell: Tell, path: Path | None = None)
     return judge
 
 
-def labels_of(records: Iterable[RunRecord]) -> RunLabels:
+def labels_of(records: Iterable[Run]) -> RunLabels:
     """Return the labels of runs by their names."""
     return {record.run: dict(record.labels) for record in records}
 
 
-def finals_of(records: Iterable[RunRecord]) -> dict[str, int]:
+def finals_of(records: Iterable[Run]) -> dict[str, int]:
     """Return the end in ns of the last final window of the runs that are being watched."""
     return {record.run: record.final_ns for record in records if record.final_ns is not None}
 

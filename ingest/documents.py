@@ -97,7 +97,7 @@ def pack(windows: Intervals) -> Documents:
             blobs[row] = data[begin:end]
     return Documents(
         layout=windows.layout,
-        table=[key for key in windows.table if isinstance(key, Series)],
+        table=windows.streams,
         series=windows.series,
         start_ns=windows.start_ns,
         count=windows.samples if windows.completions is None else windows.completions,

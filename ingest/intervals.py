@@ -85,6 +85,16 @@ class Intervals:
         return len(self.series)
 
     @property
+    def groups(self) -> list[Group]:
+        """Return the groups in the table, in its order; none of them where it holds series."""
+        return [key for key in self.table if isinstance(key, tuple)]
+
+    @property
+    def streams(self) -> list[Series]:
+        """Return the series in the table, in its order; none of them where it holds groups."""
+        return [key for key in self.table if isinstance(key, Series)]
+
+    @property
     def row(self) -> Int:
         """Return the row number of each bin entry."""
         return np.repeat(np.arange(len(self)), np.diff(self.indptr))
@@ -127,7 +137,7 @@ class Intervals:
 
     def relabelled(self, key: Callable[[Series], Group | Series | None]) -> Intervals:
         """Return the rows with each series replaced by `key(series)`; rows whose key is None are left out."""
-        keys = [key(series) for series in self.table if isinstance(series, Series)]
+        keys = [key(series) for series in self.streams]
         table: dict[Group | Series, int] = {}
         codes = [-1 if found is None else table.setdefault(found, len(table)) for found in keys]
         series = np.array(codes, np.int64)[self.series] if codes else self.series

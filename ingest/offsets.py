@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +23,11 @@ from ingest.errors import UsageError
 from ingest.grid import INT64_MAX, MS, SECOND
 from ingest.intervals import Bool, Int, Intervals, Sum
 from ingest.layout import LogLinear
-from ingest.read.events import Events
 from ingest.series import OFFSET, Group, Series
 from ingest.timing import format_duration
+
+if TYPE_CHECKING:  # stores keep offsets, and need no reader for that
+    from ingest.read.events import Events
 
 ROWS = 50
 MOST_ROWS = 1000

@@ -78,6 +78,11 @@ def parse_percentiles(text: str) -> tuple[Percentile, ...]:
     return tuple(dict.fromkeys(found))
 
 
+STORED = parse_percentiles("50,75,90,95,99,99.9,99.99")  # every rollup has them as plain numbers (fields.yml names them)
+SUMMARY = tuple(one for one in STORED if one.text != "75")  # the tables of a page
+COMMON = tuple(one for one in SUMMARY if one.text != "99.99")  # what is told of a run in one line, and what tools tell themselves
+
+
 class Ranked:
     """Finds samples by rank in many rows at once; the running total of all counts is made once."""
 

@@ -38,6 +38,8 @@ class Series:
 
 LABELS = tuple(field.name for field in fields(Series) if field.name != "segment")
 
+THREAD = ("host", "volume", "job", "process", "tag")  # what tells the threads of a run apart, whatever they do
+
 Group = tuple[str, ...]
 RunLabels = Mapping[str, Mapping[str, str]]
 

@@ -14,14 +14,13 @@ import click
 
 from ingest.cli import options
 from ingest.cli.origins import opened
-from ingest.cli.queries import answer_of
 from ingest.cli.saying import say
 from ingest.errors import DeliveryError, UsageError
 
 if TYPE_CHECKING:
     from ingest.check import Checked
-    from ingest.cli.origins import Origin
     from ingest.objectives import Objective
+    from ingest.query.origin import Origin
     from ingest.query.question import Question
     from ingest.query.verdicts import Episode
     from ingest.series import RunLabels
@@ -68,13 +67,14 @@ def check(sla: Path, sources: tuple[str, ...], **words: Any) -> int:
     """
     from ingest.check import check as verdicts_of
     from ingest.check import keep
+    from ingest.query.lags import answered
     from ingest.webhook import webhook
 
     hook = webhook(words["webhook"]) if words["webhook"] else None
     selection = _selection(words)
     with _opened(sources, words) as judged:
         objectives = _objectives(sla, judged.runs)
-        found = verdicts_of(partial(answer_of, judged.origin), judged.runs, objectives, selection, sla, judged.finals)
+        found = verdicts_of(partial(answered, judged.origin), judged.runs, objectives, selection, sla, judged.finals)
         if words["record"]:
             keep(judged.origin, found)  # type: ignore[arg-type]  # _opened gives a store where it is to be written
     _write(found, sla, words)
@@ -122,12 +122,9 @@ def _opened(sources: tuple[str, ...], words: dict[str, Any]) -> Iterator[Judged]
 def _judged(origin: Origin) -> Judged:
     """Return what files or a store tell of their runs."""
     from ingest.check import finals_of, labels_of
-    from ingest.query.files import Files
 
-    if isinstance(origin, Files):
-        return Judged(origin, {run: dict(origin.found.labels.get(run, {})) for run in origin.run_names}, {})
-    records = origin.runs()  # type: ignore[attr-defined]  # what is not files is a store
-    return Judged(origin, labels_of(records), finals_of(records))
+    runs = origin.runs()
+    return Judged(origin, labels_of(runs), finals_of(runs))
 
 
 def violations(origin: Origin, path: Path, question: Question) -> list[Episode]:
@@ -136,12 +133,13 @@ def violations(origin: Origin, path: Path, question: Question) -> list[Episode]:
     What could not be judged is said on stderr. InputError as `check` raises it.
     """
     from ingest.check import check as verdicts_of
+    from ingest.query.lags import answered
     from ingest.query.question import Question as Selection
     from ingest.view.episodes import notes
 
     judged = _judged(origin)
     selection = Selection(question.runs, question.where, begin=question.begin, end=question.end)
-    ask = partial(answer_of, judged.origin)
+    ask = partial(answered, judged.origin)
     found = verdicts_of(ask, judged.runs, _objectives(path, judged.runs), selection, path, judged.finals)
     for note in notes(found):
         say(note)

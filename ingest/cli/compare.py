@@ -172,7 +172,7 @@ def ratio_limit(text: str | None) -> float:
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
 @click.option("--baseline", required=True, metavar="GLOB", help="The run to compare with; of several those like --run's.")
 @click.option("--run", "run", required=True, metavar="GLOB", help="The run to judge, likewise.")
-@click.option("-p", "wanted", default="50,95,99,99.9", show_default=True, metavar="LIST", help="Percentiles, 0 to 100.")
+@options.percentiles_option
 @click.option("--shifts", is_flag=True, help="Percentiles at every halving of 1-q instead: how the distributions differ.")
 @bounded_options
 @click.option("--merge-runs", is_flag=True, help="Add up the runs of a side where its glob matches several.")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from ingest.cli import options
 from ingest.errors import InputError
 
 EXAMPLE = Path("examples") / "cbt-archive"
@@ -31,7 +32,7 @@ def demo(output: str) -> None:
         store = f"sqlite:{folder}/demo.db"
         for words in (
             ["load", str(archive), "--run", "demo", "--store", store],
-            ["percentiles", store, "--step", "5s", "--by", "host", "-p", "50,95,99,99.9", "--time", "elapsed"],
+            ["percentiles", store, "--step", "5s", "--by", "host", "-p", options.PERCENTILES, "--time", "elapsed"],
             ["report", store, "-o", output],
         ):
             print(f"$ tailboard {' '.join(words)}".replace(store, "sqlite:demo.db"), file=sys.stderr, flush=True)

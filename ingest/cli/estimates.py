@@ -8,34 +8,33 @@ from typing import TYPE_CHECKING, Any
 from ingest.errors import UsageError
 
 if TYPE_CHECKING:
+    from ingest.query.estimate_rows import Estimate
     from ingest.query.percentiles import Wanted
-    from ingest.query.question import Question
+    from ingest.query.question import Answer, Question
+    from ingest.query.table import Table
 
 FORMATS = ("table", "csv", "ndjson")
 
 
-def write_estimates(
+def asked_estimates(
     sources: tuple[str, ...], words: dict[str, Any], question: Question, columns: Wanted, accuracy: float
-) -> None:
-    """Print the percentiles of a question with the estimates that --estimate names; UsageError for what cannot be."""
+) -> tuple[Table, list[Estimate], Answer]:
+    """Return the percentiles of a question, the estimates that --estimate names, and the answer with what is to be said of both.
+
+    UsageError for what cannot be.
+    """
     from ingest.cli.origins import opened
-    from ingest.cli.queries import answer_of, stamp_of, write
-    from ingest.query.estimates import estimated, parse_estimates, with_estimates
+    from ingest.query.estimates import estimated, parse_estimates
+    from ingest.query.lags import answered
     from ingest.query.percentiles import narrowed, percentiles
 
     names = parse_estimates(words["estimate"])
     if words["format"] not in FORMATS:
         raise UsageError(f"--estimate goes with --format {', '.join(FORMATS)}, not {words['format']}")
     with opened(sources, words) as origin:
-        answer = answer_of(origin, question)
+        answer = answered(origin, question)
         if accuracy:
             answer = narrowed(answer, max(columns.percentiles), accuracy)
         table = percentiles(answer, columns)
         estimates = estimated(origin, question, answer, table, columns.percentiles, names)
-    answer = replace(answer, warnings=(*answer.warnings, *(note for one in estimates for note in one.notes)))
-    if words["format"] == "table":
-        from ingest.view.estimates import print_estimates
-
-        print_estimates(table, estimates, columns.percentiles, answer, stamp_of(answer, words))
-        return
-    write(with_estimates(table, estimates), answer, words, "percentiles")
+    return table, estimates, replace(answer, warnings=(*answer.warnings, *(note for one in estimates for note in one.notes)))

@@ -102,14 +102,10 @@ def _answered(sources: tuple[str, ...], words: dict[str, Any], wanted: Wanted) -
     from dataclasses import replace
 
     from ingest.cli.origins import opened
-    from ingest.query.files import Files
     from ingest.query.offset_map import highlighted
-    from ingest.query.offsets import from_files, from_store
+    from ingest.query.origin import OFFSETS, needed
 
     with opened(sources, {**words, "prefer": "raw"}) as origin:
-
-        def ask(one: Wanted) -> OffsetMap:
-            return from_files(origin, one) if isinstance(origin, Files) else from_store(cast("Any", origin), one)
-
+        ask = needed(origin, OFFSETS)
         answer = ask(replace(wanted, lit={}))
         return highlighted(answer, ask(wanted)) if wanted.lit else answer

@@ -128,6 +128,10 @@ time_option = click.option(
     default=None,
     help="Times as UTC, local time, or seconds from the run's start [default: utc].",
 )
+PERCENTILES = "50,95,99,99.9"
+percentiles_option = click.option(
+    "-p", "wanted", default=PERCENTILES, show_default=True, metavar="LIST", help="Percentiles, 0 to 100."
+)
 unit_option = click.option(
     "--unit", type=click.Choice(["ns", "us", "ms", "s"]), default="ns", show_default=True, help="Unit of latencies (csv, ndjson)."
 )
@@ -271,9 +275,11 @@ def store_url(named: str | None) -> str:
 
 def split_sources(sources: tuple[str, ...]) -> tuple[list[str], list[Path]]:
     """Return the stores and the paths among the sources of a call; without any, the default store."""
+    from ingest.query.origin import is_store
+
     stores, paths = [], []
     for source in sources or (store_url(None),):
-        if source.startswith(("sqlite:", "http://", "https://")):
+        if is_store(source):
             stores.append(source)
         elif source == "-":
             paths.append(_standard_input())

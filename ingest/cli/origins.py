@@ -2,37 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ingest.cli import options
 
 if TYPE_CHECKING:
-    from ingest.intervals import Intervals
-    from ingest.query.question import Answer, Question
+    from ingest.query.origin import Origin
 
 READING = ("input_format", "host", "host_alias", "t0", "host_offset", "recorded_unit", *options.SCHEDULE, *options.EVENTS)
-
-
-class Origin(Protocol):
-    """What files and stores can both do."""
-
-    def answer(self, question: Question) -> Answer:
-        """Return the merged windows that a question asks for."""
-        ...
-
-    def windows(self, question: Question) -> Iterator[Intervals]:
-        """Yield the selected windows at the stored step under the question's groups, in bounded batches."""
-        ...
-
-    def facts(self, answer: Answer) -> Sequence[tuple[str, str]]:
-        """Return (name, value) pairs about the runs of an answer."""
-        ...
-
-    def marks(self, answer: Answer) -> Sequence[Mapping[str, Any]]:
-        """Return the marks of the runs of an answer: run, at_ns, text."""
-        ...
 
 
 @contextmanager

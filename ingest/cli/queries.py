@@ -15,8 +15,6 @@ from ingest.errors import UsageError, listed
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ingest.cli.origins import Origin
-    from ingest.query.percentiles import Wanted
     from ingest.query.question import Answer, Question
     from ingest.query.table import Table
     from ingest.ranks import Percentile
@@ -54,9 +52,10 @@ def parse_step(text: str) -> int | str:
 def answered(sources: tuple[str, ...], words: dict[str, Any], question: Question) -> Answer:
     """Return what files or a store answer; UsageError for a range by the clock where no run has one."""
     from ingest.cli.origins import opened
+    from ingest.query.lags import answered as answered_by
 
     with opened(sources, words) as origin:
-        return in_range(answer_of(origin, question), question)
+        return in_range(answered_by(origin, question), question)
 
 
 def in_range(answer: Answer, question: Question) -> Answer:
@@ -66,18 +65,6 @@ def in_range(answer: Answer, question: Question) -> Answer:
     if answer.relative and is_absolute(question):
         raise UsageError(ABSOLUTE)
     return answer
-
-
-def answer_of(origin: Origin, question: Question) -> Answer:
-    """Return what files or a store answer, events that were stored at unlike rates weighed where they come together."""
-    from ingest.query.files import Files
-    from ingest.query.lags import asked_weighed, weighed
-    from ingest.read.formats import SNABB
-
-    if isinstance(origin, Files):
-        sampled = any(source.format == SNABB for source in origin.found.sources)
-        return weighed(origin.answer, question) if sampled else origin.answer(question)
-    return asked_weighed(origin.answer, question)
 
 
 def write(table: Any, answer: Answer, words: dict[str, Any], what: str) -> None:
@@ -144,7 +131,7 @@ def warn(answer: Answer) -> None:
 
 @click.command()
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
-@click.option("-p", "wanted", default="50,95,99,99.9", show_default=True, metavar="LIST", help="Percentiles, 0 to 100.")
+@options.percentiles_option
 @options.step_options
 @options.selecting_options
 @click.option("--accuracy", metavar="10%", help="Widen the step until the highest percentile is this certain (95 %).")
@@ -176,7 +163,8 @@ def percentiles(sources: tuple[str, ...], **words: Any) -> None:
     A cell is empty where there are too few samples to carry it: above p50 at least one sample must lie beyond. With
     --estimate the usual wrong ways stand beside the exact columns (p99_cbt), each with its error as a share (p99_cbt_error).
     """
-    from ingest.query.percentiles import Wanted, narrowed
+    from ingest.cli.origins import opened
+    from ingest.query.percentiles import Wanted, narrowed, table_of
     from ingest.query.percentiles import percentiles as rows_of
     from ingest.ranks import parse_percentiles
     from ingest.timing import parse_duration
@@ -194,20 +182,26 @@ def percentiles(sources: tuple[str, ...], **words: Any) -> None:
     question = asked(words, parse_step(words["step"]))
     columns = Wanted(chosen, below, words["interpolate"], bounds=bool(accuracy))
     if words["estimate"]:
-        from ingest.cli.estimates import write_estimates
+        from ingest.cli.estimates import asked_estimates
+        from ingest.query.estimates import with_estimates
+        from ingest.view.estimates import print_estimates
 
-        write_estimates(sources, words, question, columns, accuracy)
+        table, estimates, answer = asked_estimates(sources, words, question, columns, accuracy)
+        if words["format"] == "table":
+            print_estimates(table, estimates, chosen, answer, stamp_of(answer, words))
+        else:
+            write(with_estimates(table, estimates), answer, words, "percentiles")
         return
     if words["format"] in PICTURES:
         _percentiles_picture(sources, words, question, chosen, accuracy)
         return
-    table, answer = _streamed_or_answered(sources, words, question, None if accuracy else columns)
-    if table is not None:
-        write(table, answer, words, "percentiles")
-        return
     if accuracy:
-        answer = narrowed(answer, max(chosen), accuracy)
-    write(rows_of(answer, columns), answer, words, "percentiles")
+        answer = narrowed(answered(sources, words, question), max(chosen), accuracy)
+        write(rows_of(answer, columns), answer, words, "percentiles")
+        return
+    with opened(sources, words) as origin:
+        table, answer = table_of(origin, question, columns)
+    write(table, in_range(answer, question), words, "percentiles")
 
 
 def _percentiles_picture(
@@ -216,12 +210,13 @@ def _percentiles_picture(
     """Write percentiles over time as a picture, with the marks of a store and of files."""
     from ingest.cli.marks import drawn, read_all
     from ingest.cli.origins import opened
+    from ingest.query.lags import answered as answered_by
     from ingest.query.percentiles import narrowed
     from ingest.view.pictures import percentiles_picture
 
     marks = read_all(words["marks"])
     with opened(sources, words) as origin:
-        answer = answer_of(origin, question)
+        answer = answered_by(origin, question)
         noted = drawn(answer, origin.marks(answer), marks)
     answer = narrowed(answer, max(chosen), accuracy) if accuracy else answer
     one_axis(answer)
@@ -231,6 +226,7 @@ def _percentiles_picture(
 def _approximate(sources: tuple[str, ...], words: dict[str, Any], chosen: Sequence[Percentile]) -> tuple[Table, Answer]:
     """Return the server's estimates; UsageError for what has none."""
     from ingest.cli.origins import opened
+    from ingest.query.origin import APPROXIMATE, needed
 
     for option in ("accuracy", "below", "interpolate", "estimate"):
         if words[option]:
@@ -238,30 +234,7 @@ def _approximate(sources: tuple[str, ...], words: dict[str, Any], chosen: Sequen
     if words["format"] in PICTURES:
         raise UsageError(f"{words['format']} is drawn from whole histograms: leave out --approx")
     with opened(sources, words) as origin:
-        approximate = getattr(origin, "approximate", None)
-        if approximate is None:
-            raise UsageError("--approx asks Elasticsearch for its estimates: name a store http://HOST:9200; here all is exact")
-        found: tuple[Table, Answer] = approximate(asked(words, parse_step(words["step"])), chosen)
-        return found
-
-
-def _streamed_or_answered(
-    sources: tuple[str, ...], words: dict[str, Any], question: Question, columns: Wanted | None
-) -> tuple[Table | None, Answer]:
-    """Return the table of `columns` and the facts about it where logs can be answered window by window, else the answer."""
-    from ingest.cli.origins import opened
-    from ingest.query.files import Files
-    from ingest.read.formats import HDR
-
-    with opened(sources, words) as origin:
-        long_logs = isinstance(origin, Files) and all(source.format == HDR for source in origin.found.sources)
-        if columns is not None and isinstance(origin, Files) and long_logs:
-            from ingest.query.streamed import streamed
-
-            found = streamed(origin, question, columns)
-            if found is not None:
-                return found[0], in_range(found[1], question)
-        return None, in_range(answer_of(origin, question), question)
+        return needed(origin, APPROXIMATE)(asked(words, parse_step(words["step"])), chosen)
 
 
 def _accuracy(text: str | None) -> float:

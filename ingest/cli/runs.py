@@ -36,9 +36,9 @@ def runs() -> None:
 @click.option("--format", type=click.Choice(["table", "ndjson"]), default="table", show_default=True)
 def list_(store: str | None, **words: Any) -> None:
     """All runs: state, step, sources, samples, time zero, when loaded."""
-    from ingest.read.whole_runs import means_alone
     from ingest.timing import format_duration
     from ingest.view.text import utc
+    from ingest.whole_runs import means_alone
 
     with opened_store(store) as store_:
         rows = []

@@ -122,17 +122,14 @@ def replay(dead_letters: str, store: str | None) -> int:
 
     What is still refused stays in the file; rollups are made right, and runs of which nothing is missing are complete.
     """
+    from ingest.query.origin import DEAD_LETTERS, needed
     from ingest.store import open_store
-    from ingest.store.elastic.replay import replayed
-    from ingest.store.elastic.store import ElasticStore
 
     path = Path(dead_letters)
     if not path.is_file():
         raise InputError("there is no such file", path)
     with open_store(store or os.environ.get("TAILBOARD_STORE", ""), write=True) as opened:
-        if not isinstance(opened, ElasticStore):
-            raise UsageError("only Elasticsearch refuses documents: give --store http://HOST:9200")
-        account = replayed(opened, path)
+        account = needed(opened, DEAD_LETTERS)(path)
     _line(f"{account.sent} documents sent again: {account.taken} are in now, {account.refused} are refused again")
     if account.obsolete:
         _line(f"{account.obsolete} documents were dropped: their sources or runs have been read again or deleted since")

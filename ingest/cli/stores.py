@@ -17,8 +17,8 @@ from ingest.cli.saying import say
 from ingest.errors import InputError, UsageError, listed
 
 if TYPE_CHECKING:
-    from ingest.cli.origins import Origin
     from ingest.intervals import Intervals
+    from ingest.query.origin import Origin
     from ingest.store import RunRecord, Store
     from ingest.view.text import Stamp
 
@@ -177,21 +177,12 @@ def _exported(sources: tuple[str, ...], words: dict[str, Any], question: Any) ->
 
 def _elapsed_stamps(origin: Origin) -> dict[str, Stamp]:
     """Return, for each run without a clock, the function that writes its times: +12.5s."""
-    from ingest.query.clocks import since, undated_runs
-    from ingest.query.files import Files, run_starts
-    from ingest.store.records import UNKNOWN_ZERO
-
-    if isinstance(origin, Files):
-        starts, undated = run_starts(origin.found.sources), undated_runs(origin.found.sources)
-    else:
-        records: Sequence[RunRecord] = origin.runs()  # type: ignore[attr-defined]  # what is not files is a store
-        starts = {record.run: record.start_ns for record in records}
-        undated = {record.run: record.zero == UNKNOWN_ZERO for record in records}
+    from ingest.query.clocks import since
 
     def stamp(start: int) -> Stamp:
         return lambda stamp_ns: since(stamp_ns - start)
 
-    return {run: stamp(starts[run]) for run, one in undated.items() if one}
+    return {one.run: stamp(one.start_ns) for one in origin.runs() if one.relative}
 
 
 def _csv_rows(windows: Intervals, clocks: Mapping[str, Stamp]) -> Iterator[str]:
@@ -202,7 +193,7 @@ def _csv_rows(windows: Intervals, clocks: Mapping[str, Stamp]) -> Iterator[str]:
     if not windows.layout.has_bins:  # counts of means: nothing is known of where their samples lie
         lower = upper = [""] * len(windows.bins)
     counts, pointers = windows.counts.tolist(), windows.indptr.tolist()
-    keys = [key for key in windows.table if isinstance(key, tuple)]
+    keys = windows.groups
     labels = [",".join(_quoted(label) for label in key[2:]) for key in keys]
     stamps = [clocks.get(key[0], utc) for key in keys]
     for row, (code, start, end) in enumerate(

@@ -14,6 +14,7 @@ from ingest.errors import InputError
 from ingest.grid import SECOND
 from ingest.parallel import fork_map
 from ingest.query.files import run_starts
+from ingest.query.origin import BREATHS, Origin
 from ingest.query.question import Question
 from ingest.read.formats import SNABB
 from ingest.read.snabb.work import kept_of
@@ -28,11 +29,10 @@ if TYPE_CHECKING:
 OF_BREATHS = ("run", "host", "process")
 
 
-def kept_from(source: object, question: Question) -> Kept:
+def kept_from(origin: Origin, question: Question) -> Kept:
     """Return what is kept of the breaths in files or a store, of the runs, hosts, processes and the time that are asked."""
-    from ingest.query.files import Files
-
-    return from_files(source, question) if isinstance(source, Files) else from_store(source, question)  # type: ignore[arg-type]
+    breaths = origin.offers.get(BREATHS)
+    return breaths(question) if breaths else nothing()
 
 
 def from_files(files: Files, question: Question) -> Kept:

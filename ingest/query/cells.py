@@ -101,7 +101,7 @@ def cells(answer: Answer, rows: Rows | None = None, lit: Answer | None = None, c
     check_bins(answer, "heat maps")
     rows = rows or Rows()
     layout = common_layout(part.layout for part in answer.parts)
-    groups = tuple(sorted({key for part in answer.parts for key in part.table if isinstance(key, tuple)}))
+    groups = tuple(sorted({key for part in answer.parts for key in part.groups}))
     entries = _entries(answer, layout, groups)
     sums = _sums(entries.place, entries.count, layout.bins)
     found = ladder(rows, layout, sums)

@@ -145,7 +145,7 @@ def kinds_of(answer: Answer) -> set[str]:
     if "kind" not in answer.by:
         return set(answer.kind.split(", "))
     place = answer.by.index("kind")
-    return {key[place] for part in answer.parts for key in part.table if isinstance(key, tuple)}
+    return {key[place] for part in answer.parts for key in part.groups}
 
 
 def paired(baseline: Answer, run: Answer, by: Sequence[str], *, unlike: bool = False) -> Pair:

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol
 
 import numpy as np
 
 from ingest.errors import UsageError
 from ingest.intervals import Int, Intervals
 from ingest.query.estimate_rows import Estimate, Float, Places, Sorted, means_of
+from ingest.query.origin import LOGS, Origin, needed
 from ingest.query.question import Answer, Question, shape_of
 from ingest.query.table import Table
 from ingest.ranks import Percentile, Ranked, extremes
@@ -30,18 +30,6 @@ CBT, HISTOGRAM = "cbt", "histogram"
 ESTIMATORS = (CBT, MEAN_OF_MEANS, MEAN_OF_PERCENTILES, HISTOGRAM)
 OF_FILES = (CBT, HISTOGRAM)
 UNNAMED = ("run", "kind")
-
-
-class Origin(Protocol):
-    """What files and stores are asked for here."""
-
-    def answer(self, question: Question) -> Answer:
-        """Return the merged windows that a question asks for."""
-        ...
-
-    def windows(self, question: Question) -> Iterator[Intervals]:
-        """Yield the selected windows at the stored step under (run, kind, then the question's labels), in bounded batches."""
-        ...
 
 
 def parse_estimates(text: str) -> tuple[str, ...]:
@@ -62,14 +50,9 @@ def estimated(
 
     UsageError where an estimator cannot work on such a source or question.
     """
-    from ingest.query.files import Files
-
     if question.attribution == IN_FLIGHT:
         raise UsageError("--estimate is about completions: leave out --attribution in-flight")
-    files = origin if isinstance(origin, Files) else None
-    for name in names:
-        if name in OF_FILES and files is None:
-            raise UsageError(f"--estimate {name} reads the logs themselves: name their files or folder, not a store")
+    logs = {name: needed(origin, LOGS, f"--estimate {name}") for name in names if name in OF_FILES}
     places = Places(table, answer.step_ns)
     found = []
     for name in names:
@@ -78,14 +61,14 @@ def estimated(
             found.append(Estimate(name, mean_of_percentiles(fine, answer.by, places, wanted), (_averaged(fine),)))
         elif name == MEAN_OF_MEANS:
             found.append(mean_of_means(origin, question, answer, places, wanted))
-        elif files is not None and name == CBT:
+        elif name == CBT:
             from ingest.query.estimate_cbt import cbt
 
-            found.append(cbt(files, question, answer, table, places, wanted))
-        elif files is not None:
+            found.append(cbt(logs[name], question, answer, table, places, wanted))
+        else:
             from ingest.query.estimate_logs import histogram
 
-            found.append(histogram(files, question, answer, places, wanted))
+            found.append(histogram(logs[name], question, answer, places, wanted))
     return found
 
 
@@ -194,7 +177,7 @@ class _Means:
             rows = part.take(np.flatnonzero(part.samples > 0))
             if not len(rows):
                 continue
-            codes = [known.setdefault(key, len(known)) for key in rows.table if isinstance(key, tuple)]
+            codes = [known.setdefault(key, len(known)) for key in rows.groups]
             width = max(width, int((rows.end_ns - rows.start_ns).max()))
             found.append((np.array(codes, np.int64)[rows.series], rows.start_ns, *_sums(rows)))
         return cls(list(known), labels, found, width)
@@ -210,7 +193,7 @@ class _Means:
         found = []
         for part in fine.parts:
             rows = part.take(np.flatnonzero(part.samples > 0))
-            keys = [key for key in rows.table if isinstance(key, tuple)]
+            keys = rows.groups
             full = [(key[run], fine.kind if kind is None else key[kind], *(key[place] for place in places)) for key in keys]
             codes = [known.setdefault(key, len(known)) for key in full]
             found.append((np.array(codes, np.int64)[rows.series], rows.start_ns, *_sums(rows)))

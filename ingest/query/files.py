@@ -4,30 +4,49 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ingest.errors import InputError, listed
 from ingest.grid import INT64_MAX, UNTIMED, clipped, coarsened, in_flight, stored_step, window_parts
 from ingest.intervals import Intervals, Sum
 from ingest.parallel import fork_map
 from ingest.query.clocks import beside, left_out, logs_left_out, shown_beside, undated_runs
+from ingest.query.file_offers import offers_of
 from ingest.query.means import described, holds_means_alone, own_facts, told_of, with_left_out, with_whole_runs
+from ingest.query.origin import Offers
 from ingest.query.question import ALL, AUTO, Answer, Question, auto_step, check_labels, check_step, finish, sure_step, widened
 from ingest.query.spans import dense, spanned, spanned_by_run, together
 from ingest.read import Found, ReadOptions, Source, Windows, discover, read
 from ingest.read.account import Account
 from ingest.read.copies import conflicts
 from ingest.read.events import MOMENTS
+from ingest.read.formats import HDR, SNABB
 from ingest.read.reconcile import reconciled, skew
 from ingest.read.sources import REFUSED
-from ingest.read.whole_runs import WholeRun
 from ingest.series import IN_FLIGHT, default_kind, in_flight_kind
+from ingest.whole_runs import WholeRun
+
+if TYPE_CHECKING:
+    from ingest.query.percentiles import Wanted
+    from ingest.query.table import Table
+    from ingest.query.verdicts import Episode
 
 DEFAULT_WIDTH_NS = 1_000_000_000
 HELD_ENTRIES = 1_000_000  # bins a process holds before it adds them up: adding up takes several times their memory
+
+
+@dataclass(frozen=True, slots=True)
+class LogRun:
+    """A run of log files: what every origin knows of a run."""
+
+    run: str
+    labels: Mapping[str, str]
+    start_ns: int
+    relative: bool
+    final_ns: int | None = None
 
 
 class Files:
@@ -55,6 +74,21 @@ class Files:
         for source in self.found.sources:
             by_run.setdefault(source.context.series.run, []).append(source)
         self.stored = {run: stored_step(median_width(sources)) for run, sources in by_run.items()}
+
+    @property
+    def indexed(self) -> bool:
+        """Return that a question about a part of the data reads all of it."""
+        return False
+
+    @property
+    def offers(self) -> Offers:
+        """Return what files can do beyond what every origin can."""
+        return offers_of(self)
+
+    def runs(self) -> list[LogRun]:
+        """Return the runs that the files belong to, by name."""
+        starts, undated = run_starts(self.found.sources), undated_runs(self.found.sources)
+        return [LogRun(run, self.found.labels.get(run, {}), starts[run], undated[run]) for run in self.run_names]
 
     @property
     def run_names(self) -> list[str]:
@@ -106,6 +140,31 @@ class Files:
         )
         alone = [source.context.series for source in self.found.sources if holds_means_alone(source)]
         return with_left_out(described(finish(parts, question, facts), told), alone, question.key(self.found.labels))
+
+    def percentiles(self, question: Question, wanted: Wanted) -> tuple[Table, Answer]:
+        """Return the table of percentiles that a question asks for, and the facts about it.
+
+        Long logs at a fixed step are answered window by window, in memory that does not grow with their length; the `parts` of
+        the facts are then the whole range. Raises what `answer` raises.
+        """
+        from ingest.query.percentiles import percentiles
+
+        if all(source.format == HDR for source in self.found.sources):
+            from ingest.query.streamed import streamed
+
+            found = streamed(self, question, wanted)
+            if found is not None:
+                return found
+        answer = self.weighed(question)
+        return percentiles(answer, wanted), answer
+
+    def weighed(self, question: Question) -> Answer:
+        """Return the answer, of timelines weighed in one reading; raises what `answer` raises."""
+        if all(source.format != SNABB for source in self.found.sources):
+            return self.answer(question)
+        from ingest.query.lags import weighed
+
+        return weighed(self.answer, question)
 
     def whole_runs(self, runs: Collection[str]) -> list[WholeRun]:
         """Return what the tools themselves say of whole runs that have no histogram; known once these were asked about."""
@@ -159,6 +218,10 @@ class Files:
 
     def marks(self, answer: Answer) -> list[Mapping[str, Any]]:
         """Return no marks: files have none."""
+        return []
+
+    def episodes(self, runs: Iterable[str]) -> list[Episode]:
+        """Return no episodes: files keep none."""
         return []
 
     def selected(self, question: Question) -> list[Source]:

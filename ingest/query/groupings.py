@@ -53,7 +53,7 @@ def groupings(baseline: Answer, run: Answer, by: Sequence[str]) -> list[tuple[st
 def groups_of(answer: Answer, by: Sequence[str]) -> set[Group]:
     """Return the groups that an answer has by some of its labels."""
     places = [answer.by.index(name) for name in by]
-    keys = {key for part in answer.parts for key in part.table if isinstance(key, tuple)}
+    keys = {key for part in answer.parts for key in part.groups}
     return {tuple(key[place] for place in places) for key in keys}
 
 

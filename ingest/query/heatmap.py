@@ -18,7 +18,7 @@ def _labels(part: Intervals, answer: Answer, series: Int) -> dict[str, NDArray[A
     """Return the label columns of rows with these series codes."""
     columns = {}
     for place, name in enumerate(answer.by):
-        values = np.array([key[place] for key in part.table if isinstance(key, tuple)], object)
+        values = np.array([key[place] for key in part.groups], object)
         columns[name] = values[series] if len(values) else values
     return columns
 

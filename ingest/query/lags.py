@@ -19,6 +19,7 @@ import numpy as np
 
 from ingest.grid import WEIGHT_BITS
 from ingest.intervals import Bool, Int, Intervals
+from ingest.query.origin import WEIGHED, Origin
 from ingest.query.question import Answer, Question, regrouped
 from ingest.series import Group
 
@@ -49,7 +50,7 @@ def weighed(ask: Ask, question: Question) -> Answer:
     fine = ask(question if named else replace(question, by=(*question.by, TAG)))
     by = fine.by if named else tuple(name for name in fine.by if name != TAG)
     place = fine.by.index(TAG)
-    groups = [key for part in fine.parts for key in part.table if isinstance(key, tuple)]
+    groups = [key for part in fine.parts for key in part.groups]
     if not any(SAMPLED.match(key[place]) for key in groups):
         return fine if named else regrouped(fine, by)
     fine = replace(fine, weights={key: weight_of(key[place]) for key in groups})
@@ -102,6 +103,12 @@ def in_events(answer: Answer) -> tuple[Intervals, ...]:
         counts = np.where(each > 0, part.counts * each, part.counts >> WEIGHT_BITS)
         found.append(replace(part, counts=counts, completions=None, exact=None))
     return tuple(found)
+
+
+def answered(origin: Origin, question: Question) -> Answer:
+    """Return what files or a store answer, events that were stored at unlike rates weighed where they come together."""
+    found = origin.offers.get(WEIGHED)
+    return asked_weighed(origin.answer, question) if found is None else found(question)
 
 
 def asked_weighed(ask: Ask, question: Question) -> Answer:

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ingest.errors import InputError, listed
 from ingest.intervals import Intervals, no_exact
 from ingest.query.question import ALL, Answer, Key, Question
-from ingest.read.sources import Source
-from ingest.read.whole_runs import WholeRun, replaced_rows, sum_of, whole_runs
 from ingest.series import Group, Series, is_mean, mean_kind
 from ingest.timing import format_duration
+from ingest.whole_runs import WholeRun, replaced_rows, sum_of, whole_runs
+
+if TYPE_CHECKING:  # stores answer with means, too, and need no reader for that
+    from ingest.read.sources import Source
 
 REMEDY = "to have percentiles next time, log histograms (tailboard wrap-fio)"
 SHOWN_BY = "tailboard report and percentiles show them"

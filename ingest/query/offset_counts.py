@@ -132,7 +132,7 @@ def of_windows(windows: Intervals, periods: Periods, key: Key) -> Iterator[Inter
     for rows, flag in zip(from_bins(windows, periods), (CELLS, SHARED), strict=True):
         if not len(rows):
             continue
-        series = [one for one in rows.table if isinstance(one, Series)]
+        series = rows.streams
         groups = [key(one) for one in series]
         yield regrouped(rows, [None if group is None else (flag, *group) for group in groups])
         counts = _without_rows(rows)

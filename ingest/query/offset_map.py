@@ -110,10 +110,10 @@ def _widened(cells: Intervals, first_ns: int, width_ns: int) -> Intervals:
 
 def _labels(part: Intervals, by: Sequence[str], series: Int) -> dict[str, NDArray[Any]]:
     """Return the label columns of rows with these series codes."""
-    keys = [np.array([key[place] for key in part.table if isinstance(key, tuple)], object) for place in range(len(by))]
+    keys = [np.array([key[place] for key in part.groups], object) for place in range(len(by))]
     return {name: column[series] for name, column in zip(by, keys, strict=True)}
 
 
 def groups_of(part: Intervals) -> list[Group]:
     """Return the groups that the codes of rows stand for."""
-    return [key for key in part.table if isinstance(key, tuple)]
+    return part.groups

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from ingest.query.offset_counts import Wanted, range_of
 from ingest.query.offset_resolution import LABELS
 from ingest.query.offset_ticks import Kept, Met, Name, RunTicks, all_ticks, kept_of, unkept
 from ingest.query.offsets import troubles
+from ingest.query.origin import OFFSET_TICKS, Origin
 from ingest.query.overview import chosen_runs
 from ingest.query.question import Question
 from ingest.read.account import Account
@@ -65,16 +66,15 @@ def shown_names(names: Sequence[str], question: Question) -> dict[str, str]:
     return {run: ", ".join(chosen) if question.merge_runs else run for run in chosen}
 
 
-def offset_overviews(origin: object, names: Mapping[str, str], question: Question, *, full: bool = False) -> list[OffsetOverview]:
+def offset_overviews(origin: Origin, names: Mapping[str, str], question: Question, *, full: bool = False) -> list[OffsetOverview]:
     """Return the offsets of the runs in `names` (run: under which name it is shown), those that have any.
 
-    `origin` are files or a store; range and labels of the question select. UsageError for labels that there are not.
+    Range and labels of the question select; an origin that keeps no offsets has none. UsageError for labels that there are not.
     """
     isolate = {label: (glob,) for label, glob in question.where.items() if label not in ("kind", "run")}
     wanted = Wanted(replace(question, by=("run", *LABELS), where={}, step="all"), isolate=isolate)
-    if isinstance(origin, Files):
-        return _of_files(_raw(origin), names, wanted, full=full)
-    return _of_store(cast("Store", origin), names, wanted, full=full)
+    ticks = origin.offers.get(OFFSET_TICKS)
+    return ticks(names, wanted, full=full) if ticks else []
 
 
 def _raw(files: Files) -> Files:
@@ -95,7 +95,9 @@ def _name(wanted: Wanted, labels: RunLabels, names: Mapping[str, str]) -> Name:
     return name
 
 
-def _of_files(files: Files, names: Mapping[str, str], wanted: Wanted, *, full: bool) -> list[OffsetOverview]:
+def of_files(files: Files, names: Mapping[str, str], wanted: Wanted, *, full: bool) -> list[OffsetOverview]:
+    """Return the offsets of runs in files; where a raw log and a histogram log hold the same I/Os, those of the raw log."""
+    files = _raw(files)
     wanted.check(files.found.labels)
     found = [source for source in files.found.sources if source.context.series.run in names]
     sources = offset_sources(found)
@@ -184,7 +186,8 @@ def _windows(events: Events, segment: np.ndarray[tuple[int], np.dtype[np.int64]]
     return counted(table, codes, second, within_it // MS, events.weight, SECOND, LAYOUT)
 
 
-def _of_store(store: Store, names: Mapping[str, str], wanted: Wanted, *, full: bool) -> list[OffsetOverview]:
+def of_store(store: Store, names: Mapping[str, str], wanted: Wanted, *, full: bool) -> list[OffsetOverview]:
+    """Return the offsets that a store keeps of runs."""
     records = {record.run: record for record in store.runs()}
     labels = {run: dict(record.labels) for run, record in records.items()}
     wanted.check(labels)

@@ -158,7 +158,7 @@ class Kept:
 
     def take(self, rows: Intervals) -> None:
         """Take windows that bear (run, *LABELS)."""
-        for run in sorted({key[0] for key in rows.table if isinstance(key, tuple)}):
+        for run in sorted({key[0] for key in rows.groups}):
             one = self.resolutions[run]
             keys = [(run, *one.fold(key)) if isinstance(key, tuple) and key[0] == run else None for key in rows.table]
             mine = regrouped(rows, keys)
@@ -181,7 +181,7 @@ class Kept:
 
 def _blocks(rows: Intervals, index: Int) -> Intervals:
     """Return counts by number of tick, in blocks of BLOCK ticks that stand where windows do."""
-    groups = [key for key in rows.table if isinstance(key, tuple)]
+    groups = rows.groups
     return counted(groups, rows.series[rows.row], index // BLOCK, index % BLOCK, rows.counts, SECOND, LAYOUT)
 
 

@@ -10,7 +10,7 @@ one host after the other; of threads that are too many for bins only the three b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import pairwise
@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 from ingest.errors import InputError, listed
 from ingest.intervals import Intervals
 from ingest.query.clocks import ABSOLUTE, is_absolute
-from ingest.query.files import Files
 from ingest.query.lags import LAG, asked_weighed
 from ingest.query.means import MeansAloneError, with_bins
+from ingest.query.origin import Origin
 from ingest.query.question import MULTIPLES, Answer, Question, regrouped, widened
 from ingest.ranks import Ranked, parse_percentiles, percentile_values
-from ingest.series import Group, run_matches
+from ingest.series import THREAD, Group, run_matches
 from ingest.timing import Instant, format_duration
 
 CLUSTER_WINDOWS, HOST_WINDOWS, THREAD_WINDOWS = 720, 360, 180
@@ -34,12 +34,10 @@ LEAST_WINDOWS = 60
 MOST_HOSTS = MOST_THREADS = 16
 FEW_SERIES = 64
 UNLIMITED = 1 << 40
-THREAD = ("host", "volume", "job", "process", "tag")
 P50, P99 = parse_percentiles("50,99")
 SLICES = 8
 
 Int = NDArray[np.int64]
-Ask = Callable[[Question], Answer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,16 +90,16 @@ def chosen_runs(runs: Sequence[str], question: Question) -> list[str]:
 
 
 def overviews(
-    ask: Ask, runs: Sequence[str], question: Question, *, full: bool = False, without: Collection[str] = ()
+    origin: Origin, runs: Sequence[str], question: Question, *, full: bool = False, without: Collection[str] = ()
 ) -> list[Overview]:
     """Return an overview of each selected run, in the order of their names; of all together with `merge_runs`.
 
-    `ask` answers a question, `runs` are the names that there are, `without` those that may be without latencies. InputError
+    `runs` are the names that there are, `without` those that may be without latencies. InputError
     where nothing is selected.
     """
     chosen = chosen_runs(runs, question)
     if question.merge_runs or len(chosen) == 1:
-        only = _overview(ask, ", ".join(chosen), question, full=full, runs=len(chosen))
+        only = _overview(origin, ", ".join(chosen), question, full=full, runs=len(chosen))
         if only.cluster.relative and is_absolute(question):
             raise InputError(ABSOLUTE)
         return [only]
@@ -111,7 +109,7 @@ def overviews(
     for run in chosen:
         one = replace(question, runs=(literal(run),), where={**question.where, "run": literal(run)})
         try:
-            overview = _overview(ask, run, one, full=full, shared_by=len(chosen))
+            overview = _overview(origin, run, one, full=full, shared_by=len(chosen))
             if overview.cluster.relative and is_absolute(question):
                 apart.append(run)
             else:
@@ -136,15 +134,15 @@ def literal(text: str) -> str:
     return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in text)
 
 
-def _overview(ask: Ask, run: str, question: Question, *, full: bool, runs: int = 1, shared_by: int = 1) -> Overview:
+def _overview(origin: Origin, run: str, question: Question, *, full: bool, runs: int = 1, shared_by: int = 1) -> Overview:
     most = UNLIMITED if full else max(LEAST_WINDOWS, min(CLUSTER_WINDOWS, 2 * CLUSTER_WINDOWS // shared_by))
     extra = tuple(name for name in question.by if name not in ("run", "kind", "op", "host"))
     merged_runs = replace(question, merge_runs=runs > 1, windows=most)
-    fine, notes = fitted(with_bins(_in_slices(ask, replace(merged_runs, by=("host", "op", "kind", *extra)))), most)
+    fine, notes = fitted(with_bins(_in_slices(origin, replace(merged_runs, by=("host", "op", "kind", *extra)))), most)
     cluster = regrouped(fine, ("op", "kind", *extra))
     hosts, _ = fitted(fine, most if full else most * HOST_WINDOWS // CLUSTER_WINDOWS)
     every, tails = hosts, None
-    names = {key[0] for part in hosts.parts for key in part.table if isinstance(key, tuple)}
+    names = {key[0] for part in hosts.parts for key in part.groups}
     if len(names) > MOST_HOSTS and not full:
         tails = _in_windows(hosts, THREAD_WINDOWS)
         fine = _worst_hosts(fine)
@@ -152,17 +150,18 @@ def _overview(ask: Ask, run: str, question: Question, *, full: bool, runs: int =
         notes += (f"{len(names)} hosts: bins of the {MOST_HOSTS} with the highest p99; of the others p50, p99 and max",)
     few = full or fine.series <= FEW_SERIES
     step = every.step_ns if few else _in_windows(every, max(LEAST_WINDOWS, most * THREAD_WINDOWS // CLUSTER_WINDOWS)).step_ns
-    threads, thread_tails = _threads(ask, replace(merged_runs, by=(*THREAD, "op", "kind"), step=step or "all"), fine)
-    reach = span_of(ask(replace(merged_runs, by=("op", "kind"), step="all")).parts) if shared_by > 1 else None
+    threads, thread_tails = _threads(origin, replace(merged_runs, by=(*THREAD, "op", "kind"), step=step or "all"), fine)
+    reach = span_of(origin.answer(replace(merged_runs, by=("op", "kind"), step="all")).parts) if shared_by > 1 else None
     return Overview(run, cluster, fine, hosts, threads, tails, extra, notes, reach, thread_tails)
 
 
-def _in_slices(ask: Ask, question: Question) -> Answer:
-    """Return what is asked; of a store in slices of time, so that its finest windows are never held all at once."""
-    if isinstance(getattr(ask, "__self__", None), Files):
+def _in_slices(origin: Origin, question: Question) -> Answer:
+    """Return what is asked; of an indexed origin in slices of time, so that its finest windows are never held all at once."""
+    ask = origin.answer
+    if not origin.indexed:
         return asked_weighed(ask, question)
     whole = with_bins(ask(replace(question, by=("op", "kind"), step="all")))
-    if whole.answered_from == "files" or question.step == "all" or LAG in whole.kind.split(", "):
+    if question.step == "all" or LAG in whole.kind.split(", "):
         return asked_weighed(ask, question)
     low, high = span_of(whole.parts)
     begin = question.begin or Instant(low)
@@ -204,20 +203,20 @@ def _weights(answers: Sequence[Answer]) -> dict[Group, int]:
     found: dict[Group, int] = {}
     for answer in answers:
         if answer.weights is None:
-            found |= {key: 1 for part in answer.parts for key in part.table if isinstance(key, tuple)}
+            found |= {key: 1 for part in answer.parts for key in part.groups}
         else:
             found |= answer.weights
     return found
 
 
-def _threads(ask: Ask, question: Question, hosts: Answer) -> tuple[Answer, Tails | None]:
+def _threads(origin: Origin, question: Question, hosts: Answer) -> tuple[Answer, Tails | None]:
     """Return the answer by thread; where they are too many for bins, thinned, and the tails of which the page tells."""
     low, high = span_of(hosts.parts)
     shares: list[tuple[Answer, ...]] = []
     whole: list[Answer] = []
     names: set[Group] = set()
-    for answer in map(with_bins, _by_host(ask, question, hosts)):
-        names |= {key[: len(THREAD)] for part in answer.parts for key in part.table if isinstance(key, tuple)}
+    for answer in map(with_bins, _by_host(origin, question, hosts)):
+        names |= {key[: len(THREAD)] for part in answer.parts for key in part.groups}
         whole.append(answer)
         if len(names) > MOST_THREADS:
             shares += [_tails(one, low, high) for one in whole]
@@ -225,19 +224,19 @@ def _threads(ask: Ask, question: Question, hosts: Answer) -> tuple[Answer, Tails
     if not shares:
         return _joined(whole), None
     coarse, coarse_together, fine, together = (_joined(column) for column in zip(*shares, strict=True))
-    several = len({key[len(THREAD)] for part in fine.parts for key in part.table if isinstance(key, tuple)}) > 1
+    several = len({key[len(THREAD)] for part in fine.parts for key in part.groups}) > 1
     if not several:
         return fine, Tails((coarse,), (fine,))
     return fine, Tails((coarse, coarse_together), (fine, together))
 
 
-def _by_host(ask: Ask, question: Question, hosts: Answer) -> Iterator[Answer]:
-    """Yield the answer in shares: a store is asked for one host after the other where it has many series."""
-    if isinstance(getattr(ask, "__self__", None), Files) or hosts.series <= FEW_SERIES:
-        yield asked_weighed(ask, question)
+def _by_host(origin: Origin, question: Question, hosts: Answer) -> Iterator[Answer]:
+    """Yield the answer in shares: an indexed origin is asked for one host after the other where it has many series."""
+    if not origin.indexed or hosts.series <= FEW_SERIES:
+        yield asked_weighed(origin.answer, question)
         return
-    for host in sorted({str(key[0]) for part in hosts.parts for key in part.table if isinstance(key, tuple)}):
-        yield asked_weighed(ask, replace(question, where={**question.where, "host": literal(host)}))
+    for host in sorted({str(key[0]) for part in hosts.parts for key in part.groups}):
+        yield asked_weighed(origin.answer, replace(question, where={**question.where, "host": literal(host)}))
 
 
 def _tails(answer: Answer, low: int, high: int) -> tuple[Answer, ...]:

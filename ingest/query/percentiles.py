@@ -9,9 +9,10 @@ import numpy as np
 
 from ingest.errors import UsageError
 from ingest.intervals import Intervals
-from ingest.query.lags import events_of, mixed_rows
+from ingest.query.lags import answered, events_of, mixed_rows
 from ingest.query.means import check_bins
-from ingest.query.question import Answer, widened
+from ingest.query.origin import PERCENTILES, Origin
+from ingest.query.question import Answer, Question, widened
 from ingest.query.table import Table, concatenated
 from ingest.ranks import Percentile, Ranked, bounds, censored, extremes, percentile_values, share_below
 from ingest.timing import format_duration
@@ -41,6 +42,19 @@ def percentiles(answer: Answer, wanted: Wanted) -> Table:
     return concatenated([_rows(part, answer, wanted) for part in answer.parts])
 
 
+def table_of(origin: Origin, question: Question, wanted: Wanted) -> tuple[Table, Answer]:
+    """Return the table of `percentiles` that files or a store answer a question with, and the facts about it.
+
+    Where it can be done the table is made window by window, in memory that does not grow with the data: `parts` of the facts
+    then hold the whole range. Raises what `origin.answer` raises.
+    """
+    direct = origin.offers.get(PERCENTILES)
+    if direct is not None:
+        return direct(question, wanted)
+    answer = answered(origin, question)
+    return percentiles(answer, wanted), answer
+
+
 def _rows(part: Intervals, answer: Answer, wanted: Wanted) -> Table:
     rows = part.take(np.flatnonzero(part.samples > 0))
     count = rows.samples if rows.completions is None else rows.completions
@@ -48,7 +62,7 @@ def _rows(part: Intervals, answer: Answer, wanted: Wanted) -> Table:
     events, seconds = events_of(answer, rows, count), np.maximum(rows.end_ns - rows.start_ns, 1) / NS
     columns: dict[str, object] = {"start_ns": rows.start_ns, "end_ns": rows.end_ns}
     for place, name in enumerate(answer.by):
-        values = np.array([key[place] for key in rows.table if isinstance(key, tuple)], object)
+        values = np.array([key[place] for key in rows.groups], object)
         columns[name] = values[rows.series] if len(values) else values
     columns |= {"count": count, "rate": events / seconds, "min": low, "mean": mean, "max": high, "exact": exact}
     ranked, mixed = Ranked(rows), mixed_rows(answer, rows)

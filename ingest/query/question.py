@@ -120,7 +120,7 @@ def finish(parts: Sequence[Intervals], question: Question, facts: Answer) -> Ans
     `facts` is an answer with everything but its parts. InputError where the selection is empty.
     """
     rows = [part for part in parts if len(part)]
-    keys = {key for part in rows for key in part.table if isinstance(key, tuple)}
+    keys = {key for part in rows for key in part.groups}
     if not keys:
         raise InputError(_nothing(question, facts))
     kinds: dict[str, set[str]] = {}
@@ -224,7 +224,7 @@ def _times_weight(rows: Intervals, answer: Answer) -> Intervals:
 
 
 def _regrouped(part: Intervals, regroup: Callable[[Group], Group | None]) -> Intervals:
-    keys = [regroup(key) for key in part.table if isinstance(key, tuple)]
+    keys = [regroup(key) for key in part.groups]
     table: dict[Group, int] = {}
     codes = np.array([-1 if key is None else table.setdefault(key, len(table)) for key in keys], np.int64)
     moved = replace(part, table=tuple(table), series=codes[part.series])

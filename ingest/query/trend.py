@@ -129,7 +129,7 @@ def trend(nights: Sequence[Night], percentiles: Sequence[Percentile], least: flo
     `least`, up or down). NaN where samples cannot carry a number, and where there is no change. Error bound: each layout's.
     """
     by = nights[0].answer.by
-    groups = sorted({key for night in nights for part in night.answer.parts for key in part.table if isinstance(key, tuple)})
+    groups = sorted({key for night in nights for part in night.answer.parts for key in part.groups})
     columns: dict[str, list[object]] = {name: [] for name in (*by, *COLUMNS, "value_censored")}
     for percentile in sorted(percentiles, key=lambda one: float(one.text)):
         found = [_bounds(night.answer, percentile) for night in nights]

@@ -50,7 +50,7 @@ def union(streams: Sequence[Iterator[Intervals]], most_entries: int = MOST_ENTRI
 def regrouped(part: Intervals, places: Sequence[int]) -> Intervals:
     """Return windows with only these places of their groups kept: equal groups become one when they are added up."""
     table: dict[tuple[str, ...], int] = {}
-    codes = [table.setdefault(tuple(key[place] for place in places), len(table)) for key in part.table if isinstance(key, tuple)]
+    codes = [table.setdefault(tuple(key[place] for place in places), len(table)) for key in part.groups]
     return replace(part, table=tuple(table), series=np.array(codes, np.int64)[part.series])
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 from types import TracebackType
 from typing import Any, Protocol, Self
 
 from ingest.breaths import Kept
 from ingest.errors import UsageError
 from ingest.intervals import Int, Intervals
-from ingest.query.question import Answer, Key, Question
+from ingest.query.origin import GROWTH, KINDS, Origin, needed
+from ingest.query.question import Key
 from ingest.query.verdicts import Episode
 from ingest.store.coarsening import Coarsened
 from ingest.store.live import LiveStore
@@ -17,8 +19,8 @@ from ingest.store.records import RunRecord, SourceRecord, Spans
 from ingest.store.verify import Chosen, Verification
 
 
-class Store(Protocol):
-    """What every store can do: keep runs and documents, and answer questions about them with the same numbers."""
+class Store(Origin, Protocol):
+    """An origin that keeps runs and documents, and is loaded into."""
 
     def __enter__(self) -> Self:
         """Return the open store."""
@@ -106,20 +108,12 @@ class Store(Protocol):
         """
         ...
 
-    def answer(self, question: Question) -> Answer:
-        """Return the merged windows that a question asks for."""
-        ...
-
     def mark(self, run: str, at_ns: int, text: str, end_ns: int | None = None) -> None:
         """Note what happened at a time of a run, or from then to `end_ns`."""
         ...
 
     def mark_all(self, run: str, marks: Sequence[Mapping[str, Any]]) -> None:
         """Note many marks of a run: at_ns, text, and end_ns where there is one; what is noted already is noted once."""
-        ...
-
-    def windows(self, question: Question) -> Iterator[Intervals]:
-        """Yield the selected windows at the stored step under the question's groups, in bounded batches."""
         ...
 
     def offset_windows(
@@ -135,14 +129,6 @@ class Store(Protocol):
         """Return the starts in ns of the seconds of [begin, end), whole ones, in which a run has any event."""
         ...
 
-    def facts(self, answer: Answer) -> list[tuple[str, str]]:
-        """Return (name, value) pairs about the runs of an answer."""
-        ...
-
-    def marks(self, answer: Answer) -> list[Mapping[str, Any]]:
-        """Return the marks of the runs of an answer in time order: run, at_ns, text, and end_ns where there is one."""
-        ...
-
     def marks_of(self, runs: Iterable[str]) -> list[Mapping[str, Any]]:
         """Return the marks of runs in time order: run, at_ns, text, and end_ns where there is one."""
         ...
@@ -151,41 +137,23 @@ class Store(Protocol):
         """Write all episodes of an objective in a run, in place of those that an earlier check has left."""
         ...
 
-    def episodes(self, runs: Iterable[str]) -> list[Episode]:
-        """Return the episodes of runs in time order."""
-        ...
-
 
 def open_store(url: str, *, write: bool = False) -> Store:
     """Return the store that a URL names: sqlite:PATH or http(s)://HOST:PORT.
 
     StoreError if it cannot be opened, UsageError for another URL.
     """
-    if url.startswith("sqlite:"):
-        from ingest.store.sqlite import SqliteStore
-
-        return SqliteStore(url.removeprefix("sqlite:"), write=write)
-    if url.startswith(("http://", "https://")):
-        from ingest.store.elastic.store import ElasticStore
-
-        return ElasticStore(url, write=write)
+    for prefix, home in KINDS.items():
+        if url.startswith(prefix):
+            module, _, name = home.rpartition(".")
+            store: Store = getattr(import_module(module), name)(url, write=write)
+            return store
     raise UsageError(f"{url!r} is no store: give sqlite:PATH or http://HOST:9200")
 
 
 def live_store(store: Store) -> LiveStore:
-    """Return what an open store does for a watch."""
-    from ingest.store.sqlite import SqliteStore
-
-    if isinstance(store, SqliteStore):
-        from ingest.store.sqlite_live import SqliteLive
-
-        return SqliteLive(store)
-    from ingest.store.elastic.live import ElasticLive
-    from ingest.store.elastic.store import ElasticStore
-
-    if isinstance(store, ElasticStore):
-        return ElasticLive(store)
-    raise TypeError(f"{type(store).__name__} cannot be watched into")
+    """Return what an open store does for a watch; UsageError where it takes no growing runs."""
+    return needed(store, GROWTH)()
 
 
 __all__ = ["Coarsened", "LiveStore", "RunRecord", "SourceRecord", "Spans", "Store", "live_store", "open_store"]

@@ -15,7 +15,6 @@ from ingest.query.clocks import beside, run_left_out, shown_beside
 from ingest.query.means import described, own_facts, with_left_out, with_whole_runs
 from ingest.query.question import ALL, AUTO, Answer, Key, Question, auto_step, check_labels, finish
 from ingest.query.spans import Span, ranges, spanned, spanned_by_run
-from ingest.read.whole_runs import WholeRun, whole_runs
 from ingest.series import IN_FLIGHT, LABELS, OFFSET, mean_kind
 from ingest.store.chosen import chosen_records, on_one_clock
 from ingest.store.coarsening import COARSENED, grid_of, unfinished
@@ -23,6 +22,7 @@ from ingest.store.live import NOTHING_FINAL, provisional
 from ingest.store.reach import narrowed, reach_of
 from ingest.store.records import CLUSTER, COMPLETE, HOST, UNKNOWN_ZERO, WATCHED, WHOLE_RUN, RunRecord, StoredSeries, rollup_steps
 from ingest.timing import format_duration
+from ingest.whole_runs import WholeRun, whole_runs
 
 ROLLUP_LABELS = {"run", "host", "op", "kind"}
 SAID_WITH_ANSWERS = ("coordinated omission:", "schedule:", "means:")  # what a source's account says of every number from it

@@ -73,6 +73,11 @@ class RunRecord:
     loaded: str = ""
     final_ns: int | None = None
 
+    @property
+    def relative(self) -> bool:
+        """Return whether nobody knows when it began, so that its times are elapsed."""
+        return self.zero == UNKNOWN_ZERO
+
 
 def began_ns(record: RunRecord) -> int | None:
     """Return when a run began in epoch ns; where its times are relative, when it was loaded; None if neither is known."""

@@ -4,38 +4,61 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ingest.documents import known_only
 from ingest.intervals import Intervals, Sum, no_exact
 from ingest.layout import LogLinear, common_layout
-from ingest.ranks import Ranked, extremes, parse_percentiles, percentile_values
+from ingest.ranks import STORED, Percentile, Ranked, extremes, percentile_values
 from ingest.series import Group, Series
 from ingest.store.records import CLUSTER, HOST, StoredSeries
 
-PERCENTILES = parse_percentiles("50,75,90,95,99,99.9,99.99")
 MOST_ENTRIES = 1_000_000
 
 
-def host_group(key: Series | Group) -> Group:
-    """Return the (scope, host, op, kind) that a series counts in on its host."""
+def column_of(percentile: Percentile) -> str:
+    """Return the name of a stored percentile: p99_9."""
+    return percentile.name.replace(".", "_")
+
+
+VALUES = ("sum", "min", "mean", "max", "exact", *map(column_of, STORED))
+
+
+class Key(NamedTuple):
+    """What rollups are merged by, within a run; the host of the cluster is empty."""
+
+    scope: str
+    host: str
+    op: str
+    kind: str
+
+
+def host_group(key: Series | Group) -> Key:
+    """Return what a series counts in on its host."""
     if not isinstance(key, Series):
         raise TypeError("hosts are merged from series")
-    return HOST, key.host, key.op, key.kind
+    return Key(HOST, key.host, key.op, key.kind)
 
 
-def cluster_group(key: Series | Group) -> Group:
-    """Return the (scope, host, op, kind) that a series, or a host's group, counts in for the cluster."""
-    if isinstance(key, Series):
-        return CLUSTER, "", key.op, key.kind
-    return CLUSTER, "", key[2], key[3]
+def cluster_group(key: Series | Group) -> Key:
+    """Return what a series, or a host's rollup, counts in for the cluster."""
+    if not isinstance(key, Series | Key):
+        raise TypeError("the cluster is merged from series or hosts")
+    return Key(CLUSTER, "", key.op, key.kind)
 
 
-def layouts_of(stored: Sequence[StoredSeries]) -> dict[Group, LogLinear]:
+def key_of(key: Series | Group) -> Key:
+    """Return the key of a rollup; TypeError for what is none."""
+    if not isinstance(key, Key):
+        raise TypeError("rollups are of groups")
+    return key
+
+
+def layouts_of(stored: Sequence[StoredSeries]) -> dict[Key, LogLinear]:
     """Return the layout of each group: the common one of all its series."""
-    found: dict[Group, set[LogLinear]] = {}
+    found: dict[Key, set[LogLinear]] = {}
     for one in stored:
         for group in (host_group(one.series), cluster_group(one.series)):
             found.setdefault(group, set()).add(one.layout)
@@ -44,8 +67,8 @@ def layouts_of(stored: Sequence[StoredSeries]) -> dict[Group, LogLinear]:
 
 def layouts_moved(stored: Sequence[StoredSeries], mine: set[Series]) -> bool:
     """Return whether the layout of a host or of the cluster is another because of the series that were written now."""
-    before: dict[Group, set[LogLinear]] = {}
-    after: dict[Group, set[LogLinear]] = {}
+    before: dict[Key, set[LogLinear]] = {}
+    after: dict[Key, set[LogLinear]] = {}
     for one in stored:
         for group in (host_group(one.series), cluster_group(one.series)):
             after.setdefault(group, set()).add(one.layout)
@@ -55,7 +78,7 @@ def layouts_moved(stored: Sequence[StoredSeries], mine: set[Series]) -> bool:
 
 
 def merged_in(
-    parts: Iterable[Intervals], grouped: Callable[[Series | Group], Group], layouts: dict[Group, LogLinear]
+    parts: Iterable[Intervals], grouped: Callable[[Series | Group], Key], layouts: dict[Key, LogLinear]
 ) -> Iterator[Intervals]:
     """Yield windows added up under the group of each row, in the group's layout: one part a layout and kind of counts."""
     buckets: dict[tuple[LogLinear, bool], Sum] = {}
@@ -81,7 +104,7 @@ def without_time(windows: Intervals) -> Intervals:
 
 
 def rollup_values(windows: Intervals) -> dict[str, list[Any]]:
-    """Return the numbers of merged windows by name: sum, min, mean, max, exact, p50 to p99_99 in ns; None where unknown."""
+    """Return the numbers of merged windows by name: VALUES, in ns; None where unknown."""
     low, high, mean, exact = extremes(windows)
     lows, highs = low.tolist(), high.tolist()
     if not windows.layout.has_bins:
@@ -92,7 +115,7 @@ def rollup_values(windows: Intervals) -> dict[str, list[Any]]:
         sums = known_only(windows.exact.sum_ns, windows.exact.known)
     ranked = Ranked(windows)
     values = {"sum": sums, "min": lows, "mean": mean.tolist(), "max": highs, "exact": exact.astype(int).tolist()}
-    for percentile in PERCENTILES:
+    for percentile in STORED:
         column = percentile_values(windows, percentile, ranked=ranked).tolist()
-        values[percentile.name.replace(".", "_")] = [None if value != value else value for value in column]  # noqa: PLR0124  # NaN
+        values[column_of(percentile)] = [None if value != value else value for value in column]  # noqa: PLR0124  # NaN
     return values

@@ -8,28 +8,31 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from ingest import __version__
 from ingest.breaths import Kept
 from ingest.documents import Documents, document_ids, id_range, pack
-from ingest.errors import UsageError
+from ingest.errors import StoreError, UsageError
 from ingest.intervals import Int, Intervals
 from ingest.marks import noted
+from ingest.query.origin import DOCUMENTS, GROWTH, SNAPSHOT, Offers
 from ingest.query.question import Answer, Key, Question
 from ingest.query.verdicts import Episode
 from ingest.series import LABELS
 from ingest.store.answers import answer_from, facts_from, windows_from
 from ingest.store.coarsening import Coarsened, check_joinable
-from ingest.store.live import Watch, final_by_all, watched
+from ingest.store.live import LiveStore, Watch, final_by_all, watched
+from ingest.store.offers import offers_of
 from ingest.store.records import (
     COMPLETE,
     LOADING,
@@ -43,18 +46,28 @@ from ingest.store.records import (
 )
 from ingest.store.sqlite_breaths import breaths_of, sweep_breaths, write_breaths
 from ingest.store.sqlite_coarsening import coarsen
-from ingest.store.sqlite_documents import PUT_DOCUMENT, PUT_SOURCE, document_rows, sweep
+from ingest.store.sqlite_documents import PUT_DOCUMENT, document_rows, sweep
 from ingest.store.sqlite_episodes import episodes_of, keep_episodes
 from ingest.store.sqlite_file import opened, snapshot, tables_of_runs, told, transaction
 from ingest.store.sqlite_holdings import SqliteHoldings
 from ingest.store.sqlite_owners import check_run, is_current, is_newest
 from ingest.store.sqlite_rollups import write_rollups
+from ingest.store.sqlite_statements import insert, put, put_unless_newer
 from ingest.store.sqlite_verify import SqliteVerifier
 from ingest.store.verify import Chosen, Verification
 
+if TYPE_CHECKING:
+    from ingest.store.elastic.names import Names
+
 OVERWRITE = "".join(f"{name} = excluded.{name}, " for name in ("start_ns", "step_ns", "attribution", "zero", "parameters"))
+STEPS_BETWEEN = 100_000  # of SQLite's machine, between two looks at the clock
 SERIES_COLUMNS = (*LABELS, "segment")
-WATCHES = "SELECT run, watch, final_ns, largest_ns, told_ns FROM watches"
+WATCHES = ("run", "watch", "final_ns", "largest_ns", "told_ns")
+SELECT_WATCHES = f"SELECT {', '.join(WATCHES)} FROM watches"
+RUNS = ("run", "load", "step_ns", "attribution", "start_ns", "zero", "parameters", "labels", "state", "loaded")
+SOURCES = ("run", "source", "path", "size", "digest", "context", "state", "generation", "account")
+PUT_SOURCE = put_unless_newer("sources", SOURCES, ("run", "source"))
+MARKS = ("run", "at_ns", "text", "end_ns")
 SERIES_KEY = " AND ".join(f"{column} = ?" for column in SERIES_COLUMNS)
 
 
@@ -69,10 +82,16 @@ def _source_record(row: tuple[Any, ...]) -> SourceRecord:
     return SourceRecord(run, source, path, size, digest, context, state, generation, json.loads(account))
 
 
+def open_url(url: str, *, write: bool = False) -> SqliteStore:
+    """Return the store that a URL sqlite:PATH names; raises what SqliteStore raises."""
+    return SqliteStore(url.removeprefix("sqlite:"), write=write)
+
+
 class SqliteStore:
     """A store in one SQLite file; opened for reading unless `write`."""
 
     needs_clock = False
+    indexed = True
 
     def __init__(self, path: str, *, write: bool = False) -> None:
         """Open the file; with `write` it is created if need be. StoreError says why it cannot be opened."""
@@ -112,19 +131,49 @@ class SqliteStore:
                 self.look_again()
                 raise
 
+    @property
+    def offers(self) -> Offers:
+        """Return what it can do beyond what every origin can."""
+        return offers_of(self).add(GROWTH, self._growth).add(SNAPSHOT, self.one_moment).add(DOCUMENTS, self._documents)
+
+    def _growth(self) -> LiveStore:
+        from ingest.store.sqlite_live import SqliteLive
+
+        return SqliteLive(self)
+
+    def _documents(self, record: RunRecord, names: Names) -> Iterator[bytes]:
+        from ingest.store.elastic.export import made
+
+        return made(self, record, names)
+
+    @contextmanager
+    def one_moment(self, longest_seconds: float) -> Iterator[None]:
+        """Let all answers be of one moment, whatever is loaded meanwhile; StoreError where it takes longer."""
+        end = time.monotonic() + longest_seconds
+        self.db.set_progress_handler(lambda: time.monotonic() > end, STEPS_BETWEEN)
+        try:
+            with self._told(), snapshot(self.db):
+                yield
+        except StoreError:
+            if time.monotonic() > end:
+                text = f"{self.url}: the answer takes more than {longest_seconds:g} s: choose a shorter range"
+                raise StoreError(text) from None
+            raise
+        finally:
+            self.db.set_progress_handler(None, 0)
+
     def runs(self) -> list[RunRecord]:
         """Return the records of all runs, by name."""
-        columns = "run, load, step_ns, attribution, start_ns, zero, parameters, labels, state, loaded"
         with self._told():
-            rows = self.db.execute(f"SELECT {columns} FROM runs ORDER BY run").fetchall()
-            watches = self.db.execute(WATCHES).fetchall()
+            rows = self.db.execute(f"SELECT {', '.join(RUNS)} FROM runs ORDER BY run").fetchall()
+            watches = self.db.execute(SELECT_WATCHES).fetchall()
         return watched([_run_record(row) for row in rows], (Watch(*row) for row in watches))
 
     def sources(self, run: str) -> list[SourceRecord]:
         """Return what was loaded into a run, by identity."""
-        columns = "run, source, path, size, digest, context, state, generation, account"
+        query = f"SELECT {', '.join(SOURCES)} FROM sources WHERE run = ? ORDER BY source"
         with self._told():
-            rows = self.db.execute(f"SELECT {columns} FROM sources WHERE run = ? ORDER BY source", (run,)).fetchall()
+            rows = self.db.execute(query, (run,)).fetchall()
         return [_source_record(row) for row in rows]
 
     def first_generation(self, run: str) -> int:
@@ -141,18 +190,18 @@ class SqliteStore:
             row = (
                 run.run,
                 run.load,
-                LOADING,
                 run.step_ns,
                 run.attribution,
                 run.start_ns,
                 run.zero,
                 json.dumps(run.parameters, sort_keys=True),
                 json.dumps(dict(run.labels), sort_keys=True),
+                LOADING,
                 run.loaded,
             )
             start = "" if anew else "start_ns = min(start_ns, excluded.start_ns), "
             db.execute(
-                f"INSERT INTO runs VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT (run) DO UPDATE SET {start or OVERWRITE}"
+                f"{insert('runs', RUNS)} ON CONFLICT (run) DO UPDATE SET {start or OVERWRITE}"
                 "load = excluded.load, state = excluded.state, labels = excluded.labels",
                 row,
             )
@@ -218,9 +267,7 @@ class SqliteStore:
                     update = "UPDATE series SET layout = ?, source = ?, exact = max(exact, ?) WHERE id = ?"
                     db.execute(update, (str(documents.layout), source.source, exact, found[0]))
                 else:
-                    marks = ",".join("?" * (len(SERIES_COLUMNS) + 3))
-                    columns = f"{','.join(SERIES_COLUMNS)},layout,source,exact"
-                    new = f"INSERT INTO series ({columns}) VALUES ({marks})"
+                    new = insert("series", (*SERIES_COLUMNS, "layout", "source", "exact"))
                     found = (db.execute(new, (*labels, str(documents.layout), source.source, exact)).lastrowid,)
                 self._series[labels, source.generation] = int(found[0] or 0)
             ids.append(self._series[labels, source.generation])
@@ -257,7 +304,7 @@ class SqliteStore:
             check_run(db, run.run)
             for source in self._finished.pop(run.run, ()):
                 is_current(db, run, source)
-            watches = [Watch(*row) for row in db.execute(f"{WATCHES} WHERE run = ?", (run.run,))]
+            watches = [Watch(*row) for row in db.execute(f"{SELECT_WATCHES} WHERE run = ?", (run.run,))]
             write_rollups(db, run, final_by_all(watches))
             loading = db.execute("SELECT count(*) FROM sources WHERE run = ? AND state = ?", (run.run, LOADING)).fetchone()[0]
             when = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
@@ -346,7 +393,7 @@ class SqliteStore:
         with self.transaction() as db:
             check_run(db, run)
             rows = [(run, mark["at_ns"], mark["text"], mark.get("end_ns")) for mark in marks]
-            db.executemany("INSERT OR REPLACE INTO marks (run, at_ns, text, end_ns) VALUES (?,?,?,?)", rows)
+            db.executemany(put("marks", MARKS), rows)
 
     def marks(self, answer: Answer) -> list[Mapping[str, Any]]:
         """Return the marks of the runs of an answer in time order: run, at_ns, text, and end_ns where there is one."""
@@ -356,7 +403,7 @@ class SqliteStore:
         """Return the marks of runs in time order: run, at_ns, text, and end_ns where there is one."""
         wanted = set(runs)
         with self._told():
-            rows = self.db.execute("SELECT run, at_ns, text, end_ns FROM marks ORDER BY at_ns, text").fetchall()
+            rows = self.db.execute(f"SELECT {', '.join(MARKS)} FROM marks ORDER BY at_ns, text").fetchall()
         return [noted(run, at, text, end) for run, at, text, end in rows if run in wanted]
 
     def keep_episodes(self, run: str, objective: str, episodes: Sequence[Episode]) -> None:

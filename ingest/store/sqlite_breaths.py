@@ -13,7 +13,7 @@ from ingest.documents import CODINGS, unpack
 from ingest.intervals import Int
 from ingest.series import Series
 from ingest.store.records import SourceRecord
-from ingest.store.sqlite_documents import NEWER
+from ingest.store.sqlite_statements import put_unless_newer
 
 CODING = 3  # a cell is below 2^16, and a window holds less than 2^32 breaths
 LABELS = ("run", "host", "process", "op", "job")
@@ -26,8 +26,8 @@ POINTS = (*LABELS, "place", "at_ns", "rate", "packets", "cycles", "source", "gen
 def write_breaths(db: sqlite3.Connection, source: SourceRecord, kept: Kept) -> int:
     """Write what is kept of a source inside the transaction of the caller; return how many documents."""
     told = (source.source, source.generation)
-    db.executemany(_put("breaths", WINDOWS, WINDOW_KEY), ((*row, *told) for row in _window_rows(kept.windows)))
-    db.executemany(_put("points", POINTS, POINT_KEY), ((*row, *told) for row in _point_rows(kept.sample)))
+    db.executemany(put_unless_newer("breaths", WINDOWS, WINDOW_KEY), ((*row, *told) for row in _window_rows(kept.windows)))
+    db.executemany(put_unless_newer("points", POINTS, POINT_KEY), ((*row, *told) for row in _point_rows(kept.sample)))
     return len(kept.windows) + len(kept.sample)
 
 
@@ -47,13 +47,6 @@ def breaths_of(db: sqlite3.Connection, run: str, source: str | None = None) -> K
     windows = db.execute(f"SELECT {columns} FROM breaths WHERE {where}", words).fetchall()
     columns = ", ".join(POINTS[:-2])
     return Kept(_windows(windows), _sample(db.execute(f"SELECT {columns} FROM points WHERE {where}", words).fetchall()))
-
-
-def _put(table: str, columns: Sequence[str], key: Sequence[str]) -> str:
-    """Return the statement that writes a row in place of an older one, never of one that a later reading has written."""
-    new = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
-    own = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in key)
-    return f"{new} ON CONFLICT ({', '.join(key)}) DO UPDATE SET {own} {NEWER}"
 
 
 def _labels(table: Iterable[Series]) -> list[tuple[str, ...]]:

@@ -14,7 +14,7 @@ from ingest.intervals import Sum, merged
 from ingest.series import OFFSET
 from ingest.store.coarsening import COARSENED, Coarsened, check_coarser
 from ingest.store.records import RunRecord, StoredSeries
-from ingest.store.sqlite_documents import document_rows, stored_series, windows_of
+from ingest.store.sqlite_documents import INSERT_DOCUMENT, document_rows, stored_series, windows_of
 from ingest.store.sqlite_rollups import write_rollups
 
 MOST_ENTRIES = 1_000_000
@@ -53,6 +53,6 @@ def _series(db: sqlite3.Connection, one: StoredSeries, from_ns: int, to_ns: int)
     for windows in total.parts():
         documents = pack(windows)
         ids = document_ids(np.full(len(documents), one.number, np.int64), documents.start_ns, to_ns)
-        db.executemany("INSERT INTO intervals VALUES (?,?,?,?,?,?,?,?)", document_rows(ids, documents, generation))
+        db.executemany(INSERT_DOCUMENT, document_rows(ids, documents, generation))
         written += len(documents)
     return deleted, written

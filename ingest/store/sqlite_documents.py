@@ -13,23 +13,15 @@ from ingest.intervals import Int, Intervals, told_exact
 from ingest.layout import LogLinear, parse_layout
 from ingest.series import LABELS, Series
 from ingest.store.records import SourceRecord, StoredSeries
+from ingest.store.sqlite_statements import insert, put_unless_newer
 
 BATCH = 8_000
-NEWER = "WHERE excluded.generation >= generation"  # a load that was overtaken by another of the same source changes nothing
-PUT_DOCUMENT = (
-    "INSERT INTO intervals VALUES (?,?,?,?,?,?,?,?) ON CONFLICT (id) DO UPDATE SET "
-    + ", ".join(f"{name} = excluded.{name}" for name in ("count", "sum", "min", "max", "coding", "bins", "generation"))
-    + f" {NEWER}"
-)
-PUT_SOURCE = (
-    "INSERT INTO sources VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT (run, source) DO UPDATE SET "
-    + ", ".join(f"{name} = excluded.{name}" for name in ("path", "size", "digest", "context", "state", "generation", "account"))
-    + f" {NEWER}"
-)
+INTERVALS = ("id", "count", "sum", "min", "max", "coding", "bins", "generation")
+INSERT_DOCUMENT, PUT_DOCUMENT = insert("intervals", INTERVALS), put_unless_newer("intervals", INTERVALS, ("id",))
 
 
 def document_rows(ids: Int, documents: Documents, generation: int) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of the table of intervals for documents, in its column order."""
+    """Yield the rows of the table of intervals for documents: the columns INTERVALS."""
     columns: list[list[Any]] = [[None] * len(documents)] * 3
     if documents.exact is not None:
         exact = documents.exact

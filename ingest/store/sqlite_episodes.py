@@ -8,31 +8,29 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ingest.query.verdicts import Episode
+from ingest.store.sqlite_statements import insert
 
-COLUMNS = (
-    "run, objective, labels, start_ns, end_ns, kind, percentile, threshold_ns, window_ns, peak_ns, peak_open, samples, windows, "
-    "silent, thin, worst_host, state"
-)
+PROMISE = ("kind", "percentile", "threshold_ns", "window_ns")
+FOUND = ("peak_ns", "peak_open", "samples", "windows", "silent", "thin", "worst_host", "state")
+EPISODES = ("run", "objective", "labels", "start_ns", "end_ns", *PROMISE, *FOUND)
 
 
 def keep_episodes(db: sqlite3.Connection, run: str, objective: str, episodes: Sequence[Episode]) -> None:
     """Write all episodes of an objective in a run, in place of those that are there; inside the caller's transaction."""
     db.execute("DELETE FROM episodes WHERE run = ? AND objective = ?", (run, objective))
-    marks = ",".join("?" * (COLUMNS.count(",") + 1))
-    db.executemany(f"INSERT INTO episodes ({COLUMNS}) VALUES ({marks})", [_row(one) for one in episodes])
+    db.executemany(insert("episodes", EPISODES), [_row(one) for one in episodes])
 
 
 def episodes_of(db: sqlite3.Connection, runs: Iterable[str]) -> list[Episode]:
     """Return the episodes of runs in time order."""
     wanted = set(runs)
-    order = "start_ns, run, objective, labels"
-    return [_episode(row) for row in db.execute(f"SELECT {COLUMNS} FROM episodes ORDER BY {order}") if row[0] in wanted]
+    order, columns = "start_ns, run, objective, labels", ", ".join(EPISODES)
+    return [_episode(row) for row in db.execute(f"SELECT {columns} FROM episodes ORDER BY {order}") if row[0] in wanted]
 
 
 def _row(one: Episode) -> tuple[Any, ...]:
-    promise = (one.kind, one.percentile, one.threshold_ns, one.window_ns)
-    found = (one.peak_ns, one.peak_open, one.samples, one.windows, one.silent, one.thin, one.worst_host, one.state)
-    return (one.run, one.objective, json.dumps(dict(one.labels)), one.start_ns, one.end_ns, *promise, *found)
+    told = (getattr(one, name) for name in (*PROMISE, *FOUND))
+    return (one.run, one.objective, json.dumps(dict(one.labels)), one.start_ns, one.end_ns, *told)
 
 
 def _episode(row: tuple[Any, ...]) -> Episode:

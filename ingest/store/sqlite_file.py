@@ -95,8 +95,9 @@ def opened(path: Path, url: str, *, write: bool) -> sqlite3.Connection:
         for statement in _missing(db):
             db.execute(statement.replace(CREATE, "CREATE TEMP TABLE ", 1))
         for table, columns in _lacking(db).items():
-            none = ", ".join(f"NULL AS {name}" for name, _ in columns)
-            db.execute(f"CREATE TEMP VIEW {table} AS SELECT *, {none} FROM main.{table}")
+            there = [name for (name,) in db.execute("SELECT name FROM pragma_table_info(?, 'main') ORDER BY cid", (table,))]
+            named = ", ".join([*there, *(f"NULL AS {name}" for name, _ in columns)])
+            db.execute(f"CREATE TEMP VIEW {table} AS SELECT {named} FROM main.{table}")
     db.execute("PRAGMA synchronous = NORMAL" if write else "PRAGMA mmap_size = 268435456")
     return db
 

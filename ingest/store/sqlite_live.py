@@ -12,16 +12,20 @@ import numpy as np
 from ingest.documents import id_range, pack
 from ingest.intervals import Int
 from ingest.layout import LogLinear
-from ingest.series import OFFSET, Group
+from ingest.series import OFFSET
 from ingest.store.live import Checkpoint, Marks, News, Watch, marks_of
 from ingest.store.records import COMPLETE, RunRecord, SourceRecord, Spans
-from ingest.store.rollups import layouts_of
-from ingest.store.sqlite import WATCHES, SqliteStore
+from ingest.store.rollups import Key, layouts_of
+from ingest.store.sqlite import SELECT_WATCHES, WATCHES, SqliteStore
 from ingest.store.sqlite_documents import stored_series
 from ingest.store.sqlite_owners import check_run, is_newest
 from ingest.store.sqlite_rollups import note_final, write_rollups, write_touched
+from ingest.store.sqlite_statements import put
 
-Layouts = Mapping[Group, LogLinear]
+CHECKPOINTS = ("run", "source", "watch", "state")
+PUT_CHECKPOINT = put("checkpoints", CHECKPOINTS)
+
+Layouts = Mapping[Key, LogLinear]
 
 
 class SqliteLive:
@@ -34,12 +38,12 @@ class SqliteLive:
 
     def checkpoints(self, run: str) -> list[Checkpoint]:
         """Return all checkpoints of a run."""
-        rows = self._store.db.execute("SELECT run, source, watch, state FROM checkpoints WHERE run = ? ORDER BY source", (run,))
+        rows = self._store.db.execute(f"SELECT {', '.join(CHECKPOINTS)} FROM checkpoints WHERE run = ? ORDER BY source", (run,))
         return [Checkpoint(name, source, watch, json.loads(state)) for name, source, watch, state in rows]
 
     def watches(self, run: str) -> list[Watch]:
         """Return the watches of a run."""
-        return [Watch(*row) for row in self._store.db.execute(f"{WATCHES} WHERE run = ?", (run,))]
+        return [Watch(*row) for row in self._store.db.execute(f"{SELECT_WATCHES} WHERE run = ?", (run,))]
 
     def keep(self, run: RunRecord, news: Sequence[News], watch: Watch) -> int:
         """Write what a cycle has read, the rollups of its windows, then checkpoints and marks; return how many documents."""
@@ -57,7 +61,7 @@ class SqliteLive:
                 "UPDATE sources SET account = ?, size = ? WHERE run = ? AND source = ?",
                 [(json.dumps(dict(one.source.account)), one.source.size, run.run, one.source.source) for one in mine],
             )
-            db.executemany("INSERT OR REPLACE INTO checkpoints VALUES (?,?,?,?)", [_row(one.checkpoint) for one in mine])
+            db.executemany(PUT_CHECKPOINT, [_row(one.checkpoint) for one in mine])
             _tell(db, watch)
         return written
 
@@ -139,4 +143,4 @@ def _row(checkpoint: Checkpoint) -> tuple[str, ...]:
 
 def _tell(db: sqlite3.Connection, watch: Watch) -> None:
     row = (watch.run, watch.watch, watch.final_ns, watch.largest_ns, watch.told_ns)
-    db.execute("INSERT OR REPLACE INTO watches VALUES (?,?,?,?,?)", row)
+    db.execute(put("watches", WATCHES), row)

@@ -15,12 +15,15 @@ from ingest.intervals import Int, Intervals, Sum, merged
 from ingest.series import OFFSET
 from ingest.store.live import ALL_FINAL, NOTHING_LEFT, Marks
 from ingest.store.records import CLUSTER, HOST, WHOLE_RUN, RunRecord, StoredSeries, rollup_steps
-from ingest.store.rollups import cluster_group, host_group, layouts_of, merged_in, rollup_values, without_time
+from ingest.store.rollups import VALUES, cluster_group, host_group, key_of, layouts_of, merged_in, rollup_values, without_time
 from ingest.store.sqlite_documents import stored_series, windows_of
 from ingest.store.sqlite_holdings import UNKNOWN, merged_windows
+from ingest.store.sqlite_statements import put
 
 SLAB_WINDOWS = 120
-INSERT_ROLLUP = f"INSERT OR REPLACE INTO rollups VALUES ({','.join('?' * 25)})"
+OF_KEY = ("run", "scope", "kind", "step_ns", "start_ns", "op", "host")
+ROLLUPS = (*OF_KEY, "end_ns", "layout", "count", *VALUES, "final", "coding", "bins")
+PUT_ROLLUP = put("rollups", ROLLUPS)
 SLAB_ALIGN = 60 * SECOND
 ROLLUP_BATCH = 2000
 NEVER_NULL = ("min", "max")  # columns that are NOT NULL since the first schema
@@ -30,7 +33,7 @@ def write_rollups(db: sqlite3.Connection, run: RunRecord, marks: Marks = ALL_FIN
     """Write all rollups of a run anew, inside the transaction of the caller."""
     db.execute("DELETE FROM rollups WHERE run = ?", (run.run,))
     for rows in rollup_rows(db, run, marks):
-        db.executemany(INSERT_ROLLUP, rows)
+        db.executemany(PUT_ROLLUP, rows)
 
 
 def rollup_rows(db: sqlite3.Connection, run: RunRecord, marks: Marks = ALL_FINAL) -> Iterator[list[tuple[Any, ...]]]:
@@ -97,22 +100,23 @@ def _next_start(db: sqlite3.Connection, stored: Sequence[StoredSeries], after: i
 def table_rows(
     run: RunRecord, windows: Intervals, step_ns: int, marks: Marks = ALL_FINAL, span: tuple[int, int] | None = None
 ) -> list[tuple[Any, ...]]:
-    """Return the table rows of merged windows, in the column order of fields.yml."""
+    """Return the table rows of merged windows: the columns ROLLUPS."""
     documents = pack(windows)
     values = {name: [UNKNOWN if one is None else one for one in found] if name in NEVER_NULL else found
               for name, found in rollup_values(windows).items()}
-    keys = [windows.table[code] for code in windows.series.tolist()]
+    table = [key_of(key) for key in windows.table]
+    keys = [table[code] for code in windows.series.tolist()]
     start = windows.start_ns.tolist() if span is None else [span[0]] * len(windows)
     end = windows.end_ns.tolist() if span is None else [span[1]] * len(windows)
-    final = [int(finish <= marks.of(key[1])) for key, finish in zip(keys, end, strict=True)]
+    final = [int(finish <= marks.of(key.host)) for key, finish in zip(keys, end, strict=True)]
     return [
-        (run.run, key[0], key[3], step_ns, begin, key[2], key[1], finish, str(windows.layout), count, *rest)
+        (run.run, key.scope, key.kind, step_ns, begin, key.op, key.host, finish, str(windows.layout), count, *rest)
         for key, begin, finish, count, *rest in zip(
             keys,
             start,
             end,
             documents.count.tolist(),
-            *values.values(),
+            *(values[name] for name in VALUES),
             final,
             documents.coding.tolist(),
             documents.blobs,
@@ -168,7 +172,7 @@ def _of_hosts(
 
 def _replace(db: sqlite3.Connection, parts: Sequence[list[tuple[Any, ...]]]) -> None:
     for rows in parts:
-        db.executemany(INSERT_ROLLUP, rows)
+        db.executemany(PUT_ROLLUP, rows)
 
 
 def note_final(db: sqlite3.Connection, run: RunRecord, marks: Marks, before: Marks | None) -> None:

@@ -7,8 +7,10 @@ written in between.
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -24,7 +26,8 @@ from ingest.store.live import final_by_all
 from ingest.store.records import COMPLETE, LOADING, RunRecord, SourceRecord
 from ingest.store.sqlite_breaths import CODING as CELLS_CODING
 from ingest.store.sqlite_file import tables_of_runs
-from ingest.store.sqlite_rollups import rollup_rows, write_rollups
+from ingest.store.sqlite_rollups import OF_KEY, rollup_rows, write_rollups
+from ingest.store.sqlite_rollups import ROLLUPS as ROLLUPS_COLUMNS
 from ingest.store.verify import (
     BINS,
     FILE,
@@ -50,11 +53,11 @@ NO_SOURCE_OF = (
     "t.run IN (SELECT run FROM runs) AND NOT EXISTS (SELECT 1 FROM sources s WHERE s.run = t.run AND s.source = t.source)"
 )
 HAS_SOURCE = "SELECT 1 FROM pragma_table_info(?, 'main') WHERE name = 'source'"
-ROLLUP_KEY = ("scope", "kind", "step_ns", "start_ns", "op", "host")
-ROLLUP_HELD = ("end_ns", "layout", "count", "sum", "coding", "bins")
-ROLLUP_AT = "SELECT {} FROM rollups WHERE run = ? AND {}".format(
-    ", ".join(ROLLUP_HELD), " AND ".join(f"{name} = ?" for name in ROLLUP_KEY)
-)
+COMPARED = ("end_ns", "layout", "count", "sum", "coding", "bins")  # what is derived from them may be an older version's
+ROLLUP_AT = f"SELECT {', '.join(COMPARED)} FROM rollups WHERE {' AND '.join(f'{name} = ?' for name in OF_KEY)}"
+KEY_OF_ROLLUP, HELD_BY_ROLLUP = (itemgetter(*map(ROLLUPS_COLUMNS.index, names)) for names in (OF_KEY, COMPARED))
+CELL = ("scope", "kind", "step_ns", "op", "host")
+CELL_OF_ROLLUP = itemgetter(*map(ROLLUPS_COLUMNS.index, CELL))
 
 
 @dataclass(slots=True)
@@ -285,23 +288,23 @@ class SqliteVerifier:
 
     def _rollups(self, record: RunRecord) -> None:
         """Make every rollup of a run again, and compare what it counts with what is stored."""
-        wanted: dict[tuple[Any, ...], int] = {}
+        wanted: Counter[tuple[Any, ...]] = Counter()
         differ, first = 0, ""
         for rows in rollup_rows(self.db, record):
             for row in rows:
-                key = row[1:7]
-                cell = (key[0], key[1], key[2], key[4], key[5])
-                wanted[cell] = wanted.get(cell, 0) + 1
-                there = self.db.execute(ROLLUP_AT, (record.run, *key)).fetchone()
-                if there != (row[7], row[8], row[9], row[10], row[-2], row[-1]):
+                wanted[CELL_OF_ROLLUP(row)] += 1
+                there = self.db.execute(ROLLUP_AT, KEY_OF_ROLLUP(row)).fetchone()
+                if there != HELD_BY_ROLLUP(row):
                     differ += 1
-                    first = first or f"{'other' if there else 'none'} at {_cell(cell)}, window {key[3] / SECOND:g} s"
-        query = "SELECT scope, kind, step_ns, op, host, count(*) FROM rollups WHERE run = ? GROUP BY 1, 2, 3, 4, 5"
-        for *cell_, count in self.db.execute(query, (record.run,)):
-            surplus = count - wanted.get(tuple(cell_), 0)
+                    start = row[ROLLUPS_COLUMNS.index("start_ns")]
+                    what = "other" if there else "none"
+                    first = first or f"{what} at {_cell(CELL_OF_ROLLUP(row))}, window {start / SECOND:g} s"
+        query = f"SELECT {', '.join(CELL)}, count(*) FROM rollups WHERE run = ? GROUP BY {', '.join(CELL)}"
+        for *cell, count in self.db.execute(query, (record.run,)):
+            surplus = count - wanted[tuple(cell)]
             if surplus > 0:
                 differ += surplus
-                first = first or f"{surplus} too many at {_cell(tuple(cell_))}"
+                first = first or f"{surplus} too many at {_cell(tuple(cell))}"
         if differ:
             self.found.found(ROLLUPS, record.run, differ, f"{record.run}: {first}")
             self.wrong.rolled.add(record.run)

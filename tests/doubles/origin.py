@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,9 +10,12 @@ import numpy as np
 from ingest.grid import coarsened, in_flight
 from ingest.intervals import Intervals, merged
 from ingest.layout import LogLinear, fio_layout
+from ingest.query.files import LogRun
+from ingest.query.origin import Offers
 from ingest.query.overview import Overview, overviews
 from ingest.query.question import ALL, AUTO, Answer, Question, auto_step, finish
 from ingest.query.spans import spanned, spanned_by_run
+from ingest.query.verdicts import Episode
 from ingest.series import IN_FLIGHT, Series
 
 SECOND = 1_000_000_000
@@ -37,8 +40,20 @@ class Made:
     warnings: tuple[str, ...] = ()
     starts: dict[str, int] = field(default_factory=dict)
 
+    indexed: bool = False
+
     @property
-    def runs(self) -> list[str]:
+    def offers(self) -> Offers:
+        return Offers()
+
+    def runs(self) -> list[LogRun]:
+        return [LogRun(run, {}, self.starts.get(run, self.zero), self.relative) for run in self.run_names]
+
+    def episodes(self, _runs: Iterable[str]) -> list[Episode]:
+        return []
+
+    @property
+    def run_names(self) -> list[str]:
         return sorted({one.run for one, _, _ in self.rows})
 
     def answer(self, question: Question) -> Answer:
@@ -55,8 +70,8 @@ class Made:
             by=question.by,
             step_ns=0 if step == ALL else int(step),
             kind="",
-            runs=tuple(self.runs),
-            run_start_ns={run: self.starts.get(run, self.zero) for run in self.runs},
+            runs=tuple(self.run_names),
+            run_start_ns={run: self.starts.get(run, self.zero) for run in self.run_names},
             relative=self.relative,
             series=len({one for one, _, _ in self.rows}),
             warnings=self.warnings,
@@ -64,7 +79,7 @@ class Made:
         return finish(asked, question, facts)
 
     def overviews(self, *by: str, full: bool = False, **words) -> list[Overview]:
-        return overviews(self.answer, self.runs, Question(by=by, **words), full=full)
+        return overviews(self, self.run_names, Question(by=by, **words), full=full)
 
     def _parts(self, weighted: bool) -> list[Intervals]:
         layouts = {op: layout for op, layout in self.layout.items()} if isinstance(self.layout, dict) else None

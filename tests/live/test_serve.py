@@ -28,7 +28,7 @@ from ingest.live.serve import source as sources
 from ingest.live.serve.desk import BusyError, Desk
 from ingest.query.question import Question
 from ingest.query.verdicts import Episode
-from ingest.store import live_store, open_store
+from ingest.store import live_store, open_store, sqlite
 from ingest.store.live import NOTHING_FINAL, NOTHING_LEFT, Watch
 from ingest.view.page.contents import parts_from
 from tests.doubles.elasticsearch import ElasticsearchDouble
@@ -515,7 +515,7 @@ def test_it_reads_while_a_loader_writes(tmp_path):
 
 def test_an_answer_that_takes_for_ever_is_given_up(store, monkeypatch):
     monkeypatch.setattr(sources, "LONGEST_SECONDS", 0.0)
-    monkeypatch.setattr(sources, "STEPS_BETWEEN", 1)
+    monkeypatch.setattr(sqlite, "STEPS_BETWEEN", 1)
     with serving(store) as port:
         answer = get(port, "/data")
         assert answer.status == 503

@@ -277,5 +277,5 @@ def test_names_of_processes_are_shown_and_do_nothing(opened, tmp_path) -> None:
 
 def test_a_report_without_timelines_has_no_such_panel() -> None:
     fio = Files([Path(__file__).parents[1] / "data" / "fio" / "randrw"], ReadOptions(run="r"))
-    [run] = overviews(fio.answer, fio.run_names, Question())
+    [run] = overviews(fio, fio.run_names, Question())
     assert breath_section.sections_of(from_files(fio, Question()), [run.run]) == []

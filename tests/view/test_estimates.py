@@ -49,7 +49,7 @@ def js(code: str, given):
 def told_of(path: Path, **words) -> tuple[dict, Files]:
     files = Files([path], jobs=1)
     question = Question(**words)
-    runs = overviews(files.answer, files.run_names, question)
+    runs = overviews(files, files.run_names, question)
     (section,) = estimate_section.sections(runs, files, question)
     (told,) = section.content
     return told, files

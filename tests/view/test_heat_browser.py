@@ -36,7 +36,7 @@ def files(archive) -> Files:
 
 @pytest.fixture(scope="module")
 def example(files) -> list:
-    return overviews(files.answer, files.run_names, Question())
+    return overviews(files, files.run_names, Question())
 
 
 def address(words: dict[str, str]) -> str:

@@ -44,7 +44,7 @@ def timeline() -> Files:
 
 
 def test_a_recorded_timeline_says_what_percentiles_says(opened, timeline: Files):
-    runs = overviews(timeline.answer, timeline.run_names, Question())
+    runs = overviews(timeline, timeline.run_names, Question())
     step = runs[0].cluster.step_ns
     asked = {by: asked_weighed(timeline.answer, Question(by=by and (by,), step=step)) for by in ("", "op")}
     whole = asked_weighed(timeline.answer, Question(step="all"))
@@ -73,7 +73,7 @@ def test_a_recorded_timeline_says_what_percentiles_says(opened, timeline: Files)
 
 @pytest.mark.slow
 def test_threads_of_a_recorded_timeline_are_what_percentiles_says(opened, timeline: Files):
-    runs = overviews(timeline.answer, timeline.run_names, Question())
+    runs = overviews(timeline, timeline.run_names, Question())
     assert runs[0].thread_tails is not None, "more threads than the page has bins of"
     with opened(runs, by=("op",)) as page:
         for tail, percentile in (("50", "50"), ("99", "99"), ("100", "100")):

@@ -79,7 +79,7 @@ def test_a18_report_of_histograms_leaves_means_out_with_a_note(tmp_path: Path) -
     shutil.copytree(FIO / "coarse-3", tmp_path / "logs" / "clients" / "h1")
     shutil.copytree(FIO / "means-500", tmp_path / "logs" / "clients" / "h2", ignore=lambda *_: ["h_clat_hist.1.log"])
     files = Files([tmp_path / "logs"])
-    [run] = overviews(files.answer, files.run_names, Question())
+    [run] = overviews(files, files.run_names, Question())
     assert run.cluster.kind == "completion, total"
     assert run.cluster.samples == sum(part.samples.sum() for part in run.cluster.parts)
     assert all(part.layout.has_bins for part in (*run.cluster.parts, *run.threads.parts, *run.hosts.parts))

@@ -42,7 +42,7 @@ def files_of(path: Path, **options) -> Files:
 
 
 def runs_of(files: Files) -> list:
-    return overviews(files.answer, files.run_names, Question())
+    return overviews(files, files.run_names, Question())
 
 
 def bands(origin, text: str, step: int, **words) -> dict:

@@ -45,16 +45,15 @@ def test_slices_of_time_give_the_same_page(stored, question):
     names = [record.run for record in stored.runs()]
     asked: list[Question] = []
 
-    def at_once(one: Question) -> Answer:
-        asked.append(one)
-        return stored.answer(one)
-
-    sliced = overviews(at_once, names, question)
+    answer = stored.answer
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(stored, "answer", lambda one: (asked.append(one), answer(one))[1])
+        sliced = overviews(stored, names, question)
     many = len(asked)
     one_piece = []
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(overview, "_in_slices", lambda ask, one: ask(one))
-        one_piece = overviews(stored.answer, names, question)
+        patched.setattr(overview, "_in_slices", lambda origin, one: origin.answer(one))
+        one_piece = overviews(stored, names, question)
     assert many > (2 if question.step == "all" else 6)
     assert embed.packed({}, sliced) == embed.packed({}, one_piece)
     assert [run.cluster.samples for run in sliced] == [run.cluster.samples for run in one_piece]
@@ -66,7 +65,7 @@ def test_files_are_read_once_for_the_hosts(archive):
     answer = files.answer
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Files, "answer", lambda _self, one: (asked.append(one), answer(one))[1])
-        overviews(files.answer, files.run_names, Question())
+        overviews(files, files.run_names, Question())
     assert len(asked) == 2
 
 
@@ -74,7 +73,7 @@ def test_threads_host_after_host_are_what_the_store_answers(stored, monkeypatch)
     monkeypatch.setattr(overview, "MOST_THREADS", 5)
     monkeypatch.setattr(overview, "FEW_SERIES", 3)
     monkeypatch.setattr(overview, "LEAST_WINDOWS", 10)
-    (run,) = overviews(stored.answer, [record.run for record in stored.runs()], Question())
+    (run,) = overviews(stored, [record.run for record in stored.runs()], Question())
     assert run.thread_tails is not None
     for coarse in (False, True):
         answers = run.thread_tails.coarse if coarse else run.thread_tails.fine
@@ -120,7 +119,7 @@ def test_a_run_is_seen_as_if_it_were_alone(fio, tmp_path):
     found = {}
     for store in ("one", "both"):
         with SqliteStore(str(tmp_path / f"{store}.db")) as opened:
-            found[store] = {one.run: one for one in overviews(opened.answer, [record.run for record in opened.runs()], Question())}
+            found[store] = {one.run: one for one in overviews(opened, [record.run for record in opened.runs()], Question())}
     alone, among = found["one"]["a"], found["both"]["a"]
     assert len(found["both"]) == 2
     assert among.cluster.step_ns == alone.cluster.step_ns

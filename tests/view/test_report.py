@@ -59,7 +59,7 @@ def example(files) -> Answer:
 
 @pytest.fixture(scope="module")
 def runs(files) -> list:
-    return overviews(files.answer, files.run_names, Question())
+    return overviews(files, files.run_names, Question())
 
 
 @pytest.fixture(scope="module")
@@ -500,7 +500,7 @@ def test_several_runs_have_a_load_curve():
 
 def test_one_window_of_the_whole_range(files):
     pytest.importorskip("vl_convert")
-    page = report.report(overviews(files.answer, files.run_names, Question(step="all")))
+    page = report.report(overviews(files, files.run_names, Question(step="all")))
     assert "the whole range" in page
     level = unpacked(page)["runs"][0]["levels"]["cluster"]
     assert level["windows"] == 1

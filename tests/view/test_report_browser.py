@@ -35,7 +35,7 @@ def files(archive) -> Files:
 
 @pytest.fixture(scope="module")
 def example(files) -> list:
-    return overviews(files.answer, files.run_names, Question())
+    return overviews(files, files.run_names, Question())
 
 
 def test_lines_are_what_the_query_answers(opened, example, files):
@@ -210,7 +210,7 @@ def test_zoom_makes_bins_anew_from_finer_windows(opened):
 
 def test_heat_map_holds_every_sample(opened, fio):
     origin = Files([fio / "randrw"])
-    runs = overviews(origin.answer, origin.run_names, Question())
+    runs = overviews(origin, origin.run_names, Question())
     with opened(runs) as page:
         assert sum(row["c"] for row in rows_of(page, "heatmap", "shown")) == origin.answer(Question()).samples
         for op in ("read", "write"):
@@ -497,7 +497,7 @@ def test_dark_narrow_relative_and_printed(opened):
 
 @pytest.mark.slow
 def test_one_window(opened, files):
-    runs = overviews(files.answer, files.run_names, Question(step="all"))
+    runs = overviews(files, files.run_names, Question(step="all"))
     with opened(runs) as page:
         assert drawn(page) == answered(files.answer(Question(by=("op",), step="all")), "99")
 
@@ -679,7 +679,7 @@ def test_kinds_are_never_merged(opened):
 
 @pytest.mark.slow
 def test_labels_asked_with_by_tell_lines_apart(opened, example, files):
-    runs = overviews(files.answer, files.run_names, Question(by=("volume",)))
+    runs = overviews(files, files.run_names, Question(by=("volume",)))
     with opened(runs, by=("volume",)) as page:
         assert drawn(page) == answered(files.answer(Question(by=("volume",), step=SECOND)), "99")
         choose(page, "host", "ceph-b")

@@ -112,7 +112,7 @@ def test_merging_is_what_the_query_layer_answers(seed):
 
 def test_the_example_is_what_the_query_layer_answers(archive):
     files = Files([archive])
-    runs = overviews(files.answer, files.run_names, Question())
+    runs = overviews(files, files.run_names, Question())
     cases = [(("host",), 1), (("op",), 2), (("host", "op"), 10)]
     found = asked_of(runs, *({"run": 0, "scope": "hosts", "by": by, "where": {}, "k": k, "ps": PS} for by, k in cases))
     for (by, k), told in zip(cases, found, strict=True):
@@ -255,7 +255,7 @@ def test_the_grid_equals_a_brute_force_grid():
 
 def test_rows_of_an_eighth_octave_are_those_of_the_command(archive):
     files = Files([archive])
-    told = js(HEAT, {"text": embed.packed({}, overviews(files.answer, files.run_names, Question()))[0], "k": 1, "halves": [8]})[0]
+    told = js(HEAT, {"text": embed.packed({}, overviews(files, files.run_names, Question()))[0], "k": 1, "halves": [8]})[0]
     cells = vega.cells(files.answer(Question(step=SECOND)))
     names = ("t", "lower", "upper", "c")
     assert sorted(told) == sorted([list(row) for row in zip(*(cells[name] for name in names), strict=True)])

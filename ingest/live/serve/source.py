@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from threading import Lock
 from typing import Any, Protocol
 
 from ingest.errors import StoreError
+from ingest.query.origin import SNAPSHOT
 from ingest.store import Store, open_store
 from ingest.store.elastic.reading import search
 from ingest.store.elastic.store import ElasticStore
 from ingest.store.records import CLUSTER, COMPLETE, WHOLE_RUN
-from ingest.store.sqlite import SqliteStore
-from ingest.store.sqlite_file import snapshot, told
 
 LONGEST_SECONDS = 60.0
-STEPS_BETWEEN = 100_000  # of SQLite's machine, between two looks at the clock
 
 
 @contextmanager
@@ -30,18 +27,9 @@ def reading(url: str) -> Iterator[Store]:
     StoreError where a file is read for longer than LONGEST_SECONDS; servers have limits of their own.
     """
     with open_store(url) as store:
-        if not isinstance(store, SqliteStore):
+        one_moment = store.offers.get(SNAPSHOT)
+        with nullcontext() if one_moment is None else one_moment(LONGEST_SECONDS):
             yield store
-            return
-        end = time.monotonic() + LONGEST_SECONDS
-        store.db.set_progress_handler(lambda: time.monotonic() > end, STEPS_BETWEEN)
-        try:
-            with told(url), snapshot(store.db):
-                yield store
-        except StoreError:
-            if time.monotonic() > end:
-                raise StoreError(f"{url}: the answer takes more than {LONGEST_SECONDS:g} s: choose a shorter range") from None
-            raise
 
 
 class Version(Protocol):
@@ -54,14 +42,29 @@ class Version(Protocol):
 
 def version_of(url: str) -> Version:
     """Return what tells whether a store has changed; it may be called by any thread."""
-    return SqliteVersion(Path(url.removeprefix("sqlite:"))) if url.startswith("sqlite:") else ElasticVersion(url)
+    for prefix, known in VERSIONS.items():
+        if url.startswith(prefix):
+            return known(url)
+    return RecordsVersion(url)
+
+
+class RecordsVersion:
+    """The records of all runs: what every store can tell."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    def __call__(self) -> str:
+        """Return a digest of the records."""
+        with open_store(self._url) as store:
+            return _digest(store.runs())
 
 
 class SqliteVersion:
     """SQLite's own count of commits by others, on a connection that is kept for it; anew where the file is another one."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, url: str) -> None:
+        self._path = Path(url.removeprefix("sqlite:"))
         self._lock = Lock()
         self._db: sqlite3.Connection | None = None
         self._file = (0, 0)
@@ -130,7 +133,11 @@ def _told(store: ElasticStore) -> str:
     ]
     if growing:
         counted.append(_counted(store, names.all("intervals"), {"terms": {"run.id": growing}}, sums))
-    return hashlib.sha256(repr((records, counted)).encode("utf-8", "backslashreplace")).hexdigest()
+    return _digest((records, counted))
+
+
+def _digest(told: object) -> str:
+    return hashlib.sha256(repr(told).encode("utf-8", "backslashreplace")).hexdigest()
 
 
 def _counted(store: ElasticStore, index: str, query: dict[str, Any], fields: tuple[str, ...]) -> Any:
@@ -138,3 +145,6 @@ def _counted(store: ElasticStore, index: str, query: dict[str, Any], fields: tup
     body: dict[str, Any] = {"size": 0, "track_total_hits": True, "query": query, **({"aggs": sums} if sums else {})}
     answer = search(store.connection, index, body)
     return answer["hits"]["total"]["value"], answer.get("aggregations")
+
+
+VERSIONS: dict[str, Callable[[str], Version]] = {"sqlite:": SqliteVersion, "http://": ElasticVersion, "https://": ElasticVersion}

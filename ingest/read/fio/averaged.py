@@ -33,8 +33,8 @@ from ingest.read.events import DAY_NS
 from ingest.read.fio.averaged_rows import averaged_rows
 from ingest.read.fio.raw_shape import Shape, averaged_shape_of, first_stamps, is_epoch
 from ingest.read.fio.window_counts import IOPS, Beside, Floats, beside, fitted, segments
-from ingest.read.whole_runs import WholeRun, sum_of
 from ingest.series import MEAN, OPS, Series
+from ingest.whole_runs import WholeRun, sum_of
 
 MS = 1_000_000
 DEFAULT_WINDOW_MS = 1000

@@ -20,8 +20,8 @@ from ingest.layout import NO_BINS
 from ingest.read.context import Context, Summary
 from ingest.read.fio.json_plus import MS, Document, Job, last_document
 from ingest.read.fio.names import parse_log_name
-from ingest.read.whole_runs import WholeRun
 from ingest.series import Series, mean_kind
+from ingest.whole_runs import WholeRun
 
 
 def left_of(document: Document, logs: tuple[Path, ...]) -> list[tuple[int, str, str]]:

@@ -71,7 +71,7 @@ def labels_document(series: Series) -> dict[str, Any]:
 
 def interval_chunks(windows: Intervals, run: RunRecord, source: SourceRecord, names: Names) -> list[Chunk]:
     """Return the documents of whole windows, ready to be sent, in pieces of bounded size."""
-    table = [key for key in windows.table if isinstance(key, Series)]
+    table = windows.streams
     step = step_of(table, run.step_ns)
     ids = window_ids([series_digest(series, step) for series in table], windows.series, windows.start_ns, step)
     common = {"source": {"id": source.source}, "generation": source.generation, "interval": {"step_ms": step // MS}}

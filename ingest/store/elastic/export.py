@@ -9,10 +9,12 @@ From Elasticsearch documents are read back as they are; from SQLite they are mad
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import orjson
 
 from ingest.errors import StoreError
+from ingest.query.origin import DOCUMENTS, needed
 from ingest.series import OFFSET
 from ingest.store import Store
 from ingest.store.answers import Plan
@@ -25,15 +27,17 @@ from ingest.store.elastic.names import Names, digest
 from ingest.store.elastic.reading import pages
 from ingest.store.elastic.record_documents import RUN, SOURCE, SourceState, run_document, source_document
 from ingest.store.elastic.rollup_documents import RollupDocuments
-from ingest.store.elastic.store import ElasticStore
 from ingest.store.live import ALL_FINAL
 from ingest.store.records import CLUSTER, COMPLETE, HOST, UNKNOWN_ZERO, RunRecord, SourceRecord, rollup_steps, step_of
 from ingest.store.rollups import cluster_group, host_group
-from ingest.store.sqlite import SqliteStore
 from ingest.store.sqlite_breaths import breaths_of
 from ingest.store.sqlite_documents import stored_series, windows_of
 from ingest.store.sqlite_episodes import episodes_of
 from ingest.store.sqlite_holdings import SqliteHoldings
+
+if TYPE_CHECKING:
+    from ingest.store.elastic.store import ElasticStore
+    from ingest.store.sqlite import SqliteStore
 
 KINDS = ("intervals", "rollups", BREATHS)
 
@@ -41,20 +45,20 @@ KINDS = ("intervals", "rollups", BREATHS)
 def bulk_lines(store: Store, records: Iterable[RunRecord], names: Names) -> Iterator[bytes]:
     """Yield the lines of bulk requests for runs: intervals, rollups, breaths, marks, episodes, sources, last the record of each.
 
-    Raises StoreError for a run that is not complete, or that has no time zero: no server would take it.
+    Raises StoreError for a run that is not complete, or that has no time zero: no server would take it. UsageError for a store
+    that cannot export documents.
     """
+    export = needed(store, DOCUMENTS)
     for record in records:
         if record.state != COMPLETE:
             raise StoreError(f"{record.run} is not complete: load it to its end first")
         if record.zero == UNKNOWN_ZERO:
             raise StoreError(f"{record.run} has no time zero: its documents have no real times")
-        if isinstance(store, ElasticStore):
-            yield from _read_back(store, record)
-        elif isinstance(store, SqliteStore):
-            yield from _made(store, record, names)
+        yield from export(record, names)
 
 
-def _read_back(store: ElasticStore, record: RunRecord) -> Iterator[bytes]:
+def read_back(store: ElasticStore, record: RunRecord) -> Iterator[bytes]:
+    """Yield the lines for a run of a store in Elasticsearch: its documents as they are."""
     of_run = {"term": {"run.id": record.run}}
     for index in (*(store.names.all(kind) for kind in KINDS), *(store.names.one(kind) for kind in ("marks", "episodes", "runs"))):
         last: list[bytes] = []
@@ -68,7 +72,8 @@ def _read_back(store: ElasticStore, record: RunRecord) -> Iterator[bytes]:
         yield from last
 
 
-def _made(store: SqliteStore, record: RunRecord, names: Names) -> Iterator[bytes]:
+def made(store: SqliteStore, record: RunRecord, names: Names) -> Iterator[bytes]:
+    """Yield the lines for a run of a SQLite store: documents made by the code that a load makes them with."""
     series = stored_series(store.db, [record.run])
     told: list[bytes] = []
     for source in store.sources(record.run):

@@ -15,7 +15,7 @@ import numpy as np
 import orjson
 
 from ingest.layout import LogLinear, parse_layout
-from ingest.series import OFFSET, Group
+from ingest.series import OFFSET
 from ingest.store.elastic.bulk import owner_of
 from ingest.store.elastic.encoding import FIELDS, MS, chunked, deletion, label_in, series_of
 from ingest.store.elastic.names import digest, series_digest, window_ids
@@ -36,7 +36,7 @@ from ingest.store.elastic.sweeping import Sweeper
 from ingest.store.elastic.touched import Cell, Touched
 from ingest.store.live import Checkpoint, Marks, News, Watch, marks_of
 from ingest.store.records import COMPLETE, LOADING, RunGoneError, RunRecord, SourceRecord, Spans, StoredSeries
-from ingest.store.rollups import layouts_of
+from ingest.store.rollups import Key, layouts_of
 
 LONGEST_NOTED_NS = 3600 * 10**9
 
@@ -48,7 +48,7 @@ class ElasticLive:
         self._store = store
         self._index = store.names.one("runs")
         self._states: dict[tuple[str, str], SourceState] = {}
-        self._layouts: dict[str, Mapping[Group, LogLinear]] = {}
+        self._layouts: dict[str, Mapping[Key, LogLinear]] = {}
         self._told: dict[str, Watch] = {}
         self._cells: dict[str, set[Cell]] = {}
 

@@ -9,17 +9,15 @@ from typing import Any
 import orjson
 
 from ingest.intervals import Intervals
-from ingest.series import Group, Series, kind_preference
+from ingest.series import Series, kind_preference
 from ingest.store.elastic.encoding import MS, geometry, histogram_texts, labels_document
 from ingest.store.elastic.names import Names, digest, window_ids
 from ingest.store.elastic.record_documents import searchable
 from ingest.store.live import Marks
 from ingest.store.records import RunRecord, overview_step
-from ingest.store.rollups import rollup_values
+from ingest.store.rollups import Key, key_of, rollup_values
 
 VERSION_BITS = 48
-
-Key = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +34,7 @@ class RollupDocuments:
         names = list(values)
         numbers = zip(*values.values(), strict=True)
         texts = zip(*histogram_texts(windows), strict=True) if windows.layout.has_bins else [None] * len(windows)
-        keys = [four(key) for key in windows.table]
+        keys = [key_of(key) for key in windows.table]
         prefixes = [digest([self.run.run, *key, step_ns]) for key in keys]
         ids = window_ids(prefixes, windows.series, windows.start_ns, step_ns)
         counts = (windows.samples if windows.completions is None else windows.completions).tolist()
@@ -63,19 +61,18 @@ class RollupDocuments:
 
     def head(self, key: Key, start: int, end: int, step_ns: int, generation: int) -> dict[str, Any]:
         """Return what a rollup says beside its latencies."""
-        scope, host, op, kind = key
         return {
             "@timestamp": start // MS,
-            **labels_document(Series(run=self.run.run, host=host, op=op, kind=kind)),
-            "kind_preference": kind_preference(kind),
+            **labels_document(Series(run=self.run.run, host=key.host, op=key.op, kind=key.kind)),
+            "kind_preference": kind_preference(key.kind),
             "rollup": {
-                "scope": scope,
+                "scope": key.scope,
                 "step_ms": step_ns // MS,
                 "stored": step_ns == self.run.step_ns,
                 "overview": step_ns == overview_step(self.run.step_ns),
             },
             "interval": {"end_ns": end},
-            "final": end <= self.marks.of(host),
+            "final": end <= self.marks.of(key.host),
             "generation": generation,
             **({"labels": searchable(self.run.labels)} if self.run.labels else {}),
         }
@@ -85,11 +82,3 @@ def action(index: str, id_: str, version: int) -> bytes:
     """Return the action line of a rollup: a version that is not below what is there."""
     told = b'{"index":{"_index":"%b","_id":"%b","version":%d,"version_type":"external_gte"}}\n'
     return told % (index.encode(), id_.encode(), version)
-
-
-def four(key: Series | Group) -> Key:
-    """Return the group of a rollup: scope, host, op, kind."""
-    if isinstance(key, Series):
-        raise TypeError("rollups are of groups")
-    scope, host, op, kind = key
-    return scope, host, op, kind

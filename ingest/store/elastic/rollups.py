@@ -29,18 +29,18 @@ from ingest.store.elastic.filters import HOLDS_SAMPLES, LATENCIES, at_step, one_
 from ingest.store.elastic.names import Names, digest, window_ids
 from ingest.store.elastic.reading import pages, search
 from ingest.store.elastic.records import Records
-from ingest.store.elastic.rollup_documents import VERSION_BITS, Key, RollupDocuments, action, four
+from ingest.store.elastic.rollup_documents import VERSION_BITS, RollupDocuments, action
 from ingest.store.elastic.touched import Touched
 from ingest.store.live import ALL_FINAL, Marks
 from ingest.store.records import CLUSTER, HOST, WHOLE_RUN, RunRecord, StoredSeries, rollup_steps
-from ingest.store.rollups import cluster_group, host_group, layouts_of, merged_in, without_time
+from ingest.store.rollups import Key, cluster_group, host_group, key_of, layouts_of, merged_in, without_time
 
 SLAB_NS = 60 * SECOND
 OLDEST_FIRST = ({"@timestamp": "asc"}, "_shard_doc")
 OWNER = "rollups"
 HOLDS_WINDOWS = {"range": {"rollup.step_ms": {"gt": WHOLE_RUN}}}
 
-Layouts = dict[Group, LogLinear]
+Layouts = dict[Key, LogLinear]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class RollupWriter:
             one_of("host.name", self.touched.hosts),
             slab_filter(slabs, self.slab_ns),
         ]
-        gone = Gone({(HOST, *cell): self.touched.starts(cell) for cell in self.touched.windows}, self._steps)
+        gone = Gone({Key(HOST, *cell): self.touched.starts(cell) for cell in self.touched.windows}, self._steps)
         for parts in self._slabs(index, query, self.run.step_ns):
             self._write_steps(merged_in(parts, host_group, _known(layouts, parts, host_group)), gone, generation)
         self._write_gone(gone, generation)
@@ -122,7 +122,7 @@ class RollupWriter:
     def _write_cluster(self, slabs: Int, layouts: Layouts, generation: int) -> None:
         touched: dict[Key, Int] = {}
         for cell in self.touched.windows:
-            key = (CLUSTER, "", cell[1], cell[2])
+            key = Key(CLUSTER, "", cell[1], cell[2])
             touched[key] = np.union1d(touched.get(key, np.empty(0, np.int64)), self.touched.starts(cell))
         gone = Gone(touched, self._steps)
         query = [*rollups_of(self.run.run, HOST, self.run.step_ns), slab_filter(slabs, self.slab_ns)]
@@ -140,11 +140,11 @@ class RollupWriter:
         edges = list(self._edges())
         low = edges[0]["@timestamp"] * MS if edges else int(self.touched.slabs(self.slab_ns)[0])
         high = edges[-1]["interval"]["end_ns"] if edges else low
-        gone = {four((HOST, *cell)) for cell in self.touched.windows}
-        gone |= {(CLUSTER, "", op, kind) for _, op, kind in self.touched.windows}
+        gone = {Key(HOST, *cell) for cell in self.touched.windows}
+        gone |= {Key(CLUSTER, "", op, kind) for _, op, kind in self.touched.windows}
         for part in whole.parts():
             span = replace(part, start_ns=np.full(len(part), low), end_ns=np.full(len(part), high))
-            gone -= {four(key) for key in part.table}
+            gone -= {key_of(key) for key in part.table}
             self._send(span, WHOLE_RUN, generation)
         for key in sorted(gone):
             self._send_empty(key, np.array([low]), WHOLE_RUN, generation)
@@ -238,12 +238,12 @@ class Gone:
     def found(self, windows: Intervals, step_ns: int) -> None:
         """Take windows out."""
         for code, group in enumerate(windows.table):
-            cell = (four(group), step_ns)
+            cell = (key_of(group), step_ns)
             if cell in self.cells:
                 self.cells[cell] = np.setdiff1d(self.cells[cell], windows.start_ns[windows.series == code])
 
 
-def _known(layouts: Layouts, parts: Iterable[Intervals], grouped: Callable[[Series | Group], Group]) -> Layouts:
+def _known(layouts: Layouts, parts: Iterable[Intervals], grouped: Callable[[Series | Group], Key]) -> Layouts:
     """Return the layouts of all groups in the parts; of a series that no record tells of yet, its own."""
     known = dict(layouts)
     for part in parts:

@@ -8,13 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from ingest.breaths import Kept
 from ingest.errors import InputError, StoreError
 from ingest.intervals import Int, Intervals
 from ingest.layout import parse_layout
 from ingest.marks import noted
+from ingest.query.origin import APPROXIMATE, DEAD_LETTERS, DOCUMENTS, GROWTH, Offers
 from ingest.query.question import Answer, Key, Question
 from ingest.query.table import Table
 from ingest.query.verdicts import Episode
@@ -41,7 +42,8 @@ from ingest.store.elastic.sweeping import Sweeper
 from ingest.store.elastic.templates import site_of
 from ingest.store.elastic.touched import Touch, Touched, touch_of
 from ingest.store.elastic.verify import ElasticVerifier
-from ingest.store.live import final_by_all
+from ingest.store.live import LiveStore, final_by_all
+from ingest.store.offers import offers_of
 from ingest.store.records import (
     COMPLETE,
     LOADING,
@@ -57,7 +59,10 @@ from ingest.store.records import (
 from ingest.store.rollups import layouts_moved
 from ingest.store.verify import Chosen, Verification
 
-DEAD_LETTERS = "tailboard-dead-letters.ndjson"
+if TYPE_CHECKING:
+    from ingest.store.elastic.replay import ReplayAccount
+
+DEAD_LETTER_FILE = "tailboard-dead-letters.ndjson"
 EVERY_GENERATION = 1 << 40
 
 
@@ -73,6 +78,7 @@ class ElasticStore:
     """The indices of one prefix on an Elasticsearch server; `write` checks that the server was set up."""
 
     needs_clock = True
+    indexed = True
 
     def __init__(self, url: str, *, write: bool = False) -> None:
         """Make contact. StoreError says why there is none, or why nothing may be written; UsageError for a URL that cannot be."""
@@ -84,7 +90,7 @@ class ElasticStore:
         if write:
             self.names = site_of(self.connection, address.prefix).names
         self.records = Records(self.connection, self.names)
-        self.dead_letters = Path(os.environ.get("TAILBOARD_DEAD_LETTERS", DEAD_LETTERS))
+        self.dead_letters = Path(os.environ.get("TAILBOARD_DEAD_LETTERS", DEAD_LETTER_FILE))
         self.delivery = Delivery()
         self._sender: Sender | None = None
         self._touched: dict[str, Touched] = {}
@@ -118,6 +124,27 @@ class ElasticStore:
     @property
     def _holdings(self) -> ElasticHoldings:
         return ElasticHoldings(self.connection, self.names, self.records)
+
+    @property
+    def offers(self) -> Offers:
+        """Return what it can do beyond what every origin can."""
+        found = offers_of(self).add(GROWTH, self._growth).add(APPROXIMATE, self.approximate)
+        return found.add(DOCUMENTS, self._documents).add(DEAD_LETTERS, self._replayed)
+
+    def _growth(self) -> LiveStore:
+        from ingest.store.elastic.live import ElasticLive
+
+        return ElasticLive(self)
+
+    def _documents(self, record: RunRecord, names: Names) -> Iterator[bytes]:
+        from ingest.store.elastic.export import read_back
+
+        return read_back(self, record)
+
+    def _replayed(self, path: Path) -> ReplayAccount:
+        from ingest.store.elastic.replay import replayed
+
+        return replayed(self, path)
 
     def runs(self) -> list[RunRecord]:
         """Return the records of all runs, by name."""

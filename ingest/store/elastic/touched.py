@@ -24,7 +24,7 @@ class Touch:
 
 def touch_of(windows: Intervals) -> Touch:
     """Return what the windows touch; of offsets no rollups are made, so they touch no windows."""
-    table = [key for key in windows.table if isinstance(key, Series)]
+    table = windows.streams
     cells: dict[Cell, list[Int]] = {}
     present = np.flatnonzero(np.bincount(windows.series, minlength=len(table))).tolist()
     for code in present:

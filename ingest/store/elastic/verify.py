@@ -283,7 +283,7 @@ class ElasticVerifier:
             self._read_back(text, layout)
 
     def _is_of(self, layout: LogLinear, field: str) -> bool:
-        """Return whether all values of a field, in documents and rollups of a layout, are those of its bins: the server counts."""
+        """Return whether all values of a field in documents and rollups of a layout are of its bins, as the server counts."""
         indices = f"{self.names.all('intervals')},{self.names.all('rollups')}"
         query = {"bool": {"filter": [{"term": {"latency.layout": str(layout)}}, {"exists": {"field": field}}]}}
         aggs = {name: {how: {"field": field}} for name, how in (("low", "min"), ("high", "max"), ("count", "value_count"))}

@@ -117,7 +117,7 @@ def threads(prefix: str, fields: Fields) -> Spec:
     """Return the tail map of threads: the maximum of each, from their own histograms."""
     data = [
         answer(prefix, requests.body(fields, requests.by_thread()), "intervals"),
-        *tables.rows_of("threads", "join(datum.one.key, ' ')"),
+        *tables.rows_of("threads", "replace(join(datum.one.key, ' '), regexp('( -)+$'), '')"),
         tables.windows("wide", "one.over_time.buckets", ("row", "top_ns", "own"), tables.top_of("datum.window")),
         entry("points", "windows", formula("v", "datum.top_ns"), formula("open", TOPMOST), CELL),
         entry("thin", "windows", keep("false")),

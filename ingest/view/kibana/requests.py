@@ -17,6 +17,9 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from ingest.series import THREAD
+from ingest.store.elastic.encoding import PATHS
+
 Json = dict[str, Any]
 
 PERCENTS = (
@@ -92,7 +95,7 @@ def by_host(target: int = 24) -> Json:
 
 def by_thread(target: int = 24) -> Json:
     """Return the highest bin of each thread over time."""
-    names = [{"field": field, "missing": "-"} for field in ("host.name", "volume.name", "job.id")]
+    names = [{"field": PATHS[label], "missing": "-"} for label in THREAD]
     each = {"n": samples(), **tops()}
     thread = {"terms": names, "size": THREADS, "order": {"worst": "desc"}}
     inner = {"worst": highest("latency.histogram"), "over_time": windows(target, each)}

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 from ingest.errors import InputError
 from ingest.grid import MS
 from ingest.marks import Mark
 from ingest.query.breath_sources import kept_from
-from ingest.query.files import Files
 from ingest.query.means import OWN
 from ingest.query.offset_overview import offset_overviews, shown_names
+from ingest.query.origin import WHOLE_RUNS, Origin
 from ingest.query.overview import CLUSTER_WINDOWS, Overview, chosen_runs, literal, overviews
-from ingest.query.question import Answer, Question
+from ingest.query.question import Question
 from ingest.query.sweeps import swept
 from ingest.query.verdicts import Episode
-from ingest.read.whole_runs import WholeRun, whole_runs
 from ingest.series import RunLabels
 from ingest.view.page import breath_section, episode_section, estimate_section, mark_section, offset_page, offset_section
 from ingest.view.page.means_page import MeansRun, means_page
@@ -25,29 +24,13 @@ from ingest.view.page.report import Parts, parts_of
 from ingest.view.page.section import Section
 
 
-class Source(Protocol):
-    """What files and stores can both do."""
-
-    def answer(self, question: Question) -> Answer:
-        """Return the merged windows that a question asks for."""
-        ...
-
-    def facts(self, answer: Answer) -> Sequence[tuple[str, str]]:
-        """Return (name, value) pairs about the runs of an answer."""
-        ...
-
-    def marks(self, answer: Answer) -> Sequence[Mapping[str, Any]]:
-        """Return the marks of the runs of an answer: run, at_ns, text."""
-        ...
-
-
-def run_names(source: Source) -> list[str]:
+def run_names(source: Origin) -> list[str]:
     """Return the names of all runs of files or of a store."""
-    return source.run_names if isinstance(source, Files) else [record.run for record in source.runs()]  # type: ignore[attr-defined]
+    return [one.run for one in source.runs()]
 
 
 def parts_from(
-    source: Source,
+    source: Origin,
     names: Sequence[str],
     question: Question,
     *,
@@ -68,7 +51,7 @@ def parts_from(
     """
     held = offset_overviews(source, shown_names(names, question), question, full=full) if offsets else []
     try:
-        runs = overviews(source.answer, names, question, full=full, without={one.ticks.run for one in held})
+        runs = overviews(source, names, question, full=full, without={one.ticks.run for one in held})
     except InputError:
         if not held or "kind" in question.where:
             raise
@@ -79,7 +62,7 @@ def parts_from(
     chosen = replace(runs[0].cluster, runs=tuple(name for run in runs for name in run.cluster.runs))
     shown = [run.run for run in runs]
     of_breaths = breath_section.sections_of(kept_from(source, question), shown)
-    violated = kept_episodes(source, chosen.runs) if episodes is None else episodes
+    violated = source.episodes(chosen.runs) if episodes is None else episodes
     starts = {name: start for run in runs for name, start in run.cluster.run_start_ns.items()}
     relative = {name for run in runs if run.cluster.relative for name in run.cluster.runs}
     of_episodes = episode_section.sections(violated, starts, relative)
@@ -93,11 +76,9 @@ def parts_from(
     return parts_of(said, source.facts(chosen), [*noted.marks, *marks], question.by, sla_ns, found, sweep)
 
 
-def labels_of(source: Source) -> RunLabels:
+def labels_of(source: Origin) -> RunLabels:
     """Return the labels of all runs of files or of a store."""
-    if isinstance(source, Files):
-        return source.found.labels
-    return {record.run: record.labels for record in source.runs()}  # type: ignore[attr-defined]
+    return {one.run: one.labels for one in source.runs()}
 
 
 def _spans(runs: Sequence[Overview]) -> list[mark_section.Shown]:
@@ -109,25 +90,13 @@ def _spans(runs: Sequence[Overview]) -> list[mark_section.Shown]:
     ]
 
 
-def means_from(source: Source, names: Sequence[str], question: Question) -> str:
+def means_from(source: Origin, names: Sequence[str], question: Question) -> str:
     """Return the page of the selected runs that were recorded as means alone; InputError where there is none."""
-    found = []
+    found, whole_runs = [], source.offers.get(WHOLE_RUNS)
     for run in chosen_runs(names, question):
         asked = replace(question, runs=(literal(run),), by=("host", "op", "kind"), merge_runs=False, windows=CLUSTER_WINDOWS)
         answer, whole = source.answer(asked), source.answer(replace(asked, step="all"))
         if all(not part.layout.has_bins for part in answer.parts):
-            found.append(MeansRun(run, answer, whole, _whole_runs(source, run), source.marks(answer)))
+            found.append(MeansRun(run, answer, whole, whole_runs({run}) if whole_runs else [], source.marks(answer)))
     facts = source.facts(replace(found[0].answer, runs=tuple(one.run for one in found)))
     return means_page(found, [pair for pair in facts if pair[0] != OWN])
-
-
-def _whole_runs(source: Source, run: str) -> list[WholeRun]:
-    """Return what the tools themselves say of a whole run."""
-    if isinstance(source, Files):
-        return source.whole_runs({run})
-    return whole_runs(run, [one.account for one in source.sources(run)])  # type: ignore[attr-defined]
-
-
-def kept_episodes(source: Source, runs: Sequence[str]) -> Sequence[Episode]:
-    """Return the episodes that a store has kept of runs; files keep none."""
-    return [] if isinstance(source, Files) else source.episodes(runs)  # type: ignore[attr-defined]

@@ -30,9 +30,10 @@ from ingest.grid import WEIGHT_BITS
 from ingest.intervals import Intervals
 from ingest.layout import LogLinear, common_layout
 from ingest.query.lags import mixed_rows
-from ingest.query.overview import LEAST_WINDOWS, THREAD, Overview, Tails, fitted, thread_name
+from ingest.query.overview import LEAST_WINDOWS, Overview, Tails, fitted, thread_name
 from ingest.query.question import Answer, regrouped
 from ingest.ranks import Percentile, Ranked, extremes, parse_percentiles
+from ingest.series import THREAD
 from ingest.view.page.parts import bundled
 from ingest.view.vega import MS, printable, short_names
 
@@ -252,7 +253,7 @@ def _tails(tails: Tails, streams: Streams) -> dict[str, Any]:
 
 def _host_tails(answer: Answer) -> Tails:
     names = tuple(name for name in answer.by if name != "op")
-    ops = {key[answer.by.index("op")] for part in answer.parts for key in part.table if isinstance(key, tuple)}
+    ops = {key[answer.by.index("op")] for part in answer.parts for key in part.groups}
     together = [regrouped(answer, names)] if len(ops) > 1 else []
     fine = (answer, *together)
     return Tails(tuple(fitted(one, LEAST_WINDOWS)[0] for one in fine), fine)

@@ -9,32 +9,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ingest.query.estimate_rows import Float, Places, relative
 from ingest.query.estimates import CBT, MEAN_OF_MEANS, MEAN_OF_PERCENTILES, groups_of, mean_of_percentiles, percentiles_of_means
-from ingest.query.files import Files
+from ingest.query.origin import LOGS, Origin
 from ingest.query.overview import Overview, literal
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, Question, regrouped, widened
 from ingest.query.table import Table
-from ingest.ranks import Percentile, extremes, parse_percentiles
+from ingest.ranks import COMMON, Percentile, extremes, parse_percentiles
 from ingest.series import default_kind
 from ingest.view.page.section import AFTER_DISTRIBUTION, Section
 from ingest.view.vega import MS, spec
 
+if TYPE_CHECKING:
+    from ingest.query.files import Files
+
 LEAST = 0.05
 MOST_READ = 1 << 26  # bytes of logs that are read for CBT's way: a second or two
-OF_BINS, OF_TAILS = parse_percentiles("50,90,95,99,99.9"), parse_percentiles("50,99")
+OF_TAILS = parse_percentiles("50,99")  # what thinned rows still have
 LABELS = {MEAN_OF_PERCENTILES: "mean of {}", MEAN_OF_MEANS: "{} of means", CBT: "CBT"}
 NAME = "estimates"
 
 
-def sections(runs: Sequence[Overview], source: object, question: Question) -> list[Section]:
-    """Return the section where an estimate of any run is off; `source` is where the runs come from."""
-    told = [_told(run, source, question) for run in runs]
+def sections(runs: Sequence[Overview], origin: Origin, question: Question) -> list[Section]:
+    """Return the section where an estimate of any run is off; `origin` is where the runs come from."""
+    told = [_told(run, origin, question) for run in runs]
     worst = max((float(one.pop("worst")) for one in told), default=0.0)
     if worst < LEAST:
         return []
@@ -52,19 +55,20 @@ def drawing() -> dict[str, Any]:
     return drawn
 
 
-def _told(run: Overview, source: object, question: Question) -> dict[str, Any]:
+def _told(run: Overview, origin: Origin, question: Question) -> dict[str, Any]:
     """Return what the page is told of a run: of each percentile the exact values and those of every estimator, null for none."""
     nothing = {"kind": "", "p": {}, "worst": 0.0}
     exact = _exact(run)
     if exact is None:
         return nothing
     kind, answer = exact
-    wanted = OF_TAILS if run.thread_tails is not None else OF_BINS
+    wanted = OF_TAILS if run.thread_tails is not None else COMMON
     table = percentiles(answer, Wanted(wanted))
     table = table.take(np.flatnonzero(table.columns["kind"] == kind))
     found = estimates_of(run, answer, table, wanted)
-    if isinstance(source, Files):
-        found |= _of_cbt(source, run, question, answer, table, wanted)
+    logs = origin.offers.get(LOGS)
+    if logs is not None:
+        found |= _of_cbt(logs, run, question, answer, table, wanted)
     errors = [relative(values[one.name], table.columns[one.name]) for values in found.values() for one in wanted]
     return {
         "kind": kind,
@@ -84,7 +88,7 @@ def _exact(run: Overview) -> tuple[str, Answer] | None:
         return None
     whole = regrouped(cluster, ("kind",))
     parts = whole.parts if step == cluster.step_ns else tuple(widened(whole.parts, step))
-    kinds = {key[0] for part in parts for key in part.table if isinstance(key, tuple)}
+    kinds = {key[0] for part in parts for key in part.groups}
     return default_kind(kinds), replace(whole, parts=parts, step_ns=step)
 
 

@@ -18,8 +18,7 @@ from ingest.query.overview import CLUSTER_WINDOWS, fitted, span_of
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, regrouped
 from ingest.query.table import Table
-from ingest.ranks import parse_percentiles
-from ingest.read.whole_runs import WholeRun
+from ingest.ranks import COMMON, parse_percentiles
 from ingest.series import default_kind, is_mean
 from ingest.timing import format_duration
 from ingest.view import vega
@@ -27,8 +26,9 @@ from ingest.view.page.compare_tables import exact
 from ingest.view.page.panels import Chart, Control, Head, Panel, View, page_of, table_of
 from ingest.view.page.parts import between, duration
 from ingest.view.page.report_tables import shown_latency, spaced, text
+from ingest.whole_runs import WholeRun
 
-SHOWN = ("50", "90", "95", "99", "99.9")
+SHOWN = tuple(one.text for one in COMMON)
 TITLES = ("", "N", "mean", *(f"p{name}" for name in SHOWN), "max")
 MOST_ROWS, MOST_HOSTS = 400, 16
 NONE = Wanted(parse_percentiles("100"))
@@ -123,8 +123,8 @@ def _views(runs: Sequence[MeansRun]) -> Iterator[tuple[str, tuple[View, View]]]:
         start = f"{run.run}, " if len(runs) > 1 else ""
         for kind in kinds:
             one, whole = _of_kind(run.answer, kind), _of_kind(run.whole, kind)
-            hosts = {key[one.by.index("host")] for part in one.parts for key in part.table if isinstance(key, tuple)}
-            ops = {key[one.by.index("op")] for part in one.parts for key in part.table if isinstance(key, tuple)}
+            hosts = {key[one.by.index("host")] for part in one.parts for key in part.groups}
+            ops = {key[one.by.index("op")] for part in one.parts for key in part.groups}
             by_host = [("op", "host") if len(ops) > 1 else ("host",)] if 1 < len(hosts) <= MOST_HOSTS else []
             for by in [*by_host, ("op",)]:
                 yield f"{start}{kind} by {' and '.join(by)}", _pair(regrouped(one, by), regrouped(whole, by), run.marks)

@@ -20,8 +20,8 @@ from ingest.grid import MS
 from ingest.query.offset_overview import OffsetOverview
 from ingest.query.offset_resolution import LABELS, REST
 from ingest.query.offset_ticks import RunTicks, Ticks
-from ingest.query.overview import THREAD, thread_name
-from ingest.series import Group
+from ingest.query.overview import thread_name
+from ingest.series import THREAD, Group
 from ingest.view.page.embed import planes
 from ingest.view.page.section import AFTER_HEATMAP, Section
 from ingest.view.vega import printable, spec

@@ -15,10 +15,10 @@ import numpy as np
 
 from ingest import __version__
 from ingest.layout import LogLinear
-from ingest.query.overview import THREAD, Overview
+from ingest.query.overview import Overview
 from ingest.query.question import Answer
 from ingest.query.sweeps import Sweep
-from ingest.series import default_kind
+from ingest.series import THREAD, default_kind
 from ingest.timing import format_duration
 from ingest.view import vega
 from ingest.view.page import omission
@@ -139,7 +139,7 @@ def script_of(parts: Parts) -> str:
 def first_state(runs: Sequence[Overview], by: Sequence[str], sla_ns: int) -> dict[str, str]:
     """Return what the page's controls are set to at first, by their names; see page.js."""
     extra = any(name not in (*GROUPINGS, "run", "kind") for name in by)
-    hosts = {key[0] for part in runs[0].hosts.parts for key in part.table if isinstance(key, tuple)}
+    hosts = {key[0] for part in runs[0].hosts.parts for key in part.groups}
     usual = "host" if 1 < len(hosts) <= MOST_LINES else "op"
     grouping = "extra" if extra else next((name for name in ("host", "op") if name in by), usual)
     return {
@@ -175,7 +175,7 @@ def _sweep(sweep: Sweep | None) -> dict[str, Any] | None:
 
 def _kinds(answer: Answer) -> set[str]:
     place = answer.by.index("kind")
-    return {key[place] for part in answer.parts for key in part.table if isinstance(key, tuple)}
+    return {key[place] for part in answer.parts for key in part.groups}
 
 
 def _specs(sections: Sequence[Section], *, several: bool) -> dict[str, dict[str, Any]]:
@@ -226,11 +226,11 @@ def _repairs(runs: Sequence[Overview]) -> str:
 
 def _coverage(run: Overview, *, named: bool) -> str:
     """Return how many of its threads reported in each window: in how many windows all did, and where the fewest."""
-    threads = {key[: len(THREAD)] for part in run.threads.parts for key in part.table if isinstance(key, tuple)}
+    threads = {key[: len(THREAD)] for part in run.threads.parts for key in part.groups}
     known = {labels: number for number, labels in enumerate(sorted(threads))}
     pairs = []
     for part in run.threads.parts:
-        numbers = np.array([known[key[: len(THREAD)]] for key in part.table if isinstance(key, tuple)], np.int64)
+        numbers = np.array([known[key[: len(THREAD)]] for key in part.groups], np.int64)
         pairs.append(np.stack([numbers[part.series], part.start_ns]))
     starts, reporting = np.unique(np.unique(np.concatenate(pairs, axis=1), axis=1)[1], return_counts=True)
     low, high = run.span

@@ -14,12 +14,11 @@ from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, regrouped, widened
 from ingest.query.table import Table
 from ingest.query.worst import worst_windows
-from ingest.ranks import parse_percentiles
+from ingest.ranks import SUMMARY, parse_percentiles
 from ingest.series import default_kind
 from ingest.view import vega
 from ingest.view.terminal import latency
 
-SUMMARY = parse_percentiles("50,90,95,99,99.9,99.99")
 WHOLE_RANGE = 1 << 62
 WORST_SHOWN = 8
 MAKERS_SHOWN = 3
@@ -99,7 +98,7 @@ def worst(runs: Sequence[Overview], percentile: str) -> str:
 
 def _kinds(answer: Answer) -> set[str]:
     place = answer.by.index("kind")
-    return {key[place] for part in answer.parts for key in part.table if isinstance(key, tuple)}
+    return {key[place] for part in answer.parts for key in part.groups}
 
 
 def _kind_alone(answer: Answer, kind: str) -> Answer:

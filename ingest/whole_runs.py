@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ingest.intervals import Exact
-from ingest.read.context import Summary
+from ingest.ranks import COMMON
 from ingest.series import Series
+
+if TYPE_CHECKING:  # stores keep these, and need no reader for that
+    from ingest.read.context import Summary
 
 LABELS = ("host", "volume", "job", "process", "op", "kind")
 NUMBERS = ("count", "min_ns", "max_ns", "mean_ns", "window_ns", "has_bins")
-SHOWN = ("50", "90", "95", "99", "99.9")
 MS = 1e6
 
 
@@ -66,7 +68,7 @@ class WholeRun:
     def __str__(self) -> str:
         """Return a line for people: count, mean, the common percentiles, maximum."""
         printed = {f"{float(text):g}": value for text, value in self.percentiles}
-        named = [(f"p{text}", printed[text]) for text in SHOWN if text in printed]
+        named = [(f"p{text}", printed[text]) for text in (one.text for one in COMMON) if text in printed]
         values = (("mean", self.mean_ns), *named, ("max", self.max_ns))
         return f"{self.name}: N {self.count:,}, " + ", ".join(f"{name} {value / MS:.4g} ms" for name, value in values)
 

@@ -1,0 +1,121 @@
+"""Windows in time order, added up over all logs, as an interval log has them: from files as they are read, or from any origin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ingest.grid import MS, coarsened
+from ingest.intervals import Intervals, Sum, in_time_order
+from ingest.layout import LogLinear, parse_layout
+from ingest.query.clocks import shown_beside
+from ingest.query.origin import INTERVAL_LOG, Origin
+from ingest.query.question import ALL, Answer, Question, check_labels, check_step
+from ingest.query.union import regrouped, union
+
+if TYPE_CHECKING:
+    from ingest.query.files import Files
+
+NS = 1
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalLog:
+    """Windows in time order, the names of their labels, the unit, time zero, and what to say of them once all are taken."""
+
+    windows: Iterator[Intervals]
+    names: tuple[str, ...]
+    unit_ns: int
+    start_ns: int | None
+    warnings: Callable[[], Sequence[str]]
+
+
+def interval_log(origin: Origin, question: Question) -> IntervalLog:
+    """Return the windows of a question in time order: as they are read where the origin can do that, else all at once.
+
+    A `step` of auto is the stored one. Memory stays flat where files are asked, whatever their number and length. Raises what
+    `origin.answer` raises.
+    """
+    direct = origin.offers.get(INTERVAL_LOG)
+    return from_answers(origin, question) if direct is None or question.step == ALL else direct(question)
+
+
+def _names(question: Question, runs: Sequence[str]) -> tuple[str, ...]:
+    """Return the labels that tell lines apart: kinds are never added up, runs only when asked."""
+    run = ("run",) if len(runs) > 1 and not question.merge_runs and "run" not in question.by else ()
+    kind = () if "kind" in question.by else ("kind",)
+    return (*run, *question.by, *kind)
+
+
+def _unit(layouts: Iterable[LogLinear]) -> int:
+    """Return the unit that all layouts share, else ns."""
+    from ingest.view.hlog import form_of
+
+    units = {form_of(layout).unit_ns for layout in layouts}
+    return units.pop() if len(units) == 1 else NS
+
+
+def from_files(files: Files, question: Question) -> IntervalLog:
+    """Return the windows of files, added up over all of them as they are read."""
+    from ingest.query.files import median_width, run_starts, warnings_of
+    from ingest.query.long_logs import entries_at_once, streams
+
+    check_labels(question, files.found.labels)
+    chosen, apart = files.choice(question)
+    runs = sorted({source.context.series.run for source in chosen})
+    names = _names(question, runs)
+    places = [(("run", "kind", *question.by)).index(name) for name in names]
+    stored = max(files.stored[run] for run in runs)
+    step = question.step if isinstance(question.step, int) and question.step else stored
+    check_step(step, median_width(chosen), force=question.force)
+    parts = [(regrouped(part, places) for part in stream) for stream in streams(files, question, step)]
+    known = all(source.context.zero.epoch_ns is not None for source in chosen)
+    start = min(run_starts(chosen).values()) // MS * MS if known else None
+    unit = _unit(parse_layout(source.layout) for source in chosen if source.layout)
+    windows = union(parts, entries_at_once(chosen))
+
+    def warnings() -> Sequence[str]:
+        return [*apart, *warnings_of([source.context.account for source in chosen], files.found)]
+
+    return IntervalLog(windows, names, unit, start, warnings)
+
+
+def from_answers(origin: Origin, question: Question) -> IntervalLog:
+    """Return the windows of a store, or those of the whole range: added up before the first is written."""
+    every = replace(question, where={"kind": "*", **question.where})
+    answer = _dated(origin.answer(replace(every, by=_names(question, ()), step="all" if question.step != "auto" else "auto")))
+    start = None if answer.relative else answer.start_of
+    if question.step == ALL:
+        unit = _unit(part.layout for part in answer.parts)
+        return IntervalLog(iter(answer.parts), answer.by, unit, start, lambda: answer.warnings)
+    names = _names(question, answer.runs)
+    places = [(("run", "kind", *question.by)).index(name) for name in names]
+    total = Sum()
+    step = question.step
+    for part in origin.windows(question):
+        rows = regrouped(_of_runs(part, answer.runs), places)
+        total.add(coarsened(rows, step) if isinstance(step, int) else rows)
+    parts = [in_time_order(part) for part in total.parts()]
+    return IntervalLog(iter(parts), names, _unit(part.layout for part in parts), start, lambda: answer.warnings)
+
+
+def _dated(answer: Answer) -> Answer:
+    """Return the answer without the runs that have no clock where others have one: a log has one start."""
+    if not answer.undated:
+        return answer
+    place = answer.by.index("run")
+    runs = tuple(run for run in answer.runs if run not in answer.undated)
+    parts = tuple(rows for part in answer.parts if len(rows := _of_runs(part, runs, place)))
+    told = tuple(f"{run} has no start time, so it is left out of this log: export it alone" for run in sorted(answer.undated))
+    starts = {run: start for run, start in answer.run_start_ns.items() if run not in answer.undated}
+    kept = replace(answer, parts=parts, runs=runs, run_start_ns=starts, undated=frozenset())
+    return replace(kept, warnings=(*told, *(text for text in answer.warnings if text not in shown_beside(answer.undated))))
+
+
+def _of_runs(part: Intervals, runs: Collection[str], place: int = 0) -> Intervals:
+    """Return the rows of some runs; `place` is that of the run in their keys."""
+    good = np.array([isinstance(key, tuple) and key[place] in runs for key in part.table], np.bool_)
+    return part if good.all() else part.take(np.flatnonzero(good[part.series]))

@@ -1,0 +1,198 @@
+"""Where answers come from: what files and every store can do, and by name what only some of them can do.
+
+    for run in origin.runs(): ...                       files and stores alike
+    origin.answer(Question(by=("host",)))
+    needed(origin, OFFSETS)(wanted)                     one error, one sentence, where it is not there
+    origin.offers.get(BREATHS)                          None where it is not there
+
+A new kind of store implements `Origin` and has one line in `KINDS`. What it offers beyond that it adds to its
+`offers`; everything else that asks it goes without, or stops with the sentence of the capability.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
+
+from ingest.errors import UsageError
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from ingest.breaths import Kept
+    from ingest.intervals import Intervals
+    from ingest.query.files import Files
+    from ingest.query.interval_log import IntervalLog
+    from ingest.query.offset_counts import Wanted as WantedOffsets
+    from ingest.query.offset_map import OffsetMap
+    from ingest.query.offset_overview import OffsetOverview
+    from ingest.query.percentiles import Wanted
+    from ingest.query.question import Answer, Question
+    from ingest.query.table import Table
+    from ingest.query.verdicts import Episode
+    from ingest.ranks import Percentile
+    from ingest.store.elastic.names import Names
+    from ingest.store.elastic.replay import ReplayAccount
+    from ingest.store.live import LiveStore
+    from ingest.store.records import RunRecord
+    from ingest.whole_runs import WholeRun
+
+T = TypeVar("T")
+
+KINDS = {  # how the URLs of a kind of store begin, and what opens one: it is called with the URL, and `write`
+    "sqlite:": "ingest.store.sqlite.open_url",
+    "http://": "ingest.store.elastic.store.ElasticStore",
+    "https://": "ingest.store.elastic.store.ElasticStore",
+}
+
+
+def is_store(text: str) -> bool:
+    """Return whether a text is the URL of a store, as sqlite:PATH or http(s)://HOST:PORT."""
+    return text.startswith(tuple(KINDS))
+
+
+class Run(Protocol):
+    """What every origin knows of a run; the record of a run in a store is one."""
+
+    @property
+    def run(self) -> str:
+        """Return its name."""
+        ...
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """Return the labels of the whole run."""
+        ...
+
+    @property
+    def start_ns(self) -> int:
+        """Return its time zero in epoch ns; where its times are relative, what they count from."""
+        ...
+
+    @property
+    def relative(self) -> bool:
+        """Return whether nobody knows when it began, so that its times are elapsed."""
+        ...
+
+    @property
+    def final_ns(self) -> int | None:
+        """Return the end of its last final window in ns while it is being watched, else None."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Capability(Generic[T]):
+    """Something that only some origins can do: its name, and what follows the name where an origin cannot (see `needed`)."""
+
+    name: str
+    missing: str
+
+
+class Offers:
+    """The capabilities of an origin."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, Any] = {}
+
+    def add(self, capability: Capability[T], found: T) -> Self:
+        """Offer a capability, in place of what was offered under its name; return these offers."""
+        self._found[capability.name] = found
+        return self
+
+    def get(self, capability: Capability[T]) -> T | None:
+        """Return what does it, None where the origin has no such capability."""
+        found: T | None = self._found.get(capability.name)
+        return found
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of all that is offered."""
+        return sorted(self._found)
+
+
+class Origin(Protocol):
+    """Files or a store: what can be asked, with the same numbers from all of them."""
+
+    @property
+    def indexed(self) -> bool:
+        """Return whether a question about a part of the data reads hardly more than that part: large ones are then cut up."""
+        ...
+
+    @property
+    def offers(self) -> Offers:
+        """Return what it can do beyond this."""
+        ...
+
+    def runs(self) -> Sequence[Run]:
+        """Return all runs, by name."""
+        ...
+
+    def answer(self, question: Question) -> Answer:
+        """Return the merged windows that a question asks for.
+
+        InputError where nothing matches, UsageError for labels and steps that cannot be.
+        """
+        ...
+
+    def windows(self, question: Question) -> Iterator[Intervals]:
+        """Yield the selected windows at the stored step under (run, kind, then the question's labels), in bounded batches."""
+        ...
+
+    def facts(self, answer: Answer) -> Sequence[tuple[str, str]]:
+        """Return (name, value) pairs about the runs of an answer."""
+        ...
+
+    def marks(self, answer: Answer) -> Sequence[Mapping[str, Any]]:
+        """Return the marks of the runs of an answer in time order: run, at_ns, text, and end_ns where there is one."""
+        ...
+
+    def episodes(self, runs: Iterable[str]) -> Sequence[Episode]:
+        """Return the kept episodes of runs in time order."""
+        ...
+
+
+class OffsetTicks(Protocol):
+    """What makes the map of offsets of a report."""
+
+    def __call__(self, names: Mapping[str, str], wanted: WantedOffsets, *, full: bool) -> list[OffsetOverview]:
+        """Return the offsets of the runs in `names` (run: under which name it is shown), those that have any."""
+        ...
+
+
+WHOLE = "cannot be had here: ask for the whole answer"
+NO_MOMENTS = "need the moments of single events, which this store does not keep: name the logs themselves"
+WEIGHED: Capability[Callable[[Question], Answer]] = Capability("weights of sampled events", WHOLE)
+PERCENTILES: Capability[Callable[[Question, Wanted], tuple[Table, Answer]]] = Capability("percentiles as they are read", WHOLE)
+INTERVAL_LOG: Capability[Callable[[Question], IntervalLog]] = Capability("logs of intervals", WHOLE)
+OFFSETS: Capability[Callable[[WantedOffsets], OffsetMap]] = Capability("offsets", NO_MOMENTS)
+OFFSET_TICKS: Capability[OffsetTicks] = Capability("maps of offsets", NO_MOMENTS)
+BREATHS: Capability[Callable[[Question], Kept]] = Capability("breaths", "are not kept here: name the timelines themselves")
+WHOLE_RUNS: Capability[Callable[[Collection[str]], list[WholeRun]]] = Capability(
+    "whole runs", "as the tools told them are not kept in this store: name the logs themselves"
+)
+LOGS: Capability[Files] = Capability("this", "reads the logs themselves: name their files or folder, not a store")
+APPROXIMATE: Capability[Callable[[Question, Sequence[Percentile]], tuple[Table, Answer]]] = Capability(
+    "--approx", "asks Elasticsearch for its estimates: name a store http://HOST:9200; here all is exact"
+)
+GROWTH: Capability[Callable[[], LiveStore]] = Capability(
+    "watch", "needs a store that takes growing runs: give sqlite:PATH or http://HOST:9200"
+)
+SNAPSHOT: Capability[Callable[[float], AbstractContextManager[None]]] = Capability(
+    "one moment for several answers", "cannot be had here: this store changes while it is read"
+)
+DOCUMENTS: Capability[Callable[[RunRecord, Names], Iterator[bytes]]] = Capability(
+    "documents", "are exported from a store of SQLite or Elasticsearch: load the files into one first"
+)
+DEAD_LETTERS: Capability[Callable[[Path], ReplayAccount]] = Capability(
+    "dead letters", "are what Elasticsearch has refused: give --store http://HOST:9200"
+)
+
+
+def needed(origin: Origin, capability: Capability[T], subject: str = "") -> T:
+    """Return what does it; UsageError in one sentence about `subject` (by default the capability) where the origin cannot."""
+    found = origin.offers.get(capability)
+    if found is None:
+        raise UsageError(f"{subject or capability.name} {capability.missing}")
+    return found

@@ -1,0 +1,47 @@
+"""What every store that keeps documents offers beyond the protocol; the code of each is loaded when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
+
+from ingest.query.origin import BREATHS, OFFSET_TICKS, OFFSETS, WHOLE_RUNS, Offers
+from ingest.whole_runs import WholeRun, whole_runs
+
+if TYPE_CHECKING:
+    from ingest.breaths import Kept
+    from ingest.query.offset_counts import Wanted
+    from ingest.query.offset_map import OffsetMap
+    from ingest.query.offset_overview import OffsetOverview
+    from ingest.query.question import Question
+    from ingest.store import Store
+
+
+def offers_of(store: Store) -> Offers:
+    """Return what a store offers because it keeps offsets, breaths and the accounts of its sources."""
+    kept = _Keeping(store)
+    offers = Offers().add(OFFSETS, kept.offsets).add(OFFSET_TICKS, kept.offset_ticks)
+    return offers.add(BREATHS, kept.breaths).add(WHOLE_RUNS, kept.whole_runs)
+
+
+class _Keeping:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def offsets(self, wanted: Wanted) -> OffsetMap:
+        from ingest.query.offsets import from_store
+
+        return from_store(self._store, wanted)
+
+    def offset_ticks(self, names: Mapping[str, str], wanted: Wanted, *, full: bool) -> list[OffsetOverview]:
+        from ingest.query.offset_overview import of_store
+
+        return of_store(self._store, names, wanted, full=full)
+
+    def breaths(self, question: Question) -> Kept:
+        from ingest.query.breath_sources import from_store
+
+        return from_store(self._store, question)
+
+    def whole_runs(self, runs: Collection[str]) -> list[WholeRun]:
+        return [one for run in sorted(runs) for one in whole_runs(run, [source.account for source in self._store.sources(run)])]

@@ -1,0 +1,83 @@
+"""H4: a rule stands in one place: the columns of SQLite's tables, the percentiles that are stored and shown, what a thread is."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from ingest.fields import column, fields, in_store, sqlite_schema
+from ingest.ranks import COMMON, STORED, SUMMARY
+from ingest.series import LABELS, THREAD
+from ingest.store import sqlite, sqlite_breaths, sqlite_documents, sqlite_episodes, sqlite_live, sqlite_rollups
+from ingest.store.elastic.encoding import PATHS
+from ingest.store.rollups import VALUES, column_of
+from ingest.store.sqlite_statements import insert, put, put_unless_newer
+from ingest.view.kibana.requests import by_thread
+
+ROOT = Path(__file__).parents[1]
+WRITTEN = {
+    "intervals": sqlite_documents.INTERVALS,
+    "series": ("id", *sqlite.SERIES_COLUMNS, "layout", "source", "exact", "first_ns", "last_ns"),
+    "rollups": sqlite_rollups.ROLLUPS,
+    "runs": sqlite.RUNS,
+    "sources": sqlite.SOURCES,
+    "checkpoints": sqlite_live.CHECKPOINTS,
+    "watches": sqlite.WATCHES,
+    "breaths": sqlite_breaths.WINDOWS,
+    "points": sqlite_breaths.POINTS,
+    "marks": sqlite.MARKS,
+    "episodes": sqlite_episodes.EPISODES,
+}
+
+
+def test_h4_rows_have_the_columns_of_fields_yml() -> None:
+    documents = {name: [column(field) for field in in_store(one, "sqlite")] for name, one in fields()["documents"].items()}
+    assert {name: set(columns) for name, columns in documents.items()} == {name: set(columns) for name, columns in WRITTEN.items()}
+    assert all(len(set(columns)) == len(columns) for columns in WRITTEN.values())
+
+
+def test_h4_no_statement_goes_by_the_order_of_columns() -> None:
+    blind = re.compile(r"INTO \w+ VALUES|INTO \{\w+\} VALUES|SELECT \*")
+    found = [path.name for path in (ROOT / "ingest").rglob("*.py") if blind.search(path.read_text("utf-8"))]
+    assert found == []
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_h4_the_order_of_columns_in_the_file_does_not_matter(turned: bool) -> None:
+    db = sqlite3.connect(":memory:")
+    db.executescript(sqlite_schema())
+    if turned:
+        db.execute("DROP TABLE watches")
+        db.execute("CREATE TABLE watches (told_ns INTEGER, largest_ns INTEGER, final_ns INTEGER, watch TEXT, run TEXT, PRIMARY KEY (run, watch))")
+    for told in (3, 4):
+        db.execute(put("watches", sqlite.WATCHES), ("r", "w", 1, 2, told))
+    assert db.execute(sqlite.SELECT_WATCHES).fetchall() == [("r", "w", 1, 2, 4)]
+
+
+def test_h4_an_older_row_never_replaces_a_newer_one() -> None:
+    db = sqlite3.connect(":memory:")
+    db.executescript(sqlite_schema())
+    for generation, count in ((2, 20), (1, 10), (2, 21)):
+        db.execute(sqlite_documents.PUT_DOCUMENT, (7, count, None, None, None, 1, b"", generation))
+    assert db.execute("SELECT id, count, generation FROM intervals").fetchall() == [(7, 21, 2)]
+    with pytest.raises(sqlite3.IntegrityError):
+        db.execute(insert("intervals", sqlite_documents.INTERVALS), (7, 1, None, None, None, 1, b"", 3))
+    assert "excluded.count" not in put_unless_newer("intervals", ("id", "count"), ("id", "count"))
+
+
+def test_h4_stored_percentiles_are_those_of_fields_yml_and_others_are_chosen_of_them() -> None:
+    names = [field["name"].removeprefix("latency.") for field in fields()["documents"]["rollups"]["fields"]]
+    assert [name for name in names if re.fullmatch(r"p\d+(_\d+)?", name)] == [column_of(one) for one in STORED]
+    assert set(VALUES) <= set(sqlite_rollups.ROLLUPS)
+    assert [one.text for one in STORED] == ["50", "75", "90", "95", "99", "99.9", "99.99"]
+    assert [one.text for one in SUMMARY] == ["50", "90", "95", "99", "99.9", "99.99"]
+    assert [one.text for one in COMMON] == ["50", "90", "95", "99", "99.9"]
+
+
+def test_h4_a_thread_is_the_same_in_kibana() -> None:
+    asked = [one["field"] for one in by_thread()["threads"]["multi_terms"]["terms"]]
+    assert asked == [PATHS[label] for label in THREAD]
+    assert set(THREAD) == set(LABELS) - {"run", "op", "kind"}
