@@ -53,7 +53,7 @@ from ingest.store.sqlite_holdings import SqliteHoldings
 from ingest.store.sqlite_owners import check_run, is_current, is_newest
 from ingest.store.sqlite_rollups import write_rollups
 from ingest.store.sqlite_statements import insert, put, put_unless_newer
-from ingest.store.sqlite_verify import SqliteVerifier
+from ingest.store.sqlite_verify import SqliteVerifier, damage
 from ingest.store.verify import Chosen, Verification
 
 if TYPE_CHECKING:
@@ -343,8 +343,12 @@ class SqliteStore:
 
     def verify(self, chosen: Chosen, *, mend: bool = False) -> Verification:
         """Return what does not fit together in the runs that `chosen` says yes to; repaired, where it can be, with `mend`."""
-        with self._told(), snapshot(self.db):
-            found = self._verifier(chosen).verify()
+        with self._told():
+            found = damage(self.db)
+            if found.findings:
+                return found
+            with snapshot(self.db):
+                found = self._verifier(chosen).verify()
         if mend and found.findings:
             with self.transaction():
                 verifier = self._verifier(chosen)

@@ -60,6 +60,20 @@ CELL = ("scope", "kind", "step_ns", "op", "host")
 CELL_OF_ROLLUP = itemgetter(*map(ROLLUPS_COLUMNS.index, CELL))
 
 
+def damage(db: sqlite3.Connection) -> Verification:
+    """Return what SQLite itself finds wrong with the file; asked outside of any transaction, as that could not end well."""
+    found = Verification()
+    try:
+        told = [text for (text,) in db.execute("PRAGMA integrity_check(100)").fetchall()]
+    except sqlite3.DatabaseError as error:
+        if "locked" in str(error):
+            raise
+        told = [str(error)]
+    if told != ["ok"]:
+        found.found(FILE, "", len(told), str(told[0]).splitlines()[-1])
+    return found
+
+
 @dataclass(slots=True)
 class Wrong:
     """What has to be mended: documents to delete by id, series without owner, sources to be read again, rollups to be made."""
@@ -104,15 +118,9 @@ class SqliteVerifier:
 
     def verify(self) -> Verification:
         """Return what was found; nothing is changed."""
-        try:
-            self._file()
-            self._owners()
-            for record in self.records:
-                self._run(record)
-        except sqlite3.DatabaseError as error:
-            if "locked" in str(error):
-                raise
-            self.found.found(FILE, "", 1, str(error))
+        self._owners()
+        for record in self.records:
+            self._run(record)
         return self.found
 
     def mend(self) -> None:
@@ -136,11 +144,6 @@ class SqliteVerifier:
             if run in by_name:
                 write_rollups(self.db, by_name[run], final_by_all(()))
         self.found.mended = True
-
-    def _file(self) -> None:
-        told = [text for (text,) in self.db.execute("PRAGMA integrity_check(100)").fetchall()]
-        if told != ["ok"]:
-            self.found.found(FILE, "", len(told), str(told[0]).splitlines()[-1])
 
     def _owners(self) -> None:
         """Look for what belongs to runs, sources or series that are not there."""

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from ingest.cli import run as command
+from ingest.store.elastic.connection import Connection
 from ingest.store.verify import KINDS
 from tests.store.grounds import FIO, ElasticGround, SqliteGround, grounds, loaded
 from tests.store.test_contract import ZERO
@@ -300,3 +301,105 @@ def test_a_planted_fault_is_found_and_mended(places: dict[str, Place], store: st
 def test_the_kinds_are_all_planted() -> None:
     """But a damaged file: that has a test of its own."""
     assert {kind for kind, _ in (*SQLITE.values(), *ELASTIC.values())} == set(KINDS) - {"file"}
+
+
+DATA = Path(__file__).parents[1] / "data"
+SOUND = {
+    "histogram logs": ("fio/randrw", {}),
+    "histogram logs in flight": ("fio/randrw", {"attribution": "in-flight"}),
+    "means": ("fio/means-100", {}),
+    "means that cannot be in flight": ("fio/means-100", {"attribution": "in-flight"}),
+    "single operations": ("raw/ycsb", {}),
+    "single operations in flight": ("raw/both", {"attribution": "in-flight"}),
+    "unlike layouts": ("fio/fio-3.16", {}),
+    "latency_target": ("fio/latency-target", {}),
+    "averaged archive": ("cbt/averaged", {}),
+    "moments": ("traces/cpu.txt.xz", {}),
+    "timeline with breaths": ("snabb/real.timeline.xz", {}),
+    "HdrHistogram": ("hdr/2.2.2-3-digits.hlog", {"reading": {"recorded_unit_ns": 1000}}),
+}
+
+
+@pytest.mark.parametrize("store", ["sqlite", pytest.param("double", marks=pytest.mark.slow)])
+def test_whatever_was_loaded_is_sound(store: str, tmp_path: Path, capsys: Any) -> None:
+    with grounds(store, tmp_path) as ground:
+        for name, (path, options) in SOUND.items():
+            words = {**options, "reading": {**ZERO, **options.get("reading", {})}}
+            assert loaded(ground.url, [DATA / path], run=name, **words).loaded > 0, name
+        status, told = checked(ground, capsys)
+        assert (status, told["faults"], told["unfinished"]) == (0, [], []), told
+        assert told["runs"] >= len(SOUND)
+
+
+def test_a_store_is_sound_after_every_command(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
+    """The commands of README and its table that write."""
+    monkeypatch.chdir(tmp_path)
+    archive, store = str(DATA.parents[1] / "examples" / "cbt-archive"), f"sqlite:{tmp_path / 's.db'}"
+    hlog = str(DATA / "hdr" / "2.2.2-3-digits.hlog")
+    (tmp_path / "SLA.yml").write_text("objectives:\n  - {name: slow, percentile: 90, threshold: 1ns, window: 5s}\n")
+    for words in (
+        ["load", archive, "--run", "nightly-42", "--store", store],
+        ["load", archive, "--run", "nightly-42", "--store", store],
+        ["load", archive, "--run", "nightly-42", "--store", store, "--replace", "--step", "5s"],
+        ["watch", hlog, "--run", "live", "--recorded-unit", "us", "--until-idle", "10ms", "--interval", "5ms", "--store", store],
+        ["mark", "--run", "nightly-42", "--at", "+33s", "osd.3 down", "--store", store],
+        ["check", "SLA.yml", store, "--run", "nightly-42", "--record"],
+        ["runs", "coarsen", "nightly-42", "--step", "10s", "--store", store],
+        ["load", archive, "--run", "nightly-43", "--attribution", "in-flight", "--store", store],
+        ["runs", "check", "--mend", "--store", store],
+        ["runs", "delete", "nightly-42", "--yes", "--store", store],
+    ):
+        assert command(words) in (0, 1), words
+        capsys.readouterr()
+        assert command(["runs", "check", "--store", store]) == 0, words
+        assert capsys.readouterr().out.startswith("nothing found: "), words
+
+
+def test_a_damaged_file_is_told_and_not_mended(tmp_path: Path, capsys: Any) -> None:
+    ground = SqliteGround(tmp_path)
+    loaded(ground.url, hosts(tmp_path), reading=ZERO)
+    with sqlite3.connect(ground.path) as db:
+        (root,) = db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'rollups'").fetchone()
+        (size,) = db.execute("PRAGMA page_size").fetchone()
+    db.close()
+    content = bytearray(ground.path.read_bytes())
+    content[(root - 1) * size : (root - 1) * size + 16] = b"\xff" * 16
+    ground.path.write_bytes(bytes(content))
+    for words in ((), ("--mend",)):
+        status, told = checked(ground, capsys, *words)
+        assert status == 4
+        (fault,) = [one for one in told["faults"] if one["kind"] == "file"]
+        assert not fault["mended"] and fault["remedy"] == "load the logs into a new store"
+
+
+def test_what_is_said_to_people(tmp_path: Path, capsys: Any) -> None:
+    ground = SqliteGround(tmp_path)
+    paths = hosts(tmp_path)
+    loaded(ground.url, paths, reading=ZERO)
+    check = ["runs", "check", "--store", ground.url]
+    assert command(check) == 0
+    assert capsys.readouterr().out == "nothing found: 1 runs, 12 documents\n"
+    by_sql(f"DELETE FROM intervals WHERE {A_DOCUMENT}")(ground)
+    assert command(check) == 4
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.startswith("samples: 1 sources hold another number of samples than their load has counted in r; the first: ")
+    assert first.endswith("; --mend notes the sources incomplete, so that the next load reads them again")
+    assert command([*check, "--mend"]) == 4
+    told = capsys.readouterr()
+    assert told.out.splitlines()[0].endswith("; mended") and f"to be loaded again: {paths[0]}" in told.err
+    assert command(check) == 0
+    assert "r is being loaded, or that was cut off (the same load completes it)" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_server_is_asked_little(tmp_path: Path, monkeypatch: Any) -> None:
+    """Requests grow with runs and series by pages, not with documents."""
+    with grounds("double", tmp_path) as ground:
+        for number in range(4):
+            loaded(ground.url, [FIO / "randrw"], run=f"r{number}", reading=ZERO)
+        asked: list[str] = []
+        real = Connection.once
+        monkeypatch.setattr(Connection, "once", lambda *words, **more: (asked.append(words[2]), real(*words, **more))[1])
+        assert command(["runs", "check", "--store", ground.url]) == 0
+        assert len(ground.documents()) > 50
+        assert len(asked) < 40, asked
