@@ -146,35 +146,41 @@ def _decoded(blobs: Sequence[bytes], code: int) -> tuple[Int, Int]:
 
 
 class Whole:
-    """Lets windows through when they are whole: the newest window of each series is held until a newer one begins."""
+    """Lets windows through when they are whole: the newest window of each series is held until a newer one begins.
+
+    Each layout is held for itself: windows keep the bins that they were recorded in.
+    """
 
     def __init__(self) -> None:
-        self._held: Intervals | None = None
+        self._held: dict[LogLinear, Intervals] = {}
 
     def add(self, parts: Sequence[Intervals]) -> Iterator[Intervals]:
         """Yield the windows that are whole now; rows of one series come in time order from chunk to chunk."""
-        self._hold(parts)
-        rows = self._held
-        if rows is None or not len(rows):
-            return
-        newest = np.full(len(rows.table), np.iinfo(np.int64).min)
-        np.maximum.at(newest, rows.series, rows.start_ns)
-        last = rows.start_ns == newest[rows.series]
-        self._held = rows.take(np.flatnonzero(last))
-        if not last.all():
-            yield rows.take(np.flatnonzero(~last))
+        for layout, rows in self._hold(parts):
+            newest = np.full(len(rows.table), np.iinfo(np.int64).min)
+            np.maximum.at(newest, rows.series, rows.start_ns)
+            last = rows.start_ns == newest[rows.series]
+            self._held[layout] = rows.take(np.flatnonzero(last))
+            if not last.all():
+                yield rows.take(np.flatnonzero(~last))
 
     def add_all(self, parts: Sequence[Intervals]) -> Iterator[Intervals]:
         """Hold everything back: an I/O in flight for long reaches windows that are long past."""
         self._hold(parts)
         yield from ()
 
-    def _hold(self, parts: Sequence[Intervals]) -> None:
-        filled = [part for part in (self._held, *parts) if part is not None and len(part)]
-        self._held = merged(filled) if filled else None
+    def _hold(self, parts: Sequence[Intervals]) -> list[tuple[LogLinear, Intervals]]:
+        """Add parts to what is held; return the layouts that they have brought something of, with all that is held of each."""
+        new: dict[LogLinear, list[Intervals]] = {}
+        for part in parts:
+            if len(part):
+                new.setdefault(part.layout, []).append(part)
+        for layout, filled in new.items():
+            held = self._held.get(layout)
+            self._held[layout] = merged([*([held] if held is not None else []), *filled])
+        return [(layout, self._held[layout]) for layout in new if len(self._held[layout])]
 
     def rest(self) -> Iterator[Intervals]:
         """Yield what is still held."""
-        if self._held is not None:
-            yield self._held
-        self._held = None
+        held, self._held = self._held, {}
+        yield from held.values()

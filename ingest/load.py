@@ -25,6 +25,7 @@ from ingest.read.account import Account
 from ingest.read.event_once import offset_sources, once
 from ingest.read.events import Events
 from ingest.read.snabb.work import kept_of
+from ingest.segments import Segments
 from ingest.series import IN_FLIGHT, Series, in_flight_kind
 from ingest.store import Store
 from ingest.store.records import COMPLETE, UNKNOWN_ZERO, SourceRecord, Spans
@@ -195,9 +196,9 @@ def whole_windows(
         if offsets is not None:
             offsets.add(once(source, chunk))
 
-    whole = Whole()
+    whole, segments = Whole(), Segments()
     for chunk in read(source, Windows(step_ns, in_flight=in_flight), seen):
-        rows = chunk.relabelled(in_flight_kind) if in_flight else chunk
+        rows = segments.apart(chunk.relabelled(in_flight_kind) if in_flight else chunk)
         for series, first, last in rows.reach():
             low, high = spans.get(series, (first, last))
             spans[series] = (min(low, first), max(high, last))

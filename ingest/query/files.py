@@ -9,24 +9,41 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ingest.errors import InputError, listed
 from ingest.grid import INT64_MAX, UNTIMED, clipped, coarsened, in_flight, stored_step, window_parts
 from ingest.intervals import Intervals, Sum
+from ingest.layout import LogLinear
 from ingest.parallel import fork_map
 from ingest.query.clocks import beside, left_out, logs_left_out, shown_beside, undated_runs
 from ingest.query.file_offers import offers_of
 from ingest.query.means import described, holds_means_alone, own_facts, told_of, with_left_out, with_whole_runs
 from ingest.query.origin import Offers
-from ingest.query.question import ALL, AUTO, Answer, Question, auto_step, check_labels, check_step, finish, sure_step, widened
+from ingest.query.question import (
+    ALL,
+    AUTO,
+    Answer,
+    Layouts,
+    Question,
+    auto_step,
+    check_labels,
+    check_step,
+    finish,
+    keys_of,
+    note_layouts,
+    sure_step,
+    widened,
+)
 from ingest.query.spans import dense, spanned, spanned_by_run, together
 from ingest.read import Found, ReadOptions, Source, Windows, discover, read
 from ingest.read.account import Account
 from ingest.read.copies import conflicts
-from ingest.read.events import MOMENTS
+from ingest.read.events import MOMENTS, Events, events_layout
 from ingest.read.formats import HDR, SNABB
 from ingest.read.reconcile import reconciled, skew
 from ingest.read.sources import REFUSED
-from ingest.series import IN_FLIGHT, default_kind, in_flight_kind
+from ingest.series import IN_FLIGHT, OFFSET, default_kind, in_flight_kind
 from ingest.whole_runs import WholeRun
 
 if TYPE_CHECKING:
@@ -35,6 +52,8 @@ if TYPE_CHECKING:
     from ingest.query.verdicts import Episode
 
 DEFAULT_WIDTH_NS = 1_000_000_000
+Met = dict[tuple[str, str], set[LogLinear]]  # layouts by run and kind
+
 HELD_ENTRIES = 1_000_000  # bins a process holds before it adds them up: adding up takes several times their memory
 
 
@@ -116,7 +135,7 @@ class Files:
         step = stored if question.step == AUTO else 0 if question.step == ALL else int(question.step)
         warning = check_step(step, finest_width(sources), force=question.force) if step else ""
         starts, undated = run_starts(sources), beside(undated_runs(sources))
-        parts = self._added_up(sources, question, step, starts)
+        parts, layouts = self._added_up(sources, question, step, starts)
         self._check_rejects(sources, parts)
         if question.step == AUTO and parts:
             first, last = min(int(p.start_ns.min()) for p in parts), max(int(p.end_ns.max()) for p in parts)
@@ -137,6 +156,7 @@ class Files:
             series=len(sources),
             warnings=tuple(text for text in (warning, *apart, *shown_beside(undated), *self._warnings(sources)) if text),
             undated=undated,
+            layouts=layouts,
         )
         alone = [source.context.series for source in self.found.sources if holds_means_alone(source)]
         return with_left_out(described(finish(parts, question, facts), told), alone, question.key(self.found.labels))
@@ -170,26 +190,33 @@ class Files:
         """Return what the tools themselves say of whole runs that have no histogram; known once these were asked about."""
         return told_of([source for source in self.found.sources if source.context.series.run in runs])
 
-    def _added_up(self, sources: Sequence[Source], question: Question, step: int, starts: dict[str, int]) -> list[Intervals]:
-        """Return the sums over all sources, added up in each process first: only sums are handed on."""
+    def _added_up(
+        self, sources: Sequence[Source], question: Question, step: int, starts: dict[str, int]
+    ) -> tuple[list[Intervals], Layouts]:
+        """Return the sums over all sources, added up in each process first (only sums are handed on), and the layouts met."""
         total, of_process, finished = Sum(HELD_ENTRIES), Sum(HELD_ENTRIES), 0
+        layouts: dict[tuple[str, str], set[LogLinear]] = {}
 
-        def work(source: Source) -> Iterator[Account]:
-            for parts, account in self._summed(source, question, step, starts):
+        def work(source: Source) -> Iterator[tuple[Account, Met]]:
+            met: Met = {}
+            for parts, account in self._summed(source, question, step, starts, met):
                 for part in parts:
                     of_process.add(part)
-                yield account
+                yield account, met
 
         for number, result in fork_map(work, sources, self.jobs, of_process.parts):
             if number < len(sources):
-                sources[number].context.account.replace(result)
+                account, met = result
+                sources[number].context.account.replace(account)
+                for key, found in met.items():
+                    layouts.setdefault(key, set()).update(found)
                 finished += 1
                 if self.progress:
                     self.progress(finished, len(sources))
             else:
                 for part in result:
                     total.add(part)
-        return total.parts()
+        return total.parts(), layouts
 
     def windows(self, question: Question) -> Iterator[Intervals]:
         """Yield the selected windows at the stored step under the question's groups, file by file; each run on its own clock."""
@@ -248,8 +275,10 @@ class Files:
         return sources
 
     def _summed(
-        self, source: Source, question: Question, step: int, starts: dict[str, int]
+        self, source: Source, question: Question, step: int, starts: dict[str, int], met: Met | None = None
     ) -> Iterator[tuple[list[Intervals], Account]]:
+        """Yield the sums of a source and its account; the layouts of all that is selected of it are noted in `met`."""
+        met = {} if met is None else met
         key = question.key(self.found.labels)
         run = source.context.series.run
         start, stored = starts[run], self.stored[run]
@@ -264,9 +293,17 @@ class Files:
         width = stored if not step or (bounded and step % stored == 0) else step
         begin = begin // stored * stored if weighed and begin is not None else begin
         windows = Windows(width, in_flight=True) if weighed else Windows(step, begin, end, whole=False)
+
+        def seen(events: Events) -> None:  # what lies outside of a range is not made into rows
+            if bounded and not weighed:
+                present = np.flatnonzero(np.bincount(events.series)).tolist()
+                groups = (key(events.table[code]) for code in present if events.table[code].kind != OFFSET)
+                note_layouts(met, (group for group in groups if group is not None), events_layout(source.context.digits))
+
         try:
-            for chunk in read(source, windows):
+            for chunk in read(source, windows, seen):
                 rows = chunk.relabelled(lambda series: key(in_flight_kind(series) if weighed else series))
+                note_layouts(met, keys_of(rows), rows.layout)
                 if weighed and rows.completions is None:
                     rows = in_flight(rows, width)
                 if bounded:

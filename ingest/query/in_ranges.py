@@ -7,7 +7,7 @@ returned, and the logs are read in one piece.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ingest.errors import InputError
 from ingest.grid import INT64_MAX
 from ingest.intervals import Intervals, Sum, in_time_order, merged
+from ingest.layout import LogLinear
 from ingest.parallel import fork_map
 from ingest.query.files import Files, run_starts
 from ingest.query.long_logs import chunk_entries, entries_at_once, windowed
@@ -41,7 +42,7 @@ class Gathered:
         self.total = Sum(SUM_ENTRIES)
         self._empty = Answer((), by, step_ns, "", (), {}, relative=False, series=1)
         self._wanted = wanted
-        self._layouts: set[object] = set()
+        self.layouts: set[LogLinear] = set()
         self._last = -INT64_MAX
 
     def anew(self) -> Gathered:
@@ -49,10 +50,10 @@ class Gathered:
         return Gathered(self._empty.by, self._empty.step_ns, self._wanted)
 
     def follows(self, part: Intervals) -> bool:
-        """Return whether windows come after all before, in the layout of all before."""
-        self._layouts.add(part.layout)
+        """Return whether windows come after all before, and all that was met so far is in one layout."""
+        self.layouts.add(part.layout)
         after, self._last = int(part.start_ns[0]) > self._last, int(part.start_ns[-1])
-        return after and len(self._layouts) == 1
+        return after and len(self.layouts) == 1
 
     def answer(self, part: Intervals) -> None:
         """Answer windows that are whole."""
@@ -80,13 +81,17 @@ class _Range:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What a range gave: tables of its own windows, the windows near its edges, sums of all, tails and accounts by log."""
+    """What a range gave: tables of its own windows, the windows near its edges, sums of all, tails and accounts by log.
+
+    `layouts` are those of all that is selected, also outside of the range that the question asks for.
+    """
 
     tables: Sequence[Table]
     edges: Sequence[Intervals]
     sums: Sequence[Intervals]
     tails: Sequence[Tail]
     accounts: Sequence[Account]
+    layouts: Collection[LogLinear]
 
 
 def in_ranges(files: Files, question: Question, gathered: Gathered, sources: Sequence[Source], width_ns: float) -> bool:
@@ -109,7 +114,7 @@ def in_ranges(files: Files, question: Question, gathered: Gathered, sources: Seq
     edges = [part for one in parts for part in one.edges]
     if not all(alike(tails) for tails in zip(*(one.tails for one in parts), strict=True)) or not _apart(ranges, parts):
         return False
-    if len({part.layout for one in parts for part in one.sums}) > 1:
+    if len({layout for one in parts for layout in one.layouts}) > 1:
         return False
     gathered.tables.extend(table for one in parts for table in one.tables)
     if edges:
@@ -150,7 +155,8 @@ def _answered(
             else:
                 yield chunk
 
-    streams = [windowed(rows(place, source), source, files, question, step, starts) for place, source in enumerate(alone)]
+    met = gathered.layouts
+    streams = [windowed(rows(place, log), log, files, question, step, starts, met) for place, log in enumerate(alone)]
     edges: list[Intervals] = []
     try:
         for part in union(streams, entries_at_once(sources), slack_ns=step):
@@ -166,4 +172,5 @@ def _answered(
         yield None
         return
     accounts = [source.context.account for source in alone]
-    yield _Found(gathered.tables, edges, gathered.total.parts(), [tails[place] for place in range(len(alone))], accounts)
+    in_order = [tails[place] for place in range(len(alone))]
+    yield _Found(gathered.tables, edges, gathered.total.parts(), in_order, accounts, met)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ingest.errors import InputError
 from ingest.grid import clipped, window_parts
 from ingest.intervals import Intervals, merged
+from ingest.layout import LogLinear
 from ingest.query.files import Files, run_starts
 from ingest.query.question import Question
 from ingest.read import Source, read
@@ -23,11 +24,16 @@ def chunk_entries(logs: int) -> int:
     return min(hdr_log.CHUNK_ENTRIES, max(LEAST_ENTRIES, OPEN_ENTRIES // max(logs, 1)))
 
 
-def streams(files: Files, question: Question, step_ns: int) -> list[Iterator[Intervals]]:
-    """Return, for each selected log, its windows as its rows come; nothing is read before a stream is asked."""
+def streams(
+    files: Files, question: Question, step_ns: int, met: set[LogLinear] | None = None
+) -> list[Iterator[Intervals]]:
+    """Return, for each selected log, its windows as its rows come; nothing is read before a stream is asked.
+
+    `met` is as in `windowed`.
+    """
     sources = files.selected(question)
     starts, entries = run_starts(sources), chunk_entries(len(sources))
-    return [windowed(_rows(source, entries), source, files, question, step_ns, starts) for source in sources]
+    return [windowed(_rows(source, entries), source, files, question, step_ns, starts, met) for source in sources]
 
 
 def _rows(source: Source, entries: int) -> Iterator[Intervals]:
@@ -42,15 +48,26 @@ def _rows(source: Source, entries: int) -> Iterator[Intervals]:
 
 
 def windowed(
-    rows: Iterable[Intervals], source: Source, files: Files, question: Question, step_ns: int, starts: dict[str, int]
+    rows: Iterable[Intervals],
+    source: Source,
+    files: Files,
+    question: Question,
+    step_ns: int,
+    starts: dict[str, int],
+    met: set[LogLinear] | None = None,
 ) -> Iterator[Intervals]:
-    """Yield the windows of each chunk of a log's rows under the question's groups, added up."""
+    """Yield the windows of each chunk of a log's rows under the question's groups, added up.
+
+    The layouts of all that is selected, also outside of the question's range, are noted in `met`.
+    """
     key, run = question.key(files.found.labels), source.context.series.run
     begin = question.begin.epoch_ns(starts[run]) if question.begin else None
     end = question.end.epoch_ns(starts[run]) if question.end else None
     stored = files.stored[run]
     for chunk in rows:
         part = chunk.relabelled(key)
+        if met is not None and len(part.bins):
+            met.add(part.layout)
         if begin is not None or end is not None:
             part = clipped(part, begin, end)
         if len(part):

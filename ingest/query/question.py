@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
@@ -23,6 +23,8 @@ MOST_WEIGHED = 1 << 62
 MULTIPLES = (1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
 
 Key = Callable[[Series], Group | None]
+RunKind = tuple[str, str]
+Layouts = Mapping[RunKind, Collection[LogLinear]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,8 @@ class Answer:
     order; a part is ordered by group.
     `run_start_ns` gives, per run, the time that elapsed time counts from; `relative` says that no run has a real clock,
     `undated` which ones have none where others have.
+    `layouts`, by run and kind: before it is finished those of all that is selected, also outside of the range that is asked for;
+    then the common one that its rows are in.
     `weights` is set where events were sampled: how many events a stored one stands for in each group of one rate.
     """
 
@@ -92,6 +96,7 @@ class Answer:
     answered_from: str = "files"
     weights: Mapping[Group, int] | None = None
     undated: frozenset[str] = frozenset()
+    layouts: Layouts = field(default_factory=dict)
 
     @property
     def samples(self) -> int:
@@ -120,7 +125,7 @@ def finish(parts: Sequence[Intervals], question: Question, facts: Answer) -> Ans
     `facts` is an answer with everything but its parts. InputError where the selection is empty.
     """
     rows = [part for part in parts if len(part)]
-    keys = {key for part in rows for key in part.groups}
+    keys = {key for part in rows for key in keys_of(part) if isinstance(key, tuple)}
     if not keys:
         raise InputError(_nothing(question, facts))
     kinds: dict[str, set[str]] = {}
@@ -135,11 +140,59 @@ def finish(parts: Sequence[Intervals], question: Question, facts: Answer) -> Ans
             return None
         return (*((run,) if name_runs else ()), *((kind,) if name_kinds else ()), *labels)
 
-    joined = _by_layout([taken for part in rows if len(taken := _regrouped(part, regroup))])
+    targets = _targets(rows, facts.layouts, shape, question)
+    joined = _by_layout([taken for part in rows for one in _alike(part, targets) if len(taken := _regrouped(one, regroup))])
     alone = bool(facts.undated) and facts.undated.issuperset(shape.runs)
     undated = frozenset() if alone else facts.undated.intersection(shape.runs)
-    shown = replace(facts, parts=tuple(joined), by=shape.by, kind=shape.kind, runs=shape.runs)
+    layouts = {key: (layout,) for key, layout in targets.items()}
+    shown = replace(facts, parts=tuple(joined), by=shape.by, kind=shape.kind, runs=shape.runs, layouts=layouts)
     return replace(shown, relative=facts.relative or alone, undated=undated)
+
+
+def _targets(parts: Sequence[Intervals], layouts: Layouts, shape: Shape, question: Question) -> dict[RunKind, LogLinear]:
+    """Return the layout of the rows of each run and kind: the common one of all that is selected of them.
+
+    Runs and kinds that are added up have one layout. Those that are told apart have one each: what was recorded in one run
+    changes no number of another.
+    """
+    known = {key: set(found) for key, found in layouts.items()}
+    for part in parts:
+        note_layouts(known, keys_of(part), part.layout)
+    told = {*shape.named, *question.by}
+    together: dict[tuple[str, str], set[LogLinear]] = {}
+    places: dict[RunKind, tuple[str, str]] = {}
+    for (run, kind), found in known.items():
+        binned = {layout for layout in found if layout.has_bins}
+        if kind in shape.taken.get(run, ()) and binned:
+            place = (run if "run" in told else "", kind if "kind" in told else "")
+            places[run, kind] = place
+            together.setdefault(place, set()).update(binned)
+    common = {place: common_layout(found) for place, found in together.items()}
+    return {key: common[place] for key, place in places.items()}
+
+
+def _alike(part: Intervals, targets: Mapping[RunKind, LogLinear]) -> Iterator[Intervals]:
+    """Yield the rows of a part in the layouts of their runs and kinds; those without bins as they are."""
+    wanted = [targets.get((key[0], key[1])) if isinstance(key, tuple) else None for key in part.table]
+    if not part.layout.has_bins or all(layout in (None, part.layout) for layout in wanted):
+        yield part
+        return
+    for target in dict.fromkeys(wanted):
+        rows = part.take(np.flatnonzero(np.array([layout == target for layout in wanted], np.bool_)[part.series]))
+        yield rows if target is None else rows.in_layout(target)
+
+
+def keys_of(rows: Intervals) -> list[Group | Series]:
+    """Return the keys that rows with samples have: a table may name others."""
+    filled = rows.series[np.diff(rows.indptr) > 0]
+    return [rows.table[code] for code in np.flatnonzero(np.bincount(filled)).tolist()]
+
+
+def note_layouts(met: dict[RunKind, set[LogLinear]], keys: Iterable[Group | Series], layout: LogLinear) -> None:
+    """Note the layout of what is selected by run and kind: keys are groups that begin with both."""
+    for key in keys:
+        if isinstance(key, tuple):
+            met.setdefault((key[0], key[1]), set()).add(layout)
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,12 +73,12 @@ def streamed(files: Files, question: Question, wanted: Wanted) -> tuple[Table, A
 def _in_one(files: Files, question: Question, gathered: Gathered, sources: Sequence[Source]) -> bool:
     """Return whether all windows came in order and in one layout, and were gathered."""
     step = question.step if isinstance(question.step, int) else 0
-    for part in union(streams(files, question, step), entries_at_once(sources), slack_ns=step):
+    for part in union(streams(files, question, step, gathered.layouts), entries_at_once(sources), slack_ns=step):
         if not gathered.follows(part):
             return False
         gathered.answer(part)
         gathered.sum(part)
-    return True
+    return len(gathered.layouts) <= 1
 
 
 def _finished(tables: Sequence[Table], question: Question, facts: Answer) -> tuple[Table, Answer]:

@@ -11,9 +11,10 @@ import numpy as np
 from ingest.errors import InputError, UsageError, listed
 from ingest.grid import coarsened
 from ingest.intervals import Intervals, Sum, merged
+from ingest.layout import LogLinear, common_layout
 from ingest.query.clocks import beside, run_left_out, shown_beside
 from ingest.query.means import described, own_facts, with_left_out, with_whole_runs
-from ingest.query.question import ALL, AUTO, Answer, Key, Question, auto_step, check_labels, finish
+from ingest.query.question import ALL, AUTO, Answer, Key, Layouts, Question, auto_step, check_labels, finish, note_layouts
 from ingest.query.spans import Span, ranges, spanned, spanned_by_run
 from ingest.series import IN_FLIGHT, LABELS, OFFSET, mean_kind
 from ingest.store.chosen import chosen_records, on_one_clock
@@ -21,6 +22,7 @@ from ingest.store.coarsening import COARSENED, grid_of, unfinished
 from ingest.store.live import NOTHING_FINAL, provisional
 from ingest.store.reach import narrowed, reach_of
 from ingest.store.records import CLUSTER, COMPLETE, HOST, UNKNOWN_ZERO, WATCHED, WHOLE_RUN, RunRecord, StoredSeries, rollup_steps
+from ingest.store.rollups import cluster_group, host_group, layouts_by
 from ingest.timing import format_duration
 from ingest.whole_runs import WholeRun, whole_runs
 
@@ -94,8 +96,11 @@ def check_latencies(catalogue: Catalogue) -> None:
         raise InputError(f"{runs}: moments of events alone, without latencies; tailboard offsets shows them")
 
 
-def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Question) -> Answer:
-    """Return the merged windows that a question asks for; the same numbers as from the documents, by whatever way."""
+def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Question, *, rollups: bool = True) -> Answer:
+    """Return the merged windows that a question asks for; the same numbers as from the documents, by whatever way.
+
+    Without `rollups` documents alone are read.
+    """
     labels = {record.run: dict(record.labels) for record in records}
     if records:
         check_labels(question, labels)
@@ -109,11 +114,15 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
     key = question.key(labels)
     undated = beside({record.run: record.zero == UNKNOWN_ZERO for record in chosen})
     parts: list[Intervals] = []
-    series, ways = 0, set()
+    series, ways, rolled = 0, set(), []
+    layouts: dict[tuple[str, str], set[LogLinear]] = {}
     for record in chosen:
-        series += len(catalogue.of(record.run, key))
-        for plan in _plans(holdings, catalogue, record, question, step, labels):
+        for one in catalogue.of(record.run, key):
+            series += 1
+            note_layouts(layouts, [key(one.series) or ()], one.layout)
+        for plan in _plans(holdings, catalogue, record, question, step, labels, rollups=rollups):
             ways.add("rollups" if plan.rollup_step is not None else "documents")
+            rolled += [plan] if plan.rollup_step is not None else []
             total = Sum()
             for part in _windows(holdings, plan, key, step):
                 total.add(merged([coarsened(part, step)]) if step else part)
@@ -133,10 +142,40 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
         warnings=(*_clocks_told(holdings, apart), *shown_beside(undated), *_warnings(catalogue)),
         answered_from=" and ".join(sorted(ways)),
         undated=undated,
+        layouts=layouts,
     )
+    answer = finish(parts, question, facts)
+    if not all(_moved_once(plan, answer.layouts) for plan in rolled):
+        return answer_from(holdings, records, question, rollups=False)
     told = _whole_runs(catalogue)
     alone = [one.series.replaced(kind=mean_kind(one.series.kind)) for one in told if not one.has_bins]
-    return with_left_out(described(finish(parts, question, facts), told), alone, key)
+    return with_left_out(described(answer, told), alone, key)
+
+
+def _moved_once(plan: Plan, targets: Layouts) -> bool:
+    """Return whether counts of a plan's rollups are where their documents' would be: each move on their way joined bins at most.
+
+    Rollups of groups of unlike layouts are in their common one; from there to the answer's, edges need not meet.
+    """
+    if len({one.layout for one in plan.everything}) == 1:
+        return True
+    hosts, clusters = layouts_by(plan.everything, host_group), layouts_by(plan.everything, cluster_group)
+    for one in plan.members:
+        host, cluster = host_group(one.series), cluster_group(one.series)
+        if not one.layout.has_bins or len(clusters[cluster]) == 1:
+            continue
+        way = [common_layout(hosts[host]), *([common_layout(clusters[cluster])] if plan.scope == CLUSTER else [])]
+        if not all(_same_place(one.layout, way, target) for target in targets.get((one.series.run, one.series.kind), ())):
+            return False
+    return True
+
+
+def _same_place(source: LogLinear, way: Sequence[LogLinear], target: LogLinear) -> bool:
+    """Return whether each bin of `source` comes to the same bin of `target` by way of other layouts as directly."""
+    bins, last = np.arange(source.bins), source
+    for layout in (*way, target):
+        bins, last = last.moved_to(layout)[bins], layout
+    return np.array_equal(bins, source.moved_to(target))
 
 
 def _whole_runs(catalogue: Catalogue) -> list[WholeRun]:
@@ -235,6 +274,8 @@ def _plans(
     question: Question,
     step: int,
     labels: Mapping[str, Mapping[str, str]],
+    *,
+    rollups: bool,
 ) -> Iterator[Plan]:
     """Yield how a run is answered: by its rollups in one go, else by the documents of one share of its series after another."""
     begin, end = range_of(record, question)
@@ -243,7 +284,7 @@ def _plans(
     asked = {*question.by, *question.where} - set(labels[record.run])
     looked_at = tuple(label for label in LABELS if label in {"run", "kind", *question.by, *question.where})
     final = _final_until(record, step, begin, end)
-    by_rollups = asked <= ROLLUP_LABELS and (record.state == COMPLETE or final is not None)
+    by_rollups = rollups and asked <= ROLLUP_LABELS and (record.state == COMPLETE or final is not None)
     if not by_rollups or final is not None:
         since = final if by_rollups else begin
         for share in holdings.shares(members, key) if since is None or end is None or since < end else ():

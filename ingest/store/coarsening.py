@@ -64,6 +64,15 @@ def unfinished(record: RunRecord) -> str:
     return f"{record.run} is being coarsened, or that was cut off: {command} completes it"
 
 
+def lost(record: RunRecord, step_ns: int, before: int, after: int) -> str:
+    """Return the sentence about a coarsening whose windows do not hold what those before hold: it stops there."""
+    then, now = format_duration(record.step_ns), format_duration(step_ns)
+    return (
+        f"{record.run} holds {before:,} samples at {then}, and {after:,} were found at {now}, or others of some series: nothing "
+        "was deleted; run the same command again, and if that does not help, load the run anew with --replace"
+    )
+
+
 def check_addable(record: RunRecord, sources: int) -> None:
     """Raise StoreError where `sources` would be added to a run that is coarsened."""
     if sentence := unfinished(record):

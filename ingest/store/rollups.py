@@ -9,11 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ingest.documents import known_only
+from ingest.errors import StoreError
 from ingest.intervals import Intervals, Sum, no_exact
 from ingest.layout import LogLinear, common_layout
 from ingest.ranks import STORED, Percentile, Ranked, extremes, percentile_values
 from ingest.series import Group, Series
 from ingest.store.records import CLUSTER, HOST, StoredSeries
+from ingest.timing import format_duration
 
 MOST_ENTRIES = 1_000_000
 
@@ -58,11 +60,16 @@ def key_of(key: Series | Group) -> Key:
 
 def layouts_of(stored: Sequence[StoredSeries]) -> dict[Key, LogLinear]:
     """Return the layout of each group: the common one of all its series."""
+    found = {**layouts_by(stored, host_group), **layouts_by(stored, cluster_group)}
+    return {group: common_layout(layouts) for group, layouts in found.items()}
+
+
+def layouts_by(stored: Iterable[StoredSeries], grouped: Callable[[Series], Key]) -> dict[Key, set[LogLinear]]:
+    """Return the layouts of the series of each group."""
     found: dict[Key, set[LogLinear]] = {}
     for one in stored:
-        for group in (host_group(one.series), cluster_group(one.series)):
-            found.setdefault(group, set()).add(one.layout)
-    return {group: common_layout(layouts) for group, layouts in found.items()}
+        found.setdefault(grouped(one.series), set()).add(one.layout)
+    return found
 
 
 def layouts_moved(stored: Sequence[StoredSeries], mine: set[Series]) -> bool:
@@ -95,6 +102,43 @@ def merged_in(
                 buckets.setdefault((target, part.completions is None), Sum(MOST_ENTRIES)).add(chosen.in_layout(target))
     for bucket in buckets.values():
         yield from bucket.parts()
+
+
+class Balance:
+    """Samples that went into rollups against those that came out of them, for each way that they are added up."""
+
+    def __init__(self) -> None:
+        self._sums: dict[tuple[str, int], int] = {}
+        self._read = 0
+
+    def reading(self, parts: Iterable[Intervals]) -> Iterator[Intervals]:
+        """Yield the parts, counted as they go in."""
+        for part in parts:
+            self._read += samples_of(part)
+            yield part
+
+    def wrote(self, windows: Intervals, step_ns: int) -> None:
+        """Count windows of one step that come out; their keys begin with the scope."""
+        counts = windows.samples if windows.completions is None else windows.completions
+        scopes = [key_of(key).scope for key in windows.table]
+        for scope in dict.fromkeys(scopes):
+            mine = np.array([scope == other for other in scopes], np.bool_)[windows.series]
+            self._sums[scope, step_ns] = self._sums.get((scope, step_ns), 0) + sum(counts[mine].tolist())
+
+    def check(self, run: str) -> None:
+        """Raise StoreError unless each way has come to the sum of what was read."""
+        for (scope, step), found in sorted(self._sums.items()):
+            if found != self._read:
+                over = f"over {format_duration(step)}" if step else "over the whole run"
+                raise StoreError(
+                    f"{run}: the rollups of {scope} {over} hold {found:,} samples, the windows that they are made of "
+                    f"{self._read:,}: nothing was changed; run the same command again"
+                )
+
+
+def samples_of(windows: Intervals) -> int:
+    """Return how many samples windows hold, completions where they hold shares in flight."""
+    return sum((windows.samples if windows.completions is None else windows.completions).tolist())
 
 
 def without_time(windows: Intervals) -> Intervals:

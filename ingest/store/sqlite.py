@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
@@ -46,7 +47,7 @@ from ingest.store.records import (
 )
 from ingest.store.sqlite_breaths import breaths_of, sweep_breaths, write_breaths
 from ingest.store.sqlite_coarsening import coarsen
-from ingest.store.sqlite_documents import PUT_DOCUMENT, document_rows, sweep
+from ingest.store.sqlite_documents import PUT_DOCUMENT, check_all_there, document_rows, drop_unlike, sweep
 from ingest.store.sqlite_episodes import episodes_of, keep_episodes
 from ingest.store.sqlite_file import opened, snapshot, tables_of_runs, told, transaction
 from ingest.store.sqlite_holdings import SqliteHoldings
@@ -102,6 +103,7 @@ class SqliteStore:
         self._series: dict[tuple[Any, ...], int] = {}
         self._finished: dict[str, list[SourceRecord]] = {}
         self._seen = -1
+        self._written: Counter[tuple[str, str, int]] = Counter()
         with self._told():
             self.db = opened(self.path, self.url, write=write)
 
@@ -206,6 +208,7 @@ class SqliteStore:
                 row,
             )
             for one in wanted:
+                self._written.pop((one.run, one.source, one.generation), None)
                 there = db.execute(
                     "SELECT generation, digest, path FROM sources WHERE run = ? AND source = ?", (one.run, one.source)
                 ).fetchone()
@@ -233,7 +236,9 @@ class SqliteStore:
         if not len(packed):
             return 0
         with self.transaction() as db:
-            return self.put(db, run, source, packed)
+            written = self.put(db, run, source, packed)
+        self._written[source.run, source.source, source.generation] += sum(packed.count.tolist())
+        return written
 
     def put(self, db: sqlite3.Connection, run: RunRecord, source: SourceRecord, documents: Documents) -> int:
         """Write documents inside the transaction of the caller; return how many. Raises as `is_current` does."""
@@ -257,21 +262,26 @@ class SqliteStore:
         )
 
     def _series_ids(self, db: sqlite3.Connection, source: SourceRecord, documents: Documents) -> Int:
-        ids = []
-        exact = documents.exact is not None
-        for series in documents.table:
+        """Return the number of each series that has documents, by its code; 0 for the others."""
+        ids = np.zeros(len(documents.table), np.int64)
+        exact, layout = documents.exact is not None, str(documents.layout)
+        for code in np.flatnonzero(np.bincount(documents.series)).tolist():
+            series = documents.table[code]
             labels = tuple(getattr(series, column) for column in SERIES_COLUMNS)
-            if (labels, source.generation) not in self._series:
-                found = db.execute(f"SELECT id FROM series WHERE {SERIES_KEY}", labels).fetchone()
+            key = labels, layout, source.generation
+            if key not in self._series:
+                found = db.execute(f"SELECT id, layout FROM series WHERE {SERIES_KEY}", labels).fetchone()
                 if found:
+                    if found[1] != layout:
+                        drop_unlike(db, source, found[0], series)
                     update = "UPDATE series SET layout = ?, source = ?, exact = max(exact, ?) WHERE id = ?"
-                    db.execute(update, (str(documents.layout), source.source, exact, found[0]))
+                    db.execute(update, (layout, source.source, exact, found[0]))
                 else:
                     new = insert("series", (*SERIES_COLUMNS, "layout", "source", "exact"))
-                    found = (db.execute(new, (*labels, str(documents.layout), source.source, exact)).lastrowid,)
-                self._series[labels, source.generation] = int(found[0] or 0)
-            ids.append(self._series[labels, source.generation])
-        return np.array(ids, np.int64)
+                    found = (db.execute(new, (*labels, layout, source.source, exact)).lastrowid,)
+                self._series[key] = int(found[0] or 0)
+            ids[code] = self._series[key]
+        return ids
 
     def write_breaths(self, source: SourceRecord, kept: Kept) -> int:
         """Write what is kept of the breaths of a source, replacing documents of the same identity; return how many."""
@@ -290,6 +300,9 @@ class SqliteStore:
                 return
             self.note_reach(db, spans)
             if source.generation > 1:
+                written = self._written.pop((source.run, source.source, source.generation), None)
+                if written is not None:
+                    check_all_there(db, source, written)
                 sweep(db, source)
                 sweep_breaths(db, source)
             db.execute(

@@ -9,12 +9,13 @@ from dataclasses import replace
 import numpy as np
 
 from ingest.documents import document_ids, id_range, pack
+from ingest.errors import StoreError
 from ingest.grid import coarsened
 from ingest.intervals import Sum, merged
 from ingest.series import OFFSET
-from ingest.store.coarsening import COARSENED, Coarsened, check_coarser
+from ingest.store.coarsening import COARSENED, Coarsened, check_coarser, lost
 from ingest.store.records import RunRecord, StoredSeries
-from ingest.store.sqlite_documents import INSERT_DOCUMENT, document_rows, stored_series, windows_of
+from ingest.store.sqlite_documents import INSERT_DOCUMENT, count_of, document_rows, stored_series, windows_of
 from ingest.store.sqlite_rollups import write_rollups
 
 MOST_ENTRIES = 1_000_000
@@ -23,7 +24,7 @@ MOST_ENTRIES = 1_000_000
 def coarsen(db: sqlite3.Connection, record: RunRecord, step_ns: int) -> Coarsened:
     """Return what was made of a run: its windows at `step_ns`, one series after another, and its rollups made of them.
 
-    Raises UsageError and StoreError as `check_coarser` does.
+    Raises UsageError and StoreError as `check_coarser` does, and StoreError where the windows do not hold what those before held.
     """
     if record.step_ns == step_ns:
         return Coarsened(record.run, step_ns, step_ns, 0, 0)
@@ -32,7 +33,10 @@ def coarsen(db: sqlite3.Connection, record: RunRecord, step_ns: int) -> Coarsene
     for one in stored_series(db, [record.run]):
         if one.series.kind == OFFSET:
             continue
+        held = count_of(db, one.number)
         deleted, written = _series(db, one, record.step_ns, step_ns)
+        if (now := count_of(db, one.number)) != held:
+            raise StoreError(lost(record, step_ns, held, now))
         before, after = before + deleted, after + written
     parameters = {COARSENED: record.step_ns, **record.parameters}
     told = json.dumps(parameters, sort_keys=True)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ingest.documents import WINDOW_BITS, Documents, id_range, known_only, unpack, window_of
+from ingest.errors import StoreError
 from ingest.intervals import Int, Intervals, told_exact
 from ingest.layout import LogLinear, parse_layout
 from ingest.series import LABELS, Series
@@ -30,6 +31,43 @@ def document_rows(ids: Int, documents: Documents, generation: int) -> Iterator[t
     generations = [generation] * len(documents)
     counts, codings = documents.count.tolist(), documents.coding.tolist()
     yield from zip(ids.tolist(), counts, *columns, codings, documents.blobs, generations, strict=True)
+
+
+def drop_unlike(db: sqlite3.Connection, source: SourceRecord, number: int, series: Series) -> None:
+    """Delete what older generations have left of a series that is read again in another layout: its bins would be misread.
+
+    StoreError where documents of this or a newer generation hold the other layout: a series has one.
+    """
+    reach = id_range(number, None, None, 1)
+    db.execute("DELETE FROM intervals WHERE id BETWEEN ? AND ? AND generation < ?", (*reach, source.generation))
+    if db.execute("SELECT 1 FROM intervals WHERE id BETWEEN ? AND ? LIMIT 1", reach).fetchone():
+        labels = " ".join(f"{label}={value}" for label in LABELS[1:] if (value := getattr(series, label)))
+        raise StoreError(
+            f"{source.path}: {source.run} holds other bins under the same labels{f' ({labels})' if labels else ''}: "
+            "give --host or another --run"
+        )
+
+
+def count_of(db: sqlite3.Connection, number: int, generation: int | None = None) -> int:
+    """Return the sum of the counts of a series' documents, or of those of one generation; it may pass 2^63."""
+    query = "SELECT sum(count >> 32), sum(count & 4294967295) FROM intervals WHERE id BETWEEN ? AND ?"
+    values: tuple[int, ...] = id_range(number, None, None, 1)
+    if generation is not None:
+        query, values = f"{query} AND generation = ?", (*values, generation)
+    high, low = db.execute(query, values).fetchone()
+    return ((high or 0) << 32) + (low or 0)
+
+
+def check_all_there(db: sqlite3.Connection, source: SourceRecord, samples: int) -> None:
+    """Raise StoreError where a generation of a source does not hold what was written of it; before older ones are deleted."""
+    query = "SELECT id FROM series WHERE run = ? AND source = ?"
+    numbers = db.execute(query, (source.run, source.source)).fetchall()
+    found = sum(count_of(db, number, source.generation) for (number,) in numbers)
+    if found != samples:
+        raise StoreError(
+            f"{source.path}: {samples:,} samples were written and {found:,} are in the store: nothing of what was there before "
+            "was deleted; run the same load again"
+        )
 
 
 def sweep(db: sqlite3.Connection, source: SourceRecord) -> None:

@@ -15,7 +15,17 @@ from ingest.intervals import Int, Intervals, Sum, merged
 from ingest.series import OFFSET
 from ingest.store.live import ALL_FINAL, NOTHING_LEFT, Marks
 from ingest.store.records import CLUSTER, HOST, WHOLE_RUN, RunRecord, StoredSeries, rollup_steps
-from ingest.store.rollups import VALUES, cluster_group, host_group, key_of, layouts_of, merged_in, rollup_values, without_time
+from ingest.store.rollups import (
+    VALUES,
+    Balance,
+    cluster_group,
+    host_group,
+    key_of,
+    layouts_of,
+    merged_in,
+    rollup_values,
+    without_time,
+)
 from ingest.store.sqlite_documents import stored_series, windows_of
 from ingest.store.sqlite_holdings import UNKNOWN, merged_windows
 from ingest.store.sqlite_statements import put
@@ -30,32 +40,42 @@ NEVER_NULL = ("min", "max")  # columns that are NOT NULL since the first schema
 
 
 def write_rollups(db: sqlite3.Connection, run: RunRecord, marks: Marks = ALL_FINAL) -> None:
-    """Write all rollups of a run anew, inside the transaction of the caller."""
+    """Write all rollups of a run anew, inside the transaction of the caller.
+
+    StoreError where they do not come to the sum of its documents.
+    """
     db.execute("DELETE FROM rollups WHERE run = ?", (run.run,))
     for rows in rollup_rows(db, run, marks):
         db.executemany(PUT_ROLLUP, rows)
 
 
 def rollup_rows(db: sqlite3.Connection, run: RunRecord, marks: Marks = ALL_FINAL) -> Iterator[list[tuple[Any, ...]]]:
-    """Yield the rows of the rollups table for a run, in time slabs of bounded memory, from its documents."""
+    """Yield the rows of the rollups table for a run, in time slabs of bounded memory, from its documents.
+
+    StoreError at the end where they do not come to the sum of the documents.
+    """
     stored = [one for one in stored_series(db, [run.run]) if one.series.kind != OFFSET]
     if not stored:
         return
     layouts = layouts_of(stored)
     steps = rollup_steps(run.step_ns)
-    whole = Sum()
+    whole, balance = Sum(), Balance()
     for parts in _slabs(db, stored, run.step_ns):
-        hosts = list(merged_in(parts, host_group, layouts))
+        hosts = list(merged_in(balance.reading(parts), host_group, layouts))
         for windows in (*hosts, *merged_in(hosts, cluster_group, layouts)):
+            balance.wrote(windows, run.step_ns)
             yield table_rows(run, windows, run.step_ns, marks)
             finer = windows
             for step in steps[1:-1]:
                 finer = merged([coarsened(finer, step)])
+                balance.wrote(finer, step)
                 yield table_rows(run, finer, step, marks)
             whole.add(without_time(finer))
     span = _span(db, stored, run.step_ns)
     for part in whole.parts():
+        balance.wrote(part, WHOLE_RUN)
         yield table_rows(run, part, WHOLE_RUN, marks, span)
+    balance.check(run.run)
 
 
 def _span(db: sqlite3.Connection, stored: Sequence[StoredSeries], step_ns: int) -> tuple[int, int]:
@@ -143,9 +163,12 @@ def write_touched(db: sqlite3.Connection, run: RunRecord, starts: Int, hosts: Co
                 parts: Iterable[Intervals] = (coarsened(part, step) for part in _of_hosts(db, run, kinds, finer, low, high))
             else:
                 parts = windows_of(db, members, step, low, high)
-            _replace(db, [table_rows(run, windows, step, marks) for windows in merged_in(parts, host_group, layouts)])
-            of_hosts = _of_hosts(db, run, kinds, step, low, high)
-            _replace(db, [table_rows(run, windows, step, marks) for windows in merged_in(of_hosts, cluster_group, layouts)])
+            for rows, grouped in ((parts, host_group), (_of_hosts(db, run, kinds, step, low, high), cluster_group)):
+                balance = Balance()
+                for windows in merged_in(balance.reading(rows), grouped, layouts):
+                    balance.wrote(windows, step)
+                    db.executemany(PUT_ROLLUP, table_rows(run, windows, step, marks))
+                balance.check(run.run)
 
 
 def _stretches(starts: Int, step_ns: int, most: int) -> Iterator[tuple[int, int]]:
@@ -168,11 +191,6 @@ def _of_hosts(
     cursor = db.execute(query, (run.run, HOST, *kinds, step_ns, low, high))
     while rows := cursor.fetchmany(ROLLUP_BATCH):
         yield from merged_windows(rows, run.run)
-
-
-def _replace(db: sqlite3.Connection, parts: Sequence[list[tuple[Any, ...]]]) -> None:
-    for rows in parts:
-        db.executemany(PUT_ROLLUP, rows)
 
 
 def note_final(db: sqlite3.Connection, run: RunRecord, marks: Marks, before: Marks | None) -> None:

@@ -105,7 +105,7 @@ class ElasticGround:
         found = []
         for hit in self.hits("intervals-*"):
             one = hit["_source"]
-            if one["kind"] == "offset":
+            if one.get("kind") == "offset":
                 continue
             histogram = one.get("in_flight", one["latency"])["histogram"]
             bins = dict(zip(histogram["values"], histogram["counts"], strict=True))
@@ -136,7 +136,7 @@ class ElasticGround:
         found = {}
         for hit in self.hits("intervals-*"):
             one = hit["_source"]
-            if one["kind"] != "offset":
+            if one.get("kind") != "offset":
                 continue
             assert "latency" not in one and one["interval"]["step_ms"] == 1000 and one["offset"]["layout"] == OFFSETS
             values, counts = one["offset"]["histogram"]["values"], one["offset"]["histogram"]["counts"]
@@ -186,10 +186,16 @@ def document(labels, segment, layout, step, start, bins, count, exact) -> dict[s
 
 
 def values_by_bin(layout: str, bins: dict[int, int]) -> dict[int, int]:
-    """What each bin reports, by fio's own formula (midpoints; of the last bin of an open-ended layout its lower edge)."""
-    from tests.oracles import brute, events
+    """What each bin reports: fio's by its own formula (midpoints; of the last bin of an open-ended layout its lower edge), and
+    HdrHistogram's by its definition (highest values, or upper edges of bins that were moved)."""
+    from tests.oracles import brute, events, hdr
 
-    name, half, fine, unit, coarseness, reports, top = layout.split(":")
+    name, half, fine, unit, coarseness, reports, top, *grain = layout.split(":")
+    if reports in ("highest", "upper"):
+        digits = next(digits for digits in range(6) if hdr.half_of(digits) == int(half))
+        width = int(unit.removesuffix("ns"))
+        inside = 0 if reports == "upper" else int(grain[0].removesuffix("ns")) if grain else width
+        return {hdr.lower_edge(slot + 1, digits) * width - inside: number for slot, number in bins.items()}
     assert (name, half, reports) == ("loglinear", "64", "midpoint")
     if top == "closed":
         assert (unit, coarseness) == ("1ns", "c0")

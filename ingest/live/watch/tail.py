@@ -19,6 +19,7 @@ from ingest.plain import as_path, as_text
 from ingest.read import Source
 from ingest.read.account import Account
 from ingest.read.fio.json_plus import LARGEST_DOCUMENT
+from ingest.segments import Segments
 from ingest.series import LABELS, Series
 from ingest.store.live import Checkpoint, News
 from ingest.store.records import RunRecord, SourceRecord
@@ -51,6 +52,7 @@ class Tail:
     _reader: Growing | None = None
     _state: Mapping[str, Any] | None = None
     _held: Held = field(default_factory=Held)
+    _segments: Segments = field(default_factory=Segments)
     _seen: Seen | None = None
 
     @classmethod
@@ -70,6 +72,7 @@ class Tail:
             largest_ns=state["largest_ns"],
             _state=state["reader"],
             _held=Held(state["held"]),
+            _segments=Segments(state.get("segments", ())),
         )
 
     def attach(self, source: Source) -> None:
@@ -152,9 +155,10 @@ class Tail:
         assert self.source is not None
         changed: list[Intervals] = []
         rows_of = with_told(self.source, self._reader.take(data, self.known.offset))
-        for rows in rows_of:
-            if not len(rows):
+        for recorded in rows_of:
+            if not len(recorded):
                 continue
+            rows = self._segments.apart(recorded)
             for series, first, newest in rows.reach():
                 low, high = self.spans.get(series, (first, newest))
                 self.spans[series] = (min(low, first), max(high, newest))
@@ -182,5 +186,6 @@ class Tail:
             "largest_ns": self.largest_ns,
             "again": self.again,
             "held": self._held.state(),
+            "segments": self._segments.state(),
             "reader": self._reader.state() if self._reader is not None else self._state,
         }

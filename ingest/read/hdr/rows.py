@@ -51,6 +51,16 @@ class _Line(NamedTuple):
     tag: bytes
 
 
+class _Checked(NamedTuple):
+    """Lines of one geometry (places among those that were unpacked), and their bins in the layout that it has."""
+
+    rows: list[int]
+    indptr: Int
+    bins: Int
+    counts: Int
+    target: Bins
+
+
 class Rows:
     """Takes the lines of one log and gives its intervals. `pending` is the bytes of payloads that wait to be unpacked."""
 
@@ -129,32 +139,49 @@ class Rows:
         for row, payload in enumerate(payloads):
             if row not in found.faults:
                 by_geometry.setdefault(payload.geometry, []).append(row)
+        checked: list[_Checked] = []
         for geometry, rows in by_geometry.items():
             target = self._layouts.of(geometry)
             if isinstance(target, str):
                 self._context.account.reject(target, [lines[row].number for row in rows])
             else:
-                self._add([lines[row] for row in rows], taken(found, rows), geometry, target)
+                checked.append(self._checked(lines, rows, taken(found, rows), geometry, target))
+        # In the order of lines, whatever their layouts: segments are numbered by it, and batches may end anywhere.
+        layouts = {row: one.target.layout for one in checked for row in one.rows}
+        places = {row: self._placed(lines[row], layout) for row, layout in sorted(layouts.items())}
+        for one in checked:
+            self._add(lines, one, [places[row] for row in one.rows])
 
-    def _add(self, lines: list[_Line], found: tuple[Int, Int, Int], geometry: Geometry, target: Bins) -> None:
-        """Keep the rows of one geometry; those past the end of its layout are rejected."""
+    def _checked(
+        self, lines: list[_Line], rows: list[int], found: tuple[Int, Int, Int], geometry: Geometry, target: Bins
+    ) -> _Checked:
+        """Return the lines of one geometry with their bins in its layout; those past the end of it are rejected."""
         indptr, bins, counts = found
         bins = moved(bins, geometry, target)
-        keep = list(range(len(lines)))
+        past: set[int] = set()
         if len(bins) and int(bins.max()) >= target.layout.bins:
-            past = set(np.searchsorted(indptr, np.flatnonzero(bins >= target.layout.bins), side="right") - 1)
-            self._context.account.reject(PAST_RANGE, [lines[row].number for row in sorted(past)])
-            keep = [row for row in keep if row not in past]
+            past = set((np.searchsorted(indptr, np.flatnonzero(bins >= target.layout.bins), side="right") - 1).tolist())
+            self._context.account.reject(PAST_RANGE, [lines[rows[place]].number for place in sorted(past)])
         if target.moved_by is not None:
             self._context.account.note("a double histogram whose bins are no whole ns: moved to ns bins as fine as its own")
-        codes, starts, good = self._placed([lines[row] for row in keep], target.layout)
-        keep = [keep[row] for row in good]
-        if len(keep) < len(lines):
+        if not past:
+            return _Checked(rows, indptr, bins, counts, target)
+        keep = [place for place in range(len(rows)) if place not in past]
+        indptr, flat = gather(indptr, np.array(keep, np.int64))
+        return _Checked([rows[place] for place in keep], indptr, bins[flat], counts[flat], target)
+
+    def _add(self, lines: list[_Line], checked: _Checked, places: list[tuple[int, int] | None]) -> None:
+        """Keep the rows of one geometry that have a place: their series and start."""
+        indptr, bins, counts, target = checked.indptr, checked.bins, checked.counts, checked.target
+        keep = [number for number, place in enumerate(places) if place is not None]
+        if len(keep) < len(places):
             indptr, flat = gather(indptr, np.array(keep, np.int64))
             bins, counts = bins[flat], counts[flat]
         if target.moved_by is not None:
             indptr, bins, counts = sum_rows(indptr, bins, counts, np.arange(len(keep)), len(keep))
-        ends = np.array([lines[row].end_ns for row in keep], np.int64)
+        ends = np.array([lines[checked.rows[number]].end_ns for number in keep], np.int64)
+        placed = np.array([place for place in places if place is not None], np.int64).reshape(-1, 2)
+        codes, starts = np.ascontiguousarray(placed[:, 0]), np.ascontiguousarray(placed[:, 1])
         rows = Intervals(target.layout, tuple(self._table), codes, starts, ends, indptr, bins, counts)
         self._parts.setdefault(target.layout, []).append(rows)
         self._note_schedule(rows)
@@ -165,26 +192,20 @@ class Rows:
         self._tallies.add([key_of(table[code]) for code in codes.tolist()], samples.tolist())
         self._context.account.samples += int(samples.sum())
 
-    def _placed(self, lines: list[_Line], layout: LogLinear) -> tuple[Int, Int, list[int]]:
-        """Return series codes and starts of lines, and which of them could be placed."""
-        codes, starts, good = [], [], []
-        for row, line in enumerate(lines):
-            found = self._ends.setdefault((line.tag, layout), [])
-            place, start = _segment(found, line)
-            if place == len(found):
-                if place >= MOST_SEGMENTS or len(self._table) >= MOST_SERIES:
-                    reason = BACKWARDS if place >= MOST_SEGMENTS else TOO_MANY_TAGS
-                    self._context.account.reject(reason, [line.number])
-                    continue
-                found.append((0, self._new_series(line.tag)))
-                self._firsts.setdefault((line.tag, layout), line.start_ns)
-            code = found[place][1]
-            found[place] = (line.end_ns, code)
-            self._trimmed += start != line.start_ns
-            codes.append(code)
-            starts.append(start)
-            good.append(row)
-        return np.array(codes, np.int64), np.array(starts, np.int64), good
+    def _placed(self, line: _Line, layout: LogLinear) -> tuple[int, int] | None:
+        """Return the code of the series that a line is of and its start there, None where it has no place."""
+        found = self._ends.setdefault((line.tag, layout), [])
+        place, start = _segment(found, line)
+        if place == len(found):
+            if place >= MOST_SEGMENTS or len(self._table) >= MOST_SERIES:
+                self._context.account.reject(BACKWARDS if place >= MOST_SEGMENTS else TOO_MANY_TAGS, [line.number])
+                return None
+            found.append((0, self._new_series(line.tag)))
+            self._firsts.setdefault((line.tag, layout), line.start_ns)
+        code = found[place][1]
+        found[place] = (line.end_ns, code)
+        self._trimmed += start != line.start_ns
+        return code, start
 
     def _new_series(self, tag: bytes) -> int:
         """Return the code of a new series of a tag: the next segment among those of the same labels."""

@@ -123,7 +123,7 @@ def _query(
             asked = [name for name in question.where if name in LABELS]
             named = [one_of(PATHS[name], sorted({getattr(series, name) for series in own})) for name in asked]
             times = time_filters(*range_of(record, question), record.step_ns)
-            kinds = {"terms": {"kind": list(taken[record.run])}}
+            kinds = one_of("kind", sorted(taken[record.run]))
             own_run = [{"term": {"run.id": record.run}}, at_step(record.step_ns)]
             runs.append({"bool": {"filter": [*own_run, kinds, *named, *times]}})
     return {"bool": {"should": runs, "minimum_should_match": 1}}

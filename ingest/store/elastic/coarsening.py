@@ -3,7 +3,8 @@
 1. The run's record says that it is being coarsened (`COARSENING`): loads are refused, and answers come from documents of the
    step that the record names, which is the old one.
 2. Documents at the new step are created beside the old ones. Nobody reads them yet. Their ids bear the step: a repeat finds
-   those that are there, and one that comes late, when old ones are being deleted, cannot overwrite them.
+   those that are there, and one that comes late, when old ones are being deleted, cannot overwrite them. They go on only if
+   they hold as many samples of each series and layout as the old ones.
 3. The record takes the new step. From here on answers come from the new documents.
 4. Documents and rollups of other steps are deleted, then the rollups are made from the new documents in a new generation.
    Dashboards have a gap in between, and never count twice.
@@ -18,8 +19,11 @@ from typing import Any
 
 from ingest.errors import StoreError
 from ingest.grid import coarsened
-from ingest.intervals import Sum, merged
-from ingest.store.coarsening import COARSENED, COARSENING, Coarsened, check_coarser, unfinished
+from ingest.intervals import Intervals, Sum, merged
+from ingest.layout import parse_layout
+from ingest.segments import Segments
+from ingest.series import Series
+from ingest.store.coarsening import COARSENED, COARSENING, Coarsened, check_coarser, lost, unfinished
 from ingest.store.elastic.bulk import Sender
 from ingest.store.elastic.connection import Connection
 from ingest.store.elastic.encoding import MS, READ, Chunk, documents_of, interval_chunks, windows_in
@@ -29,8 +33,9 @@ from ingest.store.elastic.reading import pages
 from ingest.store.elastic.records import Records
 from ingest.store.elastic.rollups import OLDEST_FIRST, RollupWriter
 from ingest.store.elastic.sweeping import Sweeper
+from ingest.store.elastic.tallies import Cell, Tallies, tallies_of
 from ingest.store.elastic.touched import Touched
-from ingest.store.records import COMPLETE, RunRecord, SourceRecord, rollup_steps
+from ingest.store.records import COMPLETE, RunRecord, SourceRecord, StoredSeries, rollup_steps
 
 MOST_ENTRIES = 1_000_000
 
@@ -67,7 +72,7 @@ class Coarsening:
         sweeper = Sweeper(self.connection, self.names, self.sender)
         before = sweeper.sweep_steps(record)
         stored, _ = self.records.series([record.run])
-        sweeper.sweep_rollups(record, [step // MS for step in rollup_steps(step_ns)], stored)
+        sweeper.sweep_rollups(record, [step // MS for step in rollup_steps(step_ns)])
         touched = Touched()
         touched.add(sweeper.stored_windows(record))
         RollupWriter(self.connection, self.names, self.sender, self.records, record, touched, lowered=True).write(stored)
@@ -83,14 +88,18 @@ class Coarsening:
         return claimed
 
     def _write(self, record: RunRecord, step_ns: int) -> int:
-        """Write the documents at the new step; return how many. StoreError if the server refuses one."""
+        """Write the documents at the new step; return how many.
+
+        StoreError if the server refuses one, or if they do not hold as much of each series as those at the old step.
+        """
         sources = {source.source: source for source in self.records.sources(record.run)}
         target = replace(record, step_ns=step_ns)
         refused = self.sender.delivery.counts["rejected"]
-        self._refresh()
+        before = tallies_of(self.connection, self.names, record.run, record.step_ns)
+        moves = self._one_layout_each(record, before)
         written = 0
-        for held in self._slabs(record, step_ns):
-            for (source, _), total in held.items():
+        for held in self._slabs(record, step_ns, moves):
+            for source, total in held.items():
                 known = sources.get(source) or SourceRecord(record.run, source, "", 0, "")
                 for windows in total.parts():
                     for chunk in interval_chunks(windows, target, known, self.names):
@@ -99,14 +108,41 @@ class Coarsening:
         self.sender.flush()
         if self.sender.delivery.counts["rejected"] > refused:
             raise StoreError(f"documents were refused ({self.sender.delivery.first_reason}): {unfinished(record)}")
-        self._refresh()
+        after = tallies_of(self.connection, self.names, record.run, step_ns)
+        if after != {(moves[cell], cell[1]): count for cell, count in before.items()}:
+            raise StoreError(lost(record, step_ns, sum(before.values()), sum(after.values())))
         return written
 
-    def _slabs(self, record: RunRecord, step_ns: int) -> Iterator[dict[Part, Sum]]:
-        """Yield the windows at the new step, added up by source and segment, one after another in time."""
+    def _one_layout_each(self, record: RunRecord, there: Tallies) -> dict[Cell, Series]:
+        """Return under which series the documents of each series and layout go on: of a series in two, the other is a segment.
+
+        Earlier versions have written such series. What the records of their sources tell of them is put right.
+        """
+        stored = {one.series: one for one in self.records.series([record.run])[0]}
+        own = {series: str(one.layout) for series, one in stored.items()}
+        # Own layouts first: a further segment takes no number that another series has.
+        ranks = {cell: (cell[1] != own.get(cell[0]), cell[1]) for cell in there}
+        best: dict[Series, tuple[bool, str]] = {}
+        for cell, rank in ranks.items():
+            best[cell[0]] = min(rank, best.get(cell[0], rank))
+        order = sorted(there, key=lambda cell: (ranks[cell] != best[cell[0]], cell[0], ranks[cell]))
+        segments = Segments()
+        moves = {cell: segments.given(cell[0], parse_layout(cell[1])) for cell in order}
+        now: dict[Series, list[StoredSeries]] = {}
+        for series, layout in order:
+            bins = parse_layout(layout)
+            kept = stored.get(series, StoredSeries(0, series, bins, exact=False))
+            now.setdefault(series, []).append(replace(kept, series=moves[series, layout], layout=bins))
+        wrong = {series: found for series, found in now.items() if series in stored and found != [stored[series]]}
+        if wrong:
+            self.records.put_series(record.run, wrong)
+        return moves
+
+    def _slabs(self, record: RunRecord, step_ns: int, moves: Mapping[Cell, Series]) -> Iterator[dict[str, Sum]]:
+        """Yield the windows at the new step, added up by source, one after another in time."""
         query = [{"term": {"run.id": record.run}}, at_step(record.step_ns), LATENCIES]
         fields = [*READ, "source.id", "segment"]
-        held: dict[Part, Sum] = {}
+        held: dict[str, Sum] = {}
         slab = None
         for page in pages(self.connection, self.names.all("intervals"), {"bool": {"filter": query}}, fields, OLDEST_FIRST):
             by_slab: dict[int, dict[Part, list[Mapping[str, Any]]]] = {}
@@ -119,21 +155,19 @@ class Coarsening:
                     yield held
                     held = {}
                 slab = number
-                for part, documents in parts.items():
-                    self._add(held.setdefault(part, Sum(MOST_ENTRIES)), documents, part[1], (record.step_ns, step_ns))
+                for (source, segment), documents in parts.items():
+                    total = held.setdefault(source, Sum(MOST_ENTRIES))
+                    for windows in _of_segment(documents, segment, record.step_ns, moves):
+                        total.add(merged([coarsened(windows, step_ns)]))
         if held:
             yield held
 
-    @staticmethod
-    def _add(total: Sum, documents: Hits, segment: int, steps: tuple[int, int]) -> None:
-        from_ns, to_ns = steps
-        for windows in windows_in(
-            documents, lambda one: int(one["@timestamp"]) * MS + from_ns, lambda series: series.replaced(segment=segment)
-        ):
-            total.add(merged([coarsened(windows, to_ns)]))
 
-    def _refresh(self) -> None:
-        self.connection.call("POST", f"/{self.names.all('intervals')}/_refresh", ignore_unavailable=True)
+def _of_segment(documents: Hits, segment: int, step_ns: int, moves: Mapping[Cell, Series]) -> Iterator[Intervals]:
+    """Yield the windows of documents of one segment under the series that they go on under."""
+    for windows in windows_in(documents, lambda one: int(one["@timestamp"]) * MS + step_ns):
+        layout = str(windows.layout)
+        yield windows.relabelled(lambda series, layout=layout: moves[series.replaced(segment=segment), layout])  # type: ignore[misc]
 
 
 def _creating(chunk: Chunk) -> Chunk:

@@ -46,9 +46,9 @@ class ElasticHoldings:
         """Return what is held of the runs; of a run that is not complete, what its documents tell."""
         series, accounts = self.records.series([record.run for record in records])
         unfinished = [record.run for record in records if record.state != COMPLETE]
-        known = {one.series for one in series}
+        known = {(one.series.replaced(segment=0), one.layout) for one in series}
         for run in unfinished:
-            series += [one for one in self._found_series(run, len(series)) if one.series not in known]
+            series += [one for one in self._found_series(run, len(series)) if (one.series, one.layout) not in known]
         return Catalogue(records, series, accounts)
 
     def _found_series(self, run: str, first: int) -> Iterator[StoredSeries]:

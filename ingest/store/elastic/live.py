@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import orjson
 
+from ingest.errors import StoreError
 from ingest.layout import LogLinear, parse_layout
 from ingest.series import OFFSET
 from ingest.store.elastic.bulk import owner_of
@@ -33,6 +34,7 @@ from ingest.store.elastic.record_documents import (
 from ingest.store.elastic.rollups import RollupWriter
 from ingest.store.elastic.store import EVERY_GENERATION, ElasticStore
 from ingest.store.elastic.sweeping import Sweeper
+from ingest.store.elastic.tallies import counted
 from ingest.store.elastic.touched import Cell, Touched
 from ingest.store.live import Checkpoint, Marks, News, Watch, marks_of
 from ingest.store.records import COMPLETE, LOADING, RunGoneError, RunRecord, SourceRecord, Spans, StoredSeries
@@ -176,10 +178,18 @@ class ElasticLive:
     def _set_aside(self, run: RunRecord, source: str, kept: SourceRecord, segment: int) -> None:
         store = self._store
         store.connection.call("POST", f"/{store.names.all('intervals')}/_refresh", ignore_unavailable=True)
-        query = {"bool": {"filter": [{"term": {"run.id": run.run}}, {"term": {"source.id": source}}]}}
-        for page in pages(store.connection, store.names.all("intervals"), query, source=True):
-            lines = [_moved(hit, kept, segment) for hit in page]
-            for chunk in chunked([*lines, *(deletion(hit["_index"], hit["_id"]) for hit in page)]):
+        index = store.names.all("intervals")
+        mine, theirs = _of_source(run.run, source), _of_source(run.run, kept.source)
+        for page in pages(store.connection, index, {"bool": {"filter": mine}}, source=True):
+            for chunk in chunked([_moved(hit, kept, segment) for hit in page]):
+                store.sender.send(owner_of(run.run, kept.source), chunk)
+        store.sender.flush()
+        there, moved_there = (counted(store.connection, index, filters) for filters in (mine, theirs))
+        if there[0] > moved_there[0] or there[1] > moved_there[1]:  # less is left where an earlier attempt was cut off
+            sentence = f"{there[1]:,} samples of {source} were to be kept, {moved_there[1]:,} are there: nothing was deleted"
+            raise StoreError(f"{run.run}: {sentence}")
+        for page in pages(store.connection, index, {"bool": {"filter": mine}}, source=False):
+            for chunk in chunked([deletion(hit["_index"], hit["_id"]) for hit in page]):
                 store.sender.send(owner_of(run.run, kept.source), chunk)
         store.sender.flush()
         before = self._state(SourceRecord(run.run, source, "", 0, ""))
@@ -209,6 +219,10 @@ class ElasticLive:
         own = [digest([CHECKPOINT, run, one.source]) for one in self.checkpoints(run) if one.watch == watch]
         self._store.records.put(deletion(self._index, id_) for id_ in [*own, digest([WATCH, run, watch])])
         self._told.pop(run, None)
+
+
+def _of_source(run: str, source: str) -> list[dict[str, Any]]:
+    return [{"term": {"run.id": run}}, {"term": {"source.id": source}}]
 
 
 def _records(run: str, record: str) -> dict[str, Any]:

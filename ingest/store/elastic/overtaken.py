@@ -11,10 +11,11 @@ from collections.abc import Iterable
 
 from ingest.errors import StoreError
 from ingest.store.elastic.connection import Connection
+from ingest.store.elastic.filters import Filters
 from ingest.store.elastic.names import Names
-from ingest.store.elastic.reading import search
 from ingest.store.elastic.record_documents import SourceState
 from ingest.store.elastic.records import Records
+from ingest.store.elastic.tallies import counted
 from ingest.store.records import SourceRecord
 
 
@@ -35,14 +36,23 @@ def reopen_overtaken(records: Records, run: str, written: Iterable[SourceRecord]
 
 
 def check_all_there(connection: Connection, names: Names, source: SourceRecord, state: SourceState) -> None:
-    """Raise StoreError where documents of a source that was read again have been overwritten by a slower load."""
-    index = names.all("intervals")
-    connection.call("POST", f"/{index}/_refresh")
-    of_source = [{"term": {"run.id": source.run}}, {"term": {"source.id": source.source}}]
-    query = {"bool": {"filter": [*of_source, {"term": {"generation": source.generation}}]}}
-    answer = search(connection, index, {"size": 0, "track_total_hits": True, "query": query})
-    if answer["hits"]["total"]["value"] < state.written - state.refused:
+    """Raise StoreError where the server does not hold all that was written of a source that was read again.
+
+    A slower load may have overwritten documents. Asked before what earlier generations left is deleted.
+    """
+    filters: Filters = [
+        {"term": {"run.id": source.run}},
+        {"term": {"source.id": source.source}},
+        {"term": {"generation": source.generation}},
+    ]
+    documents, samples = counted(connection, names.all("intervals"), filters)
+    if documents < state.written - state.refused:
         raise StoreError(_sentence(source))
+    if documents == state.written and samples != state.samples:
+        raise StoreError(
+            f"{source.path}: {state.samples:,} samples were written and {samples:,} are in the store: nothing of what was there "
+            "before was deleted; run the same load again"
+        )
 
 
 def _sentence(source: SourceRecord) -> str:

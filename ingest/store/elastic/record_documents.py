@@ -17,11 +17,12 @@ RUN, SOURCE, CHECKPOINT, WATCH, TOMBSTONE = "run", "source", "checkpoint", "watc
 
 @dataclass(slots=True)
 class SourceState:
-    """What a load knows of a source beside its record: its series as they were written, how many documents, how many refused."""
+    """What a load knows of a source beside its record: its series as they were written, documents, samples, refused documents."""
 
     series: dict[Series, StoredSeries] = field(default_factory=dict)
     refused: int = 0
     written: int = 0
+    samples: int = 0
 
 
 def run_document(run: RunRecord, generation: int, since: int = 0) -> dict[str, Any]:
@@ -104,17 +105,7 @@ def run_record(document: Mapping[str, Any]) -> RunRecord:
 
 def source_document(record: SourceRecord, state: SourceState) -> dict[str, Any]:
     """Return the document of a source."""
-    series = [
-        {
-            **labels_document(one.series),
-            "segment": one.series.segment,
-            "layout": str(one.layout),
-            "exact": one.exact,
-            "first_ns": one.first_ns,
-            "last_ns": one.last_ns,
-        }
-        for _, one in sorted(state.series.items())
-    ]
+    series = [series_document(one) for _, one in sorted(state.series.items())]
     told = {
         "id": record.source,
         "path": record.path,
@@ -143,6 +134,18 @@ def source_record(document: Mapping[str, Any]) -> SourceRecord:
         generation=int(document["generation"]),
         account=told.get("account") or {},
     )
+
+
+def series_document(one: StoredSeries) -> dict[str, Any]:
+    """Return what the document of a source tells of one of its series."""
+    return {
+        **labels_document(one.series),
+        "segment": one.series.segment,
+        "layout": str(one.layout),
+        "exact": one.exact,
+        "first_ns": one.first_ns,
+        "last_ns": one.last_ns,
+    }
 
 
 def stored_series(number: int, run: str, told: Mapping[str, Any]) -> StoredSeries:

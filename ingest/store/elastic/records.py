@@ -15,6 +15,7 @@ import orjson
 
 from ingest import __version__
 from ingest.errors import StoreError
+from ingest.series import Series
 from ingest.store.coarsening import COARSENING, check_joinable, unfinished
 from ingest.store.elastic.connection import Connection, Refusal, TooLargeError, TransientError
 from ingest.store.elastic.encoding import Chunk, chunked, halves
@@ -28,6 +29,7 @@ from ingest.store.elastic.record_documents import (
     SourceState,
     run_document,
     run_record,
+    series_document,
     source_document,
     source_record,
     stored_series,
@@ -308,6 +310,17 @@ class Records:
     def _source_line(self, record: SourceRecord, state: SourceState, guard: Mapping[str, Any] | None = None) -> bytes:
         action = {"index": {"_index": self._index, "_id": digest([SOURCE, record.run, record.source]), **(guard or {})}}
         return orjson.dumps(action) + b"\n" + orjson.dumps(source_document(record, state)) + b"\n"
+
+    def put_series(self, run: str, told: Mapping[Series, Sequence[StoredSeries]]) -> None:
+        """Write, in the records of the sources of a run, series in place of those that they tell of now."""
+        lines = []
+        for document in documents(self._connection, self._index, _of_run(run)):
+            before = [stored_series(0, run, one) for one in document["source"].get("series") or ()]
+            after = [one for known in before for one in told.get(known.series, [known])]
+            source = {**document["source"], "series": [series_document(one) for one in after]}
+            action = {"index": {"_index": self._index, "_id": digest([SOURCE, run, source["id"]])}}
+            lines.append(orjson.dumps(action) + b"\n" + orjson.dumps({**document, "source": source}) + b"\n")
+        self.put(lines)
 
     def put(self, lines: Iterable[bytes]) -> None:
         """Write records, seen by every search at once: lines of a bulk request, actions with their documents or deletions."""

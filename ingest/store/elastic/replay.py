@@ -112,7 +112,10 @@ def _is_current(letter: Letter, known: Mapping[Source, int], first: Mapping[str,
 def _complete(store: ElasticStore, sender: Sender, run: str, letters: Mapping[Source, list[Letter]]) -> str:
     """Make the rollups of what was sent, and note its sources complete; return a sentence about the run."""
     with store.writing(run):
-        return _completed(store, sender, run, letters)
+        try:
+            return _completed(store, sender, run, letters)
+        finally:
+            sender.flush()
 
 
 def _completed(store: ElasticStore, sender: Sender, run: str, letters: Mapping[Source, list[Letter]]) -> str:

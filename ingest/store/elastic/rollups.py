@@ -11,13 +11,15 @@ sample is overwritten by one without any.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import orjson
 
+from ingest.errors import StoreError
 from ingest.grid import SECOND, coarsened
 from ingest.intervals import Int, Intervals, Sum, merged
 from ingest.layout import LogLinear
@@ -25,7 +27,7 @@ from ingest.series import Group, Series
 from ingest.store.elastic.bulk import Sender
 from ingest.store.elastic.connection import Connection
 from ingest.store.elastic.encoding import MS, READ, chunked, deletion, windows_in
-from ingest.store.elastic.filters import HOLDS_SAMPLES, LATENCIES, at_step, one_of, rollups_of, slab_filter
+from ingest.store.elastic.filters import HOLDS_SAMPLES, LATENCIES, any_of, at_step, one_of, rollups_of, slab_filter
 from ingest.store.elastic.names import Names, digest, window_ids
 from ingest.store.elastic.reading import pages, search
 from ingest.store.elastic.records import Records
@@ -33,7 +35,8 @@ from ingest.store.elastic.rollup_documents import VERSION_BITS, RollupDocuments,
 from ingest.store.elastic.touched import Touched
 from ingest.store.live import ALL_FINAL, Marks
 from ingest.store.records import CLUSTER, HOST, WHOLE_RUN, RunRecord, StoredSeries, rollup_steps
-from ingest.store.rollups import Key, cluster_group, host_group, key_of, layouts_of, merged_in, without_time
+from ingest.store.rollups import Key, cluster_group, host_group, key_of, layouts_of, merged_in, samples_of, without_time
+from ingest.timing import format_duration
 
 SLAB_NS = 60 * SECOND
 OLDEST_FIRST = ({"@timestamp": "asc"}, "_shard_doc")
@@ -41,6 +44,7 @@ OWNER = "rollups"
 HOLDS_WINDOWS = {"range": {"rollup.step_ms": {"gt": WHOLE_RUN}}}
 
 Layouts = dict[Key, LogLinear]
+Stage = tuple[str, int]  # scope and step
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,7 @@ class RollupWriter:
     marks: Marks = ALL_FINAL
     grown: bool = True
     anew: bool = False
+    sent: Counter[Stage] = field(default_factory=Counter)
 
     @property
     def slab_ns(self) -> int:
@@ -97,6 +102,33 @@ class RollupWriter:
             self._refresh("rollups")
             self._drop_older(first, [])
         self._refresh("rollups")
+        self._check_sent(slabs, generation)
+
+    def _check_sent(self, slabs: Int, generation: int) -> None:
+        """Raise StoreError where rollups hold less than was sent, and nobody has taken anything away since.
+
+        Another load may have added to them: more is no fault.
+        """
+        hosts: dict[str, Any] = {"bool": {"filter": [{"term": {"rollup.scope": HOST}}, one_of("host.name", self.touched.hosts)]}}
+        windows = [slab_filter(slabs, self.slab_ns), any_of([hosts, {"term": {"rollup.scope": CLUSTER}}])]
+        stages = {f"{scope} {step}": (scope, step) for scope, step in self.sent}
+        aggs = {
+            name: {
+                "filter": {"bool": {"filter": [*rollups_of(self.run.run, scope, step), *(windows if step else [])]}},
+                "aggs": {"count": {"sum": {"field": "latency.count"}}},
+            }
+            for name, (scope, step) in stages.items()
+        }
+        body = {"size": 0, "query": {"bool": {"filter": [{"term": {"run.id": self.run.run}}]}}, "aggs": aggs}
+        found = search(self.connection, self.names.all("rollups"), body).get("aggregations") or {} if aggs else {}
+        for name, stage in stages.items():
+            there = int(found[name]["count"]["value"]) if name in found else 0
+            if there < self.sent[stage] and self.records.generation(self.run.run) == generation:
+                raise StoreError(
+                    f"{self.run.run}: {self.sent[stage]:,} samples were sent in rollups ({name.split()[0]}, "
+                    f"{format_duration(stage[1]) if stage[1] else 'whole run'}) and {there:,} are in the store: "
+                    "run the same command again"
+                )
 
     def _refresh(self, index: str) -> None:
         self.sender.flush()
@@ -225,6 +257,9 @@ class RollupWriter:
             self.sender.send(OWNER, chunk)
 
     def _send(self, windows: Intervals, step_ns: int, generation: int) -> None:
+        for scope in {key_of(key).scope for key in windows.table}:
+            mine = np.array([key_of(key).scope == scope for key in windows.table], np.bool_)[windows.series]
+            self.sent[scope, step_ns] += samples_of(windows.take(np.flatnonzero(mine)))
         for chunk in chunked(self._documents.lines(windows, step_ns, generation)):
             self.sender.send(OWNER, chunk)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -179,16 +179,31 @@ class ElasticStore:
 
         What was written is deleted then.
         """
+        generation = min((one.generation for one in sources), default=EVERY_GENERATION)
         try:
             yield
-            self.records.check_alive(run, min((one.generation for one in sources), default=EVERY_GENERATION))
-        except RunGoneError:
+            self.records.check_alive(run, generation)
+        except StoreError as error:
+            if not isinstance(error, RunGoneError) and self._is_alive(run, generation):
+                raise
             if self._sender is not None:
-                self._sender.flush()
+                with suppress(StoreError):  # what it failed with is known
+                    self._sender.flush()
+                self.stop_senders()
             reopen_overtaken(self.records, run, sources)
             sweep_dead(self.connection, self.names, self.sender, self.records, run, sources)
             self.stop_senders()
-            raise
+            raise RunGoneError(run) from None
+
+    def _is_alive(self, run: str, generation: int) -> bool:
+        """Return whether a run is still the one that sources of a generation were begun in; true where nobody answers."""
+        try:
+            self.records.check_alive(run, generation)
+        except RunGoneError:
+            return False
+        except StoreError:
+            return True
+        return True
 
     def packed(self, run: RunRecord, source: SourceRecord, windows: Intervals) -> Packed:
         """Return whole windows as they are sent; done in the reading processes."""
@@ -204,6 +219,7 @@ class ElasticStore:
         for chunk in packed.chunks:
             self.sender.send(owner_of(source.run, source.source), chunk)
             state.written += chunk.documents
+        state.samples += packed.touch.samples
         return sum(chunk.documents for chunk in packed.chunks)
 
     def write_breaths(self, source: SourceRecord, kept: Kept) -> int:
@@ -246,8 +262,8 @@ class ElasticStore:
         self._put(finished, LOADING)
         touched = self._touched.pop(run.run, Touched())
         again = [source for source in finished if source.generation > 1]
-        if again:
-            self.connection.call("POST", f"/{self.names.all('intervals')}/_refresh")
+        for source in again:
+            check_all_there(self.connection, self.names, source, self._states[source.run, source.source])
         sweeper = Sweeper(self.connection, self.names, self.sender)
         for source in again:
             touched.add(sweeper.sweep(source))
@@ -262,7 +278,7 @@ class ElasticStore:
         writer = RollupWriter(self.connection, self.names, self.sender, self.records, run, touched, lowered, marks)
         writer.write(stored)
         if lowered:
-            sweeper.sweep_rollups(run, [step // MS for step in rollup_steps(run.step_ns)], stored)
+            sweeper.sweep_rollups(run, [step // MS for step in rollup_steps(run.step_ns)])
         for source in again:
             check_all_there(self.connection, self.names, source, self._states[source.run, source.source])
         self._put(finished, COMPLETE)

@@ -13,13 +13,15 @@ from ingest.series import OFFSET
 from ingest.store.elastic.bulk import Sender
 from ingest.store.elastic.connection import Connection
 from ingest.store.elastic.encoding import MS, chunked, deletion, label_in
-from ingest.store.elastic.filters import LATENCIES, Filters, any_of, at_step, rollups_of
+from ingest.store.elastic.filters import LATENCIES, Filters, any_of, at_step, one_of, rollups_of
 from ingest.store.elastic.names import Names
 from ingest.store.elastic.reading import pages
 from ingest.store.elastic.rollups import OWNER
+from ingest.store.elastic.sums import label_source, paged
 from ingest.store.elastic.touched import Cell
-from ingest.store.records import HOST, RunRecord, SourceRecord, StoredSeries
+from ingest.store.records import HOST, RunRecord, SourceRecord
 
+KINDS_A_PAGE = 1000
 LABELS = ("@timestamp", "host.name", "operation", "kind")
 
 
@@ -78,16 +80,23 @@ class Sweeper:
         self.connection.call("POST", f"/{self.names.all('intervals')}/_refresh")
         return deleted
 
-    def sweep_rollups(self, run: RunRecord, steps_ms: Sequence[int], stored: Sequence[StoredSeries]) -> None:
-        """Delete the rollups of a run that was replaced: those of steps and kinds that it does not have any more."""
-        kinds = sorted({one.series.kind for one in stored})
+    def sweep_rollups(self, run: RunRecord, steps_ms: Sequence[int]) -> None:
+        """Delete the rollups of a run that was replaced: those of steps that it does not have, of kinds without documents."""
         other = {"bool": {"must_not": [{"terms": {"rollup.step_ms": list(steps_ms)}}]}}
-        gone = {"bool": {"must_not": [{"terms": {"kind": kinds}}]}}
+        kinds = self._kinds(run)
+        gone = {"bool": {"must_not": [one_of("kind", kinds)]}} if kinds else {"match_all": {}}
         query = [{"term": {"run.id": run.run}}, any_of([other, gone])]
         for chunk in chunked(deletion(hit["_index"], hit["_id"]) for hit in self._hits("rollups", query)):
             self.sender.send(OWNER, chunk)
         self.sender.flush()
         self.connection.call("POST", f"/{self.names.all('rollups')}/_refresh")
+
+    def _kinds(self, run: RunRecord) -> list[str]:
+        """Return the kinds of latency that the documents of a run have; empty text where some have none."""
+        cells = {"size": KINDS_A_PAGE, "sources": [{"kind": label_source("kind")}]}
+        query = {"bool": {"filter": [{"term": {"run.id": run.run}}, at_step(run.step_ns), LATENCIES]}}
+        found = paged(self.connection, self.names.all("intervals"), query, cells)
+        return sorted({str(bucket["key"]["kind"] or "") for page in found for bucket in page})
 
     def _hits(self, index: str, filters: Filters) -> Iterator[Mapping[str, Any]]:
         for page in pages(self.connection, self.names.all(index), {"bool": {"filter": list(filters)}}, source=list(LABELS)):

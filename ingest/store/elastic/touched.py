@@ -14,12 +14,13 @@ Cell = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """What one piece of a load touches: starts of windows by (host, op, kind), and the series that were written."""
+    """What one piece of a load touches: starts of windows by (host, op, kind), the series that were written, how many samples."""
 
     windows: dict[Cell, Int]
     series: tuple[Series, ...]
     layout: str
     exact: bool
+    samples: int
 
 
 def touch_of(windows: Intervals) -> Touch:
@@ -33,7 +34,8 @@ def touch_of(windows: Intervals) -> Touch:
             continue
         cells.setdefault((series.host, series.op, series.kind), []).append(windows.start_ns[windows.series == code])
     starts = {cell: np.unique(np.concatenate(parts)) for cell, parts in cells.items()}
-    return Touch(starts, tuple(table[code] for code in present), str(windows.layout), windows.exact is not None)
+    samples = int((windows.counts if windows.completions is None else windows.completions).sum())
+    return Touch(starts, tuple(table[code] for code in present), str(windows.layout), windows.exact is not None, samples)
 
 
 @dataclass(slots=True)
