@@ -33,7 +33,7 @@ from ingest.store.elastic.episodes import episodes_of, keep_episodes
 from ingest.store.elastic.holdings import ElasticHoldings
 from ingest.store.elastic.marks import keep_marks, marks_of
 from ingest.store.elastic.mending import mend as repair
-from ingest.store.elastic.names import Names
+from ingest.store.elastic.names import PERIODIC, Names
 from ingest.store.elastic.overtaken import check_all_there, check_not_overtaken, reopen_overtaken
 from ingest.store.elastic.record_documents import SourceState
 from ingest.store.elastic.records import Records
@@ -325,6 +325,9 @@ class ElasticStore:
 
     def verify(self, chosen: Chosen, *, mend: bool = False) -> Verification:
         """Return what does not fit together in the runs that `chosen` says yes to; repaired, where it can be, with `mend`."""
+        if mend:
+            for index in PERIODIC:
+                self.connection.call("POST", f"/{self.names.all(index)}/_refresh", ignore_unavailable=True)
         verifier = ElasticVerifier(self.connection, self.names, self.records, chosen)
         found = verifier.verify()
         if mend and found.findings:

@@ -128,8 +128,6 @@ class ElasticVerifier:
     def verify(self) -> Verification:
         """Return what was found; nothing is changed."""
         intervals, rollups, points = (self.names.all(index) for index in ("intervals", "rollups", BREATHS))
-        for index in (intervals, rollups, points):
-            self.connection.call("POST", f"/{index}/_refresh", ignore_unavailable=True)
         series = list(self._buckets(intervals, SERIES))
         cells, rolled = self._cells(intervals, ("step",)), self._cells(rollups, ("scope", "width"))
         owned = {intervals: series, points: list(self._buckets(points, ("run", "source")))}
