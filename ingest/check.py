@@ -22,7 +22,7 @@ from ingest.query.episodes import FOREVER, HOST, OUTSIDE, Life, judged, no_windo
 from ingest.query.origin import Run
 from ingest.query.overview import literal, span_of
 from ingest.query.question import ALL, Answer, Question, check_labels
-from ingest.query.verdicts import ENDED, OPEN, PROVISIONAL, Episode, Verdict
+from ingest.query.verdicts import ENDED, OPEN, PROVISIONAL, VIOLATED, Episode, Verdict
 from ingest.series import LABELS, RunLabels, Series, label_of, run_matches
 from ingest.store import Store
 
@@ -53,6 +53,11 @@ class Checked:
     def met(self) -> bool:
         """Return whether every verdict is that the promise was kept."""
         return all(one.met for one in self.verdicts)
+
+    @property
+    def violated(self) -> bool:
+        """Return whether a promise was broken for certain."""
+        return any(one.outcome == VIOLATED for one in self.verdicts)
 
 
 def check(

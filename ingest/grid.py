@@ -59,11 +59,11 @@ def window_parts(rows: Intervals, step_ns: int, stored_ns: int = 0) -> list[Inte
     """Return what `to_windows` does in parts that are only good for adding up: some of their counts are zero."""
     if not rows.layout.has_bins:
         whole = window_start(_middle(rows), step_ns)
-        return [replace(rows, start_ns=whole, end_ns=whole + step_ns)]
+        return [rows.at(whole, whole + step_ns)]
     last = window_start(rows.end_ns, step_ns)
     crossing = np.flatnonzero(rows.start_ns // step_ns * step_ns < last)
     if not len(crossing):
-        return [replace(rows, start_ns=last, end_ns=last + step_ns)]
+        return [rows.at(last, last + step_ns)]
     rest = rows.take(crossing)
     counts = rows.counts.copy()
     counts[gather(rows.indptr, crossing)[1]] = 0
@@ -73,11 +73,11 @@ def window_parts(rows: Intervals, step_ns: int, stored_ns: int = 0) -> list[Inte
     while len(rest):
         edge = rest.start_ns // step_ns * step_ns + step_ns
         head, rest = _cut(rest, edge)
-        done.append(replace(head, start_ns=edge - step_ns, end_ns=edge))
+        done.append(head.at(edge - step_ns, edge))
         ended = rest.end_ns <= edge + step_ns
         finished = rest.take(np.flatnonzero(ended))
         starts = window_start(finished.end_ns, step_ns)
-        done.append(replace(finished, start_ns=starts, end_ns=starts + step_ns))
+        done.append(finished.at(starts, starts + step_ns))
         rest = rest.take(np.flatnonzero(~ended))
     return done
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ingest.breaths import Kept
+from ingest.caveats import Caveat
 from ingest.documents import Whole, check_storable
 from ingest.errors import InputError
 from ingest.grid import in_flight as shared
@@ -24,6 +25,7 @@ from ingest.read import Found, Source, Windows, discover, read
 from ingest.read.account import Account
 from ingest.read.event_once import offset_sources, once
 from ingest.read.events import Events
+from ingest.read.lacks import dead
 from ingest.read.snabb.work import kept_of
 from ingest.segments import Segments
 from ingest.series import IN_FLIGHT, Series, in_flight_kind
@@ -52,6 +54,7 @@ class LoadAccount:
     runs: list[str] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)
     caveats: list[str] = field(default_factory=list)
+    lacks: tuple[Caveat, ...] = ()
     delivered: Mapping[str, int] = field(default_factory=dict)
     seconds: float = 0.0
 
@@ -79,6 +82,7 @@ class LoadAccount:
             "shadowed_samples": rows["shadowed"],
             "duplicate": dict(sorted(self.duplicate.items())),
             "caveats": self.caveats,
+            "lacks": [one.told() for one in self.lacks],
             "notes": rows["notes"],
             "findings": rows["findings"],
             **({"delivered": dict(self.delivered)} if self.delivered else {}),
@@ -163,6 +167,7 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
                 yield kept, False, None, {}
         except InputError as error:
             source.context.account.note(f"not read: {error.reason}")
+            source.context.account.lack(dead(source, error.reason))
         yield None, False, source.context.account, spans
 
     for number, (packed, by_offset, rows, spans) in fork_map(work, plan.work, options.jobs):
@@ -176,6 +181,12 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
         if rows is not None:
             source.context.account.replace(rows)
             account.rows.add(rows)
+            if source.path == plan.carrier:
+                for entry in plan.missing:
+                    rows.lack(entry)
+            if number == 0:
+                rows.caveats += plan.caveats
+            account.lacks = tuple(dict.fromkeys((*account.lacks, *(entry.caveat for entry in rows.missing))))
             account.loaded += 1
             account.sources.append(source)
             store.finish_source(replace(record, account=rows.as_dict()), spans)

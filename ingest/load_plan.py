@@ -14,8 +14,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from ingest.caveats import Caveat
 from ingest.errors import InputError, StoreError, UsageError
 from ingest.grid import STEPS, stored_step
+from ingest.missing import Missing
 from ingest.parallel import fork_map
 from ingest.plain import as_text
 from ingest.query.files import finest_width, median_width, run_starts
@@ -54,10 +56,17 @@ class LoadOptions:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be done for one run: its record and the sources to read, each with its record."""
+    """What is to be done for one run: its record and the sources to read, each with its record.
+
+    What no source of the run can hold is `missing`, and kept in the account of the `carrier`, if that is read; `caveats` of the
+    run as a whole are kept with the first source that is read.
+    """
 
     record: RunRecord
     work: tuple[tuple[Source, SourceRecord], ...]
+    carrier: Path | None = None
+    missing: tuple[Missing, ...] = ()
+    caveats: tuple[Caveat, ...] = ()
 
 
 def plans(
@@ -82,13 +91,31 @@ def plans(
     for run, sources in sorted(by_run.items()):
         record = record_of(run, sources, {**found.labels.get(run, {}), **options.labels}, known.get(run), options)
         known_ios = Counter[str]() if shadowed is None else shadowed
-        work = _to_do(run, sources, digests, store, options, (duplicates, known_ios))
+        lacking = tuple(entry for entry in found.missing if entry.run == run)
+        carrier = min(source.path for source in sources) if lacking else None
+        work = _to_do(run, sources, digests, store, options, (duplicates, known_ios), (carrier, lacking))
         if known.get(run) and not options.replace:
             check_addable(known[run], len(work))
         if options.replace and known.get(run):
             _check_all_replaced(known[run], record, work, store)
-        found_plans.append(Plan(record, work))
+        found_plans.append(Plan(record, work, carrier, lacking, _caveats_of(found, run, len(by_run))))
     return found_plans
+
+
+def _caveats_of(found: Found, run: str, runs: int) -> tuple[Caveat, ...]:
+    """Return the caveats of one of so many runs: those that name its files or their folders, and those that name no file."""
+    if runs == 1:
+        return found.caveats
+    places = {run: set[str](), "": set[str]()}
+    for source in found.sources:
+        own = source.context.series.run == run
+        places[run if own else ""] |= {str(source.path), str(source.path.parent)}
+    mine, others = places[run], places[""]
+    return tuple(
+        one
+        for one in found.caveats
+        if any(place in one.subject for place in mine) or not any(place in one.subject for place in others)
+    )
 
 
 def record_of(
@@ -175,6 +202,7 @@ def _to_do(
     store: Store,
     options: LoadOptions,
     counted: tuple[Counter[str], Counter[str]],
+    carried: tuple[Path | None, tuple[Missing, ...]] = (None, ()),
 ) -> tuple[tuple[Source, SourceRecord], ...]:
     """Return the sources that have to be read; what is there is skipped, what contradicts is refused."""
     duplicates, shadowed = counted
@@ -204,7 +232,7 @@ def _to_do(
             path=as_text(source.path),
             size=source.path.stat().st_size,
             digest=digest,
-            context=_context_digest(source),
+            context=_context_digest(source, carried[1] if source.path == carried[0] else ()),
             generation=old.generation + 1 if old else first,
         )
         if old is not None and not options.replace and (old.digest, old.context) == (digest, record.context):
@@ -225,8 +253,11 @@ def _measured(identity: str) -> str:
     return identity.rpartition("|")[0]
 
 
-def _context_digest(source: Source) -> str:
-    """Return a digest of what a source's documents depend on beside its content: summaries, time zero, repairs by version."""
+def _context_digest(source: Source, carried: tuple[Missing, ...] = ()) -> str:
+    """Return a digest of what a source's record depends on beside its content: summaries, time zero, repairs by version.
+
+    `carried` is what its account says of other files that are missing.
+    """
     context = source.context
     told = (
         context.zero.epoch_ns,
@@ -243,7 +274,7 @@ def _context_digest(source: Source) -> str:
         ],
     )
     events = (context.digits, sorted(context.shadowed), context.description.text if context.description else "")
-    told = (*told, *(events if any(events) else ()), *_read_beside(source))
+    told = (*told, *(events if any(events) else ()), *_read_beside(source), *(one.told() for one in carried))
     return hashlib.blake2b(repr(told).encode(), digest_size=DIGEST_SIZE).hexdigest()
 
 

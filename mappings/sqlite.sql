@@ -1,5 +1,5 @@
 -- Generated from fields.yml by `tailboard build`; do not edit.
-PRAGMA user_version = 3;
+PRAGMA user_version = 4;
 CREATE TABLE intervals (
   id INTEGER PRIMARY KEY NOT NULL,
   count INTEGER NOT NULL,

@@ -94,7 +94,7 @@ def tailboard() -> None:
     without one the store in $TAILBOARD_STORE or sqlite:tailboard.db is asked. Latencies are in ns unless --unit says
     otherwise, times in UTC.
     Data goes to stdout, everything else to stderr. Exit status: 0 done, 1 objective violated, 2 usage, 3 input refused,
-    4 store unavailable, 70 internal error, 130 interrupted.
+    4 store unavailable, 5 cannot tell, 70 internal error, 130 interrupted.
     """
 
 

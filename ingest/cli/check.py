@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ingest.series import RunLabels
     from ingest.webhook import Webhook
 
-VIOLATED = 1
+VIOLATED, CANNOT_TELL = 1, 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,7 @@ class Judged:
 @click.option("--from", "begin", metavar="T", help="From: ISO 8601, epoch s or ms, +90s (from each run's start), now-15m.")
 @click.option("--to", "end", metavar="T", help="Up to, likewise.")
 @click.option("--record", is_flag=True, help="Keep the episodes in the store, for reports and dashboards.")
+@click.option("--allow-unknown", is_flag=True, help="Exit 0, not 5, where missing samples leave a verdict open.")
 @click.option("--webhook", metavar="URL", help="POST each episode as JSON; env:NAME takes the address from the environment.")
 @options.reading_options
 @options.time_option
@@ -62,8 +63,8 @@ def check(sla: Path, sources: tuple[str, ...], **words: Any) -> int:
 
     SLA.yml holds objectives: name, percentile, threshold, window; for, hold, no_data, budget, where, by (docs/check.md).
     csv and ndjson have one line an episode: objective, the by labels, start,end, peak (in --unit, ns), samples, worst_host,
-    state (open, ended, or provisional where windows are not final). Exit status 1 where an objective is violated, 4 where the
-    webhook could not be told.
+    state (open, ended, or provisional where windows are not final). Exit status 1 where an objective is violated, 5 where missing
+    samples could change the verdict ("cannot tell"; --allow-unknown makes it 0), 4 where the webhook could not be told.
     """
     from ingest.check import check as verdicts_of
     from ingest.check import keep
@@ -79,7 +80,14 @@ def check(sla: Path, sources: tuple[str, ...], **words: Any) -> int:
             keep(judged.origin, found)  # type: ignore[arg-type]  # _opened gives a store where it is to be written
     _write(found, sla, words)
     sys.stdout.flush()
-    return _told(hook, found) or (0 if found.met else VIOLATED)
+    return _told(hook, found) or _status(found, allow_unknown=words["allow_unknown"])
+
+
+def _status(found: Checked, *, allow_unknown: bool) -> int:
+    """Return the exit status of verdicts: violated, cannot tell (unless that is allowed), or 0."""
+    if found.violated:
+        return VIOLATED
+    return 0 if found.met or allow_unknown else CANNOT_TELL
 
 
 def _selection(words: dict[str, Any]) -> Question:

@@ -16,6 +16,7 @@ from ingest.errors import InputError
 from ingest.plain import shown
 
 if TYPE_CHECKING:
+    from ingest.caveats import Caveat
     from ingest.read import Found
 
 MOST_OPS = 4
@@ -69,7 +70,7 @@ def inspect(paths: tuple[str, ...], **words: Any) -> None:
         ops[number] = seen
     rows = [_source_row(source, ops[number]) for number, source in enumerate(found.sources)]
     others = [{"path": str(entry.path), "format": entry.action, "reason": entry.reason} for entry in found.skipped]
-    caveats = [*found.caveats, *conflicts(found)]
+    caveats = [*found.caveats, *conflicts(found), *_lacks(found)]
     if words["format"] == "ndjson":
         told = [{"path": one.subject, "format": "caveat", "code": one.code, "reason": str(one)} for one in caveats]
         sys.stdout.writelines(json.dumps(row) + "\n" for row in [*rows, *others, *told])
@@ -84,6 +85,16 @@ def inspect(paths: tuple[str, ...], **words: Any) -> None:
         print(f"{own[0][0]}:")
     for _, text in own:
         print(shown(f"  {text}"))
+
+
+def _lacks(found: Found) -> list[Caveat]:
+    """Return what the sources lack, but what is said as a caveat of all or as a note of a file already."""
+    from ingest.query.missing import folded
+
+    known = {one.code for one in found.caveats}
+    accounts = [source.context.account for source in found.sources]
+    entries = [entry for account in accounts for entry in account.missing if entry.caveat.sentence not in account.notes]
+    return [one for one in folded(entry.caveat for entry in entries) if one.code not in known]
 
 
 def _print_why(found: Found, wanted: Path) -> None:

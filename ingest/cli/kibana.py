@@ -96,11 +96,14 @@ def _told(connection: Connection, account: Account) -> None:
 
 
 def _set_up_rules(connection: Connection, target: Target, objectives: Sequence[Objective], *, dry_run: bool) -> None:
-    from ingest.view.kibana.rules import PATH, put_rule, rules_for, stored_rule
+    from ingest.view.kibana.rules import PATH, is_as_wanted, put_rule, rules_for, stored_rule
 
     rules, left = rules_for(objectives, target.prefix, target.space, connection.version)
     for rule in rules:
         there = stored_rule(connection, rule)
+        if there is not None and is_as_wanted(rule, there):
+            _line(f"rule {rule.id} ({rule.name}) is there: nothing to change")
+            continue
         if dry_run:
             _show_rule(rule, f"{'POST' if there is None else 'PUT'} {connection.place}{PATH}{rule.id}")
             continue

@@ -40,7 +40,8 @@ def keep(store: Store, runs: Sequence[str], marks: Sequence[Mark]) -> None:
 
 
 def drawn(answer: Answer, stored: Sequence[object], marks: Sequence[Mark]) -> list[dict[str, object]]:
-    """Return the marks of a picture of an answer: those of its store, and those given that overlap it."""
+    """Return the marks of a picture of an answer: those of its store, those given that overlap it, where samples are missing."""
+    from ingest.query.missing import bands
     from ingest.view.page.mark_section import Shown, chosen
 
     end = max(int(part.end_ns.max()) for part in answer.parts if len(part))
@@ -48,4 +49,4 @@ def drawn(answer: Answer, stored: Sequence[object], marks: Sequence[Mark]) -> li
     found = chosen(runs, stored, marks)  # type: ignore[arg-type]
     for text in found.notes:
         say(text)
-    return [dict(mark) for mark in found.marks]
+    return [dict(mark) for mark in (*found.marks, *bands(answer))]

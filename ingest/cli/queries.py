@@ -135,6 +135,7 @@ def warn(answer: Answer) -> None:
 @options.step_options
 @options.selecting_options
 @click.option("--accuracy", metavar="10%", help="Widen the step until the highest percentile is this certain (95 %).")
+@click.option("--bounds", is_flag=True, help="Columns p99_lo,p99_hi: the least and the most that missing samples leave possible.")
 @click.option("--below", default="", metavar="LIST", help="Shares of samples below these latencies, as in 1ms,5ms.")
 @click.option("--approx", is_flag=True, help="Let Elasticsearch estimate (hdr, at most +0.1 %, one rank low): less to read.")
 @click.option("--interpolate", is_flag=True, help="Spread samples evenly within a bin instead of its reported value.")
@@ -159,7 +160,7 @@ def percentiles(sources: tuple[str, ...], **words: Any) -> None:
       tailboard percentiles ./cbt-archive --by host --where op=read --from +30s --to +60s
       tailboard percentiles --run 'nightly-*' --step all --format csv > nightly.csv
 
-    csv and ndjson have start,end, the --by labels, count,rate,min,mean,max,exact, then p50, p99.9, ... in --unit (ns).
+    csv and ndjson have start,end, the --by labels, count,rate,min,mean,max,exact,complete, then p50, p99.9, ... in --unit (ns).
     A cell is empty where there are too few samples to carry it: above p50 at least one sample must lie beyond. With
     --estimate the usual wrong ways stand beside the exact columns (p99_cbt), each with its error as a share (p99_cbt_error).
     """
@@ -180,7 +181,9 @@ def percentiles(sources: tuple[str, ...], **words: Any) -> None:
         raise UsageError(f"--below takes at most {MOST_BELOW} latencies")
     accuracy = _accuracy(words["accuracy"])
     question = asked(words, parse_step(words["step"]))
-    columns = Wanted(chosen, below, words["interpolate"], bounds=bool(accuracy))
+    if accuracy and words["bounds"]:
+        raise UsageError("--accuracy and --bounds both give columns such as p99_lo,p99_hi: leave one out")
+    columns = Wanted(chosen, below, words["interpolate"], bounds=bool(accuracy), possible=words["bounds"])
     if words["estimate"]:
         from ingest.cli.estimates import asked_estimates
         from ingest.query.estimates import with_estimates
@@ -228,7 +231,7 @@ def _approximate(sources: tuple[str, ...], words: dict[str, Any], chosen: Sequen
     from ingest.cli.origins import opened
     from ingest.query.origin import APPROXIMATE, needed
 
-    for option in ("accuracy", "below", "interpolate", "estimate"):
+    for option in ("accuracy", "bounds", "below", "interpolate", "estimate"):
         if words[option]:
             raise UsageError(f"--{option} needs whole histograms: leave out --approx")
     if words["format"] in PICTURES:

@@ -51,7 +51,8 @@ def setup(url: str | None, **words: Any) -> int:
     if target:
         set_up(target, dry_run=words["dry_run"])
     if left and not words["dry_run"]:
-        raise StoreError(f"{left} templates differ from what was asked and were left alone: --overwrite changes them")
+        told = "template differs from what was asked and was" if left == 1 else "templates differ from what was asked and were"
+        raise StoreError(f"{left} {told} left alone: --overwrite changes {'it' if left == 1 else 'them'}")
     return 0
 
 

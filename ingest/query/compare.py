@@ -23,6 +23,8 @@ from ingest.errors import UsageError, listed
 from ingest.intervals import Intervals, merged
 from ingest.layout import LogLinear, common_layout
 from ingest.query.means import check_bins
+from ingest.query.missing import Rows, union
+from ingest.query.missing import labelled as missing_labelled
 from ingest.query.question import Answer, regrouped
 from ingest.query.spans import spanned
 from ingest.query.table import Table, concatenated
@@ -68,8 +70,11 @@ class Pair:
         return self.run.by
 
 
-def bounded(rows: Intervals, percentile: Percentile) -> Bounded:
-    """Return the percentile of each row with its order-statistic bounds; UsageError for in-flight weights."""
+def bounded(rows: Intervals, percentile: Percentile, answer: Answer | None = None) -> Bounded:
+    """Return the percentile of each row of an answer with its order-statistic bounds; UsageError for in-flight weights.
+
+    Where samples are missing the edges of the bounds hold whatever the percentile can be with them.
+    """
     if rows.completions is not None:
         raise UsageError("bounds count whole I/Os, in-flight weights are shares of them: leave out --attribution in-flight")
     ranked = Ranked(rows)
@@ -87,6 +92,11 @@ def bounded(rows: Intervals, percentile: Percentile) -> Bounded:
     low[below], low_edge[below] = values[bins], edges[bins]
     bins = ranked.bins(above, ranks[above, 1])
     high[above], high_edge[above] = values[bins], edges[bins + 1]
+    if answer is not None and answer.missing:
+        lacking = Rows(rows, answer, ranked=ranked)
+        least, most = lacking.limits(percentile, value)
+        low_edge = np.where(lacking.complete, low_edge, np.fmin(low_edge, least))
+        high_edge = np.where(lacking.complete, high_edge, np.fmax(high_edge, most))
     opened = np.zeros(len(rows), np.bool_)
     told = np.flatnonzero(carried)
     last = ranked.bins(told, percentile.ranks(count[told])) == rows.layout.bins - 1
@@ -128,6 +138,8 @@ def together(answers: Sequence[Answer]) -> Answer:
         run_start_ns={run: start for answer in answers for run, start in answer.run_start_ns.items()},
         series=sum(answer.series for answer in answers),
         warnings=tuple(dict.fromkeys(text for answer in answers for text in answer.warnings)),
+        missing=union(answer.missing for answer in answers),
+        caveats=tuple(dict.fromkeys(one for answer in answers for one in answer.caveats)),
     )
     return regrouped(joined, joined.by)
 
@@ -137,7 +149,8 @@ def labelled(answer: Answer, name: str, value: str) -> Answer:
     tables = [tuple((value, *key) if isinstance(key, tuple) else key for key in part.table) for part in answer.parts]
     parts = tuple(replace(part, table=table) for part, table in zip(answer.parts, tables, strict=True))
     weights = None if answer.weights is None else {(value, *key): weight for key, weight in answer.weights.items()}
-    return replace(answer, parts=parts, by=(name, *answer.by), weights=weights)
+    missing = missing_labelled(answer.missing, name, value)
+    return replace(answer, parts=parts, by=(name, *answer.by), weights=weights, missing=missing)
 
 
 def kinds_of(answer: Answer) -> set[str]:
@@ -184,7 +197,7 @@ def compare(pair: Pair, percentiles: Sequence[Percentile]) -> Table:
     rows, within lo and hi.
     """
     tables = [
-        _rows(groups, first, second, percentile, pair.by)
+        _rows(groups, (first, second), percentile, pair)
         for groups, first, second in _aligned(pair)
         for percentile in sorted(percentiles, key=lambda one: float(one.text))
     ]
@@ -259,11 +272,13 @@ def _rows_of(part: Intervals, keys: Sequence[Group]) -> Intervals:
     return part.take(np.array([place[key] for key in keys], np.int64))
 
 
-def _rows(
-    groups: Sequence[Group], first: Intervals | None, second: Intervals | None, percentile: Percentile, by: Sequence[str]
-) -> Table:
+def _rows(groups: Sequence[Group], both: tuple[Intervals | None, Intervals | None], percentile: Percentile, pair: Pair) -> Table:
     """Return the rows of some groups at one percentile."""
-    sides = [_nothing(len(groups)) if side is None else bounded(side, percentile) for side in (first, second)]
+    by, answers = pair.by, (pair.baseline, pair.run)
+    sides = [
+        _nothing(len(groups)) if side is None else bounded(side, percentile, answer)
+        for side, answer in zip(both, answers, strict=True)
+    ]
     ratio, low, high = ratio_bounds(*sides)
     columns: dict[str, object] = {name: np.array([key[place] for key in groups], object) for place, name in enumerate(by)}
     told = (

@@ -17,8 +17,11 @@ from numpy.typing import NDArray
 
 from ingest.errors import InputError
 from ingest.intervals import Bool, Int, Intervals
+from ingest.missing import OPEN as OPEN_END
+from ingest.missing import UNKNOWN
 from ingest.objectives import HOLD, VIOLATE, Objective
 from ingest.query.means import check_bins
+from ingest.query.missing import Lack, Rows, cut_at
 from ingest.query.question import Answer, regrouped
 from ingest.query.verdicts import ENDED, OPEN, PROVISIONAL, Episode, Labels, Verdict
 from ingest.ranks import Percentile, Ranked, censored, percentile_values
@@ -33,8 +36,9 @@ OUTSIDE = "no window of this run lies between --from and --to"
 class Windows:
     """Rows of windows: group code, (start, end] and percentile in ns, samples; a row without samples holds `count` windows.
 
-    `value_ns` is NaN where nothing completed, `thin` says that samples cannot carry the percentile (the rank is used all the
-    same), `open` that the value is a lower bound.
+    `value_ns` is NaN where nothing completed; with missing samples it is `least_ns`, the least that it can be, and `most_ns` the
+    largest. `lacking` says that some are missing, in rows without samples that a known number is. `thin` says that samples cannot
+    carry the percentile (the rank is used all the same), `open` that the value is a lower bound.
     """
 
     group: Int
@@ -45,6 +49,9 @@ class Windows:
     thin: Bool
     open: Bool
     count: Int
+    least_ns: NDArray[np.float64]
+    most_ns: NDArray[np.float64]
+    lacking: Bool
 
     def __len__(self) -> int:
         return len(self.group)
@@ -97,33 +104,42 @@ def judged(objective: Objective, answer: Answer, life: Life) -> list[Verdict]:
     parts = [part for part in narrow.parts if len(part)]
     keys = {part.table[code] for part in parts for code in np.unique(part.series).tolist()}
     groups = sorted(key for key in keys if isinstance(key, tuple))
-    rows = _concatenated([_rows(part, objective.percentile, groups) for part in parts])
+    rows = _concatenated([_rows(part, narrow, objective.percentile, groups) for part in parts])
     low, high = int(min(rows.start_ns.min(), life.start_ns)), int(max(rows.end_ns.max(), life.end_ns))
     part = replace(life, start_ns=low, end_ns=high).within(objective.window_ns)
     rows = rows.take(np.flatnonzero((rows.start_ns >= part.start_ns) & (rows.end_ns <= part.end_ns)))
     named = [tuple(zip(labels, key, strict=True)) for key in groups]
-    found = verdicts(objective, rows, named, part, answer.kind)
+    found = verdicts(objective, rows, named, part, answer.kind, narrow.missing)
     return _with_worst_hosts(found, answer, labels, objective)
 
 
-def verdicts(objective: Objective, rows: Windows, groups: Sequence[Labels], life: Life, kind: str) -> list[Verdict]:
-    """Return a verdict for each group of windows; the windows of `life` that are in no row are without completions."""
+def verdicts(
+    objective: Objective, rows: Windows, groups: Sequence[Labels], life: Life, kind: str, missing: Sequence[Lack] = ()
+) -> list[Verdict]:
+    """Return a verdict for each group of windows; the windows of `life` that are in no row are without completions.
+
+    `missing` is what the answer lacks that the rows were made of.
+    """
     step = objective.window_ns
     every = with_silence(rows, len(groups), step, life)
+    if missing:
+        every = lacking_silence(every, groups, step, missing)
     final_end = min(life.final_ns // step * step, life.end_ns)
     final = every.until(final_end, step)
-    bad = violated(final, objective)
+    bad, perhaps = violated(final, objective), violated(final, objective, possibly=True)
     told = (objective, groups, kind)
     certain = joined(final, bad, replace(life, end_ns=final_end), *told)
     known = {(one.labels, one.start_ns) for one in certain}
     later = [] if final_end == life.end_ns else joined(every, violated(every, objective), life, *told)
     open_yet = [replace(one, state=PROVISIONAL) for one in later if (one.labels, one.start_ns) not in known]
+    possible = joined(final, perhaps, replace(life, end_ns=final_end), *told) if (perhaps & ~bad).any() else certain
+    maybe = {one.labels for one in possible}
     episodes: dict[Labels, list[Episode]] = {}
     for one in sorted([*certain, *open_yet], key=lambda one: one.start_ns):
         episodes.setdefault(one.labels, []).append(one)
     empty = final.samples == 0
-    chosen = (final.count > 0, empty, final.thin, bad)
-    windows, silent, thin, count = (_by_group(final, one, len(groups)).tolist() for one in chosen)
+    chosen = (final.count > 0, empty, final.thin, bad, perhaps & ~bad)
+    windows, silent, thin, count, unknown = (_by_group(final, one, len(groups)).tolist() for one in chosen)
     all_windows = _by_group(every, every.count > 0, len(groups)).tolist()
     return [
         Verdict(
@@ -136,6 +152,8 @@ def verdicts(objective: Objective, rows: Windows, groups: Sequence[Labels], life
             thin=thin[code],
             violated=count[code],
             provisional=all_windows[code] - windows[code],
+            unknown=unknown[code],
+            possible=labels in maybe,
             episodes=tuple(episodes.get(labels, ())),
             zero_ns=life.zero_ns,
             relative=life.relative,
@@ -147,7 +165,7 @@ def verdicts(objective: Objective, rows: Windows, groups: Sequence[Labels], life
 def no_windows() -> Windows:
     """Return no row."""
     none, never = np.empty(0, np.int64), np.empty(0, np.bool_)
-    return Windows(none, none, none, none, np.empty(0), never, never, none)
+    return Windows(none, none, none, none, np.empty(0), never, never, none, np.empty(0), np.empty(0), never)
 
 
 def with_silence(rows: Windows, groups: int, step_ns: int, life: Life) -> Windows:
@@ -164,18 +182,58 @@ def with_silence(rows: Windows, groups: int, step_ns: int, life: Life) -> Window
     gaps = np.flatnonzero(ends > begins)
     zeros, never = np.zeros(len(gaps), np.int64), np.zeros(len(gaps), np.bool_)
     count = (ends[gaps] - begins[gaps]) // step_ns
-    silence = Windows(group[gaps], begins[gaps], ends[gaps], zeros, np.full(len(gaps), np.nan), never, never, count)
+    nothing = np.full(len(gaps), np.nan)
+    silence = Windows(group[gaps], begins[gaps], ends[gaps], zeros, nothing, never, never, count, nothing, nothing, never)
     both = _concatenated([ordered, silence])
     return both.take(np.lexsort((both.start_ns, both.group)))
 
 
-def violated(rows: Windows, objective: Objective) -> Bool:
-    """Return which rows are violated: above the threshold, or without completions as `no_data` says."""
+def lacking_silence(rows: Windows, groups: Sequence[Labels], step_ns: int, missing: Sequence[Lack]) -> Windows:
+    """Return the rows, stretches without completions cut where something may have completed that is missing, and marked there."""
+    by = tuple(name for name, _ in groups[0]) if groups else ()
+    table = [tuple(value for _, value in labels) for labels in groups]
+    for one in missing:
+        low, high = one.entry.span
+        first, last = max(low, -FOREVER) // step_ns * step_ns, -(-min(high, FOREVER) // step_ns) * step_ns
+        for edge in (first, last):
+            cut = (rows.samples == 0) & (rows.start_ns < edge) & (edge < rows.end_ns)
+            if cut.any():
+                rows = _cut(rows, np.flatnonzero(cut), edge, step_ns)
+    silent = np.flatnonzero(rows.samples == 0)
+    lacking = cut_at(rows.group[silent], table, rows.start_ns[silent], rows.end_ns[silent], by, missing)
+    if not len(lacking):
+        return rows
+    most, marked = rows.most_ns.copy(), rows.lacking.copy()
+    marked[silent[lacking.row[lacking.most != UNKNOWN]]] = True
+    highest = np.where(lacking.high_ns == OPEN_END, np.inf, lacking.high_ns.astype(np.float64))
+    most[silent[lacking.row]] = -np.inf
+    np.maximum.at(most, silent[lacking.row], highest)
+    return replace(rows, most_ns=most, lacking=marked)
+
+
+def _cut(rows: Windows, places: Int, edge: int, step_ns: int) -> Windows:
+    """Return the rows with some stretches cut in two at an edge of windows."""
+    order = np.sort(np.concatenate([np.arange(len(rows)), places]))
+    twice = rows.take(order)
+    second = np.zeros(len(order), np.bool_)
+    second[1:] = order[1:] == order[:-1]
+    head = np.append(second[1:], False)
+    starts, ends = np.where(second, edge, twice.start_ns), np.where(head, edge, twice.end_ns)
+    count = np.where(head | second, (ends - starts) // step_ns, twice.count)
+    return replace(twice, start_ns=starts, end_ns=ends, count=count)
+
+
+def violated(rows: Windows, objective: Objective, *, possibly: bool = False) -> Bool:
+    """Return which rows are violated: above the threshold, or without completions as `no_data` says.
+
+    Whatever is missing; or `possibly`, those that missing samples may have violated, too.
+    """
     empty = rows.samples == 0
+    values = rows.most_ns if possibly else rows.least_ns
     with np.errstate(invalid="ignore"):
-        above: Bool = rows.value_ns > objective.threshold_ns
+        above: Bool = values > objective.threshold_ns
     if objective.no_data == VIOLATE:
-        above |= empty
+        above |= empty if possibly else empty & ~rows.lacking
     elif objective.no_data == HOLD:
         before = above[:-1] & (rows.group[1:] == rows.group[:-1])
         above[1:] |= empty[1:] & before
@@ -235,7 +293,7 @@ def _by_group(rows: Windows, chosen: Bool, groups: int) -> Int:
     return counts
 
 
-def _rows(part: Intervals, percentile: Percentile, groups: Sequence[Group]) -> Windows:
+def _rows(part: Intervals, answer: Answer, percentile: Percentile, groups: Sequence[Group]) -> Windows:
     """Return the windows of a part that hold samples, with the percentile by rank whether they carry it or not."""
     rows = part.take(np.flatnonzero(part.samples > 0))
     ranked, places = Ranked(rows), {key: place for place, key in enumerate(groups)}
@@ -247,7 +305,11 @@ def _rows(part: Intervals, percentile: Percentile, groups: Sequence[Group]) -> W
     thin = ~percentile.carried(count)
     values = np.where(np.isnan(carried), by_rank, carried)
     ones = np.ones(len(rows), np.int64)
-    return Windows(codes[rows.series], rows.start_ns, rows.end_ns, count, values, thin, lower_bound, ones)
+    told = Rows(rows, answer, ranked=ranked)
+    least, most = told.limits(percentile, values)
+    least = np.where(told.uncounted, values, least)  # what is missing in unknown number does not excuse what is there
+    window = (codes[rows.series], rows.start_ns, rows.end_ns)
+    return Windows(*window, count, least, thin, lower_bound | (most > least), ones, least, most, ~told.complete)
 
 
 def _concatenated(parts: Sequence[Windows]) -> Windows:

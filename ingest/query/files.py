@@ -19,6 +19,7 @@ from ingest.parallel import fork_map
 from ingest.query.clocks import beside, left_out, logs_left_out, shown_beside, undated_runs
 from ingest.query.file_offers import offers_of
 from ingest.query.means import described, holds_means_alone, own_facts, told_of, with_left_out, with_whole_runs
+from ingest.query.missing import Lack, lacks
 from ingest.query.origin import Offers
 from ingest.query.question import (
     ALL,
@@ -41,6 +42,7 @@ from ingest.read.account import Account
 from ingest.read.copies import conflicts
 from ingest.read.events import MOMENTS, Events, events_layout
 from ingest.read.formats import HDR, SNABB
+from ingest.read.lacks import dead
 from ingest.read.reconcile import reconciled, skew
 from ingest.read.sources import REFUSED
 from ingest.series import IN_FLIGHT, OFFSET, default_kind, in_flight_kind
@@ -156,11 +158,17 @@ class Files:
             series=len(sources),
             warnings=tuple(text for text in (warning, *apart, *shown_beside(undated), *self._warnings(sources)) if text),
             undated=undated,
+            missing=self.lacks(sources, question, starts),
+            caveats=self.found.caveats,
             layouts=layouts,
         )
         alone = [source.context.series for source in self.found.sources if holds_means_alone(source)]
         return with_left_out(described(finish(parts, question, facts), told), alone, question.key(self.found.labels))
 
+    def lacks(self, sources: Sequence[Source], question: Question, starts: Mapping[str, int]) -> tuple[Lack, ...]:
+        """Return what the sources that were read lack, and what no source holds."""
+        entries = [entry for source in sources for entry in source.context.account.missing]
+        return lacks((*self.found.missing, *entries), question, self.found.labels, starts)
     def percentiles(self, question: Question, wanted: Wanted) -> tuple[Table, Answer]:
         """Return the table of percentiles that a question asks for, and the facts about it.
 
@@ -325,6 +333,7 @@ class Files:
                         total.add(dense(part))
         except InputError as error:
             source.context.account.note(f"not read: {error.reason}")
+            source.context.account.lack(dead(source, error.reason))
         parts = total.parts()
         yield parts if step else [together(part, low, high) for part in parts], source.context.account
 

@@ -23,6 +23,7 @@ from ingest.intervals import Intervals
 from ingest.query.clocks import ABSOLUTE, is_absolute
 from ingest.query.lags import LAG, asked_weighed
 from ingest.query.means import MeansAloneError, with_bins
+from ingest.query.missing import union
 from ingest.query.origin import Origin
 from ingest.query.question import MULTIPLES, Answer, Question, regrouped, widened
 from ingest.ranks import Ranked, parse_percentiles, percentile_values
@@ -179,7 +180,8 @@ def _in_slices(origin: Origin, question: Question) -> Answer:
             found.append(ask(replace(question, begin=first, end=last, step=step)))
         except InputError:  # nothing in this slice
             continue
-    return regrouped(_joined(found), found[0].by)
+    # What is missing is that of the whole: slices would cut it in pieces.
+    return replace(regrouped(_joined(found), found[0].by), missing=whole.missing, caveats=whole.caveats, warnings=whole.warnings)
 
 
 def _joined(answers: Sequence[Answer]) -> Answer:
@@ -195,6 +197,7 @@ def _joined(answers: Sequence[Answer]) -> Answer:
         series=max(answer.series for answer in answers),
         answered_from=" and ".join(sorted(ways)),
         weights=None if all(answer.weights is None for answer in answers) else _weights(answers),
+        missing=union(answer.missing for answer in answers),
     )
 
 

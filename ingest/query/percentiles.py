@@ -11,6 +11,7 @@ from ingest.errors import UsageError
 from ingest.intervals import Intervals
 from ingest.query.lags import answered, events_of, mixed_rows
 from ingest.query.means import check_bins
+from ingest.query.missing import MOST, Rows
 from ingest.query.origin import PERCENTILES, Origin
 from ingest.query.question import Answer, Question, widened
 from ingest.query.table import Table, concatenated
@@ -24,19 +25,22 @@ CONFIDENT_SHARE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The columns that are asked for beside the fixed ones."""
+    """The columns that are asked for beside the fixed ones: `bounds` of chance, or what is `possible` with missing samples."""
 
     percentiles: Sequence[Percentile]
     below_ns: Sequence[int] = ()
     interpolate: bool = False
     bounds: bool = False
+    possible: bool = False
 
 
 def percentiles(answer: Answer, wanted: Wanted) -> Table:
-    """Return one row per window and group: start_ns, end_ns, labels, count, rate, min, mean, max, exact, p.., below_...
+    """Return one row per window and group: start_ns, end_ns, labels, count, rate, min, mean, max, exact, complete, p.., below_...
 
     Latencies in ns, rate in samples a second of the window (of sampled events: in events, stored or not), `below_` as shares.
-    NaN where the data cannot carry a number.
+    NaN where the data cannot carry a number. `complete` says that no sample is missing; where a known number is, a percentile is
+    the least that it can be, and `p.._lo`, `p.._hi` (where asked for) are the least and the largest: NaN where the number of
+    missing samples is not known, inf without an upper bound. Counts, rates, means, extremes are of the samples that are there.
     Error bound: that of each part's layout (1/128 for fio's own bins); counts are exact.
     """
     return concatenated([_rows(part, answer, wanted) for part in answer.parts])
@@ -64,12 +68,19 @@ def _rows(part: Intervals, answer: Answer, wanted: Wanted) -> Table:
     for place, name in enumerate(answer.by):
         values = np.array([key[place] for key in rows.groups], object)
         columns[name] = values[rows.series] if len(values) else values
-    columns |= {"count": count, "rate": events / seconds, "min": low, "mean": mean, "max": high, "exact": exact}
+    columns |= {"count": count, "rate": events / seconds, "min": low, "mean": mean, "max": high}
     ranked, mixed = Ranked(rows), mixed_rows(answer, rows)
+    told = Rows(rows, answer, ranked=ranked, interpolate=wanted.interpolate)
+    columns |= {"exact": exact & told.complete, "complete": told.complete}
     for percentile in wanted.percentiles:
         values = percentile_values(rows, percentile, interpolate=wanted.interpolate, ranked=ranked)
         values[mixed & ~percentile.carried(count)] = np.nan
-        columns[percentile.name] = values
+        cells = told.cells(percentile, values)
+        columns[percentile.name] = cells.value
+        if wanted.possible:
+            columns |= {f"{percentile.name}_lo": cells.least, f"{percentile.name}_hi": cells.most}
+        columns[f"{percentile.name}{MOST}"] = cells.most
+    columns[f"max{MOST}"] = np.where(told.complete, high, np.nan if not len(rows) else np.inf)
     for percentile, flags in zip(wanted.percentiles, censored(rows, wanted.percentiles), strict=True):
         columns[f"{percentile.name}_censored"] = flags
     if wanted.bounds:

@@ -10,10 +10,12 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
+from ingest.caveats import Caveat, sentences
 from ingest.errors import InputError, UsageError, listed
 from ingest.grid import WEIGHT_BITS, coarsened
 from ingest.intervals import Intervals, merged
 from ingest.layout import LogLinear, common_layout
+from ingest.query.missing import Lack, caveats_of, of_kinds
 from ingest.series import IN_FLIGHT, LABELS, Group, RunLabels, Series, default_kind, group_of, label_of, run_matches
 from ingest.timing import Instant, format_duration
 
@@ -79,6 +81,7 @@ class Answer:
     order; a part is ordered by group.
     `run_start_ns` gives, per run, the time that elapsed time counts from; `relative` says that no run has a real clock,
     `undated` which ones have none where others have.
+    `missing` is what the answer lacks, `caveats` what a reader must know as values; `warnings` hold their sentences, too.
     `layouts`, by run and kind: before it is finished those of all that is selected, also outside of the range that is asked for;
     then the common one that its rows are in.
     `weights` is set where events were sampled: how many events a stored one stands for in each group of one rate.
@@ -96,6 +99,8 @@ class Answer:
     answered_from: str = "files"
     weights: Mapping[Group, int] | None = None
     undated: frozenset[str] = frozenset()
+    missing: tuple[Lack, ...] = ()
+    caveats: tuple[Caveat, ...] = ()
     layouts: Layouts = field(default_factory=dict)
 
     @property
@@ -146,7 +151,16 @@ def finish(parts: Sequence[Intervals], question: Question, facts: Answer) -> Ans
     undated = frozenset() if alone else facts.undated.intersection(shape.runs)
     layouts = {key: (layout,) for key, layout in targets.items()}
     shown = replace(facts, parts=tuple(joined), by=shape.by, kind=shape.kind, runs=shape.runs, layouts=layouts)
+    shown = told(shown, of_kinds(facts.missing, shape.taken))
     return replace(shown, relative=facts.relative or alone, undated=undated)
+
+
+def told(answer: Answer, missing: tuple[Lack, ...]) -> Answer:
+    """Return the answer with what it lacks, and each of its caveats once among its warnings."""
+    caveats = caveats_of(missing, answer.caveats)
+    said = {f"{one.caveat.subject}: {one.caveat.sentence}" for one in missing} | {str(one) for one in answer.caveats}
+    rest = (text for text in answer.warnings if text not in said)
+    return replace(answer, missing=missing, caveats=caveats, warnings=tuple(dict.fromkeys((*rest, *sentences(caveats)))))
 
 
 def _targets(parts: Sequence[Intervals], layouts: Layouts, shape: Shape, question: Question) -> dict[RunKind, LogLinear]:

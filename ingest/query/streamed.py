@@ -17,8 +17,9 @@ from ingest.intervals import Intervals
 from ingest.query.files import Files, median_width, run_starts, warnings_of
 from ingest.query.in_ranges import Gathered, in_ranges
 from ingest.query.long_logs import entries_at_once, streams
+from ingest.query.missing import of_kinds, with_complete
 from ingest.query.percentiles import Wanted
-from ingest.query.question import Answer, Question, check_labels, check_step, shape_of
+from ingest.query.question import Answer, Question, check_labels, check_step, shape_of, told
 from ingest.query.spans import spanned
 from ingest.query.table import Table, concatenated
 from ingest.query.union import union
@@ -56,6 +57,9 @@ def streamed(files: Files, question: Question, wanted: Wanted) -> tuple[Table, A
     if not tables:
         return None
     texts = warnings_of([source.context.account for source in sources], files.found)
+    missing = files.lacks(sources, question, run_starts(sources))
+    if any(one.entry.count is not None for one in missing):
+        return None  # percentiles of windows that are let go cannot become ranges any more
     facts = Answer(
         parts=tuple(spanned(gathered.total.parts())),
         by=question.by,
@@ -66,6 +70,8 @@ def streamed(files: Files, question: Question, wanted: Wanted) -> tuple[Table, A
         relative=all(source.context.zero.epoch_ns is None for source in sources),
         series=len(sources),
         warnings=tuple(text for text in (warning, *apart, *texts) if text),
+        missing=missing,
+        caveats=files.found.caveats,
     )
     return _finished(tables, question, facts)
 
@@ -105,7 +111,9 @@ def _finished(tables: Sequence[Table], question: Question, facts: Answer) -> tup
     if len(shape.by):
         table = concatenated([table])
     parts = tuple(_of_kinds(part, shape.taken) for part in facts.parts)
-    return table, replace(facts, by=shape.by, parts=parts, kind=shape.kind, runs=shape.runs)
+    answer = replace(facts, by=shape.by, parts=parts, kind=shape.kind, runs=shape.runs)
+    answer = told(answer, of_kinds(facts.missing, shape.taken))
+    return with_complete(table, answer), answer
 
 
 def _of_kinds(part: Intervals, taken: Mapping[str, Sequence[str]]) -> Intervals:

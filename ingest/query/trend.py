@@ -273,7 +273,7 @@ def _bounds(answer: Answer, percentile: Percentile) -> dict[Group, tuple[Bounded
     """Return where each group of an answer stands in the bounds of its part, and the error of its bins."""
     found: dict[Group, tuple[Bounded, int, Fraction]] = {}
     for part in answer.parts:
-        told = bounded(part, percentile)
+        told = bounded(part, percentile, answer)
         for row, code in enumerate(part.series.tolist()):
             key = part.table[code]
             if isinstance(key, tuple):

@@ -12,6 +12,7 @@ if TYPE_CHECKING:  # stores keep episodes, and need no reader of YAML for that
     from ingest.objectives import Objective
 
 OPEN, ENDED, PROVISIONAL = "open", "ended", "provisional"
+MET, VIOLATED, UNKNOWN = "met", "violated", "cannot tell"
 ID_BYTES = 15
 
 Labels = tuple[tuple[str, str], ...]
@@ -61,7 +62,9 @@ class Episode:
 class Verdict:
     """What one group of a run made of an objective: how many final windows there were, how many were violated, the episodes.
 
-    `silent` windows are without completions, `thin` ones too small to carry the percentile, `provisional` ones not final yet.
+    `silent` windows are without completions, `thin` ones too small to carry the percentile, `provisional` ones not final yet. Of
+    `unknown` ones it cannot be told whether they are violated, because samples are missing; `possible` says that there is an
+    episode if they are. The episodes are those that are certain whatever is missing.
     """
 
     objective: Objective
@@ -76,6 +79,8 @@ class Verdict:
     episodes: tuple[Episode, ...]
     zero_ns: int = 0
     relative: bool = False
+    unknown: int = 0
+    possible: bool = False
 
     @property
     def share(self) -> Fraction:
@@ -83,8 +88,21 @@ class Verdict:
         return Fraction(self.violated, self.windows or 1)
 
     @property
+    def outcome(self) -> str:
+        """Return met, violated, or "cannot tell" where missing samples decide.
+
+        The promise is kept if the share of violated windows is within the budget, or without a budget if no episode is certain.
+        """
+        budget = self.objective.budget
+        if budget is not None:
+            if self.share > budget:
+                return VIOLATED
+            return UNKNOWN if Fraction(self.violated + self.unknown, self.windows or 1) > budget else MET
+        if any(one.state != PROVISIONAL for one in self.episodes):
+            return VIOLATED
+        return UNKNOWN if self.possible else MET
+
+    @property
     def met(self) -> bool:
-        """Return whether the promise was kept: the share within the budget, or without a budget no episode that is certain."""
-        if self.objective.budget is not None:
-            return self.share <= self.objective.budget
-        return all(one.state == PROVISIONAL for one in self.episodes)
+        """Return whether it is certain that the promise was kept."""
+        return self.outcome == MET

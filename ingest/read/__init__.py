@@ -11,14 +11,16 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from ingest.caveats import Caveat
 from ingest.errors import InputError
 from ingest.intervals import Intervals
 from ingest.read.context import EXPECTED, Context
 from ingest.read.event_rows import Windows
 from ingest.read.events import Events, events_layout, latencies
 from ingest.read.formats import reader_of
+from ingest.read.lacks import counted, followed
 from ingest.read.placing import discover
-from ingest.read.sources import Caveat, Evidence, Found, ReadOptions, Skipped, Source
+from ingest.read.sources import Evidence, Found, ReadOptions, Skipped, Source
 
 
 def read(source: Source, windows: Windows | None = None, seen: Callable[[Events], None] | None = None) -> Iterator[Intervals]:
@@ -40,6 +42,7 @@ def read(source: Source, windows: Windows | None = None, seen: Callable[[Events]
         )
     else:
         rows = reader.rows(source.path, context)
+    rows = followed(source, rows)
     expected = context.options.get(EXPECTED)
     if not expected:
         return rows
@@ -60,7 +63,7 @@ def events(source: Source) -> Iterator[Events]:
     if reader.events is None:
         raise InputError(f"{source.format}: holds histograms, not single operations", source.path)
     account, shadowed = source.context.account, source.context.shadowed
-    for chunk in reader.events(source.path, source.context):
+    for chunk in counted(source, reader.events(source.path, source.context)):
         ours = np.array([series.op not in shadowed for series in chunk.table], np.bool_)
         if ours.all():
             yield chunk

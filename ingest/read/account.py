@@ -7,9 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from ingest.caveats import Caveat
 from ingest.intervals import Histogram
+from ingest.missing import Missing
 
 FINDINGS_KEPT = 5
+NOT_PLAIN = ("totals", "findings", "missing", "caveats", "_lines")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,9 @@ class Account:
     count rows by reason (a row with two repairs counts under both), `skipped` those that were understood and left out.
     `shadowed` counts samples that were read and left out, because another log of the same I/Os is taken. `findings` keeps the
     first places of each reason, `totals` what a source held in all, by op. `whole_runs` are what the tool itself says of whole
-    runs that have no histogram, as plain values (see `whole_runs.WholeRun`).
+    runs that have no histogram, as plain values (see `whole_runs.WholeRun`). `missing` are samples that completed and that the
+    source does not hold, `cut_short` why its file ended early, `caveats` what holds for
+    its run as a whole.
     """
 
     path: str = ""
@@ -52,6 +57,9 @@ class Account:
     findings: list[Finding] = field(default_factory=list)
     totals: dict[str, Histogram] = field(default_factory=dict)
     whole_runs: list[dict[str, Any]] = field(default_factory=list)
+    missing: list[Missing] = field(default_factory=list)
+    cut_short: str = ""
+    caveats: list[Caveat] = field(default_factory=list)
     _lines: list[int] = field(default_factory=list)
 
     def accept(self, rows: int) -> None:
@@ -88,6 +96,11 @@ class Account:
         if text not in self.notes:
             self.notes.append(text)
 
+    def lack(self, entry: Missing) -> None:
+        """Keep what the source does not hold."""
+        if entry not in self.missing:
+            self.missing.append(entry)
+
     @property
     def rejected_lines(self) -> list[int]:
         """Return the lines that were rejected so far, in order."""
@@ -111,23 +124,26 @@ class Account:
         self.notes.extend(note if not other.path else f"{other.path}: {note}" for note in other.notes)
         self.findings.extend(other.findings)
         self.whole_runs.extend(other.whole_runs)
+        self.missing.extend(other.missing)
 
     def replace(self, other: Account) -> None:
         """Become equal to the account that a worker process kept for the same source."""
         if other is not self:
-            for one in fields(self):
-                setattr(self, one.name, getattr(other, one.name))
+            for name in self.__slots__:
+                setattr(self, name, getattr(other, name))
 
     def told(self) -> dict[str, Any]:
         """Return all of the account but `totals` as plain values, as `of` takes them."""
-        plain = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("totals", "findings", "_lines")}
-        return {**plain, "findings": [[one.action, one.reason, one.path, one.line] for one in self.findings]}
+        plain = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in NOT_PLAIN}
+        findings = [[one.action, one.reason, one.path, one.line] for one in self.findings]
+        return {**plain, "findings": findings, "missing": [[one.run, one.told()] for one in self.missing]}
 
     @staticmethod
     def of(told: Mapping[str, Any]) -> Account:
         """Return the account that `told` gave."""
         counters = {name: Counter(told[name]) for name in ("repaired", "rejected", "skipped")}
-        return Account(**{**told, **counters, "findings": [Finding(*one) for one in told["findings"]]})
+        missing = [Missing.of(run, one) for run, one in told.get("missing", ())]
+        return Account(**{**told, **counters, "findings": [Finding(*one) for one in told["findings"]], "missing": missing})
 
     def as_dict(self) -> dict[str, Any]:
         """Return the account as plain values, for run records and `--json`."""
@@ -142,5 +158,7 @@ class Account:
             "skipped": dict(sorted(self.skipped.items())),
             "notes": list(self.notes),
             "findings": [str(finding) for finding in self.findings],
+            "missing": {str(n): one.told() for n, one in enumerate(self.missing, 1)},
+            **({"caveats": {str(n): one.told() for n, one in enumerate(self.caveats, 1)}} if self.caveats else {}),
             **({"whole_runs": {str(n): one for n, one in enumerate(self.whole_runs, 1)}} if self.whole_runs else {}),
         }

@@ -7,8 +7,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from ingest.caveats import Caveat
 from ingest.errors import listed
-from ingest.read.sources import SKIPPED, Caveat, Found, Place, Skipped, Source
+from ingest.read.sources import SKIPPED, Found, Place, Skipped, Source
 
 SAMPLE = 1 << 16
 SAID = ("--host", "--host-alias")

@@ -12,7 +12,8 @@ from ingest.series import LABELS
 def decodable(found: Found) -> Found:
     """Return what was found with labels, runs and names in accounts that are Unicode throughout; paths stay as they are."""
     labels = {as_text(run): {name: as_text(value) for name, value in told.items()} for run, told in found.labels.items()}
-    return replace(found, sources=tuple(map(_decodable, found.sources)), labels=labels)
+    missing = tuple(replace(one, labels={name: as_text(value) for name, value in one.labels.items()}) for one in found.missing)
+    return replace(found, sources=tuple(map(_decodable, found.sources)), labels=labels, missing=missing)
 
 
 def _decodable(source: Source) -> Source:

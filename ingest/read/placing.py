@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from ingest.caveats import Caveat
 from ingest.errors import InputError
 from ingest.read import unread
 from ingest.read.archives import Archives
@@ -29,19 +30,8 @@ from ingest.read.fio.readers import counted_once, kind_of_log
 from ingest.read.fio.versions import version_of_text
 from ingest.read.folders import files_under, root_of
 from ingest.read.formats import AVERAGED, DESCRIBED, HIST, JSON, RAW, TABLE, reader_of
-from ingest.read.sources import (
-    CONTEXT,
-    REFUSED,
-    SKIPPED,
-    Around,
-    Caveat,
-    Evidence,
-    Found,
-    Place,
-    ReadOptions,
-    Skipped,
-    Source,
-)
+from ingest.read.not_held import not_held
+from ingest.read.sources import CONTEXT, REFUSED, SKIPPED, Around, Evidence, Found, Place, ReadOptions, Skipped, Source
 from ingest.read.text import head, plain_name
 from ingest.read.undated import apart
 
@@ -82,7 +72,8 @@ def discover(paths: Sequence[Path], options: ReadOptions) -> Found:
     found_caveats = (*call.caveats, *call.documents.caveats(), *doubts(sources, call.documents))
     caveats = (*call.archives.unreadable(), *found_caveats)
     skipped = tuple(sorted(call.skipped, key=lambda entry: entry.path))
-    found = Found(tuple(sorted(sources, key=lambda one: one.path)), skipped, call.labels_of(sources), caveats)
+    missing = tuple(not_held(call, sources, call.documents.without_log()))
+    found = Found(tuple(sorted(sources, key=lambda one: one.path)), skipped, call.labels_of(sources), caveats, missing)
     return apart(decodable(found))
 
 
@@ -103,6 +94,7 @@ class _Call:
     versions: dict[Path, set[tuple[int, ...]]] = field(default_factory=dict)
     plain: dict[Path, Place] = field(default_factory=dict)
     _folders: dict[Path, Path] = field(default_factory=dict)
+    _places: dict[Path, Place | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.root = root_of(self.paths)
@@ -110,13 +102,16 @@ class _Call:
 
     def folder(self, path: Path) -> Path:
         """Return the absolute folder of a file."""
-        if path.parent not in self._folders:
-            self._folders[path.parent] = path.parent.resolve()
-        return self._folders[path.parent]
+        parent = path.parent
+        if parent not in self._folders:
+            self._folders[parent] = parent.resolve()
+        return self._folders[parent]
 
     def place(self, path: Path) -> Place | None:
         """Return the place of a file in an archive, None where its folder is of none."""
-        return self.archives.place_of(self.folder(path))
+        if path not in self._places:
+            self._places[path] = self.archives.place_of(self.folder(path))
+        return self._places[path]
 
     def is_log(self, path: Path) -> bool:
         """Return whether a file is taken for one of fio's logs."""

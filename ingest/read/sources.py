@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ingest.caveats import Caveat
+from ingest.missing import Missing
 from ingest.read.account import Account
 from ingest.read.context import EXPECTED, INTENDED, RATE, TSC_HZ, Context, TimeZero
 from ingest.read.description import Description
@@ -29,19 +31,6 @@ class Evidence:
     fact: str
     value: str
     origin: str
-
-
-@dataclass(frozen=True, slots=True)
-class Caveat:
-    """What a reader of the numbers must know: a word for programs, the file or run it is about, a sentence, what to do."""
-
-    code: str
-    subject: str
-    sentence: str
-    remedy: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.subject}: {self.sentence}" + (f"; {self.remedy}" if self.remedy else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,10 +221,12 @@ class Skipped:
 class Found:
     """All sources and all other files under the given paths; `labels` holds the settings of each run.
 
-    `caveats` are what the numbers lack or guess as a whole; those of one source are in its account.
+    `caveats` are what the numbers lack or guess as a whole, `missing` the samples that no source can hold, because their file is
+    refused or was never written; those of one source are in its account.
     """
 
     sources: tuple[Source, ...]
     skipped: tuple[Skipped, ...]
     labels: Mapping[str, Mapping[str, str]]
     caveats: tuple[Caveat, ...] = ()
+    missing: tuple[Missing, ...] = ()

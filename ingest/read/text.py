@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import lzma
 import os
 import zlib
@@ -14,6 +15,7 @@ from ingest.errors import InputError
 from ingest.read.account import Account
 
 BLOCK = 1 << 20
+SMALLEST_BLOCK = 1 << 12  # a file that grows, and a pipe, have more than their size says
 HEAD_SIZE = 1 << 16
 LONGEST_LINE = 1 << 20
 NEWLINE = 10
@@ -28,12 +30,13 @@ CORRUPT = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
 
 def open_input(path: Path) -> BinaryIO:
     """Return the file opened for reading bytes, decompressed by its ending; InputError says why it cannot be."""
+    ending = path.suffix
     try:
-        if path.suffix == ".gz":
+        if ending == ".gz":
             return cast("BinaryIO", gzip.open(path, "rb"))
-        if path.suffix == ".xz":
+        if ending == ".xz":
             return cast("BinaryIO", lzma.open(path, "rb"))
-        if path.suffix == ".zst":
+        if ending == ".zst":
             return _zstandard(path)
         return path.open("rb", buffering=0)
     except PermissionError:
@@ -74,15 +77,15 @@ class _Zstandard:
 
 
 def blocks(path: Path, upto: int | None = None) -> Iterator[memoryview]:
-    """Yield whole lines of a file, or of its first `upto` bytes, in blocks of about 128 KiB; the last may lack its newline.
+    """Yield whole lines of a file, or of its first `upto` bytes, in blocks of up to 1 MiB; the last may lack its newline.
 
     A block is valid until the next is asked for: all share one buffer, because fresh memory for each costs more than
     parsing it. A line longer than 1 MiB is yielded in pieces, so that no input can grow the buffer without bound. A
     compressed file that breaks off or is damaged yields what came out before that, then raises InputError.
     """
-    buffer = bytearray(BLOCK)
     filled, left = 0, 1 << 62 if upto is None else upto
     with open_input(path) as stream:
+        buffer = bytearray(_block_of(stream))
         while True:
             try:
                 got = _read_into(stream, memoryview(buffer)[filled : filled + left])
@@ -109,6 +112,13 @@ def blocks(path: Path, upto: int | None = None) -> Iterator[memoryview]:
             filled -= cut
     if filled:
         yield memoryview(buffer)[:filled]
+
+
+def _block_of(stream: BinaryIO) -> int:
+    """Return how large a block is read at once: of a small plain file one byte more than it holds, so that its end is seen."""
+    if not isinstance(stream, io.FileIO):
+        return BLOCK
+    return min(BLOCK, max(os.fstat(stream.fileno()).st_size, SMALLEST_BLOCK) + 1)
 
 
 def _read_into(stream: BinaryIO, view: memoryview) -> int:
@@ -189,6 +199,7 @@ def whole_blocks(path: Path, account: Account, upto: int | None = None) -> Itera
             if not seen:
                 raise
             account.note(error.reason)
+            account.cut_short = error.reason
             return
         seen = True
         yield block

@@ -19,6 +19,7 @@ from ingest.query.spans import Span, ranges, spanned, spanned_by_run
 from ingest.series import IN_FLIGHT, LABELS, OFFSET, mean_kind
 from ingest.store.chosen import chosen_records, on_one_clock
 from ingest.store.coarsening import COARSENED, grid_of, unfinished
+from ingest.store.lacking import caveats_in, lacks_in
 from ingest.store.live import NOTHING_FINAL, provisional
 from ingest.store.reach import narrowed, reach_of
 from ingest.store.records import CLUSTER, COMPLETE, HOST, UNKNOWN_ZERO, WATCHED, WHOLE_RUN, RunRecord, StoredSeries, rollup_steps
@@ -142,6 +143,8 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
         warnings=(*_clocks_told(holdings, apart), *shown_beside(undated), *_warnings(catalogue)),
         answered_from=" and ".join(sorted(ways)),
         undated=undated,
+        missing=lacks_in(chosen, catalogue.accounts, question),
+        caveats=caveats_in(catalogue.accounts, [record.run for record in chosen]),
         layouts=layouts,
     )
     answer = finish(parts, question, facts)
@@ -180,9 +183,7 @@ def _same_place(source: LogLinear, way: Sequence[LogLinear], target: LogLinear) 
 
 def _whole_runs(catalogue: Catalogue) -> list[WholeRun]:
     """Return what the tools themselves say of whole runs that have no histogram."""
-    return [
-        one for record in catalogue.records for one in whole_runs(record.run, catalogue.accounts.get(record.run, ()))
-    ]
+    return [one for record in catalogue.records for one in whole_runs(record.run, catalogue.accounts.get(record.run, ()))]
 
 
 def _clocks_told(holdings: Holdings, apart: Sequence[RunRecord]) -> Iterator[str]:

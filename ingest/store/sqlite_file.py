@@ -18,7 +18,7 @@ from ingest.environment import seconds
 from ingest.errors import StoreError
 from ingest.fields import assets
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 OLDEST_VERSION = 1  # what came later only added tables and columns
 PATIENCE_SECONDS = 60.0
 WAL_TRIES, WAL_PAUSE_SECONDS = 50, 0.1

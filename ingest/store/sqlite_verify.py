@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.documents import CODINGS, WINDOW_BITS, id_range, unpack, window_of
-from ingest.errors import InputError
+from ingest.errors import InputError, StoreError
 from ingest.grid import SECOND
 from ingest.intervals import Int
 from ingest.layout import LogLinear, parse_layout
@@ -293,7 +293,7 @@ class SqliteVerifier:
         """Make every rollup of a run again, and compare what it counts with what is stored."""
         wanted: Counter[tuple[Any, ...]] = Counter()
         differ, first = 0, ""
-        for rows in rollup_rows(self.db, record):
+        for rows in self._made_again(record):
             for row in rows:
                 wanted[CELL_OF_ROLLUP(row)] += 1
                 there = self.db.execute(ROLLUP_AT, KEY_OF_ROLLUP(row)).fetchone()
@@ -310,6 +310,14 @@ class SqliteVerifier:
                 first = first or f"{surplus} too many at {_cell(tuple(cell))}"
         if differ:
             self.found.found(ROLLUPS, record.run, differ, f"{record.run}: {first}")
+            self.wrong.rolled.add(record.run)
+
+    def _made_again(self, record: RunRecord) -> Iterator[list[tuple[Any, ...]]]:
+        """Yield the rows of all rollups of a run as its documents make them."""
+        try:
+            yield from rollup_rows(self.db, record)
+        except (InputError, StoreError) as error:
+            self.found.found(ROLLUPS, record.run, 1, f"{record.run}: {error}")
             self.wrong.rolled.add(record.run)
 
 

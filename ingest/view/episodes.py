@@ -15,13 +15,14 @@ from ingest.errors import listed
 from ingest.objectives import Objective
 from ingest.query.clocks import named, since
 from ingest.query.table import Table
-from ingest.query.verdicts import Episode, Labels, Verdict
+from ingest.query.verdicts import MET, UNKNOWN, VIOLATED, Episode, Labels, Verdict
 from ingest.timing import format_duration
 from ingest.view.marked import escape
 from ingest.view.terminal import clock, count, latency, people
 from ingest.view.text import UNITS, Stamp, elapsed, local, shown_columns, utc
 
 ELAPSED = "elapsed"
+WORDS = {MET: "met", VIOLATED: "VIOLATED", UNKNOWN: "CANNOT TELL"}
 LAST = ("samples", "worst_host", "state")
 DISPENSABLE = ("samples", "lasted", "worst_host")  # where a terminal is narrow
 
@@ -96,6 +97,8 @@ def looked_at(found: Sequence[Verdict]) -> str:
         told.append(f"{silent:,} without completions (no_data: {objective.no_data})")
     if thin:
         told.append(f"{thin:,} too small to carry {objective.percentile.name}: their rank is used all the same")
+    if unknown := sum(one.unknown for one in found):
+        told.append(f"{unknown:,} cannot be determined, because samples are missing")
     if later := sum(one.provisional for one in found):
         told.append(f"{later:,} more are provisional")
     return "; ".join(told)
@@ -109,8 +112,10 @@ def budgets(found: Sequence[Verdict]) -> str:
     used = sorted((one for one in found if one.violated), key=lambda one: -one.share)
     named = [f"{group_name(one.labels)} {percent(one.share)}".strip() for one in used]
     told = listed(named) if named else "none"
-    broken = sum(not one.met for one in found)
-    verdict = "kept" if not broken else "exceeded" if len(found) == 1 else f"exceeded by {broken} of {len(found)}"
+    broken, open_yet = (sum(one.outcome == word for one in found) for word in (VIOLATED, UNKNOWN))
+    verdict = "exceeded" if len(found) == 1 else f"exceeded by {broken} of {len(found)}"
+    if not broken:
+        verdict = "kept" if not open_yet else "kept or exceeded: samples are missing"
     return f"budget {percent(budget)} of the windows: used {told}; {verdict}"
 
 
@@ -139,7 +144,20 @@ def notes(checked: Checked) -> list[str]:
             f"{name}: {few} of {counted(windows, 'violated window')} in {counted(len(found), 'episode')} hold too few samples to "
             f"carry p{found[0].percentile}: the largest sample stands for it"
         )
-    return [*checked.warnings, *told]
+    return [*checked.warnings, *told, *_open(checked)]
+
+
+def _open(checked: Checked) -> list[str]:
+    """Return a sentence on each objective of which missing samples leave the verdict open."""
+    found: dict[str, list[Verdict]] = {}
+    for one in checked.verdicts:
+        if one.outcome == UNKNOWN:
+            found.setdefault(one.objective.name, []).append(one)
+    return [
+        f"{name}: cannot tell: samples are missing in {counted(sum(one.unknown for one in some), 'window')} and could change the "
+        "verdict; --allow-unknown takes that for no error"
+        for name, some in found.items()
+    ]
 
 
 def print_checked(checked: Checked, base: str, *, console: Console | None = None) -> None:
@@ -154,9 +172,10 @@ def print_checked(checked: Checked, base: str, *, console: Console | None = None
     for one in checked.verdicts:
         parts.setdefault((one.objective.name, one.run), []).append(one)
     for (name, run), found in parts.items():
-        met = all(one.met for one in found)
+        outcomes = {one.outcome for one in found}
+        word = next((one for one in (VIOLATED, UNKNOWN) if one in outcomes), MET)
         head = f"{name}{f', {run}' if several else ''}"
-        say(f"{'met' if met else 'VIOLATED'}  {head}: {promise(found[0].objective)}", None if met else "bold")
+        say(f"{WORDS[word]}  {head}: {promise(found[0].objective)}", None if word == MET else "bold")
         for line in (looked_at(found), budgets(found)):
             if line:
                 say(f"    {line}")

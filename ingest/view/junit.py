@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from xml.sax.saxutils import escape, quoteattr
 
 from ingest.check import Checked, Unjudged
-from ingest.query.verdicts import Episode, Verdict
+from ingest.query.verdicts import UNKNOWN, VIOLATED, Episode, Verdict
 from ingest.timing import format_duration
-from ingest.view.episodes import budgets, group_name, looked_at, promise, stamp_of
+from ingest.view.episodes import budgets, counted, group_name, looked_at, promise, stamp_of
 from ingest.view.terminal import latency
 
 NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -28,9 +28,9 @@ SECOND = 1_000_000_000
 def junit(checked: Checked, name: str, base: str) -> str:
     """Return the document of all verdicts; `name` is the suite's, `base` how times are written (utc, local, elapsed)."""
     cases = [_case(one, base) for one in checked.verdicts] + [_skipped(one) for one in checked.unjudged]
-    failures = sum(not one.met for one in checked.verdicts)
+    failures, unknown = (sum(one.outcome == word for one in checked.verdicts) for word in (VIOLATED, UNKNOWN))
     counts = f'tests="{len(cases)}" failures="{failures}" errors="0"'
-    suite = f'{_attribute("name", name)} {counts} skipped="{len(checked.unjudged)}"'
+    suite = f'{_attribute("name", name)} {counts} skipped="{len(checked.unjudged) + unknown}"'
     head = ['<?xml version="1.0" encoding="UTF-8"?>', f"<testsuites {counts}>", f"  <testsuite {suite}>"]
     return "\n".join([*head, *cases, "  </testsuite>", "</testsuites>", ""])
 
@@ -44,6 +44,10 @@ def _case(one: Verdict, base: str) -> str:
     text = escape(_clean("\n".join(line for line in lines if line)))
     if one.met:
         return f"    <testcase {' '.join(words)}><system-out>{text}</system-out></testcase>"
+    if one.outcome == UNKNOWN:
+        message = f"cannot tell: samples are missing in {counted(one.unknown, 'window')} and could change the verdict"
+        told = f"<skipped {_attribute('message', message)}/><system-out>{text}</system-out>"
+        return f"    <testcase {' '.join(words)}>{told}</testcase>"
     failure = f'<failure {_attribute("message", _message(one))} type="violated">{text}</failure>'
     return f"    <testcase {' '.join(words)}>{failure}</testcase>"
 

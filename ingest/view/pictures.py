@@ -10,6 +10,7 @@ from typing import Any
 from ingest.errors import UsageError
 from ingest.query.cells import cells, in_windows, of_step
 from ingest.query.means import check_bins
+from ingest.query.missing import bands
 from ingest.query.question import Answer, widened
 from ingest.ranks import Percentile, parse_percentiles
 from ingest.timing import format_duration
@@ -64,7 +65,7 @@ def heatmap_picture(answer: Answer, clock: str = "utc", asked: Asked | None = No
         "cells": {name: column for name, column in columns.items() if name != "group"},
         "points": vega.points(answer, LINE),
         "gaps": vega.gaps(answer),
-        "marks": vega.noted(()),
+        "marks": vega.noted(bands(answer)),
     }
     reach = [float(found.edges[0]) or float(found.edges[1]) / 2, float(found.edges[-1])] if asked.is_narrowed else None
     filled = _filled("heatmap", tables, answer, clock)

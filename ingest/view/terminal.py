@@ -10,11 +10,12 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from ingest.query.means import lacks_bins
+from ingest.query.missing import MOST
 from ingest.query.question import Answer
 from ingest.query.table import Table
 from ingest.timing import format_duration
 from ingest.view.marked import escape
-from ingest.view.text import Stamp, shown_columns
+from ingest.view.text import INFINITE, Stamp, shown_columns
 
 STEPS = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1, "ns"))
 WIDE = 160
@@ -68,8 +69,16 @@ def _cell(name: str, value: Any, table: Table, row: int, stamp: Stamp) -> str:
         return f"{float(value):.6g}"
     if name.startswith("below_"):
         return f"{100 * float(value):.3f} %"
-    flags = table.columns.get(f"{name}_censored")
-    return (">= " if flags is not None and flags[row] else "") + latency(float(value))
+    flags, most = table.columns.get(f"{name}_censored"), table.columns.get(f"{name}{MOST}")
+    return between(float(value), float(value if most is None else most[row]), censored=flags is not None and bool(flags[row]))
+
+
+def between(least: float, most: float, *, censored: bool = False) -> str:
+    """Return a latency for people of which the least and the largest possible value are known: 4.23ms, >= 4.23ms, 4.23-9.00ms."""
+    low, high = latency(least), latency(most) if most != INFINITE else ""
+    if censored or most == INFINITE:
+        return f">= {low}"
+    return low if not high or low == high else f"{low} - {high}"
 
 
 def heading(answer: Answer, what: str) -> list[str]:
@@ -100,7 +109,7 @@ def print_table(table: Table, lines: Sequence[str], stamp: Stamp, *, console: Co
     out = console or people()
     for line in lines:
         out.print(escape(line), style="dim" if line.startswith("note:") else None, highlight=False, soft_wrap=True)
-    names = [name for name in shown_columns(table) if name not in ("exact", "end_ns", "min", "max")]
+    names = [name for name in shown_columns(table) if name not in ("exact", "complete", "end_ns", "min", "max")]
     names += ["max"] if "max" in table.columns else []
     if "start_ns" in names:
         stamp, day = clock(table.columns["start_ns"], stamp)

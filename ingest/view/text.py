@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from ingest.query.missing import MOST
 from ingest.query.table import Table
 
 SECOND = 1e9
 MS = 1_000_000
+INFINITE = float("inf")
 UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
-PLAIN = ("count", "rate", "exact", "cumulative", "percentile", "x", "highlighted", "over")
+PLAIN = ("count", "rate", "exact", "complete", "cumulative", "percentile", "x", "highlighted", "over")
 
 Stamp = Callable[[int], str]
 
@@ -35,8 +37,8 @@ def elapsed(zero_ns: int) -> Stamp:
 
 
 def number(value: float) -> str:
-    """Return a number as csv has it: whole numbers without a point, at most 15 digits, empty if not a number."""
-    if value != value:  # noqa: PLR0124  # NaN is the one value unlike itself
+    """Return a number as csv has it: whole numbers without a point, at most 15 digits, empty if not a number or without bound."""
+    if value != value or value in (INFINITE, -INFINITE):  # noqa: PLR0124  # NaN is the one value unlike itself
         return ""
     whole = int(value)
     return str(whole) if whole == value else f"{value:.15g}"
@@ -49,7 +51,7 @@ def _column(name: str, values: Any, stamp: Stamp, unit: str, labels: tuple[str, 
         return [known[value] for value in values.tolist()]
     if name in labels:
         return [str(value) for value in values]
-    if name == "exact":
+    if name in ("exact", "complete"):
         return ["true" if value else "false" for value in values]
     if name in PLAIN or name.startswith("below_") or name.endswith("_error") or unit == "ns":
         return [number(value) for value in np.asarray(values).tolist()]
@@ -58,7 +60,7 @@ def _column(name: str, values: Any, stamp: Stamp, unit: str, labels: tuple[str, 
 
 def shown_columns(table: Table) -> list[str]:
     """Return the columns that the command contract names; flags for the table view are left out."""
-    return [name for name in table.columns if not name.endswith("_censored")]
+    return [name for name in table.columns if not name.endswith(("_censored", MOST))]
 
 
 def _header(name: str) -> str:

@@ -171,8 +171,12 @@ def test_rules_are_installed_on_request_and_the_others_are_named(kibana, made, s
     assert any(line.endswith("check answers it: rollups do not tell one kernel from another (where)") for line in lines)
     assert lines[-1] == f"{kibana.url}: rules installed: 1; objectives left to tailboard check: 2"
     assert command(["setup", "--kibana", kibana.url, "--rules", sla]) == 0
+    assert f"rule {name} (read p99) is there: nothing to change" in told(capsys)
+    assert kibana.rules() == {name: rule}
+    Path(sla).write_text(Path(sla).read_text().replace("5ms", "4ms"))
+    assert command(["setup", "--kibana", kibana.url, "--rules", sla]) == 0
     assert f"rule {name} (read p99) is changed" in told(capsys)
-    assert len(kibana.rules()) == 1
+    assert list(kibana.rules()) == [name]
 
 
 # ---- what goes wrong -------------------------------------------------------------------------------------------------

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ingest import Question, open_store
+from ingest import Question, open_store, parse_percentiles
+from ingest.query.percentiles import Wanted, percentiles
 from ingest.store.live import SILENT_NS
 from ingest.store.records import COMPLETE, WATCHED
 from tests.live.feeding import EPOCH, HEAD, SECOND, Clock, answers, batch, begun
@@ -43,6 +44,10 @@ class Host:
     @property
     def reported_ns(self) -> int:
         return (EPOCH + self.rows - 1) * SECOND
+
+
+def cells(table, *names: str) -> list[tuple]:
+    return list(zip(*(table.columns[name].tolist() for name in names), strict=True))
 
 
 def finals(ground) -> dict[tuple[str, str], dict[int, bool]]:
@@ -118,8 +123,18 @@ def test_a_host_that_is_silent_for_a_minute_holds_nothing_back(tmp_path: Path) -
             clock.seconds += 1
             watch.cycle()
         assert finals(ground)["cluster", ""] == expected({"h1": hosts["h1"]})["cluster", ""]
+        answer = store.answer(Question(step=SECOND, by=("host",)))
+        table = percentiles(answer, Wanted(parse_percentiles("50")))
+        complete = {(host, when) for host, when, one in cells(table, "host", "start_ns", "complete") if one}
+        assert complete == {(host, when) for host, when, _ in cells(table, "host", "start_ns", "complete") if host == "h1"} | {
+            ("h2", (EPOCH + number) * SECOND) for number in range(4)
+        }  # what h2 has reported is whole, since then it may lack samples
+        assert "silent" in {one.code for one in answer.caveats}
+        together = percentiles(store.answer(Question(step=SECOND)), Wanted(parse_percentiles("50")))
+        assert [one for *_, one in cells(together, "start_ns", "complete")] == [number < 4 for number in range(len(together))]
         hosts["h2"].write(3)  # it was only slow
         watch.cycle()
+        assert not store.answer(Question(step=SECOND)).caveats
         batched = batch(tmp_path / "logs", tmp_path / "batch.db")
         assert answers(ground.url) == answers(batched)
 

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -129,3 +130,21 @@ def test_a8_a_shifted_log_reads_as_the_log_itself(tmp_path_factory: Any, fio: Pa
 def test_a8_a_run_that_is_not_known_keeps_stamps_near_the_start() -> None:
     assert clock.base_of(59_000, Context(), lambda: 59_000) == clock.OWN
     assert clock.base_of(61_000, Context(), lambda: 62_000).ms == 61_000
+
+
+@given(st.integers(0, 200_000), st.integers(0, 300_000), st.sampled_from([0, 30_000, 100_000]), st.sampled_from(["", "0", "1"]))
+def test_the_quick_look_at_the_clock_never_says_more_than_the_whole_one(stamp: int, more: int, runtime_ms: int, alternate: str) -> None:
+    told = {"log_alternate_epoch": alternate, "log_alternate_epoch_clock_id": "1"} if alternate else {}
+    context = Context(runtime_ns=runtime_ms * clock.MS, options=told)
+    if clock.surely_own(stamp, context):
+        assert clock.base_of(stamp, context, lambda: stamp + more) == clock.OWN
+
+
+@given(st.lists(st.one_of(st.integers(-5, 3000), st.integers(0, 2 * clock.DAY_MS)), max_size=40))
+def test_the_width_of_rows_is_that_which_covers_half_of_the_time_or_the_mean(steps: list[int]) -> None:
+    array = np.sort(np.array([step for step in steps if 0 <= step < clock.DAY_MS], np.int64))
+    covered = np.cumsum(array)
+    wanted = 0
+    if len(array) and covered[-1]:
+        wanted = min(int(array[np.searchsorted(covered, covered[-1] / 2)]), max(1, round(float(array.mean()))))
+    assert clock.typical_width_ms(steps, {}) == wanted

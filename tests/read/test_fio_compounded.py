@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from ingest.layout import fio_layout
+from ingest.read.context import Context
 from ingest.read.fio import repairs
 from ingest.read.fio.compounded import Evidence, evidence, falls
+from ingest.read.integer_rows import Rows
 from oracles import logs, per_io
 
 CASE = "cases/client-no-json/x_clat_hist.1.log.127.0.0.1"
@@ -110,3 +113,27 @@ def test_a4_equal_rows_are_no_evidence() -> None:
     """A timer that does the same in every row: nothing ever falls, and nothing grows."""
     assert not evidence([np.tile(np.arange(100), (60, 1))]).possible
     assert not Evidence(bits=100.0, bins=50, pairs=9, growth=0.0).certain
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([5, 5, 5, 5, 5, 0, -1]), st.lists(st.sampled_from([0, 0, 1, 9]), min_size=4, max_size=4)),
+        min_size=3,
+        max_size=9,
+    ),
+    st.booleans(),
+)
+@example(rows=[(5, [1, 0, 9, 1])] * 6, cumulative=True)
+@example(rows=[(5, [1, 0, 9, 1]), (5, [1, 9, 0, 0])] * 3, cumulative=False)
+def test_the_quick_look_at_widths_decides_as_the_whole_look(rows: list[tuple[int, list[int]]], cumulative: bool) -> None:
+    dense = np.array([counts for _, counts in rows], np.uint64)
+    dense = np.cumsum(dense, axis=0) if cumulative else dense
+    row, bins = np.nonzero(dense)
+    lead = np.zeros((len(rows), 3), np.uint64)
+    lead[:, 0] = 100 + np.cumsum([step for step, _ in rows])  # now and then time runs back
+    log = Rows(lead, np.searchsorted(row, np.arange(len(rows) + 1)), bins, dense[row, bins])
+    order, layout = [np.arange(len(rows))], fio_layout(19, 1000, 0)
+    quick = repairs.counting(log, order, layout, Context())
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(repairs, "_surely_falls", lambda rows, picked: False)
+        assert repairs.counting(log, order, layout, Context()) == quick

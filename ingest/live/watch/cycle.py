@@ -124,8 +124,13 @@ class Watch:
             if windows or now != before:
                 self._counted.update({name: count - before[name] for name, count in now.items()})
                 tail.heard = watching.clock()
+                tail.speak()
                 news.append(tail.news(windows, watching.name))
                 heard.append(tail)
+        if heard:
+            for tail in watching.fallen_silent(run):
+                tail.fall_silent()
+                news.append(tail.news([], watching.name))
         told = watching.marks(run)
         if not news and not _moved(told, watching.told.get(run)):
             return heard

@@ -9,12 +9,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+from ingest.caveats import Caveat
 from ingest.documents import check_storable
 from ingest.grid import window_parts
 from ingest.intervals import Intervals
 from ingest.live.watch.files import Fate, Place, Print, Seen, fate_of, held_open
 from ingest.live.watch.growing import Growing, growing, with_told
 from ingest.live.watch.held import Held
+from ingest.missing import Missing, labels_of
 from ingest.plain import as_path, as_text
 from ingest.read import Source
 from ingest.read.account import Account
@@ -25,13 +27,15 @@ from ingest.store.live import Checkpoint, News
 from ingest.store.records import RunRecord, SourceRecord
 
 AT_ONCE = 1 << 19
+SILENT, GROWS = "silent", "if its job has ended nothing is: the end of the watch settles it"
 
 
 @dataclass(slots=True)
 class Tail:
     """A source that is read as it grows. Its file is held open: what was written before it was moved away is still read.
 
-    `behind` is one that has more to read than a cycle takes, one that `rests` has grown and is read later.
+    `behind` is one that has more to read than a cycle takes, one that `rests` has grown and is read later. `silent` is what is
+    missing of one that others of its run have gone on without.
     """
 
     again: ClassVar[bool] = False
@@ -47,6 +51,7 @@ class Tail:
     gone: bool = False
     behind: bool = False
     rests: bool = False
+    silent: Missing | None = None
     descriptor: int = -1
     source: Source | None = None
     _reader: Growing | None = None
@@ -61,6 +66,7 @@ class Tail:
         state = checkpoint.state
         device, inode = state["place"]
         offset, size, head, mark = state["print"]
+        account = Account.of(state["account"])
         return cls(
             run=run,
             record=record,
@@ -68,7 +74,8 @@ class Tail:
             place=(device, inode),
             known=Print(offset, size, head, bytes.fromhex(mark)),
             spans={Series(*labels): (first, last) for *labels, first, last in state["spans"]},
-            account=Account.of(state["account"]),
+            account=account,
+            silent=next((one for one in account.missing if one.caveat.code == SILENT), None),
             largest_ns=state["largest_ns"],
             _state=state["reader"],
             _held=Held(state["held"]),
@@ -169,6 +176,20 @@ class Tail:
             changed += self._held.add(parts)
         self.known = Print.of(self.descriptor, self.known.offset + len(data))
         return changed
+
+    def fall_silent(self) -> None:
+        """Keep in the account that all since its last report may be missing."""
+        unknown = () if self.source is None else self.source.row_labels
+        series = next(iter(self.spans)) if self.source is None else self.source.context.series
+        caveat = Caveat(SILENT, as_text(self.path), "has not grown for a minute: what it may hold since is missing", GROWS)
+        self.silent = Missing(labels_of(series, unknown=unknown), self.reported_ns, None, None, 0, None, caveat)
+        self.account.lack(self.silent)
+
+    def speak(self) -> None:
+        """Take back that it is silent."""
+        if self.silent in self.account.missing:
+            self.account.missing.remove(self.silent)
+        self.silent = None
 
     def news(self, windows: list[Intervals], watch: str) -> News:
         """Return what the store is to keep of this tail, with windows to write."""

@@ -164,6 +164,12 @@ class Watching:
                 hosts[host] = min(hosts.get(host, NOTHING_LEFT), reported - largest)
         return Watch(run, self.name, min(hosts.values(), default=NOTHING_LEFT), largest, self.now_ns(), hosts)
 
+    def fallen_silent(self, run: str) -> list[Tail]:
+        """Return the tails of a run that are not waited for any more, of which the store does not know it yet."""
+        now = self.clock()
+        waited = [tail for tail in self.of(run) if not tail.gone and tail.silent is None and tail.reported_ns is not None]
+        return [tail for tail in waited if tail.spans and now - tail.heard >= SILENT_SECONDS]
+
     def provisional(self, run: str) -> Watch:
         """Return marks that call all of a run provisional: while some of it is read anew."""
         before = self.told.get(run)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from ingest.caveats import Caveat
 from ingest.read.archives import cbt, pbench
-from ingest.read.sources import Caveat, Place
+from ingest.read.sources import Place
 
 
 class Archives:

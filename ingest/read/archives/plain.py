@@ -15,12 +15,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ingest.caveats import Caveat
 from ingest.errors import listed
 from ingest.read.archives.pbench import CLIENTS
 from ingest.read.fio.joining import Documents
 from ingest.read.fio.names import LogName, parse_log_name, parse_summary_name
 from ingest.read.formats import reader_of
-from ingest.read.sources import Caveat, Evidence, Place
+from ingest.read.sources import Evidence, Place
 from ingest.read.text import plain_name
 
 LOADED_AS = "--run"

@@ -6,17 +6,19 @@ chain is a series (its op), each segment a series of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ingest.intervals import Histogram, Int, Intervals, gather
 from ingest.layout import LogLinear
-from ingest.read.context import Context
+from ingest.read.context import Context, Summary
 from ingest.read.fio import clock, starts
 from ingest.read.fio import repairs as fio_repairs
+from ingest.read.fio.lacks import Lacks, Span
 from ingest.read.integer_rows import Rows
 from ingest.series import MIXED, OPS, Series
 
@@ -34,8 +36,11 @@ class Chain:
     bins: int
     stamp: int = 0
     segment: int = -1
+    start_ns: int | None = None
     end_ns: int = 0
     lost: int = 0
+    passed: int = 0
+    gaps: list[Span] = field(default_factory=list)
     total: Int = field(init=False)
     repair: fio_repairs.Repair = field(init=False)
 
@@ -61,18 +66,20 @@ class Chains:
         self.unix = False
         self.width_ms = 0
         self.chains: dict[str, Chain] = {}
+        self.lacks = Lacks(context)
+        self._told: set[int] = set()
 
     def intervals(self, rows: Rows, lines: Int) -> Iterator[Intervals]:
         """Yield the intervals of a chunk of rows, in file order within each direction."""
         kept = self._plausible(rows, lines)
-        rows, lines = fio_repairs.take(rows, kept), lines[kept]
+        if len(kept) < len(rows):
+            rows, lines = fio_repairs.take(rows, kept), lines[kept]
         if not len(rows):
             return
         stamps = rows.lead[:, 0].astype(np.int64)
         if self.base_ms:
             stamps = np.maximum(stamps - self.base_ms, 0)
-        ops = rows.lead[:, 1].astype(np.int64) if self.directed else np.zeros(len(rows), np.int64)
-        order = [np.flatnonzero(ops == code) for code in range(len(OPS))]
+        order = self._order(rows)
         if self.mode is None:
             self._look(rows, stamps, order)
         if self.mask is None:
@@ -83,12 +90,24 @@ class Chains:
         for code, chain_rows in enumerate(order):
             if len(chain_rows):
                 op = OPS[code] if self.directed else "all"
-                chain = self.chains.setdefault(op, Chain(op, self.layout.bins))
+                chain = self.chains.get(op) or self.chains.setdefault(op, Chain(op, self.layout.bins))
                 part = self._chain(chain, fio_repairs.take(rows, chain_rows), stamps[chain_rows], lines[chain_rows])
                 if part is not None and len(part):
                     yield part
 
+    def _order(self, rows: Rows) -> list[Int]:
+        """Return the places of the rows of each direction."""
+        ops = rows.lead[:, 1] if self.directed else np.zeros(len(rows), np.uint64)
+        if (ops == ops[0]).all():
+            whole = np.arange(len(rows))
+            return [whole if code == ops[0] else whole[:0] for code in range(len(OPS))]
+        return [np.flatnonzero(ops == code) for code in range(len(OPS))]
+
     def _plausible(self, rows: Rows, lines: Int) -> Int:
+        """Return the places of the rows whose leading cells can be, and that count something; others are rejected."""
+        stamp, op = rows.lead[:, 0].max(initial=0), rows.lead[:, 1].max(initial=0) if self.directed else 0
+        if stamp < LAST_STAMP_MS and op < len(OPS) and (rows.indptr[1:] > rows.indptr[:-1]).all():
+            return np.arange(len(rows))
         direction_ok = rows.lead[:, 1] < len(OPS) if self.directed else np.ones(len(rows), np.bool_)
         stamp_ok = rows.lead[:, 0] < LAST_STAMP_MS
         filled = np.diff(rows.indptr) > 0
@@ -101,7 +120,8 @@ class Chains:
     def _look(self, rows: Rows, stamps: Int, order: list[Int]) -> None:
         """Decide from the first chunk how stamps and counts are to be read."""
         options = self.context.options
-        steps = np.concatenate([np.diff(stamps[picked]) for picked in order])
+        chains = (stamps[picked].tolist() for picked in order)
+        steps = (after - before for chain in chains for before, after in pairwise(chain))
         self.width_ms = clock.typical_width_ms(steps, options) or clock.DEFAULT_WIDTH_MS
         self.unix = not self.base_ms and clock.real_time(options, int(stamps[0]))
         self.mode = fio_repairs.counting(rows, order, self.layout, self.context)
@@ -109,7 +129,8 @@ class Chains:
             self.account.note(f"counts are {self.mode}: differenced")
 
     def _chain(self, chain: Chain, rows: Rows, stamps: Int, lines: Int) -> Intervals | None:
-        before = np.concatenate([[chain.stamp], stamps[:-1]])
+        before = np.empty_like(stamps)
+        before[0], before[1:] = chain.stamp, stamps[:-1]
         began = stamps < before
         if chain.segment < 0:
             began[0] = True
@@ -124,6 +145,9 @@ class Chains:
         lost = np.array(self.account.rejected_lines, np.int64)
         gap = np.diff(np.searchsorted(lost, lines), prepend=chain.lost) > 0
         chain.lost = len(lost)
+        damaged = self._damaged()
+        after_damage = np.diff(np.searchsorted(damaged, lines), prepend=chain.passed) > 0
+        chain.passed = len(damaged)
         repaired = chain.repair.apply(rows, began, gap, self.mode or fio_repairs.PER_INTERVAL)
         reasons.update(repaired.reasons)
         bad = np.zeros(len(rows), np.bool_)
@@ -131,6 +155,11 @@ class Chains:
             self.account.reject(reason, lines[places].tolist())
             bad[places] = True
         self.account.reject("row of an older run that was appended to", lines[old & ~bad].tolist())
+        self._told.update(lines[bad | old].tolist())
+        zero = (0 if self.unix else self.zero_ns) + self.context.offset_ns
+        base = zero + np.where(segment > 0, self.context.restart_ns, 0)
+        empty_handed = (bad | after_damage) & ~old
+        chain.gaps += zip((start * MS + base)[empty_handed].tolist(), (stamps * MS + base)[empty_handed].tolist(), strict=True)
         kept = np.flatnonzero(~bad & ~old)
         self._count(kept, lines, reasons)
         if not len(kept):
@@ -141,8 +170,9 @@ class Chains:
             bins, counts = bins[flat], counts[flat]
         np.add.at(chain.total, bins, counts)
         self.account.samples += int(counts.sum())
-        zero = (0 if self.unix else self.zero_ns) + self.context.offset_ns
-        base = zero + np.where(segment[kept] > 0, self.context.restart_ns, 0)
+        base = base[kept]
+        first_ns = int((start[kept] * MS + base).min())
+        chain.start_ns = first_ns if chain.start_ns is None else min(chain.start_ns, first_ns)
         chain.end_ns = max(chain.end_ns, int((stamps[kept] * MS + base).max()))
         lowest, highest = int(segment[kept[0]]), int(segment[kept[-1]])
         chunk = Intervals(
@@ -158,6 +188,10 @@ class Chains:
         empty = np.diff(indptr) == 0
         return chunk.take(np.flatnonzero(~empty)) if empty.any() else chunk
 
+    def _damaged(self) -> Int:
+        """Return the lines that were rejected because of damage before their op was known, in order."""
+        return np.array([line for line in self.account.rejected_lines if line not in self._told], np.int64)
+
     def _starts(self, before: Int, stamps: Int, began: NDArray[np.bool_], *, first: bool) -> tuple[Int, Int]:
         """Return where each row's interval begins (file ms), and which rows had to be narrowed after a clock jump."""
         guess = np.maximum(stamps - self.width_ms, 0)
@@ -171,6 +205,9 @@ class Chains:
         return np.where(jumped, guess, start), np.flatnonzero(jumped)
 
     def _count(self, kept: Int, lines: Int, reasons: dict[str, Int]) -> None:
+        if not any(len(places) for places in reasons.values()):
+            self.account.accept(len(kept))
+            return
         touched = np.zeros(len(lines), np.bool_)
         chosen = np.zeros(len(lines), np.bool_)
         chosen[kept] = True
@@ -212,7 +249,12 @@ class Chains:
             self.account.note(f"{op}: the log holds {held} samples, fio's JSON none of this job: {fio_repairs.NOT_OF_ONE}")
         for op in sorted(completion | set(self.chains)):
             chain = self.chains.setdefault(op, Chain(op, self.layout.bins))
+            if len(self._damaged()) > chain.passed and chain.segment >= 0:
+                chain.gaps.append((chain.end_ns, self._run_end(chain)))
             part = self._residual(chain, siblings) if op in completion else None
+            if part is not None and chain.gaps:  # what rejected rows held cannot be told from what was never written
+                chain.gaps.append((int(part.start_ns[0]), int(part.end_ns[0])))
+            self._lack(chain)
             if part is not None:
                 chain.total[part.bins] += part.counts
                 self.account.samples += int(part.counts.sum())
@@ -220,6 +262,31 @@ class Chains:
             filled = np.flatnonzero(chain.total)
             self.account.totals[op] = Histogram(self.layout, filled, chain.total[filled])
             self.account.saturated += int(chain.total[-1])
+
+    def _lack(self, chain: Chain) -> None:
+        """Keep what the rows of an op lack where fio's JSON does not say how much."""
+        self.lacks.rejected(chain.op, chain.gaps, self._summaries(chain.op))
+        if self.context.jobs or self.context.grouped or chain.segment < 0:
+            return
+        if self.mask is not None:
+            self.lacks.damaged_unknown(chain.op, (self._first_start(chain), chain.end_ns), int(self.layout.edges[self.mask]))
+        self.lacks.after_last(chain.op, (chain.end_ns, self._run_end(chain)))
+
+    def _summaries(self, op: str) -> list[Summary]:
+        return [job[op, COMPLETION] for job in self.context.jobs if (op, COMPLETION) in job]
+
+    def _run_end(self, chain: Chain) -> int:
+        """Return when the jobs of a log ended in ns; without fio's JSON a row's width after its last one."""
+        if not self.context.jobs and not self.context.runtime_ns:
+            return chain.end_ns + self.width_ms * MS
+        zero = self.zero_ns + self.context.offset_ns + self.context.restart_ns
+        own = [job[key].runtime_ns for job in self.context.jobs for key in job if key[0] == chain.op]
+        end = zero + max([self.context.runtime_ns, *own])
+        return max(end if not self.unix or self.context.zero.epoch_ns else 0, self._last_end(chain) or zero)
+
+    def _last_end(self, chain: Chain) -> int:
+        """Return the end of the last row of an op in ns, 0 where it has none."""
+        return max((one.end_ns for one in self.chains.values() if chain.op in (one.op, MIXED)), default=0)
 
     def _logged(self, chain: Chain, siblings: Mapping[str, Histogram]) -> Int:
         """Return what the rows of an op hold in all, those of sibling logs included; of `mixed` the rows of all ops."""
@@ -234,7 +301,7 @@ class Chains:
         return logged
 
     def _residual(self, chain: Chain, siblings: Mapping[str, Histogram]) -> Intervals | None:
-        summaries = [job[chain.op, COMPLETION] for job in self.context.jobs if (chain.op, COMPLETION) in job]
+        summaries = self._summaries(chain.op)
         logged = self._logged(chain, siblings)
         count = sum(summary.count for summary in summaries)
         missing = count - int(logged.sum())
@@ -242,16 +309,22 @@ class Chains:
         for summary in summaries:
             if summary.bins is None:
                 if missing:
-                    self.account.note(fio_repairs.unwritten(chain.op, count, missing, masked=self.mask is not None))
+                    sentence = fio_repairs.unwritten(chain.op, count, missing, masked=self.mask is not None)
+                    self._keep_unwritten(chain, missing, summaries, sentence)
                 return None
             if not summary.bins.layout.nests_in(self.layout):
-                self.account.note(f"{chain.op}: fio's JSON has other bins than its log; not reconciled")
+                sentence = f"{chain.op}: fio's JSON has other bins than its log; not reconciled"
+                self._keep_unwritten(chain, missing, summaries, sentence)
                 return None
             np.add.at(expected, summary.bins.layout.moved_to(self.layout)[summary.bins.bins], summary.bins.counts)
         if self.mask is not None:
             lost = int(expected[self.mask :].sum())
             if lost:
-                self.account.note(fio_repairs.lost_samples(chain.op, lost, count, int(self.layout.edges[self.mask])))
+                edge = int(self.layout.edges[self.mask])
+                sentence = fio_repairs.lost_samples(chain.op, lost, count, edge)
+                self.account.note(sentence)
+                span = (self._first_start(chain), self._run_end(chain))
+                self.lacks.damaged(chain.op, span, lost, edge, summaries, sentence)
             expected[self.mask :] = 0
         residual = expected - logged
         if (residual < 0).any():
@@ -262,16 +335,30 @@ class Chains:
             return None
         return self._last_interval(chain, residual)
 
+    def _keep_unwritten(self, chain: Chain, missing: int, summaries: Sequence[Summary], sentence: str) -> None:
+        """Keep what fio counted and the log does not hold: of the last interval, or of any time where rows are damaged."""
+        self.account.note(sentence)
+        if missing <= 0:
+            return
+        begin = self._last_end(chain) or self._first_start(chain)
+        if self.mask is not None:
+            begin = self._first_start(chain)
+        elif chain.gaps:
+            begin = min(low for low, _ in chain.gaps)
+        chain.gaps = []  # what they held is among what is counted here
+        self.lacks.unwritten(chain.op, (begin, self._run_end(chain)), missing, summaries, sentence)
+
+    def _first_start(self, chain: Chain) -> int:
+        """Return the start of the first row of an op in ns, else that of the job."""
+        begins = [one.start_ns for one in self.chains.values() if chain.op in (one.op, MIXED) and one.start_ns is not None]
+        return min(begins, default=self.zero_ns + self.context.offset_ns + self.context.restart_ns)
+
     def _last_interval(self, chain: Chain, residual: Int) -> Intervals | None:
         bins = np.flatnonzero(residual)
         if not len(bins):
             return None
-        zero = self.zero_ns + self.context.offset_ns + self.context.restart_ns
-        own = [job[key].runtime_ns for job in self.context.jobs for key in job if key[0] == chain.op]
-        runtime = max([self.context.runtime_ns, *own])
-        ends = (one.end_ns for one in self.chains.values() if chain.op in (one.op, MIXED))
-        start = max(ends, default=0) or zero
-        end = zero + runtime if not self.unix or self.context.zero.epoch_ns else start
+        start = self._last_end(chain) or self.zero_ns + self.context.offset_ns + self.context.restart_ns
+        end = self._run_end(chain)
         series = self._series(chain.op, max(chain.segment, 0))
         return Intervals(
             layout=self.layout,

@@ -9,12 +9,10 @@ own. They are known by the option, or by a first stamp that lies beyond the whol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 
-import numpy as np
-
-from ingest.intervals import Int
 from ingest.read.context import Context
 
 MS = 1_000_000
@@ -28,7 +26,7 @@ DEFAULT_WIDTH_MS = 1000
 MTIME = "file time (--t0 mtime)"
 
 
-def typical_width_ms(steps_ms: Int, options: Mapping[str, str]) -> int:
+def typical_width_ms(steps_ms: Iterable[int], options: Mapping[str, str]) -> int:
     """Return how wide rows are meant to be: log_hist_msec if known, else what the steps between rows suggest.
 
     A stall leaves one wide row and hundreds of narrow ones behind, so no plain median: either the width that half of the
@@ -38,11 +36,12 @@ def typical_width_ms(steps_ms: Int, options: Mapping[str, str]) -> int:
     told = options.get("log_hist_msec", "")
     if told.isdigit() and int(told):
         return int(told)
-    steps = np.sort(steps_ms[(steps_ms >= 0) & (steps_ms < DAY_MS)])
-    covered = np.cumsum(steps)
-    if not len(steps) or not covered[-1]:
+    steps = sorted(step for step in steps_ms if 0 <= step < DAY_MS)
+    whole = sum(steps)
+    if not whole:
         return 0
-    return min(int(steps[np.searchsorted(covered, covered[-1] / 2)]), max(1, round(float(steps.mean()))))
+    half = next(step for step, covered in zip(steps, accumulate(steps), strict=True) if 2 * covered >= whole)
+    return min(half, max(1, round(whole / len(steps))))
 
 
 def real_clock(options: Mapping[str, str], option: str) -> bool:
@@ -102,6 +101,13 @@ def base_of(first_ms: int, context: Context, last_ms: Callable[[], int]) -> Base
         return OWN
     late = f"{begin}, more than {SPANS} times as late as the log is long"
     return Base(first_ms, f"{late}: another clock (log_alternate_epoch), or the end of a log; they are counted from the first")
+
+
+def surely_own(stamp_ms: int, context: Context) -> bool:
+    """Return whether a stamp among the first of a log shows that stamps are of fio's own clock: `base_of` would say so."""
+    if stamp_ms > LATE_MS or another_clock(context.options):
+        return False
+    return not context.runtime_ns or stamp_ms <= context.runtime_ns // MS + BEYOND_RUN_MS
 
 
 def zero_ns(context: Context, base: int) -> int:

@@ -7,12 +7,13 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ingest.caveats import Caveat
 from ingest.errors import listed
 from ingest.read.fio.joining import Beside, Documents, Joined, log_name_of
 from ingest.read.fio.names import LogName
 from ingest.read.fio.readers import kind_of_log
 from ingest.read.formats import HIST, JSON, RAW
-from ingest.read.sources import COMPLETION, Caveat, Source
+from ingest.read.sources import COMPLETION, Source
 
 BESIDE = "keep fio's JSON (json+) in the folder of its logs"
 
@@ -70,7 +71,7 @@ def _of_one_job(logs: Sequence[_Log]) -> Iterator[Caveat]:
         if log.found is not None and not judged:
             for number in log.found.own:
                 of_job[log.found.beside.path, id(log.found.jobs[number])].append(log.path)
-    for (summary, *paths) in dict.fromkeys((summary, *paths) for (summary, _), paths in of_job.items() if len(paths) > 1):
+    for summary, *paths in dict.fromkeys((summary, *paths) for (summary, _), paths in of_job.items() if len(paths) > 1):
         sentence = f"logs of one job in {summary.name}: what it did is counted {len(paths)} times"
         yield Caveat("counted-twice", _names(paths), sentence, "leave all but one out")
 

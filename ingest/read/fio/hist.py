@@ -127,19 +127,33 @@ def peek(path: Path, context: Context) -> Peeked:
     """Return what the head of a log tells; InputError if it is no histogram log."""
     text = head(path)
     _, leading, layout = layout_of_text(text, context, path)
+    return _told(text, leading, layout, context, path)
+
+
+def _told(text: bytes, leading: int, layout: LogLinear, context: Context, path: Path) -> Peeked:
+    """Return what the whole lines of a log's head tell."""
     stamps: dict[bytes, list[int]] = {}
     for line in text.split(b"\n")[:-1]:
         cells = line.split(b",", 2)
         if len(cells) == 3 and (stamp := _stamp(cells[0])) is not None:
             stamps.setdefault(cells[1] if leading > 1 else b"", []).append(stamp)
     firsts = [times[0] for times in stamps.values()]
-    steps = np.array([after - before for times in stamps.values() for before, after in pairwise(times)], np.int64)
+    steps = [after - before for times in stamps.values() for before, after in pairwise(times)]
     first = min(firsts, default=0)
     unix = clock.real_time(context.options, first)
     width = clock.typical_width_ms(steps, context.options)
     begin = max(first - (width or clock.DEFAULT_WIDTH_MS), 0)
     base = clock.OWN if unix else clock.base_of(begin, context, lambda: last_stamp_ms(path))
     return Peeked(layout, first, width or (clock.DEFAULT_WIDTH_MS if unix or base.ms else max(firsts, default=0)), unix, base)
+
+
+def _base(text: bytes, leading: int, layout: LogLinear, context: Context, path: Path) -> clock.Base:
+    """Return where the stamps of a log begin; of almost all its first cell tells."""
+    cells = text.split(b",", 2)
+    first = _stamp(cells[0]) if len(cells) == 3 and b"\n" not in cells[1] else None
+    if first is not None and clock.surely_own(first, context):
+        return clock.OWN
+    return _told(text, leading, layout, context, path).base
 
 
 def segments_of(path: Path) -> dict[str, int]:
@@ -196,9 +210,10 @@ def read(path: Path, context: Context) -> Iterator[Intervals]:
     scanner: Scanner | None = None
     for data in whole_blocks(path, context.account):
         if scanner is None or chains is None:
-            columns, leading, layout = layout_of_text(bytes(data[:HEAD]), context, path)
+            text = bytes(data[:HEAD])
+            columns, leading, layout = layout_of_text(text, context, path)
             scanner = Scanner(columns, leading, context)
-            chains = Chains(layout, leading, context, peek(path, context).base)
+            chains = Chains(layout, leading, context, _base(text, leading, layout, context, path))
         pending.extend(scanner.rows(data))
         if sum(len(rows.bins) for rows, _ in pending) > CHUNK_ENTRIES or sum(len(rows) for rows, _ in pending) > CHUNK_ROWS:
             yield from chains.intervals(*_joined(pending))

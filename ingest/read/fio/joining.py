@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
+from ingest.caveats import Caveat
 from ingest.errors import InputError, listed
 from ingest.read.context import Context
 from ingest.read.fio.names import LogName, SummaryName, parse_log_name, parse_summary_name
-from ingest.read.sources import Caveat
 from ingest.read.text import plain_name
 
 if TYPE_CHECKING:
@@ -158,6 +158,8 @@ class Documents:
 
     def joined(self, path: Path, name: LogName, host: str) -> Joined | None:
         """Return the newest document that speaks of a log, nearest folder first, with its jobs; None where none does."""
+        if not self.folders:
+            return None
         if path not in self._joined:
             self._joined[path] = self._join(path, name, host)
         return self._joined[path]
@@ -236,22 +238,26 @@ class Documents:
         for path, (summary, sentence) in sorted(self.unmatched.items()):
             remedy = "name the host with --host, or link the names with --host-alias A=B"
             yield Caveat("host-conflict", str(path), f"{sentence}: {summary.name} was not used for it", remedy)
+        for beside, number, job in self.without_log():
+            yield without_log_caveat(beside, number, job)
+
+    def without_log(self) -> Iterator[tuple[Beside, int, Job]]:
+        """Yield the jobs of documents whose other jobs have logs, with their numbers from 0."""
         for beside in self.all():
             if not self.claimed.get(beside.path) or beside.path in self.read:
                 continue
-            left = [
-                (number, job)
-                for number, job in enumerate(beside.document.jobs)
-                if number not in self.claimed[beside.path] and any(kind == COMPLETION for _, kind in job.summaries)
-            ]
-            for number, job in left:
-                counts = ", ".join(
-                    f"{summary.count:,} {op}s" for (op, kind), summary in sorted(job.summaries.items()) if kind == COMPLETION
-                )
-                where = f" on {job.host}" if job.host else ""
-                sentence = f"fio counts {counts} of job {number + 1} ({job.name}){where} that no log here holds: they are missing"
-                remedy = "have every job log: write_hist_log in front of the first --name, or tailboard wrap-fio"
-                yield Caveat("jobs-without-log", str(beside.path), sentence, remedy)
+            for number, job in enumerate(beside.document.jobs):
+                if number not in self.claimed[beside.path] and any(kind == COMPLETION for _, kind in job.summaries):
+                    yield beside, number, job
+
+
+def without_log_caveat(beside: Beside, number: int, job: Job) -> Caveat:
+    """Return what a reader must know of a job that no log holds."""
+    counts = ", ".join(f"{summary.count:,} {op}s" for (op, kind), summary in sorted(job.summaries.items()) if kind == COMPLETION)
+    where = f" on {job.host}" if job.host else ""
+    sentence = f"fio counts {counts} of job {number + 1} ({job.name}){where} that no log here holds: they are missing"
+    remedy = "have every job log: write_hist_log in front of the first --name, or tailboard wrap-fio"
+    return Caveat("jobs-without-log", str(beside.path), sentence, remedy)
 
 
 def _measured(document: Document) -> tuple[object, ...]:
@@ -317,7 +323,7 @@ def documents_of(
 def log_name_of(path: Path, kind: str) -> LogName:
     """Return the parts of a log's name, and of one that is not named as fio does the whole name as its prefix."""
     plain = parse_log_name(path) or LogName(path.stem, "", "", "", "", cbt=False, deflated=False)
-    return replace(plain, type=kind)
+    return plain if plain.type == kind else replace(plain, type=kind)
 
 
 __all__ = ["Documents", "Joined", "documents_of", "log_name_of", "same_host"]

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from ingest.read.text import plain_name
@@ -23,6 +24,7 @@ LOG_NAME = re.compile(
 )
 CBT_PREFIX = re.compile(r"^output(?:\.(?P<volume>\d+))?$")
 CBT_SUMMARY = re.compile(r"^(?P<cut>json_)?output(?:\.(?P<volume>\d+))?(?:\.(?P<host>.+))?$")
+NAMES_KEPT = 1 << 14  # each is asked for several times a file, and hosts log under the same names
 ENDINGS = ("json", "txt", "log", "out", "js")
 
 
@@ -46,7 +48,12 @@ class LogName:
 
 def parse_log_name(path: Path) -> LogName | None:
     """Return the parts of a fio log's file name, or None if it is not one."""
-    found = LOG_NAME.match(plain_name(path))
+    return _parsed_log_name(plain_name(path))
+
+
+@lru_cache(NAMES_KEPT)
+def _parsed_log_name(name: str) -> LogName | None:
+    found = LOG_NAME.match(name)
     if not found:
         return None
     cbt = CBT_PREFIX.match(found["prefix"])

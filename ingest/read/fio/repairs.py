@@ -110,7 +110,7 @@ def counting(rows: Rows, order: list[Int], layout: LogLinear, context: Context) 
     alone must show it, in every direction (`compounded`); a host suffix on the file name is no evidence: CBT appends one, too.
     """
     picked = max(order, key=len)[:MOST_JUDGED]
-    if len(picked) < 2 or falls(_first_stretch(rows, picked[:ROWS_TO_JUDGE], layout.bins)):
+    if len(picked) < 2 or _surely_falls(rows, picked) or falls(_first_stretch(rows, picked[:ROWS_TO_JUDGE], layout.bins)):
         return PER_INTERVAL
     counts = _first_stretch(rows, picked, layout.bins)
     if (counts > IMPLAUSIBLE).any():
@@ -132,6 +132,13 @@ def counting(rows: Rows, order: list[Int], layout: LogLinear, context: Context) 
         told = context.through_client and (known is None or len(counts) < len(picked))
         return COMPOUNDED if grown and (too_many or told) else PER_INTERVAL
     return _alone([_first_stretch(rows, one[:MOST_JUDGED], layout.bins) for one in order if len(one)], context)
+
+
+def _surely_falls(rows: Rows, picked: Int) -> bool:
+    """Return whether `falls` would hold of the first rows, by a look at widths: a row of fewer bins than the last but one."""
+    first = picked[:ROWS_TO_JUDGE]
+    stamps, width = rows.lead[first, 0], rows.indptr[first + 1] - rows.indptr[first]
+    return bool((stamps[1:] >= stamps[:-1]).all() and (width[2:] < width[:-2]).any())
 
 
 def _alone(chains: list[Int], context: Context) -> str:

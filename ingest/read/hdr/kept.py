@@ -35,6 +35,7 @@ class KeptRows(Rows):
         self._samples = Counter(state["samples"])
         self._lag_ns = state["lag_ns"]
         self._tallies = Tallies((tuple(key), tuple(tally)) for key, tally in state.get("tallies", ()))
+        self._gaps.last_ns = state.get("last_line_ns")
         low, high = state["span"]
         self._span = (low, high)
 
@@ -51,5 +52,6 @@ class KeptRows(Rows):
             "samples": dict(self._samples),
             "lag_ns": self._lag_ns,
             "span": self._span,
+            "last_line_ns": self._gaps.last_ns,
             "tallies": [[key, tally] for key, tally in self._tallies.told.items()],
         }

@@ -16,6 +16,7 @@ from ingest.read.context import RATE, Context
 from ingest.read.hdr.clock import OUT_OF_RANGE, Clock, StampError, seconds_ns, split_line
 from ingest.read.hdr.codec import Geometry, Payload, PayloadError, payload_of
 from ingest.read.hdr.counts import counts_of, taken
+from ingest.read.hdr.gaps import Gaps
 from ingest.read.hdr.layouts import PAST_RANGE, TOO_MANY, Bins, Layouts, moved
 from ingest.read.hdr.origin import LATTE, Origin, named
 from ingest.read.hdr.stamps import SAID, interval_of
@@ -86,6 +87,10 @@ class Rows:
         self._span = (MOST_NS, -MOST_NS)
         self._tallies = Tallies()
         self._righted = False
+        self._gaps = Gaps(context)
+
+    def _lost(self, line: _Line) -> None:
+        self._gaps.lost(line.start_ns, line.end_ns)
 
     def take(self, line: bytes, *, whole: bool) -> None:
         """Take the next line of the log; `whole` says that its end was seen."""
@@ -107,11 +112,14 @@ class Rows:
         except (StampError, PayloadError) as error:
             long = len(line) >= LONGEST_LINE
             self._context.account.reject(LONG_LINE if long else str(error) if whole else CUT_OFF, [self._number])
+            self._gaps.open()
             return
         start = self._clock.base_of(stamp) + stamp + self._shifted(stamp)
         if not -MOST_NS < start <= start + length < MOST_NS:
             self._context.account.reject(OUT_OF_RANGE, [self._number])
+            self._gaps.open()
             return
+        self._gaps.line(start, start + length)
         self._righted |= righted
         self._lines.append(_Line(self._number, start, start + length, tag))
         self._payloads.append(payload)
@@ -135,6 +143,7 @@ class Rows:
         found = counts_of(payloads)
         for row, reason in found.faults.items():
             self._context.account.reject(reason, [lines[row].number])
+            self._lost(lines[row])
         by_geometry: dict[Geometry, list[int]] = {}
         for row, payload in enumerate(payloads):
             if row not in found.faults:
@@ -144,6 +153,8 @@ class Rows:
             target = self._layouts.of(geometry)
             if isinstance(target, str):
                 self._context.account.reject(target, [lines[row].number for row in rows])
+                for row in rows:
+                    self._lost(lines[row])
             else:
                 checked.append(self._checked(lines, rows, taken(found, rows), geometry, target))
         # In the order of lines, whatever their layouts: segments are numbered by it, and batches may end anywhere.
@@ -162,6 +173,8 @@ class Rows:
         if len(bins) and int(bins.max()) >= target.layout.bins:
             past = set((np.searchsorted(indptr, np.flatnonzero(bins >= target.layout.bins), side="right") - 1).tolist())
             self._context.account.reject(PAST_RANGE, [lines[rows[place]].number for place in sorted(past)])
+            for place in sorted(past):
+                self._lost(lines[rows[place]])
         if target.moved_by is not None:
             self._context.account.note("a double histogram whose bins are no whole ns: moved to ns bins as fine as its own")
         if not past:
@@ -199,6 +212,7 @@ class Rows:
         if place == len(found):
             if place >= MOST_SEGMENTS or len(self._table) >= MOST_SERIES:
                 self._context.account.reject(BACKWARDS if place >= MOST_SEGMENTS else TOO_MANY_TAGS, [line.number])
+                self._lost(line)
                 return None
             found.append((0, self._new_series(line.tag)))
             self._firsts.setdefault((line.tag, layout), line.start_ns)
@@ -263,7 +277,7 @@ class Rows:
     def tail(self) -> Tail:
         """Return what the lines so far leave for others of the same log."""
         limits = {BACKWARDS, TOO_MANY_TAGS, TOO_MANY, LONG_LINE}
-        limited = self._clock.told_again or limits & self._context.account.rejected.keys()
+        limited = self._clock.told_again or self._gaps.any or limits & self._context.account.rejected.keys()
         return Tail(
             plain=not limited and all(len(found) == 1 for found in self._ends.values()),
             firsts=self._firsts,

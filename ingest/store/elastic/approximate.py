@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from ingest.errors import InputError, UsageError
-from ingest.query.question import Answer, Question, check_labels, shape_of
+from ingest.query.missing import of_kinds, with_complete
+from ingest.query.question import Answer, Question, check_labels, shape_of, told
 from ingest.query.table import Table, concatenated
 from ingest.ranks import Percentile
 from ingest.series import IN_FLIGHT, LABELS, Series, is_mean
@@ -22,6 +23,7 @@ from ingest.store.elastic.encoding import MS, PATHS
 from ingest.store.elastic.filters import at_step, one_of, time_filters
 from ingest.store.elastic.holdings import ElasticHoldings
 from ingest.store.elastic.sums import label_source, paged, time_source
+from ingest.store.lacking import lacks_in
 from ingest.store.reach import narrowed, reach_of
 from ingest.store.records import UNKNOWN_ZERO, RunRecord
 
@@ -71,7 +73,9 @@ def approximated(
         series=len(members),
         warnings=(f"estimated by the server ({DIGITS} digits, ranks rounded): leave out --approx for exact percentiles",),
         answered_from="estimates",
+        missing=of_kinds(lacks_in(catalogue.records, catalogue.accounts, question), shape.taken),
     )
+    answer = told(answer, answer.missing)
     query = _query(catalogue, question, shape.taken, [one.series for one in members])
     aggs: dict[str, Any] = {
         "p": {
@@ -102,7 +106,7 @@ def approximated(
     if cut:
         firsts, lasts = ([int(one[name]["value"]) * MS for one in found] for name in ("first", "last"))
         reach = narrowed((min(firsts), max(lasts) + widest), reach_of(members), widest)
-    return concatenated([_table(found, shape.by, wanted, step, reach)]), answer
+    return with_complete(concatenated([_table(found, shape.by, wanted, step, reach)]), answer), answer
 
 
 def _reach(catalogue: Catalogue, step: int) -> tuple[int, int]:

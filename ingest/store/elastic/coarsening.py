@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from ingest.errors import StoreError
 from ingest.grid import coarsened
 from ingest.intervals import Intervals, Sum, merged
 from ingest.layout import parse_layout
+from ingest.query.missing import Lack
 from ingest.segments import Segments
 from ingest.series import Series
 from ingest.store.coarsening import COARSENED, COARSENING, Coarsened, check_coarser, lost, unfinished
@@ -41,6 +42,7 @@ MOST_ENTRIES = 1_000_000
 
 Hits = Sequence[Mapping[str, Any]]
 Part = tuple[str, int]
+Lacking = Callable[[RunRecord, Mapping[str, Sequence[Mapping[str, Any]]]], tuple[Lack, ...] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,7 @@ class Coarsening:
     names: Names
     sender: Sender
     records: Records
+    lacking: Lacking
 
     def coarsen(self, record: RunRecord, step_ns: int) -> Coarsened:
         """Return what was made of a run; UsageError and StoreError as `check_coarser`, or where the server refuses documents."""
@@ -71,11 +74,12 @@ class Coarsening:
             record = self.records.amend(record, step_ns=step_ns, **{COARSENED: int(first)})
         sweeper = Sweeper(self.connection, self.names, self.sender)
         before = sweeper.sweep_steps(record)
-        stored, _ = self.records.series([record.run])
+        stored, accounts = self.records.series([record.run])
         sweeper.sweep_rollups(record, [step // MS for step in rollup_steps(step_ns)])
         touched = Touched()
         touched.add(sweeper.stored_windows(record))
-        RollupWriter(self.connection, self.names, self.sender, self.records, record, touched, lowered=True).write(stored)
+        parts = (self.connection, self.names, self.sender, self.records)
+        RollupWriter(*parts, record, touched, lowered=True, missing=self.lacking(record, accounts)).write(stored)
         self.records.amend(record, **{COARSENING: None})
         return Coarsened(record.run, from_ns, step_ns, before, after)
 

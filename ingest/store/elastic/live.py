@@ -16,6 +16,7 @@ import orjson
 
 from ingest.errors import StoreError
 from ingest.layout import LogLinear, parse_layout
+from ingest.query.missing import Lack
 from ingest.series import OFFSET
 from ingest.store.elastic.bulk import owner_of
 from ingest.store.elastic.encoding import FIELDS, MS, chunked, deletion, label_in, series_of
@@ -111,7 +112,7 @@ class ElasticLive:
 
     def _roll(self, run: RunRecord, touched: Touched, watch: Watch) -> None:
         """Make the rollups anew that have changed, or have become final."""
-        stored, _ = self._store.records.series([run.run])
+        stored, accounts = self._store.records.series([run.run])
         now = layouts_of([one for one in stored if one.series.kind != OFFSET])
         before = self._layouts.get(run.run, now)
         if any(now[group] != layout for group, layout in before.items() if group in now):
@@ -120,7 +121,8 @@ class ElasticLive:
         cells = self._cells.setdefault(run.run, set())
         cells |= set(touched.windows)
         touched.add({cell: starts for cell, starts in self._newly_final(run, watch, cells).items() if len(starts)})
-        self._write(run, touched, stored, marks_of(self.watches(run.run), watch, watch.told_ns), lowered=False)
+        missing = self._store.lacking(run, accounts)
+        self._write(run, touched, stored, marks_of(self.watches(run.run), watch, watch.told_ns), missing, lowered=False)
 
     def _newly_final(self, run: RunRecord, watch: Watch, cells: Iterable[Cell]) -> dict[Cell, Any]:
         """Return the windows that have become final since the last cycle, by what was written of late."""
@@ -131,11 +133,19 @@ class ElasticLive:
         starts = np.arange(low, watch.final_ns // run.step_ns, dtype=np.int64) * run.step_ns
         return dict.fromkeys(cells, starts)
 
-    def _write(self, run: RunRecord, touched: Touched, stored: Sequence[StoredSeries], marks: Marks, *, lowered: bool) -> None:
+    def _write(
+        self,
+        run: RunRecord,
+        touched: Touched,
+        stored: Sequence[StoredSeries],
+        marks: Marks,
+        missing: tuple[Lack, ...] | None,
+        *,
+        lowered: bool,
+    ) -> None:
         store = self._store
-        RollupWriter(store.connection, store.names, store.sender, store.records, run, touched, lowered, marks, grown=False).write(
-            stored
-        )
+        parts = (store.connection, store.names, store.sender, store.records)
+        RollupWriter(*parts, run, touched, lowered, marks, grown=False, missing=missing).write(stored)
 
     @property
     def _sweeper(self) -> Sweeper:
@@ -166,8 +176,9 @@ class ElasticLive:
             self._states.pop((run.run, source), None)
         gone = [digest([record, run.run, source]) for source in names for record in (SOURCE, CHECKPOINT)]
         store.records.put(deletion(self._index, id_) for id_ in gone)
-        stored, _ = store.records.series([run.run])
-        self._write(run, touched, stored, marks_of(self.watches(run.run), watch, watch.told_ns), lowered=True)
+        stored, accounts = store.records.series([run.run])
+        marks = marks_of(self.watches(run.run), watch, watch.told_ns)
+        self._write(run, touched, stored, marks, store.lacking(run, accounts), lowered=True)
         self._layouts.pop(run.run, None)
 
     def set_aside(self, run: RunRecord, source: str, kept: SourceRecord, segment: int) -> None:

@@ -50,14 +50,15 @@ def mark_line(run: str, mark: Mapping[str, Any], names: Names) -> bytes:
     return orjson.dumps(action) + b"\n" + orjson.dumps(body) + b"\n"
 
 
-def widen_index(connection: Connection, names: Names) -> None:
-    """Give the index of marks, where there is one, the fields that were added since: a template reaches only new indices."""
-    properties = {"properties": elasticsearch_mappings("marks")["properties"]}
+def widen_index(connection: Connection, names: Names, index: str) -> None:
+    """Give indices that are there the fields that were added since: a template reaches only new ones."""
+    properties = {"properties": elasticsearch_mappings(index)["properties"]}
+    name = names.one(index) if index == "marks" else names.all(index)
     try:
-        connection.call("PUT", f"/{names.one('marks')}/_mapping", properties)
+        connection.call("PUT", f"/{name}/_mapping", properties)
     except Refusal as error:
         if error.status != NOT_FOUND:
-            raise StoreError(f"the server refuses the new fields of {names.one('marks')}: {error}") from None
+            raise StoreError(f"the server refuses the new fields of {name}: {error}") from None
 
 
 def _noted(document: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -63,6 +63,7 @@ def _roll(store: ElasticStore, record: RunRecord, sweeper: Sweeper) -> None:
     touched.add(sweeper.stored_windows(record))
     if not touched.windows:
         swept(store.connection, store.sender, store.names.all("rollups"), {"filter": [{"term": {"run.id": record.run}}]})
-    stored, _ = store.records.series([record.run])
-    writer = RollupWriter(store.connection, store.names, store.sender, store.records, record, touched, lowered=True, anew=True)
-    writer.write(stored)
+    stored, accounts = store.records.series([record.run])
+    parts = (store.connection, store.names, store.sender, store.records)
+    missing = store.lacking(record, accounts)
+    RollupWriter(*parts, record, touched, lowered=True, anew=True, missing=missing).write(stored)

@@ -130,8 +130,9 @@ def _completed(store: ElasticStore, sender: Sender, run: str, letters: Mapping[S
             cell = (label_in(document, "host"), label_in(document, "op"), label_in(document, "kind"))
             if cell[2] != OFFSET and "record" not in document:  # there are no rollups of offsets and breaths
                 touched.add({cell: np.array([document["@timestamp"] * MS], np.int64)})
-    stored, _ = store.records.series([run])
-    RollupWriter(store.connection, store.names, sender, store.records, record, touched, lowered=False).write(stored)
+    stored, accounts = store.records.series([run])
+    parts = (store.connection, store.names, sender, store.records)
+    RollupWriter(*parts, record, touched, lowered=False, missing=store.lacking(record, accounts)).write(stored)
     refused = Counter({source: sender.delivery.refused[owner_of(*source)] for source in letters})
     for source, some in letters.items():
         left += store.records.settle(*source, taken=len(some) - refused[source])

@@ -9,10 +9,12 @@ from typing import Any
 import orjson
 
 from ingest.intervals import Intervals
+from ingest.query.missing import Lack
 from ingest.series import Series, kind_preference
 from ingest.store.elastic.encoding import MS, geometry, histogram_texts, labels_document
 from ingest.store.elastic.names import Names, digest, window_ids
 from ingest.store.elastic.record_documents import searchable
+from ingest.store.lacking import complete_rollups
 from ingest.store.live import Marks
 from ingest.store.records import RunRecord, overview_step
 from ingest.store.rollups import Key, key_of, rollup_values
@@ -22,11 +24,15 @@ VERSION_BITS = 48
 
 @dataclass(frozen=True, slots=True)
 class RollupDocuments:
-    """Makes the documents of one run's rollups; `marks` say which windows are final."""
+    """Makes the documents of one run's rollups; `marks` say which windows are final, `missing` what the run lacks.
+
+    `missing` None is for a server that was set up before rollups said whether they are complete.
+    """
 
     run: RunRecord
     names: Names
     marks: Marks
+    missing: tuple[Lack, ...] | None = ()
 
     def lines(self, windows: Intervals, step_ns: int, generation: int) -> Iterator[bytes]:
         """Yield the bulk lines of merged windows."""
@@ -42,12 +48,13 @@ class RollupDocuments:
         layout = geometry(windows.layout)
         codes, starts, ends = windows.series.tolist(), windows.start_ns.tolist(), windows.end_ns.tolist()
         indices = self.names.of("rollups", windows.start_ns)
-        for index, id_, version, code, start, end, count, row, histogram_of in zip(
-            indices, ids, versions, codes, starts, ends, counts, numbers, texts, strict=True
+        whole = self._complete(windows, step_ns)
+        for index, id_, version, code, start, end, count, row, histogram_of, complete in zip(
+            indices, ids, versions, codes, starts, ends, counts, numbers, texts, whole, strict=True
         ):
             told = {name: one for name, one in zip(names, row, strict=True) if one is not None}
             latency = {**layout, "count": count, **told, "exact": bool(told["exact"])}
-            head = self.head(keys[code], start, end, step_ns, generation)
+            head = self.head(keys[code], (start, end), step_ns, generation, complete=complete)
             if histogram_of is None:
                 yield action(index, id_, version) + orjson.dumps({**head, "latency": latency}) + b"\n"
                 continue
@@ -59,8 +66,16 @@ class RollupDocuments:
                 body = {**head, "latency": latency, "in_flight": {"histogram": histogram}}
             yield action(index, id_, version) + orjson.dumps(body) + b"\n"
 
-    def head(self, key: Key, start: int, end: int, step_ns: int, generation: int) -> dict[str, Any]:
-        """Return what a rollup says beside its latencies."""
+    def _complete(self, windows: Intervals, step_ns: int) -> list[bool | None]:
+        if not self.missing:
+            return [None if self.missing is None else True] * len(windows)
+        return [bool(one) for one in complete_rollups(windows, step_ns, self.missing)]
+
+    def head(
+        self, key: Key, span: tuple[int, int], step_ns: int, generation: int, *, complete: bool | None = None
+    ) -> dict[str, Any]:
+        """Return what a rollup says beside its latencies; `complete` None is not said."""
+        start, end = span
         return {
             "@timestamp": start // MS,
             **labels_document(Series(run=self.run.run, host=key.host, op=key.op, kind=key.kind)),
@@ -70,6 +85,7 @@ class RollupDocuments:
                 "step_ms": step_ns // MS,
                 "stored": step_ns == self.run.step_ns,
                 "overview": step_ns == overview_step(self.run.step_ns),
+                **({} if complete is None else {"complete": complete}),
             },
             "interval": {"end_ns": end},
             "final": end <= self.marks.of(key.host),

@@ -23,6 +23,7 @@ from ingest.errors import StoreError
 from ingest.grid import SECOND, coarsened
 from ingest.intervals import Int, Intervals, Sum, merged
 from ingest.layout import LogLinear
+from ingest.query.missing import Lack
 from ingest.series import Group, Series
 from ingest.store.elastic.bulk import Sender
 from ingest.store.elastic.connection import Connection
@@ -51,8 +52,9 @@ Stage = tuple[str, int]  # scope and step
 class RollupWriter:
     """Makes the rollups of one run anew where a load has touched it. `lowered` says that something may have gone.
 
-    `marks` tell what is final; what is `grown` to its end has rollups of the whole run, too. Where all windows of a run are made
-    `anew`, rollups that older generations have left go: those of hosts before the cluster's are made of them.
+    `marks` tell what is final; what is `grown` to its end has rollups of the whole run, too. `missing` is what the run lacks,
+    None where the server's rollups cannot say it. Where all windows of a run are made `anew`, rollups that older generations have
+    left go: those of hosts before the cluster's are made of them.
     """
 
     connection: Connection
@@ -65,6 +67,7 @@ class RollupWriter:
     marks: Marks = ALL_FINAL
     grown: bool = True
     anew: bool = False
+    missing: tuple[Lack, ...] | None = ()
     sent: Counter[Stage] = field(default_factory=Counter)
 
     @property
@@ -79,7 +82,7 @@ class RollupWriter:
 
     @property
     def _documents(self) -> RollupDocuments:
-        return RollupDocuments(self.run, self.names, self.marks)
+        return RollupDocuments(self.run, self.names, self.marks, self.missing)
 
     def write(self, stored: Sequence[StoredSeries]) -> None:
         """Write the rollups of hosts, then those of the cluster and of the whole run; `stored` are all series of the run."""
@@ -249,7 +252,7 @@ class RollupWriter:
         ids = window_ids([digest([self.run.run, *key, step])], np.zeros(len(starts), np.int64), starts, step)
         lines = [
             action(index, id_, generation << VERSION_BITS)
-            + orjson.dumps({**self._documents.head(key, start, start + step, step, generation), "latency": {"count": 0}})
+            + orjson.dumps({**self._documents.head(key, (start, start + step), step, generation), "latency": {"count": 0}})
             + b"\n"
             for index, id_, start in zip(self.names.of("rollups", starts), ids, starts.tolist(), strict=True)
         ]

@@ -49,8 +49,9 @@ def apply(connection: Connection, site: Site, wanted: list[Change]) -> None:
             connection.call("PUT", path_of(change.kind, change.name), bodies[change.kind, change.name])
         except Refusal as error:
             raise StoreError(f"the server refuses the {change.kind} template {change.name}: {error}") from None
-        if not change.missing and change.name == f"{site.prefix}-marks-mappings":
-            widen_index(connection, site.names)
+        for index in ("marks", "rollups"):
+            if not change.missing and change.name == f"{site.prefix}-{index}-mappings":
+                widen_index(connection, site.names, index)
 
 
 def make_empty(connection: Connection, site: Site) -> list[str]:

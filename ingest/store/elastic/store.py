@@ -15,6 +15,7 @@ from ingest.errors import InputError, StoreError
 from ingest.intervals import Int, Intervals
 from ingest.layout import parse_layout
 from ingest.marks import noted
+from ingest.query.missing import Lack
 from ingest.query.origin import APPROXIMATE, DEAD_LETTERS, DOCUMENTS, GROWTH, Offers
 from ingest.query.question import Answer, Key, Question
 from ingest.query.table import Table
@@ -42,6 +43,7 @@ from ingest.store.elastic.sweeping import Sweeper
 from ingest.store.elastic.templates import site_of
 from ingest.store.elastic.touched import Touch, Touched, touch_of
 from ingest.store.elastic.verify import ElasticVerifier
+from ingest.store.lacking import lacks_in
 from ingest.store.live import LiveStore, final_by_all
 from ingest.store.offers import offers_of
 from ingest.store.records import (
@@ -86,9 +88,10 @@ class ElasticStore:
         self.url = address.store
         self.connection = Connection(address)
         self.connection.open()
-        self.names = Names(address.prefix)
+        self.names, self._says_complete = Names(address.prefix), True
         if write:
-            self.names = site_of(self.connection, address.prefix).names
+            site = site_of(self.connection, address.prefix)
+            self.names, self._says_complete = site.names, site.says_complete
         self.records = Records(self.connection, self.names)
         self.dead_letters = Path(os.environ.get("TAILBOARD_DEAD_LETTERS", DEAD_LETTER_FILE))
         self.delivery = Delivery()
@@ -269,13 +272,15 @@ class ElasticStore:
             touched.add(sweeper.sweep(source))
         if again or run.run in self._breathed:
             settle_breaths(self.connection, self.names, self.sender, again)
-        stored, _ = self.records.series([run.run])
+        stored, accounts = self.records.series([run.run])
         mine = {series for source in finished for series in self._states[source.run, source.source].series}
-        if layouts_moved(stored, mine):
-            touched.add(sweeper.all_windows(run))
+        missing = self.lacking(run, accounts)
+        if layouts_moved(stored, mine) or (missing and any(source.account.get("missing") for source in finished)):
+            touched.add(sweeper.all_windows(run))  # what a source lacks may concern windows that others wrote
         lowered = bool(again) or run.run in self._anew
         marks = final_by_all(self.records.watches(run.run))
-        writer = RollupWriter(self.connection, self.names, self.sender, self.records, run, touched, lowered, marks)
+        parts = (self.connection, self.names, self.sender, self.records)
+        writer = RollupWriter(*parts, run, touched, lowered, marks, missing=missing)
         writer.write(stored)
         if lowered:
             sweeper.sweep_rollups(run, [step // MS for step in rollup_steps(run.step_ns)])
@@ -283,6 +288,10 @@ class ElasticStore:
             check_all_there(self.connection, self.names, source, self._states[source.run, source.source])
         self._put(finished, COMPLETE)
         self.records.note_loaded(run.run)
+
+    def lacking(self, run: RunRecord, accounts: Mapping[str, Sequence[Mapping[str, Any]]]) -> tuple[Lack, ...] | None:
+        """Return what a run lacks by the accounts of its sources, None where the server's rollups cannot say it."""
+        return lacks_in([run], accounts) if self._says_complete else None
 
     def _put(self, sources: Sequence[SourceRecord], state: str) -> None:
         """Write the records of sources; one of which documents were refused is never complete."""
@@ -319,7 +328,7 @@ class ElasticStore:
         if record is None:
             raise RunGoneError(run)
         with self.writing(run):
-            done = Coarsening(self.connection, self.names, self.sender, self.records).coarsen(record, step_ns)
+            done = Coarsening(self.connection, self.names, self.sender, self.records, self.lacking).coarsen(record, step_ns)
         self.stop_senders()
         return done
 

@@ -20,18 +20,25 @@ PRIORITY = 300
 MOST_SHARDS = 1024
 SHARDED = ("intervals", "rollups")  # those that grow with hosts and time
 COMPACT_FROM = (9, 0)
+SAYS_COMPLETE = 4  # the version of the templates that brought rollup.complete
 COMPONENT, INDEX = "component", "index"
 SETTINGS = {"auto_expand_replicas": "0-1", "refresh_interval": "5s", "codec": "best_compression"}
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """How a site keeps its indices."""
+    """How a site keeps its indices, and the version of its templates."""
 
     prefix: str
     period: str = "month"
     shards: int = 1
     compact: bool = False
+    version: int = 0
+
+    @property
+    def says_complete(self) -> bool:
+        """Return whether rollups have the field that says whether they are complete."""
+        return self.version >= SAYS_COMPLETE
 
     @property
     def names(self) -> Names:
@@ -114,7 +121,8 @@ def site_of(connection: Connection, prefix: str) -> Site:
         raise StoreError(f"{url} has no index template {prefix}-intervals: tailboard setup --elasticsearch {url}{option}")
     meta = body.get("_meta") or {}
     check_not_newer(body, prefix)
-    return Site(prefix, str(meta.get("period", "month")), int(meta.get("shards", 1)), bool(meta.get("compact", False)))
+    told = (str(meta.get("period", "month")), int(meta.get("shards", 1)), bool(meta.get("compact", False)))
+    return Site(prefix, *told, version=int(body.get("version") or 0))
 
 
 def check_not_newer(body: Mapping[str, Any], name: str) -> None:
@@ -125,12 +133,15 @@ def check_not_newer(body: Mapping[str, Any], name: str) -> None:
 
 
 def differences(wanted: Any, found: Any, where: str = "") -> Iterator[str]:
-    """Yield a line for each leaf that differs: its path, what is there, what should be."""
+    """Yield a line for each value that differs: its path, what is there, what should be. The order of keys says nothing."""
     wanted, found = (_dotless(one) for one in (wanted, found))
     if isinstance(wanted, Mapping) and isinstance(found, Mapping):
         for name in sorted({*wanted, *found}):
             yield from differences(wanted.get(name, ...), found.get(name, ...), f"{where}.{name}" if where else name)
-    elif _leaf(wanted) != _leaf(found):
+    elif isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):
+        for number, pair in enumerate(zip(wanted, found, strict=True)):
+            yield from differences(*pair, f"{where}[{number}]")
+    elif _comparable(wanted) != _comparable(found):
         yield f"{where}: {_shown(found)} -> {_shown(wanted)}"
 
 
@@ -159,16 +170,17 @@ def _joined(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, Any]
     return both
 
 
-def _leaf(value: Any) -> Any:
-    """Return a value as it compares: the server gives numbers and truth in settings back as text."""
-    if isinstance(value, list | tuple):
-        return [_leaf(one) for one in value]
+def _comparable(value: Any) -> Any:
+    """Return a value as it compares: the server gives numbers and truth in settings back as text, nothing for what is empty."""
+    if isinstance(value, Mapping):
+        named = ((name, _comparable(one)) for name, one in _dotless(value).items())
+        return {name: one for name, one in named if one is not ...} or ...
+    if isinstance(value, list):
+        return [_comparable(one) for one in value]
     if isinstance(value, bool):
         return str(value).lower()
-    if value in (..., None) or value == {}:
-        return ...
-    return str(value)
+    return ... if value in (..., None) else str(value)
 
 
 def _shown(value: Any) -> str:
-    return "nothing" if _leaf(value) is ... else json.dumps(value, default=str)
+    return "nothing" if _comparable(value) is ... else json.dumps(value, default=str)

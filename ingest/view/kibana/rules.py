@@ -165,6 +165,14 @@ def stored_rule(connection: Connection, rule: Rule) -> Mapping[str, Any] | None:
     return found
 
 
+def is_as_wanted(rule: Rule, there: Mapping[str, Any]) -> bool:
+    """Return whether a rule that is there has our name, tags, schedule and question; Kibana adds parameters of its own."""
+    ours, theirs = rule.body["params"], there.get("params") or {}
+    return all(there.get(name) == rule.body[name] for name in ("name", "tags", "schedule")) and ours == {
+        name: theirs.get(name) for name in ours
+    }
+
+
 def changed_body(rule: Rule, there: Mapping[str, Any]) -> dict[str, Any]:
     """Return what changes a rule that is there: our question and schedule, the actions and settings that people gave it."""
     ours = {name: rule.body[name] for name in ("name", "tags", "schedule", "params")}

@@ -11,6 +11,7 @@ from ingest.grid import MS
 from ingest.marks import Mark
 from ingest.query.breath_sources import kept_from
 from ingest.query.means import OWN
+from ingest.query.missing import bands
 from ingest.query.offset_overview import offset_overviews, shown_names
 from ingest.query.origin import WHOLE_RUNS, Origin
 from ingest.query.overview import CLUSTER_WINDOWS, Overview, chosen_runs, literal, overviews
@@ -73,7 +74,8 @@ def parts_from(
     said = [replace(runs[0], notes=(*runs[0].notes, *noted.notes)), *runs[1:]]
     known = labels_of(source)
     sweep = swept({name: known.get(name, {}) for name in shown}) if len(shown) > 1 else None
-    return parts_of(said, source.facts(chosen), [*noted.marks, *marks], question.by, sla_ns, found, sweep)
+    shown_marks = [*noted.marks, *marks, *(band for run in runs for band in bands(run.cluster))]
+    return parts_of(said, source.facts(chosen), shown_marks, question.by, sla_ns, found, sweep)
 
 
 def labels_of(source: Origin) -> RunLabels:

@@ -9,6 +9,7 @@ from html import escape
 
 import numpy as np
 
+from ingest.query.missing import MOST
 from ingest.query.overview import Overview
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, regrouped, widened
@@ -39,7 +40,7 @@ def spaced(quantity: str) -> str:
 
 def shown_latency(value_ns: float) -> str:
     """Return a latency for the page: 4.23 ms, empty if it is not a number."""
-    return spaced(latency(float(value_ns))).replace("us", "µs")
+    return "" if np.isinf(value_ns) else spaced(latency(float(value_ns))).replace("us", "µs")
 
 
 def summary(runs: Sequence[Overview], by: Sequence[str]) -> str:
@@ -54,12 +55,20 @@ def summary(runs: Sequence[Overview], by: Sequence[str]) -> str:
             name = names[tuple(whole.columns[label][row] for label in answer.by)]
             name = f"{short} {name}" if len(runs) > 1 else name
             cells = [f"{int(whole.columns['count'][row]):,}"]
-            for percentile in SUMMARY:
-                least = "≥ " if whole.columns[f"{percentile.name}_censored"][row] else ""
-                cells.append(least + (shown_latency(whole.columns[percentile.name][row]) or "&ndash;"))
-            cells.append(shown_latency(whole.columns["max"][row]))
+            cells += [_cell(whole, name, row) for name in (*(percentile.name for percentile in SUMMARY), "max")]
             body.append(f'<tr><th scope="row">{text(name)}</th>' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
     return f"<caption>The whole range</caption><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody>"
+
+
+def _cell(table: Table, name: str, row: int) -> str:
+    """Return a percentile, or the maximum: 4.23 ms, ≥ 4.23 ms, or 4.23 to 9 ms where samples are missing."""
+    low, high = (shown_latency(table.columns[column][row]) for column in (name, name + MOST))
+    flags = table.columns.get(f"{name}_censored")
+    if not low:
+        return "&ndash;" if flags is not None else ""
+    if np.isinf(table.columns[name + MOST][row]) or (flags is not None and flags[row]):
+        return f"≥ {low}"
+    return f"{low} to {high}" if high and high != low else low
 
 
 def few(runs: Sequence[Overview], by: Sequence[str]) -> list[str]:

@@ -13,11 +13,12 @@ conversations, 9.5.3 and 8.19.21; of the single exchanges on 9.5.3 the histogram
 the dynamic range of HDR, its ranks for few samples, writes, templates, what searches are refused for, a failing shard, 413, both
 forms of 429, `_doc_count`. That covers templates and auto-creation, _bulk, versions, GET and _mget, hdr percentiles and ranks
 (to the last digit), range and histogram on histogram fields, date_histogram with gaps and bounds, terms, composite, metrics,
-points in time with `_shard_doc`, blocks, _count, _refresh, _mapping, _settings, _resolve, _cat/indices, _stats, one ES|QL query.
+points in time with `_shard_doc`, blocks, _count, _refresh, _mapping, _settings, _resolve, _cat/indices, _stats, one ES|QL query. And
+702 requests of the product itself on 9.5.3, from `setup` to `delete`. The order of keys is the server's, too (`key_order`).
 
 **From the documentation, and from what servers are known to do, not recorded:** security (401, 403 and their wording; the nodes ran
 without it), `_delete_by_query` (module reindex; without it the recorded refusal), `_msearch`, `top_hits`, `wildcard` and `prefix`, `missing_bucket`,
-dynamic templates, `external` versions and tombstones, indices of several shards (routing of documents, `_shard_doc` across shards),
+`external` versions and tombstones, indices of several shards (routing of documents, `_shard_doc` across shards),
 when a refresh interval makes writes visible (ticks from the shard's creation; search idling is left out), expiry of points in time,
 date rounding in ranges, ES|QL beyond the recorded query, gzip, `POST _resolve/index`, limits of `meta`.
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from tests.doubles.elasticsearch.columns import View
 from tests.doubles.elasticsearch.errors import CannotDo, refuse, shard_illegal
+from tests.doubles.elasticsearch.key_order import reduced_order
 from tests.doubles.elasticsearch.tokens import place_of
 
 Json = Any
@@ -116,9 +117,10 @@ class Aggregations:
             item.prepare(view)
             item.subs.prepare(view)
 
-    def collect(self, view: View, documents: np.ndarray, owner: np.ndarray, buckets: int) -> list[Json]:
-        """Return for each bucket the answers by name."""
-        answers: list[Json] = [{} for _ in range(buckets)]
+    def collect(self, view: View, documents: np.ndarray, owner: np.ndarray, buckets: int, *, reduced: bool = True) -> list[Json]:
+        """Return for each bucket the answers by name, in the order of the request, or as the reducing of answers leaves them."""
+        names = [item.name for item in self.items]
+        answers: list[Json] = [dict.fromkeys(reduced_order(names) if reduced else names) for _ in range(buckets)]
         for item in self.items:
             for place, answer in enumerate(item.collect(view, documents, owner, buckets)):
                 answers[place][item.name] = answer

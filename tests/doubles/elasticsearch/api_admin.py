@@ -173,7 +173,7 @@ def _settings(node: Node, index: Index, request: Request) -> Json:
         "index.creation_date": str(index.created), "index.uuid": index.uuid, "index.version.created": node.build["created"],
         "index.routing.allocation.include._tier_preference": "data_content",
     }  # fmt: skip
-    return known if request.flag("flat_settings") else nested(known)
+    return {name: known[name] for name in sorted(known)} if request.flag("flat_settings") else nested(known)
 
 
 def get_settings(node: Node, request: Request) -> Answer:

@@ -9,7 +9,7 @@ import orjson
 
 from tests.doubles.elasticsearch import queries
 from tests.doubles.elasticsearch.api_search import source_filter
-from tests.doubles.elasticsearch.bulk import ItemFailure
+from tests.doubles.elasticsearch.bulk import ItemFailure, refreshed
 from tests.doubles.elasticsearch.bulk_lines import Write, read_lines
 from tests.doubles.elasticsearch.columns import View
 from tests.doubles.elasticsearch.errors import CannotDo, Refusal, ShardFailure, error_body, illegal, no_such_index, refuse
@@ -101,7 +101,7 @@ def _single(node: Node, request: Request, one: Write) -> Answer:
             ) from failure
         raise Refusal(failure.status, error_body(failure.status, error)) from failure
     if writer.finish(request.parameters.get("refresh", "false")):
-        answer["forced_refresh"] = True
+        answer = refreshed(answer)
     return status, answer
 
 

@@ -181,11 +181,16 @@ class Writer:
                 errors = True
             items.append({write.action: answer})
         if self.finish(refresh):
-            for item in items:
-                (answer,) = item.values()
-                if "error" not in answer:
-                    answer["forced_refresh"] = True
+            items = [
+                {action: answer if "error" in answer else refreshed(answer)} for item in items for action, answer in item.items()
+            ]
         return {"errors": errors, "items": items}
+
+
+def refreshed(answer: Json) -> Json:
+    """Return the answer to a write with `forced_refresh`, where the server puts it."""
+    before = ("_index", "_id", "_version", "result")
+    return {**{name: answer[name] for name in before}, "forced_refresh": True, **answer}
 
 
 def _item_no_index(name: str, note: str) -> Json:

@@ -176,7 +176,7 @@ def query(node: Server, request: Request) -> Answer:
     if form == "csv":
         return 200, (_csv(table), {**headers, "content-type": "text/csv; charset=utf-8; header=present"})
     answer = {
-        "took": int((time.monotonic() - begin) * 1000), "is_partial": False, "documents_found": found, "values_loaded": table.loaded,
+        "documents_found": found, "values_loaded": table.loaded, "took": int((time.monotonic() - begin) * 1000), "is_partial": False,
         "columns": [{"name": name, "type": kind} for name, (kind, _) in table.columns.items()],
         "values": [[_shown(kind, values[row]) for kind, values in table.columns.values()] for row in range(table.size)],
     }  # fmt: skip

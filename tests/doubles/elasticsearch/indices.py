@@ -61,7 +61,9 @@ class Index:
 
     @property
     def replicas(self) -> int:
-        """Return the number of replicas; none is ever assigned on a single node."""
+        """Return the number of replicas; none is ever assigned on a single node, and one that expands to none is not wanted."""
+        if self.settings.get("index.auto_expand_replicas", "false") != "false":
+            return int(self.settings["index.auto_expand_replicas"].partition("-")[0])
         return int(self.settings.get("index.number_of_replicas", 1))
 
     @property

@@ -87,7 +87,7 @@ class Mapping:
     templates: list[Json] = field(default_factory=list)
 
     def template(self, path: str) -> Json | None:
-        """Return the mapping that a dynamic template gives a new field (from documentation, not recorded)."""
+        """Return the mapping that a dynamic template gives a new field."""
         return next((one["mapping"] for one in self.templates if fnmatchcase(path, one["path_match"])), None)
 
     def find(self, path: str) -> Field | None:

@@ -45,9 +45,8 @@ class Metric(Aggregation):
             raise CannotDo(f"aggregation [{self.kind}] on a boolean")
         if "date" in kinds and (not self.on_dates or kinds != {"date"}):
             raise CannotDo(f"aggregation [{self.kind}] on a date")
-
-    def _dated(self, view: View) -> bool:
-        return "date" in self.kinds(view)
+        if len({item["format"] for item in view.fields(self.field) if item.kind == "date"}) > 1:
+            raise CannotDo(f"aggregation [{self.kind}] on dates of several formats")
 
 
 def _json(value: float) -> Any:
@@ -62,13 +61,13 @@ class _Extreme(Metric):
         who, values, _, _ = values_of(view, self.field, documents, owner)
         found = np.full(buckets, self.worst)
         self.extend.at(found, who, values)
-        dated = self._dated(view)
+        dates = [item["format"] for item in view.fields(self.field) if item.kind == "date"]
         answers: list[Json] = []
         for value in found.tolist():
             if math.isinf(value):  # recorded: a maximum of Infinity is null
                 answers.append({"value": None})
             else:
-                answers.append({"value": value, "value_as_string": text_of(int(value))} if dated else {"value": value})
+                answers.append({"value": value, "value_as_string": text_of(int(value), dates[0])} if dates else {"value": value})
         return answers
 
 

@@ -127,11 +127,13 @@ class Search:
             raise all_failed(failures, "Partial shards failure")
         if not readers and failures:
             raise all_failed(failures)
-        if self.keys and self.keys[0].kind not in ("", "_shard_doc", "_doc"):
+        if self.keys and self.keys[0].kind not in ("", "_doc"):
             skipped = self._skipped(readers)
         number = len(readers) + len(gone)
+        counted = self.total is True and not self.size and self.aggs is None
         answer: Json = {
             "timed_out": False,
+            **({"terminated_early": False} if counted else {}),  # recorded: nothing was wanted but the number
             "_shards": {"total": number, "successful": number - len(failures), "skipped": skipped, "failed": len(failures)},
         }
         if failures:
@@ -173,7 +175,8 @@ class Search:
             return hits, None
         if not view.readers:
             return hits, None
-        answers = self.aggs.collect(view, documents, np.zeros(len(documents), dtype=np.int64), 1)[0]
+        reduced = len(view.readers) > 1  # recorded: of one shard the uppermost answers stay as they were asked for
+        answers = self.aggs.collect(view, documents, np.zeros(len(documents), dtype=np.int64), 1, reduced=reduced)[0]
         if count_buckets(answers) > self.max_buckets:
             raise buckets.too_many(self.max_buckets)
         return hits, answers

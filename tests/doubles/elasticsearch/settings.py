@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.doubles.elasticsearch.dates import interval_millis
 from tests.doubles.elasticsearch.errors import CannotDo, illegal, refuse
+from tests.doubles.elasticsearch.key_order import hash_order
 
 Json = Any
 WHOLE = {
@@ -17,8 +18,9 @@ WHOLE = {
 CODECS = ("default", "best_compression", "legacy_default", "legacy_best_compression")
 BLOCKS = ("index.blocks.read_only_allow_delete", "index.blocks.write")
 OTHERS = ("index.refresh_interval", "index.codec", "index.mode")
-NO_EFFECT_ON_ONE_NODE = ("index.auto_expand_replicas",)  # from documentation, not recorded
+NO_EFFECT_ON_ONE_NODE = ("index.auto_expand_replicas",)  # but for the number of replicas, that of the range's start
 MODES = ("standard",)
+IN_TEMPLATES = {"index.mode": ("logsdb",), "index.mapping.source.mode": ("stored",)}  # taken there; no index is made of them
 
 
 def flat(given: Json, above: str = "") -> dict[str, Any]:
@@ -35,20 +37,26 @@ def flat(given: Json, above: str = "") -> dict[str, Any]:
 
 
 def nested(settings: dict[str, Any]) -> Json:
-    """Return flat settings as nested objects."""
+    """Return flat settings as nested objects, their keys in the order in which a server answers them."""
     found: Json = {}
-    for name, value in settings.items():
+    for name in sorted(settings):
         *above, last = name.split(".")
         place = found
         for part in above:
             place = place.setdefault(part, {})
-        place[last] = value
-    return found
+        place[last] = settings[name]
+    return _ordered(found)
 
 
-def checked(settings: dict[str, Any]) -> dict[str, Any]:
+def _ordered(value: Json) -> Json:
+    return {name: _ordered(value[name]) for name in hash_order(value, least=2)} if isinstance(value, dict) else value
+
+
+def checked(settings: dict[str, Any], *, template: bool = False) -> dict[str, Any]:
     """Return the settings, or refuse what the server or the double does not know."""
     for name, value in settings.items():
+        if template and value in IN_TEMPLATES.get(name, ()):
+            continue
         if name in WHOLE:
             _whole(name, value)
         elif name == "index.refresh_interval":

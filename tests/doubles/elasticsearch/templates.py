@@ -9,13 +9,14 @@ from typing import Any
 
 from tests.doubles.elasticsearch import mapping
 from tests.doubles.elasticsearch.errors import CannotDo, Refusal, illegal, refuse
+from tests.doubles.elasticsearch.key_order import hashed
 from tests.doubles.elasticsearch.settings import checked, flat, nested
 
 Json = Any
-COMPONENT_KEYS = {"template", "version", "_meta"}
-INDEX_KEYS = {"index_patterns", "composed_of", "template", "priority", "version", "_meta", "ignore_missing_component_templates"}
+COMPONENT_KEYS = ("template", "version", "_meta")  # these in the order in which the server answers
+INDEX_KEYS = ("index_patterns", "template", "composed_of", "priority", "version", "_meta", "ignore_missing_component_templates")
 REAL_KEYS = {"data_stream", "allow_auto_create", "deprecated"}
-TEMPLATE_KEYS = {"settings", "mappings"}
+TEMPLATE_KEYS = ("settings", "mappings")
 
 
 def overlap(first: str, second: str) -> bool:
@@ -88,12 +89,12 @@ class Templates:
             mapping.parse(self._composed(given)[1])
         except Refusal as error:
             raise self._invalid(name, error) from error
-        given.setdefault("composed_of", [])
+        given = {key: given.get(key, []) for key in INDEX_KEYS if key in given or key == "composed_of"}
         self._date(given, self.indices.get(name))
         self.indices[name] = given
 
     @staticmethod
-    def _known(body: Json, keys: set[str], what: str) -> Json:
+    def _known(body: Json, keys: tuple[str, ...], what: str) -> Json:
         for key in body:
             if key in REAL_KEYS:
                 raise CannotDo(f"[{key}] in {what}")
@@ -101,7 +102,8 @@ class Templates:
                 raise refuse(
                     400, "x_content_parse_exception", f"[1:1] [{what.partition(' [')[0].replace(' ', '_')}] unknown field [{key}]"
                 )
-        return dict(body)
+        known = {key: body[key] for key in keys if key in body}
+        return {**known, "_meta": hashed(known["_meta"])} if "_meta" in known else known
 
     @staticmethod
     def _template(given: Json) -> Json:
@@ -110,9 +112,11 @@ class Templates:
                 if key in ("aliases", "lifecycle", "data_stream_options"):
                     raise CannotDo(f"[{key}] in a template")
                 raise refuse(400, "x_content_parse_exception", f"[1:1] [template] unknown field [{key}]")
-        result = dict(given)
+        result = {key: given[key] for key in TEMPLATE_KEYS if key in given}
         if "settings" in result:
-            result["settings"] = nested(checked(flat(result["settings"])))
+            result["settings"] = nested(checked(flat(result["settings"]), template=True))
+        if "mappings" in result:
+            result["mappings"] = hashed(result["mappings"])
         return result
 
     def _date(self, given: Json, before: Json) -> None:

@@ -1,8 +1,8 @@
 """How an answer of the double is held against a recorded one: exactly, but for what no two servers share.
 
 Left out are: times, ids that a server makes up, shard figures of the node itself, build fields, sequence numbers of requests that
-were not recorded, hints ("did you mean") and the text that a JSON parser quotes. Reasons and positions are compared: more than
-the recordings' README asks for. HDR percentiles are compared to the last digit.
+were not recorded, hints ("did you mean") and the text that a JSON parser quotes. Reasons, positions
+and the order of keys are compared: more than the recordings' README asks for. HDR percentiles are compared to the last digit.
 """
 
 from __future__ import annotations
@@ -59,6 +59,8 @@ def differences(want: Json, have: Json, place: str = "") -> list[str]:
 
 def _of_objects(want: dict[str, Json], have: dict[str, Json], place: str) -> list[str]:
     found = []
+    if want.keys() == have.keys() and [*want] != [*have]:
+        found.append(f"{place}: keys recorded in the order {[*want]}, given in {[*have]}")
     for key in sorted({*want, *have}):
         here = f"{place}.{key}"
         if key not in have or key not in want:

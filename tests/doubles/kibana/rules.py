@@ -47,7 +47,7 @@ def answered(state: State, request: Request, name: str) -> Json:
     if request.method == "PUT":
         body = _checked(state, request, BOTH, ("name", "schedule"))
         defaults = {"tags": [], "actions": [], "throttle": None, "notify_when": None}
-        changed = {**visible, **defaults, "alert_delay": None, "flapping": None, **body, "actions": _actions(body)}
+        changed = {**visible, **defaults, "alert_delay": None, "flapping": None, **_stored(body)}
         state.rules[name] = (request.space, changed)
         return changed
     raise CannotDo(f"{request.method} of a rule")
@@ -66,15 +66,17 @@ def _created(state: State, request: Request, name: str, *, taken: bool) -> Json:
         raise Boom(409, f"Saved object [alert/{name}] conflict")
     made = {
         "id": name, "enabled": True, "tags": [], "throttle": None, "notify_when": None, "api_key_owner": "elastic", "mute_all": False,
-        "muted_alert_ids": [], "created_by": "elastic", "execution_status": {"status": "pending"}, **body, "actions": _actions(body),
+        "muted_alert_ids": [], "created_by": "elastic", "execution_status": {"status": "pending"}, **_stored(body),
     }  # fmt: skip
     state.rules[name] = (request.space, made)
     return made
 
 
-def _actions(body: Json) -> list[Json]:
-    """Return actions as they are shown: with the type of their connector."""
-    return [{**one, "connector_type_id": ".server-log"} for one in body.get("actions", [])]
+def _stored(body: Json) -> Json:
+    """Return a rule as it is shown: parameters with the schema's defaults, actions with the type of their connector."""
+    params = {"excludeHitsFromPreviousRun": True, "aggType": "count", **body.get("params", {})}
+    actions = [{**one, "connector_type_id": ".server-log"} for one in body.get("actions", [])]
+    return {**body, "params": params, "actions": actions}
 
 
 def _checked(state: State, request: Request, allowed: set[str], needed: tuple[str, ...]) -> Json:

@@ -18,8 +18,8 @@ from ingest import Question, Wanted, open_store, parse_percentiles, percentiles
 from ingest.check import check, labels_of
 from ingest.errors import StoreError
 from ingest.objectives import Objective, read_objectives
+from ingest.ranks import STORED
 from ingest.store.records import COARSE_STEPS
-from ingest.store.rollups import PERCENTILES
 from ingest.view.kibana.connection import Connection
 from ingest.view.kibana.rules import STEPS_NS, Rule, put_rule, question, reasons_against, rule_id, rules_for, stored_rule
 from tests.doubles.elasticsearch import ElasticsearchDouble
@@ -227,7 +227,7 @@ def test_a_rule_finds_the_windows_that_check_finds(stores, by: tuple[str, ...], 
 
 def test_steps_and_percentiles_are_those_of_rollups() -> None:
     assert STEPS_NS == COARSE_STEPS
-    for percentile in PERCENTILES:
+    for percentile in STORED:
         assert reasons_against(promised(p=percentile.text)) == ()
 
 

@@ -1,0 +1,297 @@
+"""What an answer lacks: the entries of its sources, cut at its windows, and what they make of its percentiles.
+
+An entry belongs to a row if its labels can be those of the row and its time overlaps the window's. Where both are sure to lie
+within, all of its samples are the row's; where it only overlaps, or some label is not known, none to all of them are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.caveats import Caveat
+from ingest.errors import listed
+from ingest.intervals import Bool, Int, Intervals
+from ingest.marks import Noted, in_time_order, noted
+from ingest.missing import ANY_TIME, NO_LACK, OPEN, UNKNOWN, Lacking, Missing, Possible
+from ingest.query.table import Table
+from ingest.ranks import Percentile, Ranked
+from ingest.series import LABELS, Group, RunLabels, run_matches
+
+if TYPE_CHECKING:
+    from ingest.query.question import Answer, Question
+
+Float = NDArray[np.float64]
+
+EARLIER = "before"
+OLD_NOTES = ("bins from 786 us up", "never writes the last partial interval", "samples, all of", "not read: ")
+MISSING_HERE = "samples are missing"
+MOST = "_most"  # ends the name of a column of the largest possible value, which only tables for people show
+
+
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """An entry of an answer with the labels of its run; `sure` says that the question is known to select all of it."""
+
+    entry: Missing
+    sure: bool
+
+    @property
+    def caveat(self) -> Caveat:
+        """Return what a reader must know of it."""
+        return self.entry.caveat
+
+
+def lacks(entries: Iterable[Missing], question: Question, run_labels: RunLabels, starts: Mapping[str, int]) -> tuple[Lack, ...]:
+    """Return the entries that a question may select, cut at its range, of runs that began at `starts` in ns."""
+    found: list[Lack] = []
+    for whole in entries:
+        if whole.run not in starts or not run_matches(whole.run, question.runs):
+            continue
+        entry = _in_range(whole, question, starts[whole.run])
+        if entry is None:
+            continue
+        labels = {**run_labels.get(entry.run, {}), **entry.labels}
+        asked = [labels.get(name, None if name in LABELS else "") for name in question.where]
+        globs = question.where.values()
+        if any(value is not None and not fnmatchcase(value, glob) for value, glob in zip(asked, globs, strict=True)):
+            continue
+        found.append(Lack(replace(entry, labels=labels), None not in asked and entry is whole))
+    return tuple(found)
+
+
+def _in_range(entry: Missing, question: Question, start_ns: int) -> Missing | None:
+    """Return an entry cut at the range of a question: itself where it lies within, None where it lies outside."""
+    begin, end = (None if edge is None else edge.epoch_ns(start_ns) for edge in (question.begin, question.end))
+    low, high = entry.span
+    from_ns = low if begin is None else max(low, begin)
+    to_ns = high if end is None else min(high, end)
+    if (from_ns, to_ns) == (low, high):
+        return entry
+    return replace(entry, from_ns=from_ns, to_ns=to_ns) if from_ns < to_ns else None
+
+
+def of_kinds(found: Iterable[Lack], taken: Mapping[str, Sequence[str]]) -> tuple[Lack, ...]:
+    """Return the entries that may be of the kinds that an answer takes of each run."""
+    return tuple(one for one in found if one.entry.labels.get("kind") in (None, *taken.get(one.entry.run, ())))
+
+
+def stored_entries(run: str, accounts: Iterable[Mapping[str, Any]]) -> list[Missing]:
+    """Return what the accounts of a run's sources (as plain values) say is missing.
+
+    Of an account that was kept before entries were, what it says in words counts as an entry of unknown extent.
+    """
+    found = []
+    for account in accounts:
+        if "missing" in account:
+            found += [Missing.of(run, told) for told in account["missing"].values()]
+            continue
+        words = [*account.get("rejected", {}), *account.get("repaired", {}), *account.get("notes", ())]
+        if account.get("rejected") or any(mark in text for text in words for mark in OLD_NOTES):
+            sentence = "was loaded by an earlier version, which did not keep what is missing: it rejected rows or found damage"
+            remedy = "load it again with --replace to know which windows lack samples"
+            found.append(Missing({"run": run}, None, None, None, 0, None, Caveat(EARLIER, run, sentence, remedy)))
+    return found
+
+
+def cut(rows: Intervals, answer: Answer) -> Lacking:
+    """Return what the rows of a part of an answer lack."""
+    table = rows.groups
+    start_ns, end_ns = rows.start_ns, rows.end_ns
+    if not answer.step_ns:  # a row over all of a range has all of it, also what completed after the last row
+        start_ns, end_ns = (np.full(len(rows), edge) for edge in ANY_TIME)
+    return cut_at(rows.series, table, start_ns, end_ns, answer.by, answer.missing, counted=rows.completions is None)
+
+
+def cut_at(
+    series: Int,
+    table: Sequence[Group],
+    start_ns: Int,
+    end_ns: Int,
+    by: Sequence[str],
+    found: Sequence[Lack],
+    *,
+    counted: bool = True,
+) -> Lacking:
+    """Return what windows (start, end] of groups lack; of weights in flight numbers are unknown (not `counted`)."""
+    parts: list[tuple[Int, Int, Int, Int, Int]] = []
+    for one in found:
+        entry = one.entry
+        wanted = [entry.labels.get(name, None if name in LABELS else "") for name in by]
+        fits = [all(label is None or label == own for label, own in zip(wanted, key, strict=True)) for key in table]
+        codes = np.array(fits, np.bool_)
+        if not codes.any():
+            continue
+        low, high = entry.span
+        touches = (start_ns < high) & (end_ns > low) if low < high else (start_ns < high) & (end_ns >= high)
+        picked = np.flatnonzero(codes[series] & touches)
+        if not len(picked):
+            continue
+        inside = (start_ns[picked] <= low) & (end_ns[picked] >= high)
+        known = one.sure and None not in wanted
+        number = entry.count if counted else None
+        least = np.where(inside, number, 0) if known and number is not None else np.zeros(len(picked), np.int64)
+        many = UNKNOWN if number is None else number
+        top = OPEN if entry.high_ns is None else entry.high_ns
+        most, low_ns, high_ns = (np.full(len(picked), value, np.int64) for value in (many, entry.low_ns, top))
+        parts.append((picked, least, most, low_ns, high_ns))
+    if not parts:
+        return NO_LACK
+    return Lacking(*(np.concatenate([part[place] for part in parts]).astype(np.int64) for place in range(5)))
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """A percentile of rows: `value` as it is shown, the `least` and the largest (`most`) that it can be, NaN without an interval.
+
+    `most` is inf where there is no upper bound. Where nothing is missing all three are equal.
+    """
+
+    value: Float
+    least: Float
+    most: Float
+
+
+class Rows:
+    """Rows of a part of an answer with what they lack."""
+
+    def __init__(self, rows: Intervals, answer: Answer, *, ranked: Ranked | None = None, interpolate: bool = False) -> None:
+        self.rows = rows
+        found = cut(rows, answer) if answer.missing else NO_LACK
+        self.complete: Bool = found.complete(len(rows))
+        self.lacking = found if rows.layout.has_bins else NO_LACK
+        self.uncounted: Bool = self.lacking.uncounted(len(rows))
+        ranks_of = ranked or Ranked(rows)
+        values = ranks_of.interpolated if interpolate else ranks_of.values
+        self._possible: Possible | None = None
+        if len(self.lacking):
+            self._possible = Possible(rows, self.lacking, lambda picked, ranks: values(picked, ranks).astype(np.float64))
+
+    def cells(self, percentile: Percentile, measured: Float) -> Cells:
+        """Return a percentile of each row, of which `measured` is that of the samples that are there.
+
+        Where samples are missing in a known number the value that is shown is the least that it can be. In an unknown number they
+        make an interval only where they cannot lower it.
+        """
+        least, most = self.limits(percentile, measured)
+        given = ~self.uncounted | (least == measured)
+        return Cells(np.where(given, least, measured), np.where(given, least, np.nan), np.where(given, most, np.nan))
+
+    def limits(self, percentile: Percentile, measured: Float) -> tuple[Float, Float]:
+        """Return the least and the largest value of a percentile of each row: any number of samples where it is unknown.
+
+        NaN where `measured` is.
+        """
+        least, most = measured.copy(), measured.copy()
+        if self._possible is not None:
+            low, high = self._possible.between(percentile)
+            if percentile.top == 100 * percentile.bottom:  # the samples that are there may have an exact maximum
+                low, high = (np.fmax(one, measured[self._possible.rows]) for one in (low, high))
+            given = ~np.isnan(measured[self._possible.rows])
+            picked = self._possible.rows[given]
+            least[picked], most[picked] = low[given], high[given]
+        return least, most
+
+
+def with_complete(table: Table, answer: Answer) -> Table:
+    """Return a table of percentiles, made without what is missing, that says which rows are complete.
+
+    For entries without a number and for estimates: no percentile becomes a range.
+    """
+    columns = dict(table.columns)
+    start_ns, end_ns = columns["start_ns"], columns["end_ns"]
+    if not answer.step_ns:
+        start_ns, end_ns = (np.full(len(table), edge) for edge in ANY_TIME)
+    labels = [columns[name].tolist() for name in answer.by]
+    rows: list[Group] = list(zip(*labels, strict=True)) if labels else [()] * len(table)
+    keys = list(dict.fromkeys(rows))
+    place = {key: number for number, key in enumerate(keys)}
+    codes = np.array([place[key] for key in rows], np.int64)
+    complete = cut_at(codes, keys, start_ns, end_ns, answer.by, answer.missing).complete(len(table))
+    told: dict[str, Any] = {}
+    for name, column in columns.items():
+        if name == f"max{MOST}":
+            told[name] = np.where(complete, column, np.inf)
+        elif name.endswith((MOST, "_lo", "_hi")):
+            told[name] = np.where(complete, column, np.nan)
+        elif name == "exact":
+            told |= {"exact": column & complete, "complete": complete}
+        elif name != "complete":
+            told[name] = column
+    return Table(told, table.labels)
+
+
+def union(several: Iterable[Sequence[Lack]]) -> tuple[Lack, ...]:
+    """Return what several answers lack together, each entry once."""
+    found: list[Lack] = []
+    for lacking in several:
+        found += [one for one in lacking if one not in found]
+    return tuple(found)
+
+
+def labelled(found: Iterable[Lack], name: str, value: str) -> tuple[Lack, ...]:
+    """Return the entries with one label more."""
+    return tuple(replace(one, entry=replace(one.entry, labels={**one.entry.labels, name: value})) for one in found)
+
+
+def bands(answer: Answer) -> list[Noted]:
+    """Return the stretches of time of an answer's windows in which samples are missing, as marks of its runs in order."""
+    parts = [part for part in answer.parts if len(part)]
+    if not parts or not answer.missing:
+        return []
+    first, last = min(int(part.start_ns.min()) for part in parts), max(int(part.end_ns.max()) for part in parts)
+    spans: dict[str, list[tuple[int, int]]] = {}
+    for one in answer.missing:
+        low, high = one.entry.span
+        if low < last and high > first:
+            spans.setdefault(one.entry.run, []).append((max(low, first), min(high, last)))
+    found = []
+    for run, mine in spans.items():
+        joined: list[tuple[int, int]] = []
+        for low, high in sorted(mine):
+            if joined and low <= joined[-1][1]:
+                joined[-1] = joined[-1][0], max(high, joined[-1][1])
+            else:
+                joined.append((low, high))
+        found += [noted(run, low, MISSING_HERE, high) for low, high in joined]
+    return sorted(found, key=in_time_order)
+
+
+def caveats_of(found: Iterable[Lack], others: Iterable[Caveat] = ()) -> tuple[Caveat, ...]:
+    """Return the caveats of an answer: those of its entries with their subjects together, then others of other codes."""
+    together = folded(one.caveat for one in found)
+    codes = {one.code for one in together}
+    return (*together, *(one for one in others if one.code not in codes))
+
+
+def folded(caveats: Iterable[Caveat]) -> tuple[Caveat, ...]:
+    """Return caveats with the subjects of those together that are alike otherwise."""
+    together: dict[tuple[str, str, str], dict[str, None]] = {}
+    for caveat in caveats:
+        together.setdefault((caveat.code, caveat.sentence, caveat.remedy), {})[caveat.subject] = None
+    return tuple(
+        Caveat(code, listed(sorted(subjects)), sentence, remedy) for (code, sentence, remedy), subjects in together.items()
+    )
+
+
+__all__ = [
+    "Cells",
+    "Lack",
+    "Rows",
+    "bands",
+    "caveats_of",
+    "cut",
+    "cut_at",
+    "folded",
+    "labelled",
+    "lacks",
+    "of_kinds",
+    "stored_entries",
+    "union",
+    "with_complete",
+]

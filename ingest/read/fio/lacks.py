@@ -1,0 +1,70 @@
+"""What a fio histogram log lacks, as entries of its account: damaged bins, the last interval, rows that were rejected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ingest.caveats import Caveat
+from ingest.missing import Missing, labels_of
+from ingest.read.context import Context, Summary
+from ingest.read.fio import repairs
+from ingest.series import MIXED, Series
+
+MASKED, UNWRITTEN, NO_SUMMARY, REJECTED = "damaged-bins", "last-interval", "no-summary", "rejected-rows"
+KEEP_JSON = "keep fio's JSON (json+) in the folder of its logs"
+WITH_BINS = "run fio with --output-format=json+"
+NEWER = "run fio 3.17 or later, or log each I/O as well (write_lat_log)"
+NO_LAST = "what completed after the last row is missing: only fio's JSON tells how much"
+MOST_GAPS = 64
+
+Span = tuple[int, int]
+
+
+class Lacks:
+    """Keeps in the account what a log lacks. `span` of each entry is (from, to) in ns."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._account = context.account
+
+    def damaged(self, op: str, span: Span, lost: int, from_ns: int, summaries: Sequence[Summary], sentence: str) -> None:
+        """Keep samples in damaged bins: so many, of `from_ns` or more."""
+        self._keep(MASKED, op, span, lost, (from_ns, _highest(summaries)), (sentence, NEWER))
+
+    def damaged_unknown(self, op: str, span: Span, from_ns: int) -> None:
+        """Keep samples in damaged bins in unknown number."""
+        self._keep(MASKED, op, span, None, (from_ns, None), (repairs.LOST_UNKNOWN, NEWER))
+
+    def unwritten(self, op: str, span: Span, count: int, summaries: Sequence[Summary], sentence: str) -> None:
+        """Keep samples that fio counted and that no row holds; only their extremes are known."""
+        least = min(summary.min_ns for summary in summaries)
+        self._keep(UNWRITTEN, op, span, count, (least, _highest(summaries)), (sentence, WITH_BINS))
+
+    def after_last(self, op: str, span: Span) -> None:
+        """Keep what completed after the last row of a log without fio's JSON."""
+        self._keep(NO_SUMMARY, op, span, None, (0, None), (NO_LAST, KEEP_JSON))
+
+    def rejected(self, op: str, spans: Iterable[Span], summaries: Sequence[Summary] = ()) -> None:
+        """Keep what rows held that were rejected, in unknown number; many stretches are kept as one."""
+        gaps = sorted(set(spans))
+        if len(gaps) > MOST_GAPS:
+            gaps = [(gaps[0][0], max(high for _, high in gaps))]
+        bounds = min((one.min_ns for one in summaries), default=0), _highest(summaries)
+        for span in gaps:
+            self._keep(REJECTED, op, span, None, bounds, (f"{op}: rows were rejected: what they held is missing", ""))
+
+    def _keep(
+        self, code: str, op: str, span: Span, count: int | None, bounds: tuple[int, int | None], words: tuple[str, str]
+    ) -> None:
+        series: Series = self._context.series.replaced(op="" if op in (MIXED, "all") else op, kind="completion")
+        unknown = ("job",) if self._context.siblings else ()  # the sum of a group of jobs is that of none of them
+        caveat = Caveat(code, self._account.path, *words)
+        labels = labels_of(series, unknown=unknown)
+        low, high = bounds
+        if high is not None:
+            high = max(low, high)
+        self._account.lack(Missing(labels, span[0], max(span), count, low, high, caveat))
+
+
+def _highest(summaries: Sequence[Summary]) -> int | None:
+    return max((summary.max_ns for summary in summaries), default=None)

@@ -1,0 +1,67 @@
+"""Where lines of an HdrHistogram log were rejected: the stretches of time of which something is missing."""
+
+from __future__ import annotations
+
+from ingest.caveats import Caveat
+from ingest.missing import Missing, labels_of
+from ingest.read.context import Context
+from ingest.read.formats import ROW_LABELS
+from ingest.read.lacks import REJECTED
+
+SENTENCE = "lines were rejected: what they held is missing"
+MOST_GAPS = 64
+
+
+class Gaps:
+    """Keeps in the account the stretches between the lines before and after those that were rejected, in order of the log.
+
+    After a line that was rejected before its time was known, all that follows may be missing until the next good one tells.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self.last_ns: int | None = None
+
+    @property
+    def any(self) -> bool:
+        """Return whether a line was rejected."""
+        return bool(self._own)
+
+    def open(self) -> None:
+        """Note a line that was rejected before it was known when it was."""
+        if self._opened is None:
+            self._add(self.last_ns, None)
+
+    def line(self, start_ns: int, end_ns: int) -> None:
+        """Note a line that is good so far."""
+        opened = self._opened if self._context.account.missing else None
+        if opened is not None:
+            self._context.account.missing.remove(opened)
+            self._add(opened.from_ns, end_ns)
+        self.last_ns = start_ns
+
+    def lost(self, start_ns: int, end_ns: int) -> None:
+        """Note a line of known time that was rejected."""
+        self._add(start_ns, end_ns)
+
+    @property
+    def _own(self) -> list[Missing]:
+        return [one for one in self._context.account.missing if one.caveat.code == REJECTED]
+
+    @property
+    def _opened(self) -> Missing | None:
+        """Return the entry of a stretch that has no end yet."""
+        missing = self._context.account.missing
+        return next((one for one in reversed(missing) if one.caveat.code == REJECTED and one.to_ns is None), None)
+
+    def _add(self, from_ns: int | None, to_ns: int | None) -> None:
+        """Keep a stretch; of very many all together."""
+        account, own = self._context.account, self._own
+        if len(own) >= MOST_GAPS:
+            for one in own:
+                account.missing.remove(one)
+            begins, ends = [from_ns, *(one.from_ns for one in own)], [to_ns, *(one.to_ns for one in own)]
+            from_ns = None if None in begins else min(begin for begin in begins if begin is not None)
+            to_ns = None if None in ends else max(end for end in ends if end is not None)
+        labels = labels_of(self._context.series, unknown=ROW_LABELS)
+        account.lack(Missing(labels, from_ns, to_ns, None, 0, None, Caveat(REJECTED, account.path, SENTENCE)))

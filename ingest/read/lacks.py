@@ -1,0 +1,89 @@
+"""What sources of any format lack: files that are refused or end early, rows that were rejected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ingest.caveats import Caveat
+from ingest.intervals import Intervals
+from ingest.missing import Missing, labels_of
+from ingest.plain import as_text
+from ingest.read.formats import DESCRIBED, OPERATIONS, RAW, SMALLFILE, YCSB
+
+if TYPE_CHECKING:
+    from ingest.read.events import Events
+    from ingest.read.sources import Source
+
+LINES = frozenset((RAW, OPERATIONS, SMALLFILE, YCSB, DESCRIBED))  # formats of a line for each operation
+REFUSED, CUT_SHORT, REJECTED = "refused", "cut-short", "rejected-rows"
+SEE_INSPECT = "tailboard inspect says more"
+HOLES = ("NUL", "longer than", "too long")  # in the reason of a rejected line that may stand for many rows
+
+
+def refused(run: str, labels: Mapping[str, str], path: Path, reason: str) -> Missing:
+    """Return what is missing of a run because a file of it is not read: anything, at any time, so far as its labels allow."""
+    name = as_text(path)
+    return Missing({**labels, "run": run}, None, None, None, 0, None, Caveat(REFUSED, name, f"not read: {reason}", SEE_INSPECT))
+
+
+def dead(source: Source, reason: str) -> Missing:
+    """Return what is missing because a source turned out not to be what it claims."""
+    return refused(source.context.series.run, _labels(source), source.path, reason)
+
+
+def followed(source: Source, rows: Iterator[Intervals]) -> Iterator[Intervals]:
+    """Yield the rows of a source; if its file ends early, what came after them is kept as missing in its account."""
+    newest: Intervals | None = None
+    for chunk in rows:
+        newest = chunk if len(chunk) else newest
+        yield chunk
+    account = source.context.account
+    if account.cut_short:
+        from_ns = None if newest is None else min(last for *_, last in newest.reach())
+        sentence = f"{account.cut_short}: what came after is missing"
+        caveat = Caveat(CUT_SHORT, account.path, sentence, "copy the file again")
+        account.lack(Missing(_labels(source), from_ns, None, None, 0, None, caveat))
+
+
+def counted(source: Source, chunks: Iterator[Events]) -> Iterator[Events]:
+    """Yield the events of a source; lines that were rejected between them are kept as missing in its account, each one event.
+
+    Their time is that between the events around them: events come nearly in order of time. What is rejected of traces and of
+    timelines is no such line: it may have no end, or be a part of one.
+    """
+    if source.format not in LINES:
+        yield from chunks
+        return
+    account = source.context.account
+    before, last_ns = account.rows_rejected, None
+    waiting: tuple[int, int | None, int | None] | None = None
+    for chunk in chunks:
+        ends = chunk.end_ns
+        first, newest = (int(ends.min()), int(ends.max())) if len(ends) else (None, None)
+        if waiting is not None and first is not None:
+            _keep_rejected(source, waiting[0], waiting[1], max(first, waiting[2] or first))
+            waiting = None
+        if account.rows_rejected > before:
+            earliest = first if last_ns is None or (first is not None and first < last_ns) else last_ns
+            waiting = (account.rows_rejected - before, None if last_ns is None else earliest, newest)
+            before = account.rows_rejected
+        last_ns = newest if last_ns is None else max(last_ns, newest or last_ns)
+        yield chunk
+    number = account.rows_rejected - before + (waiting[0] if waiting else 0)
+    if number:
+        _keep_rejected(source, number, waiting[1] if waiting else last_ns, None)
+
+
+def _keep_rejected(source: Source, number: int, from_ns: int | None, to_ns: int | None) -> None:
+    account = source.context.account
+    many = any(word in reason for reason in account.rejected for word in HOLES)
+    low = None if from_ns is None else from_ns - 1  # (from, to]: what completed with the event before may be missing, too
+    sentence = "lines were rejected: what they held is missing"
+    entry = Missing(_labels(source), low, to_ns, None if many else number, 0, None, Caveat(REJECTED, account.path, sentence))
+    account.lack(entry)
+
+
+def _labels(source: Source) -> dict[str, str]:
+    return labels_of(source.context.series, unknown=source.row_labels)

@@ -1,0 +1,103 @@
+"""What no source of a call can hold: files that are refused, and jobs that fio counts and that have no log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from ingest.missing import Missing
+from ingest.read.fio.joining import MS, Beside, log_name_of, without_log_caveat
+from ingest.read.fio.json_plus import Job
+from ingest.read.fio.readers import kind_of_log
+from ingest.read.formats import JSON
+from ingest.read.lacks import refused
+from ingest.read.sources import COMPLETION, REFUSED, Around, ReadOptions, Skipped, Source
+from ingest.series import MIXED
+
+DIED = "fio wrote no result here"
+NO_LISTING = "no permission to list"
+
+
+class Call(Protocol):
+    """What a call knows of its files."""
+
+    options: ReadOptions
+    formats: dict[Path, str]
+    skipped: list[Skipped]
+
+    def around(self, path: Path) -> Around:
+        """Return what is known of a file beside its content."""
+        ...
+
+    def is_log(self, path: Path) -> bool:
+        """Return whether a file is taken for one of fio's logs."""
+        ...
+
+
+def not_held(call: Call, sources: Sequence[Source], jobs: Iterable[tuple[Beside, int, Job]]) -> Iterator[Missing]:
+    """Yield what is missing of runs because files are refused, or because jobs have no log.
+
+    A refused file that is no log of any format is no source: only a dead fio, or a folder that cannot be listed, may be one.
+    """
+    for entry in call.skipped:
+        if entry.action != REFUSED:
+            continue
+        known = call.formats.get(entry.path)
+        if known is not None and known != JSON:
+            around = call.around(entry.path)
+            if _is_in_json(call, entry.path, around):
+                continue
+            yield refused(around.run, _labels(call, entry.path, around), entry.path, entry.reason)
+        elif known == JSON and any(source.path.parent == entry.path.parent for source in sources):
+            continue  # it tells about logs, and what they lack without it they say themselves
+        elif known == JSON or entry.reason.startswith((DIED, NO_LISTING)):
+            for run in _runs_near(entry.path, sources):
+                yield refused(run, {}, entry.path, entry.reason)
+    for beside, number, job in jobs:
+        yield from _of_job(call, beside, number, job)
+
+
+def _is_in_json(call: Call, path: Path, around: Around) -> bool:
+    """Return whether fio's JSON of a refused log is read for itself: its histograms hold what the log held."""
+    if not call.is_log(path):
+        return False
+    name = log_name_of(path, kind_of_log(path, call.formats[path]))
+    found = around.documents.joined(path, name, around.context(path, host=name.host).series.host)
+    return found is not None and found.beside.path in around.documents.read
+
+
+def _labels(call: Call, path: Path, around: Around) -> dict[str, str]:
+    """Return the labels of a refused file that its name and folder tell."""
+    name = log_name_of(path, kind_of_log(path, call.formats[path])) if call.is_log(path) else None
+    series = around.context(path, host=name.host if name else "").series
+    told = {"host": series.host, "volume": series.volume or (name.volume if name else ""), "job": name.job if name else ""}
+    return {label: value for label, value in told.items() if value}
+
+
+def _runs_near(path: Path, sources: Sequence[Source]) -> list[str]:
+    """Return the runs of the sources in the folder of a file, or in the nearest one around it."""
+    for folder in (path, *path.parents):
+        runs = {source.context.series.run for source in sources if folder in source.path.parents}
+        if runs:
+            return sorted(runs)
+    return sorted({source.context.series.run for source in sources})
+
+
+def _of_job(call: Call, beside: Beside, number: int, job: Job) -> Iterator[Missing]:
+    """Yield what fio counts of a job without a log, by op, in the time that the job ran."""
+    around = call.around(beside.path)
+    zero = beside.document.zero_ms(job) if call.options.t0 is None and not call.options.host_offset_ns else None
+    labels = {"run": around.run, "kind": COMPLETION}
+    if job.host:
+        labels["host"] = call.options.host_alias.get(job.host, job.host)
+    caveat = without_log_caveat(beside, number, job)
+    for (op, kind), summary in sorted(job.summaries.items()):
+        if kind != COMPLETION:
+            continue
+        begin, end = (None, None) if zero is None else (zero[0] * MS, (zero[0] + job.runtime_ms) * MS)
+        own = labels if op == MIXED else {**labels, "op": op}
+        yield Missing(own, begin, end, summary.count, summary.min_ns, summary.max_ns, caveat)
+
+
+__all__ = ["not_held"]

@@ -1,0 +1,50 @@
+"""What the runs of a store lack, by the accounts of their sources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ingest.caveats import Caveat
+from ingest.intervals import Bool, Intervals
+from ingest.missing import ANY_TIME
+from ingest.query.missing import Lack, cut_at, lacks, stored_entries
+from ingest.query.question import Question
+from ingest.series import Group
+from ingest.store.records import CLUSTER, WHOLE_RUN, RunRecord
+
+Account = Mapping[str, Any]
+BY_HOST, BY_CLUSTER = ("host", "op", "kind"), ("op", "kind")
+
+
+def lacks_in(
+    records: Iterable[RunRecord], accounts: Mapping[str, Iterable[Account]], question: Question | None = None
+) -> tuple[Lack, ...]:
+    """Return what runs lack of a question, without one in all: `accounts` are those of the sources of each run."""
+    chosen = list(records)
+    entries = [entry for record in chosen for entry in stored_entries(record.run, accounts.get(record.run, ()))]
+    if not entries:
+        return ()
+    labels = {record.run: dict(record.labels) for record in chosen}
+    return lacks(entries, question or Question(), labels, {record.run: record.start_ns for record in chosen})
+
+
+def caveats_in(accounts: Mapping[str, Iterable[Account]], runs: Iterable[str]) -> tuple[Caveat, ...]:
+    """Return what a reader must know of runs as a whole, each once."""
+    told = [one for run in runs for account in accounts.get(run, ()) for one in account.get("caveats", {}).values()]
+    return tuple(dict.fromkeys(map(Caveat.of, told)))
+
+
+def complete_rollups(windows: Intervals, step_ns: int, missing: tuple[Lack, ...]) -> Bool:
+    """Return which merged windows of a step lack nothing; their keys are scope, host, op and kind."""
+    keys = [key if isinstance(key, tuple) else ("", "", "", "") for key in windows.table]
+    cluster = all(key[0] == CLUSTER for key in keys)
+    by, table = BY_CLUSTER if cluster else BY_HOST, [_named(key, cluster=cluster) for key in keys]
+    start_ns, end_ns = windows.start_ns, windows.end_ns
+    if step_ns == WHOLE_RUN:
+        start_ns, end_ns = start_ns * 0 + ANY_TIME[0], end_ns * 0 + ANY_TIME[1]
+    return cut_at(windows.series, table, start_ns, end_ns, by, missing).complete(len(windows))
+
+
+def _named(key: Group, *, cluster: bool) -> Group:
+    return key[2:] if cluster else key[1:]

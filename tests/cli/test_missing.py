@@ -1,0 +1,76 @@
+"""Commands on data of which samples are missing: exit statuses, tables, csv, junit."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shutil
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from tests.commands import tailboard
+
+MASKED = Path(__file__).parents[1] / "data" / "fio" / "cases" / "fio37-masked"
+SLA = "objectives:\n  - {name: read p99, percentile: 99, threshold: 5ms, window: 1s, where: {op: read}}\n"
+
+
+@pytest.fixture
+def sla(tmp_path: Path) -> Path:
+    path = tmp_path / "sla.yml"
+    path.write_text(SLA)
+    return path
+
+
+@pytest.fixture
+def masked(tmp_path: Path) -> Path:
+    folder = tmp_path / "m"
+    folder.mkdir()
+    for name in ("out.json", "x_clat_hist.1.log"):
+        shutil.copy(MASKED / name, folder)
+    return folder
+
+
+def test_a5_check_says_cannot_tell_of_the_damaged_log_and_violated_of_the_raw_log(masked: Path, sla: Path) -> None:
+    done = tailboard("check", sla, masked)
+    assert done.returncode == 5 and done.stdout.startswith("CANNOT TELL  read p99:")
+    assert "cannot tell: samples are missing in 4 windows" in done.stdout
+    assert tailboard("check", sla, masked, "--allow-unknown").returncode == 0
+    done = tailboard("check", sla, MASKED)
+    assert done.returncode == 1 and done.stdout.startswith("VIOLATED")
+    (masked / "out.json").unlink()
+    assert tailboard("check", sla, masked).returncode == 5
+
+
+def test_a5_junit_skips_what_cannot_be_told(masked: Path, sla: Path) -> None:
+    done = tailboard("check", sla, masked, "--format", "junit")
+    suite = ET.fromstring(done.stdout)[0]
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("1", "0", "1")
+    (skipped,) = suite.iter("skipped")
+    assert (skipped.get("message") or "").startswith("cannot tell: samples are missing")
+
+
+def test_a5_percentiles_are_ranges_in_tables_and_columns_with_bounds(masked: Path) -> None:
+    words = ("percentiles", masked, "--step", "all", "--by", "op", "-p", "50,99")
+    assert "786us - 104ms" in tailboard(*words).stdout
+    rows = list(csv.DictReader(io.StringIO(tailboard(*words, "--format", "csv", "--bounds").stdout)))
+    assert [(row["complete"], row["p99"], row["p99_lo"], row["p99_hi"]) for row in rows][0] == (
+        "false", "786432", "786432", "103743443",
+    )  # fmt: skip
+    (masked / "out.json").unlink()
+    assert ">= " in tailboard(*words).stdout
+    rows = list(csv.DictReader(io.StringIO(tailboard(*words, "--format", "csv", "--bounds").stdout)))
+    assert all((row["complete"], row["p99_hi"]) == ("false", "") for row in rows)
+
+
+def test_bounds_of_missing_samples_and_of_chance_are_not_mixed(masked: Path) -> None:
+    done = tailboard("percentiles", masked, "--accuracy", "10%", "--bounds")
+    assert done.returncode == 2 and "leave one out" in done.stderr
+
+
+def test_the_page_and_the_picture_mark_where_samples_are_missing(masked: Path, tmp_path: Path) -> None:
+    assert "samples are missing" in tailboard("heatmap", masked, "--format", "svg").stdout
+    assert tailboard("report", masked, "-o", tmp_path / "r.html").returncode == 0
+    page = (tmp_path / "r.html").read_text()
+    assert "786 µs to 104 ms" in page

@@ -1,0 +1,366 @@
+"""What answers lack: entries cut at windows, ranges of percentiles, verdicts; held against brute force and raw logs."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ingest import Files, Question, parse_instant, parse_percentiles
+from ingest.caveats import Caveat
+from ingest.check import check
+from ingest.intervals import Intervals
+from ingest.layout import fio_layout
+from ingest.missing import Missing
+from ingest.objectives import read_objectives
+from ingest.query.compare import compare, paired
+from ingest.query.missing import bands, lacks
+from ingest.query.percentiles import Wanted, percentiles
+from ingest.query.question import Answer, regrouped
+from ingest.query.table import Table
+from ingest.query.verdicts import MET, UNKNOWN, VIOLATED
+from ingest.read import ReadOptions
+from oracles import hdr, per_io
+from tests.effort import figure
+
+MASKED = "cases/fio37-masked"
+SECOND = 1_000_000_000
+SAY = Caveat("test", "x", "is missing")
+
+
+def nearest_rank(values: Sequence[int], text: str) -> int:
+    """Return the percentile by the definition."""
+    return sorted(values)[max(1, math.ceil(len(values) * Fraction(text) / 100)) - 1]
+
+
+def table_of(answer: Answer, percents: str = "50") -> Table:
+    """Return percentiles with what is possible."""
+    return percentiles(answer, Wanted(parse_percentiles(percents), possible=True))
+
+
+def cells(table: Table, *names: str) -> list[tuple]:
+    """Return rows of some columns."""
+    return list(zip(*(table.columns[name].tolist() for name in names), strict=True))
+
+
+# ---- brute force -----------------------------------------------------------------------------------------------------
+
+EVENTS = st.tuples(st.sampled_from("ab"), st.sampled_from(["read", "write"]), st.integers(1, 40), st.integers(0, 120))
+RANGES = st.tuples(st.integers(0, 120), st.integers(0, 120)).map(sorted)
+
+
+@st.composite
+def losses(draw: st.DrawFn) -> tuple[list, list, list[Missing]]:
+    """Events (host, op, time, latency) that are there, those that are missing, and the entries that declare them."""
+    there = draw(st.lists(EVENTS, min_size=1, max_size=30))
+    lost, entries = [], []
+    for _ in range(draw(st.integers(0, 3))):
+        begin, end = sorted((draw(st.integers(0, 40)), draw(st.integers(0, 40))))
+        low, high = draw(RANGES)
+        labels = {"run": "r", "host": draw(st.sampled_from("ab")), "op": draw(st.sampled_from(["read", "write"]))}
+        labels |= {"volume": "", "job": "1", "kind": "completion", "tag": "", "process": ""}
+        mine = draw(st.lists(st.tuples(st.integers(begin + 1, end), st.integers(low, high)), max_size=4)) if begin < end else []
+        lost += [(labels["host"], labels["op"], when, value) for when, value in mine]
+        told = {name: value for name, value in labels.items() if name == "run" or draw(st.booleans())}
+        if mine:
+            entries.append(Missing(told, begin, end, len(mine), low, draw(st.sampled_from([high, None])), SAY))
+    return there, lost, entries
+
+
+def answer_of(events: list, entries: list[Missing], step: int, question: Question) -> Answer:
+    """Return windows of events by host and op, as an answer that lacks the entries."""
+    found: dict[tuple[str, str, int], dict[int, int]] = {}
+    for host, op, when, value in events:
+        start = (when - 1) // step * step if step else 0
+        bins = found.setdefault((host, op, start), {})
+        bins[value] = bins.get(value, 0) + 1
+    table = sorted({(host, op) for host, op, _ in found})
+    keys = sorted(found, key=lambda key: (table.index(key[:2]), key[2]))
+    flat = [sorted(found[key].items()) for key in keys]
+    rows = Intervals(
+        fio_layout(29, 1),
+        tuple(table),
+        np.array([table.index(key[:2]) for key in keys]),
+        np.array([key[2] for key in keys]),
+        np.array([key[2] + (step or 40) for key in keys]),
+        np.cumsum([0, *map(len, flat)]),
+        np.array([bin_ for one in flat for bin_, _ in one], np.int64),
+        np.array([count for one in flat for _, count in one], np.int64),
+    )
+    missing = lacks(entries, question, {}, {"r": 0})
+    facts = {"relative": True, "series": 1, "missing": missing}
+    return Answer((rows,), ("host", "op"), step, "completion", ("r",), {"r": 0}, **facts)
+
+
+@settings(max_examples=figure(60, 600, 4000))
+@given(losses(), st.sampled_from([0, 5, 10, 20]), st.sampled_from([("host", "op"), ("op",), ("host",), ()]))
+def test_the_true_percentile_is_always_possible(world: tuple[list, list, list[Missing]], step: int, by: tuple[str, ...]) -> None:
+    there, lost, entries = world
+    answer = regrouped(answer_of(there, entries, step, Question()), by)
+    table = table_of(answer, "0,33,50,100")
+    for row in range(len(table)):
+        labels = tuple(table.columns[name][row] for name in by)
+        start, end = int(table.columns["start_ns"][row]), int(table.columns["end_ns"][row])
+
+        def mine(one: tuple, labels: tuple = labels, start: int = start, end: int = end) -> bool:
+            told = tuple({"host": one[0], "op": one[1]}[name] for name in by)
+            return told == labels and (not step or start < one[2] <= end)
+
+        gone = [one for one in lost if mine(one)]
+        values = [one[3] for one in (*there, *lost) if mine(one)]
+        for text in ("0", "33", "50", "100"):
+            low, high = (float(table.columns[f"p{text}{end_}"][row]) for end_ in ("_lo", "_hi"))
+            assert low <= nearest_rank(values, text) <= high
+            assert table.columns[f"p{text}"][row] == low
+        assert not gone or not table.columns["complete"][row]
+        if table.columns["complete"][row]:
+            assert low == high
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "least", "most"), [(10, 20, 2, 2), (5, 20, 0, 2), (10, 21, 0, 2), (20, 30, 0, 0), (0, 10, 0, 0)]
+)
+def test_an_entry_counts_whole_inside_a_window_and_perhaps_where_it_overlaps(begin: int, end: int, least: int, most: int) -> None:
+    there = [("a", "read", when, 50) for when in (11, 12, 13)]
+    entry = Missing({"run": "r", "host": "a", "op": "read"}, begin, end, 2, 100, 110, SAY)
+    (row,) = cells(table_of(answer_of(there, [entry], 10, Question()), "100"), "complete", "p100_lo", "p100_hi")
+    assert row == (not most, 100 if least else 50, 110 if most else 50)
+
+
+def test_an_entry_counts_once_in_the_total() -> None:
+    there = [("a", "read", when, 50) for when in (5, 15, 25)]
+    entry = Missing({"run": "r", "host": "a", "op": "read"}, 0, 30, 3, 100, 110, SAY)
+    whole = answer_of(there, [entry], 0, Question())
+    assert cells(table_of(whole, "50,51"), "p50_lo", "p50_hi") == [(50, 50)]  # rank 3 of 6
+    assert cells(table_of(whole, "34"), "p34_lo") == [(50,)]
+    windows = table_of(answer_of(there, [entry], 10, Question()), "50")
+    assert cells(windows, "p50_lo", "p50_hi") == [(50, 110)] * 3  # each may hold all three
+
+
+def test_a_range_that_is_asked_for_cuts_entries() -> None:
+    there = [("a", "read", when, 50) for when in (11, 12, 13)]
+    entry = Missing({"run": "r", "host": "a", "op": "read"}, 0, 20, 2, 100, 110, SAY)
+    asked = Question(begin=parse_instant("+0.00000001s"))
+    (row,) = cells(table_of(answer_of(there, [entry], 0, asked), "100"), "complete", "p100_lo", "p100_hi")
+    assert row == (False, 50, 110)  # perhaps all were before
+    asked = Question(begin=parse_instant("+0.00000002s"))
+    assert cells(table_of(answer_of(there, [entry], 0, asked), "100"), "complete") == [(True,)]
+
+
+def test_a_label_that_is_asked_for_leaves_entries_of_others_out() -> None:
+    there = [("a", "read", 11, 50)]
+    entry = Missing({"run": "r", "host": "b"}, None, None, None, 0, None, SAY)
+    for where, complete in (({"host": "a"}, True), ({"host": "[ab]"}, True), ({"op": "read"}, True)):
+        answer = answer_of(there, [entry], 10, Question(where=where))
+        assert cells(table_of(answer), "complete") == [(complete,)]  # the row is of host a
+    assert cells(table_of(regrouped(answer, ("op",))), "complete", "p50", "p50_lo") == [
+        (False, 50, pytest.approx(math.nan, nan_ok=True))
+    ]
+
+
+# ---- the case of A5 --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def masked(fio: Path, tmp_path: Path) -> Path:
+    """The damaged histogram log with fio's JSON, without the raw log."""
+    for name in ("out.json", "x_clat_hist.1.log"):
+        shutil.copy(fio / MASKED / name, tmp_path)
+    return tmp_path
+
+
+def test_a5_what_damaged_bins_held_makes_percentiles_ranges_that_hold_the_truth(masked: Path, fio: Path) -> None:
+    raw = per_io.samples(fio / MASKED / "x_clat.1.log")
+    texts = ("10", "50", "73", "74", "90", "99")
+    table = table_of(Files([masked], jobs=1).answer(Question(step="all", by=("op",))), ",".join(texts))
+    assert table.columns["complete"].tolist() == [False, False]
+    for row, op in enumerate(("read", "write")):
+        values = [value for _, value in raw[op]]
+        for text in texts:
+            low, high = (float(table.columns[f"p{text}{end}"][row]) for end in ("_lo", "_hi"))
+            assert low * (1 - 1 / 64) <= nearest_rank(values, text) <= high * (1 + 1 / 64)
+    read = {text: (table.columns[f"p{text}_lo"][0], table.columns[f"p{text}_hi"][0]) for text in texts}
+    assert all(low == high for text, (low, high) in read.items() if float(text) <= 73)
+    assert read["74"] == (786_432, max(value for _, value in raw["read"]))
+
+
+def test_a5_without_a_json_every_percentile_is_at_least_what_is_there(masked: Path) -> None:
+    (masked / "out.json").unlink()
+    answer = Files([masked], jobs=1).answer(Question(step=SECOND, by=("op",)))
+    table = table_of(answer, "50,99")
+    last = max(table.columns["start_ns"].tolist())
+    rows = cells(table, "start_ns", "complete", "p50", "p50_lo", "p50_hi")
+    assert all(
+        (complete, value, low, high) == (False, value, value, math.inf)
+        for start, complete, value, low, high in rows
+        if start < last
+    )
+    assert {one.code for one in answer.caveats} == {"damaged-bins", "no-summary"}
+    assert set(map(str, answer.caveats)) <= set(answer.warnings)
+
+
+def outcome(folder: Path, tmp_path: Path, threshold: str, **more: object) -> list[str]:
+    """Return what p99 of reads makes of a threshold."""
+    sla = tmp_path / "sla.yml"
+    one = {"name": "x", "percentile": 99, "threshold": threshold, "window": "1s", "where": {"op": "read"}, **more}
+    sla.write_text(json.dumps({"objectives": [one]}))
+    files = Files([folder], jobs=1)
+    labels = {run: dict(files.found.labels.get(run, {})) for run in files.run_names}
+    return [one.outcome for one in check(files.answer, labels, read_objectives(sla, None), Question(), sla).verdicts]
+
+
+def test_a5_a_verdict_is_open_only_where_missing_samples_could_change_it(masked: Path, fio: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    assert outcome(masked, other, "5ms") == [UNKNOWN]
+    assert outcome(fio / MASKED, other, "5ms") == [VIOLATED]
+    assert outcome(masked, other, "200ms") == [MET]  # above the job's exact maximum
+    assert outcome(masked, other, "600us") == [VIOLATED]  # what is there is above it, and what is missing is higher
+    assert outcome(masked, other, "5ms", budget="99%") == [UNKNOWN]
+    assert outcome(masked, other, "5ms", **{"for": "10s"}) == [MET]  # no four windows of 1 s can last so long
+
+
+# ---- other readers ---------------------------------------------------------------------------------------------------
+
+
+def test_sound_recordings_lack_nothing(fio: Path) -> None:
+    for folder in ("randrw", "two-sections", "per-job-logs-0", "compressed", "client-server", "group-reporting", "fio-3.42"):
+        answer = Files([fio / folder], jobs=1).answer(Question(step="all", by=("op",)))
+        assert (answer.missing, answer.caveats) == ((), tuple(one for one in answer.caveats if one.code == "folders-apart"))
+        assert percentiles(answer, Wanted(parse_percentiles("50"))).columns["complete"].all()
+
+
+def copied(source: Path, target: Path) -> None:
+    """Copy the histogram logs of a recording and its JSON, no others."""
+    target.mkdir(parents=True)
+    for file in (*source.glob("*.json"), *source.glob("*_clat_hist*")):
+        shutil.copy(file, target)
+
+
+def without_bins(path: Path) -> None:
+    """Make plain json of json+."""
+    document = json.loads(path.read_text())
+    for job in document["jobs"]:
+        for op in ("read", "write", "trim"):
+            for kind in ("clat_ns", "lat_ns", "slat_ns"):
+                job.get(op, {}).get(kind, {}).pop("bins", None)
+    path.write_text(json.dumps(document, indent=1))
+
+
+def test_what_was_never_written_is_counted_by_plain_json_and_windows_before_it_are_complete(fio: Path, tmp_path: Path) -> None:
+    copied(fio / "bssplit", tmp_path / "x")
+    (summary,) = (path for path in (tmp_path / "x").iterdir() if path.suffix == ".json")
+    whole = Files([tmp_path / "x"], jobs=1).answer(Question(step="all", by=("op",)))
+    without_bins(summary)
+    answer = Files([tmp_path / "x"], jobs=1).answer(Question(step="all", by=("op",)))
+    held = {one.entry.labels["op"]: one.entry.count for one in answer.missing}
+    counts = [dict(cells(table_of(one), "op", "count")) for one in (whole, answer)]
+    assert {op: counts[0][op] - counts[1][op] for op in held} == held
+    assert {one.caveat.code for one in answer.missing} == {"last-interval"}
+    truth, table = table_of(whole, "10,50"), table_of(answer, "10,50")
+    for name in ("p10", "p50"):
+        for value, low, high in zip(truth.columns[name], table.columns[f"{name}_lo"], table.columns[f"{name}_hi"], strict=True):
+            assert low <= value <= high
+    windows = table_of(Files([tmp_path / "x"], jobs=1).answer(Question(step=SECOND)))
+    begin = min(one.entry.from_ns for one in answer.missing)
+    assert cells(windows, "complete") == [(end <= begin,) for end in windows.columns["end_ns"].tolist()]
+
+
+def test_a_job_without_a_log_is_missing_in_its_time(fio: Path, tmp_path: Path) -> None:
+    copied(fio / "two-sections", tmp_path / "x")
+    whole = table_of(Files([tmp_path / "x"], jobs=1).answer(Question(step="all")), "50,99")
+    next((tmp_path / "x").glob("*_clat_hist.2.log")).unlink()
+    answer = Files([tmp_path / "x"], jobs=1).answer(Question(step="all"))
+    table = table_of(answer, "50,99")
+    (entry,) = (one.entry for one in answer.missing)
+    assert entry.count == whole.columns["count"][0] - table.columns["count"][0]
+    assert {one.code for one in answer.caveats} == {"jobs-without-log"}
+    for name in ("p50", "p99"):
+        assert table.columns[f"{name}_lo"][0] <= whole.columns[name][0] <= table.columns[f"{name}_hi"][0]
+
+
+def test_a_damaged_row_leaves_only_its_own_windows_incomplete(fio: Path, tmp_path: Path) -> None:
+    copied(fio / "bssplit", tmp_path / "x")
+    (log,) = (tmp_path / "x").glob("*_clat_hist.1.log")
+    lines = log.read_text().splitlines(keepends=True)
+    lost = len(lines) // 2
+    stamp = int(lines[lost].split(",")[0])
+    lines[lost] = lines[lost][:40] + "\n"
+    log.write_text("".join(lines))
+    answer = Files([tmp_path / "x"], jobs=1).answer(Question(step=SECOND))
+    table = table_of(answer)
+    incomplete = [start for start, complete in cells(table, "start_ns", "complete") if not complete]
+    zero = answer.start_of + stamp * 1_000_000
+    last = max(table.columns["start_ns"].tolist())
+    assert any(start < zero <= start + SECOND for start in incomplete)
+    assert all(abs(start - zero) <= 3 * SECOND or start >= last - SECOND for start in incomplete)
+    assert len(incomplete) < len(table)
+
+
+def test_a_damaged_line_of_an_interval_log_leaves_only_its_own_windows_incomplete(tmp_path: Path) -> None:
+    head = "#[StartTime: 1700000000.000 (seconds since epoch), x]\n"
+    lines = [hdr.line(f"{number}.000", "1.000", {100: 5}, digits=2) for number in range(10)]
+    lines[4] = lines[4][:-9] + "\n"
+    (tmp_path / "x.hlog").write_text(head + "".join(lines))
+    answer = Files([tmp_path / "x.hlog"], ReadOptions(recorded_unit_ns=1), jobs=1).answer(Question(step=SECOND))
+    incomplete = [
+        (start // SECOND - 1_700_000_000) for start, complete in cells(table_of(answer), "start_ns", "complete") if not complete
+    ]
+    assert incomplete == [3, 5]
+    assert [(one["at_ns"] // SECOND, one["end_ns"] // SECOND) for one in bands(answer)] == [(1_700_000_003, 1_700_000_006)]
+
+
+def test_a_refused_log_of_a_host_is_missing_from_that_host_alone(fio: Path, tmp_path: Path) -> None:
+    for host in ("a", "b"):
+        copied(fio / "bssplit", tmp_path / "x" / host)
+    (log,) = (tmp_path / "x" / "b").glob("*_clat_hist.1.log")
+    log.write_text("1, 2, 3, 4\n" * 5)
+    (tmp_path / "x" / "b" / "a.json").unlink()
+    answer = Files([tmp_path / "x"], ReadOptions(run="r"), jobs=1).answer(Question(step="all", by=("host",)))
+    assert cells(table_of(answer), "host", "complete") == [("a", True)]
+    together = regrouped(answer, ())
+    assert cells(table_of(together), "complete") == [(False,)]
+    assert [one.code for one in answer.caveats] == ["refused"]
+
+
+def test_a_comparison_with_missing_samples_has_bounds_that_hold_them(masked: Path, fio: Path) -> None:
+    sides = [Files([path], jobs=1).answer(Question(step="all", where={"op": "read"})) for path in (fio / MASKED, masked)]
+    table = compare(paired(*sides, by=()), parse_percentiles("50,99"))
+    by_name = {float(one): row for row, one in enumerate(table.columns["percentile"].tolist())}
+    low, high = (float(table.columns[name][by_name[99.0]]) for name in ("lo", "hi"))
+    assert low <= 1 <= high
+
+
+def test_a_rejected_line_of_single_operations_is_one_operation(tmp_path: Path) -> None:
+    path = tmp_path / "a_clat.1.log"
+    lines = [f"{10 * number}, {1000 + number}, 0, 4096, 0, 0\n" for number in range(1, 101)]
+    lines[50] = "garbage\n"
+    path.write_text("".join(lines))
+    answer = Files([path], ReadOptions(fio_version=(3, 36)), jobs=1).answer(Question(step="all"))
+    ((count,),) = {(one.entry.count,) for one in answer.missing}
+    assert count == 1
+    (row,) = cells(table_of(answer, "50,99"), "complete", "p50_lo", "p50_hi", "p99_hi")
+    low, high = (
+        nearest_rank([0, *(1000 + n for n in range(1, 101) if n != 51)], "50"),
+        nearest_rank([*(1000 + n for n in range(1, 101) if n != 51), 10**9], "50"),
+    )
+    assert row[0] is False and row[1] == pytest.approx(low, rel=1 / 64) and row[2] == pytest.approx(high, rel=1 / 64)
+
+
+def test_a_file_that_breaks_off_lacks_what_came_after(fio: Path, tmp_path: Path) -> None:
+    import gzip
+
+    log = (fio / "two-sections" / "a_clat_hist.1.log").read_bytes() * 40
+    packed = gzip.compress(log, mtime=0)
+    (tmp_path / "a_clat_hist.1.log.gz").write_bytes(packed[: len(packed) * 3 // 4])
+    answer = Files([tmp_path], jobs=1).answer(Question(step="all"))
+    assert "cut-short" in {one.code for one in answer.caveats}
+    assert percentiles(answer, Wanted(parse_percentiles("50"))).columns["complete"].tolist() == [False]

@@ -1,0 +1,125 @@
+"""What sources lack reaches every store: the same answers as from files, rollups that say it, stores of earlier versions."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from ingest import Files, Question, open_store, parse_percentiles
+from ingest.cli import run as command
+from ingest.query.percentiles import Wanted, percentiles
+from ingest.query.question import Answer
+from ingest.read import ReadOptions
+from ingest.store import sqlite_file
+from ingest.view.text import csv_lines
+from tests.store.grounds import ElasticGround, grounds
+
+DATA = Path(__file__).parents[1] / "data"
+MASKED = DATA / "fio" / "cases" / "fio37-masked"
+SECOND = 1_000_000_000
+QUESTIONS = [
+    Question(step=SECOND, by=("op",)),
+    Question(step=10 * SECOND),
+    Question(step="all", by=("host", "op", "job")),
+    Question(step="all", where={"op": "write"}),
+]
+
+
+@pytest.fixture(params=["sqlite", "double"])
+def ground(request, tmp_path: Path):
+    with grounds(request.param, tmp_path) as found:
+        yield found
+
+
+@pytest.fixture
+def masked(tmp_path: Path) -> Path:
+    """The damaged histogram log with fio's JSON, without the raw log."""
+    folder = tmp_path / "m"
+    folder.mkdir()
+    for name in ("out.json", "x_clat_hist.1.log"):
+        shutil.copy(MASKED / name, folder)
+    return folder
+
+
+def lines(answer: Answer) -> list[str]:
+    return list(csv_lines(percentiles(answer, Wanted(parse_percentiles("50,90,99"), possible=True))))
+
+
+def test_a5_files_and_stores_give_the_same_ranges_and_caveats(ground, masked: Path) -> None:
+    assert command(["load", str(masked), "--run", "m", "--store", ground.url]) == 0
+    files = Files([masked], ReadOptions(run="m"), jobs=1)
+    with open_store(ground.url) as store:
+        for question in QUESTIONS:
+            from_files, from_store = files.answer(question), store.answer(question)
+            assert lines(from_store) == lines(from_files)
+            assert ",false,false," in lines(from_store)[1]
+            assert sorted(from_store.caveats, key=str) == sorted(from_files.caveats, key=str)
+
+
+def test_a5_rollups_on_a_server_say_that_they_are_not_complete(tmp_path: Path, masked: Path) -> None:
+    sound = DATA / "fio" / "two-sections"
+    with grounds("double", tmp_path) as ground:
+        assert isinstance(ground, ElasticGround)
+        for folder, run in ((masked, "m"), (sound, "s")):
+            assert command(["load", str(folder), "--run", run, "--store", ground.url]) == 0
+        found = {(hit["_source"]["run"]["id"], hit["_source"]["rollup"]["complete"]) for hit in ground.hits("rollups-*")}
+        assert found == {("m", False), ("s", True)}
+
+
+def test_a_refused_log_that_comes_later_makes_windows_of_others_incomplete(ground, tmp_path: Path) -> None:
+    folder = tmp_path / "x"
+    folder.mkdir()
+    for file in (DATA / "fio" / "two-sections").iterdir():
+        shutil.copy(file, folder)
+    assert command(["load", str(folder), "--run", "r", "--store", ground.url]) == 0
+    bad = folder / "b_clat_hist.1.log"
+    bad.write_text("1, 2, 3, 4\n" * 5)
+    assert command(["load", str(folder), "--run", "r", "--store", ground.url]) == 0
+    table = lambda: percentiles(answered(ground.url), Wanted(parse_percentiles("50"))).columns["complete"].tolist()  # noqa: E731
+    assert set(table()) == {False}
+    if isinstance(ground, ElasticGround):
+        assert {hit["_source"]["rollup"]["complete"] for hit in ground.hits("rollups-*")} == {False}
+    bad.unlink()
+    assert command(["load", str(folder), "--run", "r", "--store", ground.url]) == 0
+    assert set(table()) == {True}
+
+
+def answered(url: str) -> Answer:
+    with open_store(url) as store:
+        return store.answer(Question(step=SECOND))
+
+
+def test_a_store_of_version_3_is_read_and_says_what_it_cannot_know(tmp_path: Path, masked: Path) -> None:
+    url, path = f"sqlite:{tmp_path / 'older.db'}", tmp_path / "older.db"
+    for folder, run in ((masked, "m"), (DATA / "fio" / "two-sections", "s")):
+        assert command(["load", str(folder), "--run", run, "--store", url]) == 0
+    with sqlite3.connect(path) as db:  # as version 3 has kept it
+        for run, source, account in db.execute("SELECT run, source, account FROM sources").fetchall():
+            told = json.loads(account)
+            del told["missing"]
+            db.execute("UPDATE sources SET account = ? WHERE run = ? AND source = ?", (json.dumps(told), run, source))
+        db.execute("PRAGMA user_version = 3")
+    db.close()
+    content = path.read_bytes()
+    with open_store(url) as store:
+        for run, complete in (("m", False), ("s", True)):
+            answer = store.answer(Question(runs=(run,), step=SECOND))
+            table = percentiles(answer, Wanted(parse_percentiles("50")))
+            assert set(table.columns["complete"].tolist()) == {complete}
+            assert [one.code for one in answer.caveats] == ([] if complete else ["before"])
+    assert path.read_bytes() == content
+    assert command(["load", str(masked), "--run", "m", "--store", url, "--replace"]) == 0
+    with open_store(url) as store:
+        assert {one.code for one in store.answer(Question(runs=("m",))).caveats} == {"damaged-bins"}
+    with sqlite3.connect(path) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (sqlite_file.SCHEMA_VERSION,)
+
+
+def test_the_tables_of_version_3_are_those_of_today() -> None:
+    today = (Path(sqlite_file.__file__).parents[2] / "mappings" / "sqlite.sql").read_text()
+    older = (DATA / "store" / "version-3.sql").read_text()
+    assert older.replace("user_version = 3", "user_version = 4") == today
