@@ -131,6 +131,14 @@ class RunGoneError(StoreError):
         return (RunGoneError, (self.run,))
 
 
+def record_named(run: str, records: Iterable[RunRecord]) -> RunRecord:
+    """Return the record of a run; RunGoneError where it is not there any more."""
+    found = next((record for record in records if record.run == run), None)
+    if found is None:
+        raise RunGoneError(run)
+    return found
+
+
 def check_deletable(record: RunRecord, unfinished: str = "") -> None:
     """Raise StoreError where somebody may be writing to a run: it is being loaded, watched or coarsened, or that was cut off.
 

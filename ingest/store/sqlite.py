@@ -37,12 +37,12 @@ from ingest.store.offers import offers_of
 from ingest.store.records import (
     COMPLETE,
     LOADING,
-    RunGoneError,
     RunRecord,
     SourceRecord,
     Spans,
     check_deletable,
     check_unclaimed,
+    record_named,
     step_of,
 )
 from ingest.store.sqlite_breaths import breaths_of, sweep_breaths, write_breaths
@@ -54,8 +54,8 @@ from ingest.store.sqlite_holdings import SqliteHoldings
 from ingest.store.sqlite_owners import check_run, is_current, is_newest
 from ingest.store.sqlite_rollups import write_rollups
 from ingest.store.sqlite_statements import insert, put, put_unless_newer
-from ingest.store.sqlite_verify import SqliteVerifier, damage
-from ingest.store.verify import Chosen, Verification
+from ingest.store.sqlite_verify import mended, verified
+from ingest.store.verify import FILE, Chosen, Verification
 
 if TYPE_CHECKING:
     from ingest.store.elastic.names import Names
@@ -331,9 +331,8 @@ class SqliteStore:
         Unless it is to be done by `force`, raises as `check_deletable` does.
         """
         with self.transaction() as db:
-            record = self._record(run)
             if not force:
-                check_deletable(record)
+                check_deletable(record_named(run, self.runs()))
             deleted = 0
             for (number,) in db.execute("SELECT id FROM series WHERE run = ?", (run,)).fetchall():
                 deleted += db.execute("DELETE FROM intervals WHERE id BETWEEN ? AND ?", id_range(number, None, None, 1)).rowcount
@@ -345,33 +344,16 @@ class SqliteStore:
     def coarsen(self, run: str, step_ns: int) -> Coarsened:
         """Add the windows of a run up to a larger step, in one transaction; return what was done."""
         with self.transaction() as db:
-            return coarsen(db, self._record(run), step_ns)
-
-    def _record(self, run: str) -> RunRecord:
-        """Return the record of a run; RunGoneError where it is not there any more."""
-        found = next((record for record in self.runs() if record.run == run), None)
-        if found is None:
-            raise RunGoneError(run)
-        return found
+            return coarsen(db, record_named(run, self.runs()), step_ns)
 
     def verify(self, chosen: Chosen, *, mend: bool = False) -> Verification:
         """Return what does not fit together in the runs that `chosen` says yes to; repaired, where it can be, with `mend`."""
         with self._told():
-            found = damage(self.db)
-            if found.findings:
-                return found
-            with snapshot(self.db):
-                found = self._verifier(chosen).verify()
-        if mend and found.findings:
-            with self.transaction():
-                verifier = self._verifier(chosen)
-                found = verifier.verify()
-                verifier.mend()
-        return found
-
-    def _verifier(self, chosen: Chosen) -> SqliteVerifier:
-        records = self.runs()
-        return SqliteVerifier(self.db, records, {one.run: self.sources(one.run) for one in records if chosen(one.run)}, chosen)
+            found = verified(self, chosen)
+        if not (mend and found.findings) or found.of(FILE):
+            return found
+        with self.transaction():
+            return mended(self, chosen)
 
     def answer(self, question: Question) -> Answer:
         """Return the merged windows that a question asks for, from rollups where they answer, else from documents."""

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from ingest.series import IN_FLIGHT, LABELS, OFFSET
 from ingest.store.live import final_by_all
 from ingest.store.records import COMPLETE, LOADING, RunRecord, SourceRecord
 from ingest.store.sqlite_breaths import CODING as CELLS_CODING
-from ingest.store.sqlite_file import tables_of_runs
+from ingest.store.sqlite_file import snapshot, tables_of_runs
 from ingest.store.sqlite_rollups import OF_KEY, rollup_rows, write_rollups
 from ingest.store.sqlite_rollups import ROLLUPS as ROLLUPS_COLUMNS
 from ingest.store.verify import (
@@ -47,6 +47,9 @@ from ingest.store.verify import (
     unfinished_sentence,
 )
 
+if TYPE_CHECKING:
+    from ingest.store.sqlite import SqliteStore
+
 BATCH = 8_000
 NO_RUN_OF = "t.run NOT IN (SELECT run FROM runs)"
 NO_SOURCE_OF = (
@@ -58,6 +61,29 @@ ROLLUP_AT = f"SELECT {', '.join(COMPARED)} FROM rollups WHERE {' AND '.join(f'{n
 KEY_OF_ROLLUP, HELD_BY_ROLLUP = (itemgetter(*map(ROLLUPS_COLUMNS.index, names)) for names in (OF_KEY, COMPARED))
 CELL = ("scope", "kind", "step_ns", "op", "host")
 CELL_OF_ROLLUP = itemgetter(*map(ROLLUPS_COLUMNS.index, CELL))
+
+
+def verified(store: SqliteStore, chosen: Chosen) -> Verification:
+    """Return what was found in an open store, all of one moment; of a damaged file that alone."""
+    found = damage(store.db)
+    if found.findings:
+        return found
+    with snapshot(store.db):
+        return _verifier(store, chosen).verify()
+
+
+def mended(store: SqliteStore, chosen: Chosen) -> Verification:
+    """Return what was found, once it is repaired, inside the write transaction of the caller: all is looked for again in it."""
+    verifier = _verifier(store, chosen)
+    found = verifier.verify()
+    verifier.mend()
+    return found
+
+
+def _verifier(store: SqliteStore, chosen: Chosen) -> SqliteVerifier:
+    records = store.runs()
+    sources = {one.run: store.sources(one.run) for one in records if chosen(one.run)}
+    return SqliteVerifier(store.db, records, sources, chosen)
 
 
 def damage(db: sqlite3.Connection) -> Verification:

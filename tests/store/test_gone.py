@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from ingest import open_store
+from ingest import load_plan, open_store
 from ingest.cli import run as command
 from ingest.errors import StoreError
 from ingest.query.verdicts import Episode
+from ingest.store.elastic import deleting
 from ingest.store.elastic import store as elastic_store
 from ingest.store.elastic.coarsening import Coarsening
 from ingest.store.elastic.records import Records
@@ -244,7 +245,7 @@ def test_b2_a_deletion_that_was_cut_off_goes_on_and_a_load_waits_for_it(tmp_path
     with grounds("double", tmp_path) as ground:
         loaded(ground.url, logs, reading=ZERO)
         with monkeypatch.context() as patch, open_store(ground.url, write=True) as store:
-            patch.setattr(Records, "bury", cut_off)
+            patch.setattr(deleting, "bury", cut_off)
             with pytest.raises(KeyboardInterrupt):
                 store.delete_run("r")
         with open_store(ground.url) as store:
@@ -285,3 +286,25 @@ def test_b2_a_later_run_of_a_deleted_name_begins_above_it(tmp_path: Path, logs) 
             assert command(["runs", "delete", "r", "--yes", "--store", ground.url]) == 0, "it is complete"
             with open_store(ground.url) as store:
                 assert store.runs() == [] and left_of(ground, "r") == {}
+
+
+def test_b2_a_log_that_grows_while_a_load_looks_at_it_is_read_again_by_the_next(tmp_path: Path, logs, monkeypatch) -> None:
+    """Size and digest were of two moments: the next load then took the log for another one of these labels."""
+    ground, log = SqliteGround(tmp_path), logs[0]
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join(lines[:-3]))
+    real = load_plan._digests
+
+    def digests(*words: Any) -> Any:
+        found = real(*words)
+        log.write_bytes(b"".join(lines))
+        return found
+
+    monkeypatch.setattr(load_plan, "_digests", digests)
+    loaded(ground.url, [log], reading=ZERO)
+    monkeypatch.undo()
+    assert loaded(ground.url, [log], reading=ZERO).loaded == 1
+    assert loaded(ground.url, [log], reading=ZERO).loaded == 0
+    clean = SqliteGround(tmp_path)
+    loaded(clean.url, [log], reading=ZERO)
+    assert (ground.documents(), ground.rollups()) == (clean.documents(), clean.rollups())

@@ -22,6 +22,7 @@ from ingest.store.elastic.names import PERIODIC, Names
 from ingest.store.elastic.reading import pages
 from ingest.store.elastic.record_documents import RUN, SOURCE, TOMBSTONE
 from ingest.store.elastic.records import Records
+from ingest.store.elastic.tombstones import bury, dead_generation, mark_deleting
 from ingest.store.records import SourceRecord
 
 
@@ -31,7 +32,7 @@ def delete_run(connection: Connection, names: Names, sender: Sender, records: Re
     Its sources go first: cut off after that, the run is no longer complete. StoreError where somebody may be writing to it,
     unless it is to be deleted by `force`.
     """
-    generation = records.mark_deleting(run, force=force)
+    generation = mark_deleting(records, run, force=force)
     if generation is None:
         return 0
     mine = _up_to(run, generation)
@@ -39,7 +40,7 @@ def delete_run(connection: Connection, names: Names, sender: Sender, records: Re
     stages += [(names.pattern(index), mine) for index in indices() if index != "runs"]
     stages.append((names.one("runs"), {**mine, "must_not": [*mine["must_not"], {"terms": {"record": [RUN, TOMBSTONE]}}]}))
     deleted = {index: swept(connection, sender, index, query) for index, query in stages}
-    records.bury(run, generation)
+    bury(records, run, generation)
     return deleted[names.all("intervals")]
 
 
@@ -47,7 +48,7 @@ def sweep_dead(
     connection: Connection, names: Names, sender: Sender, records: Records, run: str, sources: Iterable[SourceRecord] = ()
 ) -> None:
     """Delete what a writer has written to a run after that was deleted; `sources` are those of the writer."""
-    last = records.dead_generation(run)
+    last = dead_generation(records, run)
     if last is None:  # no tombstone tells: somebody has deleted the record by hand
         last = max((one.generation for one in sources), default=0)
     mine = _up_to(run, last)

@@ -33,10 +33,11 @@ from ingest.store.elastic.record_documents import (
     watch_document,
 )
 from ingest.store.elastic.rollups import RollupWriter
-from ingest.store.elastic.store import EVERY_GENERATION, ElasticStore
+from ingest.store.elastic.store import ElasticStore
 from ingest.store.elastic.sweeping import Sweeper
 from ingest.store.elastic.tallies import counted
 from ingest.store.elastic.touched import Cell, Touched
+from ingest.store.elastic.writing import EVERY_GENERATION
 from ingest.store.live import Checkpoint, Marks, News, Watch, marks_of
 from ingest.store.records import COMPLETE, LOADING, RunGoneError, RunRecord, SourceRecord, Spans, StoredSeries
 from ingest.store.rollups import Key, layouts_of

@@ -10,6 +10,7 @@ from ingest.store.elastic.names import PERIODIC
 from ingest.store.elastic.reading import search
 from ingest.store.elastic.rollups import RollupWriter
 from ingest.store.elastic.sweeping import Sweeper
+from ingest.store.elastic.tombstones import entomb
 from ingest.store.elastic.touched import Touched
 from ingest.store.records import RunRecord
 
@@ -27,7 +28,7 @@ def mend(store: ElasticStore, verifier: ElasticVerifier) -> None:
         if run in verifier.runs or run not in there:  # not what a load has begun under this name since
             swept(store.connection, store.sender, index, {"filter": [query]})
     for run, generation in ghosts.items():
-        store.records.entomb(run, generation)
+        entomb(store.records, run, generation)
     sweeper = Sweeper(store.connection, store.names, store.sender)
     for source in wrong.swept.values():
         sweeper.sweep(source)

@@ -33,7 +33,6 @@ from ingest.store.elastic.record_documents import (
     source_document,
     source_record,
     stored_series,
-    tombstone,
     watch_of,
 )
 from ingest.store.elastic.sums import paged
@@ -47,7 +46,6 @@ from ingest.store.records import (
     RunRecord,
     SourceRecord,
     StoredSeries,
-    check_deletable,
 )
 
 STATES_A_PAGE = SOURCES_A_PAGE = 1000
@@ -120,7 +118,7 @@ class Records:
         """Note a run, or join it with sources: StoreError where it has got other parameters in the meantime, or was deleted."""
 
         def change(there: Mapping[str, Any] | None) -> dict[str, Any]:
-            if there is not None and there["record"] == RUN and not _lives(there):
+            if there is not None and there["record"] == RUN and not lives(there):
                 raise StoreError(unfinished(run_record(there)))
             since, generation = lowest_generation(there), int(there["run"].get("generation", 0)) if there else 0
             if any(source.generation < since for source in sources):
@@ -140,15 +138,15 @@ class Records:
             joined = replace(run, start_ns=start, labels=labels, loaded=known.loaded)
             return run_document(joined, generation, since)
 
-        self._changed(run.run, change)
+        self.changed(run.run, change)
 
     def check_joined(self, run: RunRecord) -> None:
         """Raise StoreError where a run that a load has just joined is being coarsened or deleted since.
 
         Who does that did not see the load coming.
         """
-        there = self._get(run.run)
-        if there is None or not _lives(there["_source"]):
+        there = self.get(run.run)
+        if there is None or not lives(there["_source"]):
             raise RunGoneError(run.run)
         known = run_record(there["_source"])
         if known.step_ns != run.step_ns or unfinished(known):
@@ -156,28 +154,19 @@ class Records:
 
     def first_generation(self, run: str) -> int:
         """Return the generation that a new source of a run begins with: above all that a deleted run of its name had."""
-        there = self._get(run)
+        there = self.get(run)
         return max(1, lowest_generation(there["_source"])) if there else 1
 
     def check_alive(self, run: str, generation: int) -> None:
         """Raise RunGoneError where a run has gone since sources of a generation were begun, or is another of its name now."""
-        there = self._get(run)
-        if there is None or not _lives(there["_source"]) or generation < lowest_generation(there["_source"]):
+        there = self.get(run)
+        if there is None or not lives(there["_source"]) or generation < lowest_generation(there["_source"]):
             raise RunGoneError(run)
-
-    def dead_generation(self, run: str) -> int | None:
-        """Return the last generation of documents that a deleted run of this name may have left; None if none was deleted."""
-        there = self._get(run)
-        if there is None:
-            return None
-        told = there["_source"]
-        last = lowest_generation(told) - 1 if _lives(told) else int(told["generation"])
-        return last if last > 0 else None
 
     def generation(self, run: str) -> int:
         """Return the generation of a run as it is now; RunGoneError where it was deleted."""
-        there = self._get(run)
-        if there is None or not _lives(there["_source"]):
+        there = self.get(run)
+        if there is None or not lives(there["_source"]):
             raise RunGoneError(run)
         return int(there["_source"]["run"].get("generation", 0))
 
@@ -187,12 +176,12 @@ class Records:
 
         def change(there: Mapping[str, Any] | None) -> dict[str, Any] | None:
             nonlocal raised
-            if there is None or not _lives(there):
+            if there is None or not lives(there):
                 raise RunGoneError(run)
             raised = int(there["run"].get("generation", 0)) + 1
             return {**there, "run": {**there["run"], "generation": raised}}
 
-        self._changed(run, change)
+        self.changed(run, change)
         return raised
 
     def amend(self, run: RunRecord, *, step_ns: int | None = None, **parameters: int | None) -> RunRecord:
@@ -204,7 +193,7 @@ class Records:
 
         def change(there: Mapping[str, Any] | None) -> dict[str, Any]:
             nonlocal amended
-            if there is None or not _lives(there):
+            if there is None or not lives(there):
                 raise RunGoneError(run.run)
             if int(there["run"]["step_ns"]) != run.step_ns:
                 raise StoreError(f"{run.run} was replaced, coarsened or deleted in the meantime")
@@ -217,7 +206,7 @@ class Records:
             amended = run_record(changed)
             return changed
 
-        self._changed(run.run, change)
+        self.changed(run.run, change)
         return amended
 
     def note_loaded(self, run: str) -> None:
@@ -225,54 +214,11 @@ class Records:
         when = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
         def change(there: Mapping[str, Any] | None) -> dict[str, Any] | None:
-            if there is None or not _lives(there):
+            if there is None or not lives(there):
                 raise RunGoneError(run)
             return {**there, "run": {**there["run"], "loaded": f"{when} by tailboard {__version__}"}}
 
-        self._changed(run, change)
-
-    def mark_deleting(self, run: str, *, force: bool) -> int | None:
-        """Note that a run is being deleted, which keeps loads away; return a generation above all that it has.
-
-        None where it is deleted already. StoreError where somebody may be writing to it, unless that is to be forced.
-        """
-        record = next((one for one in self.runs() if one.run == run), None)
-        if record is not None and not force:
-            check_deletable(record, unfinished(record))
-        above = max((one.generation for one in self.sources(run)), default=0) + 1
-        marked: int | None = None
-
-        def change(there: Mapping[str, Any] | None) -> dict[str, Any] | None:
-            nonlocal marked
-            marked = None
-            if there is None or there["record"] == TOMBSTONE:
-                return None
-            marked = max(above, int(there.get("generation", 0)), int(there["run"].get("generation", 0)) + 1)
-            if not _lives(there):
-                marked = int(there["generation"])
-                return None
-            return {**there, "generation": marked, "run": {**there["run"], "state": DELETING}}
-
-        self._changed(run, change)
-        return marked
-
-    def bury(self, run: str, generation: int) -> None:
-        """Leave a tombstone in place of the record of a run that was being deleted."""
-
-        def change(there: Mapping[str, Any] | None) -> dict[str, Any] | None:
-            return None if there is None or _lives(there) or there["record"] == TOMBSTONE else tombstone(run, generation)
-
-        self._changed(run, change)
-
-    def entomb(self, run: str, generation: int) -> None:
-        """Leave a tombstone for a run that has no record: a later run of its name begins above what it had."""
-
-        def change(there: Mapping[str, Any] | None) -> dict[str, Any] | None:
-            if there is not None and (there["record"] != TOMBSTONE or int(there["generation"]) >= generation):
-                return None
-            return tombstone(run, generation)
-
-        self._changed(run, change)
+        self.changed(run, change)
 
     def put_sources(self, sources: Iterable[tuple[SourceRecord, SourceState]]) -> None:
         """Write the records of sources that are begun."""
@@ -377,7 +323,8 @@ class Records:
         changed["generation"] = max(int(there["generation"]), generation)
         self._connection.call("PUT", path, changed, refresh=True)
 
-    def _get(self, run: str) -> Mapping[str, Any] | None:
+    def get(self, run: str) -> Mapping[str, Any] | None:
+        """Return the record of a run as it is now, with what guards it, or what stands in its place."""
         try:
             answer: Mapping[str, Any] = self._connection.call("GET", f"/{self._index}/_doc/{digest([RUN, run])}")
         except Refusal as error:
@@ -386,11 +333,11 @@ class Records:
             raise StoreError(f"the record of {run} cannot be read: {error}") from None
         return answer
 
-    def _changed(self, run: str, change: Change) -> None:
+    def changed(self, run: str, change: Change) -> None:
         """Write what `change` makes of the record of a run, again from the start while others write it, too."""
         path = f"/{self._index}/_doc/{digest([RUN, run])}"
         while True:
-            there = self._get(run)
+            there = self.get(run)
             body = change(there["_source"] if there else None)
             if body is None:
                 return
@@ -411,10 +358,10 @@ def lowest_generation(record: Mapping[str, Any] | None) -> int:
     if record is None:
         return 0
     told = int(record.get("generation", 0))
-    return told if _lives(record) else told + 1
+    return told if lives(record) else told + 1
 
 
-def _lives(record: Mapping[str, Any]) -> bool:
+def lives(record: Mapping[str, Any]) -> bool:
     """Return whether a run is neither deleted nor being deleted."""
     return bool(record["record"] == RUN and record["run"].get("state") != DELETING)
 

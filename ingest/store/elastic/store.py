@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -28,14 +28,14 @@ from ingest.store.elastic.breaths import breath_chunks, breaths_in, check_templa
 from ingest.store.elastic.bulk import Delivery, Sender, owner_of
 from ingest.store.elastic.coarsening import Coarsening
 from ingest.store.elastic.connection import Connection, parse_address
-from ingest.store.elastic.deleting import delete_run, sweep_dead, sweep_index
+from ingest.store.elastic.deleting import delete_run
 from ingest.store.elastic.encoding import MS, Chunk, interval_chunks
 from ingest.store.elastic.episodes import episodes_of, keep_episodes
 from ingest.store.elastic.holdings import ElasticHoldings
 from ingest.store.elastic.marks import keep_marks, marks_of
 from ingest.store.elastic.mending import mend as repair
 from ingest.store.elastic.names import PERIODIC, Names
-from ingest.store.elastic.overtaken import check_all_there, check_not_overtaken, reopen_overtaken
+from ingest.store.elastic.overtaken import check_all_there, check_not_overtaken
 from ingest.store.elastic.record_documents import SourceState
 from ingest.store.elastic.records import Records
 from ingest.store.elastic.rollups import RollupWriter
@@ -43,6 +43,7 @@ from ingest.store.elastic.sweeping import Sweeper
 from ingest.store.elastic.templates import site_of
 from ingest.store.elastic.touched import Touch, Touched, touch_of
 from ingest.store.elastic.verify import ElasticVerifier
+from ingest.store.elastic.writing import EVERY_GENERATION, keeping, writing
 from ingest.store.lacking import lacks_in
 from ingest.store.live import LiveStore, final_by_all
 from ingest.store.offers import offers_of
@@ -50,12 +51,12 @@ from ingest.store.records import (
     COMPLETE,
     LOADING,
     UNKNOWN_ZERO,
-    RunGoneError,
     RunRecord,
     SourceRecord,
     Spans,
     StoredSeries,
     check_unclaimed,
+    record_named,
     rollup_steps,
 )
 from ingest.store.rollups import layouts_moved
@@ -65,7 +66,6 @@ if TYPE_CHECKING:
     from ingest.store.elastic.replay import ReplayAccount
 
 DEAD_LETTER_FILE = "tailboard-dead-letters.ndjson"
-EVERY_GENERATION = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +116,11 @@ class ElasticStore:
         if self._sender is not None:
             self._sender.close()
         self._sender = None
+
+    def flush(self) -> None:
+        """Wait until all that was handed to the senders is in or refused."""
+        if self._sender is not None:
+            self._sender.flush()
 
     @property
     def sender(self) -> Sender:
@@ -176,37 +181,9 @@ class ElasticStore:
         """Return the generation that a new source of a run begins with: above all that a deleted run of its name had."""
         return self.records.first_generation(run)
 
-    @contextmanager
-    def writing(self, run: str, sources: Sequence[SourceRecord] = ()) -> Iterator[None]:
-        """Hold what is written to a run, of some of its sources: RunGoneError where the run was deleted before the end of it.
-
-        What was written is deleted then.
-        """
-        generation = min((one.generation for one in sources), default=EVERY_GENERATION)
-        try:
-            yield
-            self.records.check_alive(run, generation)
-        except StoreError as error:
-            if not isinstance(error, RunGoneError) and self._is_alive(run, generation):
-                raise
-            if self._sender is not None:
-                with suppress(StoreError):  # what it failed with is known
-                    self._sender.flush()
-                self.stop_senders()
-            reopen_overtaken(self.records, run, sources)
-            sweep_dead(self.connection, self.names, self.sender, self.records, run, sources)
-            self.stop_senders()
-            raise RunGoneError(run) from None
-
-    def _is_alive(self, run: str, generation: int) -> bool:
-        """Return whether a run is still the one that sources of a generation were begun in; true where nobody answers."""
-        try:
-            self.records.check_alive(run, generation)
-        except RunGoneError:
-            return False
-        except StoreError:
-            return True
-        return True
+    def writing(self, run: str, sources: Sequence[SourceRecord] = ()) -> AbstractContextManager[None]:
+        """Hold what is written to a run, of some of its sources, as `writing` does."""
+        return writing(self, run, sources)
 
     def packed(self, run: RunRecord, source: SourceRecord, windows: Intervals) -> Packed:
         """Return whole windows as they are sent; done in the reading processes."""
@@ -324,9 +301,7 @@ class ElasticStore:
 
     def coarsen(self, run: str, step_ns: int) -> Coarsened:
         """Add the windows of a run up to a larger step; return what was done. Cut off anywhere, a repeat completes it."""
-        record = next((record for record in self.runs() if record.run == run), None)
-        if record is None:
-            raise RunGoneError(run)
+        record = record_named(run, self.runs())
         with self.writing(run):
             done = Coarsening(self.connection, self.names, self.sender, self.records, self.lacking).coarsen(record, step_ns)
         self.stop_senders()
@@ -394,9 +369,8 @@ class ElasticStore:
 
     def mark_all(self, run: str, marks: Sequence[Mapping[str, Any]]) -> None:
         """Note many marks of a run."""
-        self.records.check_alive(run, EVERY_GENERATION)
-        keep_marks(self.connection, self.names, run, marks)
-        self._check_kept("marks", run)
+        with keeping(self, "marks", run):
+            keep_marks(self.connection, self.names, run, marks)
 
     def marks(self, answer: Answer) -> list[Mapping[str, Any]]:
         """Return the marks of the runs of an answer in time order: run, at_ns, text, and end_ns where there is one."""
@@ -408,18 +382,8 @@ class ElasticStore:
 
     def keep_episodes(self, run: str, objective: str, episodes: Sequence[Episode]) -> None:
         """Write all episodes of an objective in a run, in place of those that an earlier check has left."""
-        self.records.check_alive(run, EVERY_GENERATION)
-        keep_episodes(self.connection, self.names, run, objective, episodes)
-        self._check_kept("episodes", run)
-
-    def _check_kept(self, index: str, run: str) -> None:
-        """Raise RunGoneError where a run was deleted before marks or episodes of it were written; they are deleted then."""
-        try:
-            self.records.check_alive(run, EVERY_GENERATION)
-        except RunGoneError:
-            sweep_index(self.connection, self.names, self.sender, index, run)
-            self.stop_senders()
-            raise
+        with keeping(self, "episodes", run):
+            keep_episodes(self.connection, self.names, run, objective, episodes)
 
     def episodes(self, runs: Iterable[str]) -> list[Episode]:
         """Return the episodes of runs in time order."""
