@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from ingest.plain import as_text
+
 
 @dataclass(frozen=True, slots=True)
 class Caveat:
@@ -20,7 +22,8 @@ class Caveat:
 
     def told(self) -> dict[str, str]:
         """Return the caveat as plain values, as `of` takes them."""
-        return {"code": self.code, "subject": self.subject, "sentence": self.sentence, "remedy": self.remedy}
+        words = {"code": self.code, "subject": self.subject, "sentence": self.sentence, "remedy": self.remedy}
+        return {name: as_text(word) for name, word in words.items()}  # stores hold no bytes of names that are no UTF-8
 
     @staticmethod
     def of(told: Mapping[str, str]) -> Caveat:

@@ -48,6 +48,12 @@ class InputError(TailboardError):
         return (InputError, (self.reason, self.path, self.line))
 
 
+class CapacityError(TailboardError):
+    """There is more than can be counted: nothing is left out for that, so nothing is answered or stored."""
+
+    exit_status = 3
+
+
 class StoreError(TailboardError):
     """A store is unavailable or refuses."""
 

@@ -15,8 +15,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.errors import InputError
-from ingest.intervals import Exact, Intervals, concatenate, gather, sum_rows
+from ingest.errors import CapacityError, InputError
+from ingest.intervals import MOST_SAMPLES, TOO_MANY, Exact, Intervals, concatenate, gather, sum_rows
 
 Int = NDArray[np.int64]
 
@@ -42,7 +42,7 @@ def to_windows(rows: Intervals, step_ns: int, stored_ns: int = 0) -> Intervals:
     """Return the rows cut at the edges of windows of `step_ns`: each result row lies in one window and bears its bounds.
 
     With `stored_ns`, of which the step is a multiple, rows that cross an edge are cut at every edge of that finer grid on
-    their way: the same counts as if they had been stored at it and added up.
+    their way: the same counts as if they had been stored at it and added up. Rows that a store would cut lose their exact values.
 
     Across windows a row is cut by time: of what remains, the share f goes to the next window as
     round(f * C_b) - round(f * C_(b-1)) for each bin b, C being the cumulative count in value order (halves to even,
@@ -62,6 +62,9 @@ def window_parts(rows: Intervals, step_ns: int, stored_ns: int = 0) -> list[Inte
         return [rows.at(whole, whole + step_ns)]
     last = window_start(rows.end_ns, step_ns)
     crossing = np.flatnonzero(rows.start_ns // step_ns * step_ns < last)
+    if stored_ns and rows.exact is not None:
+        kept = rows.start_ns // stored_ns * stored_ns >= window_start(rows.end_ns, stored_ns)
+        rows = replace(rows, exact=replace(rows.exact, known=rows.exact.known & kept))
     if not len(crossing):
         return [rows.at(last, last + step_ns)]
     rest = rows.take(crossing)
@@ -80,6 +83,34 @@ def window_parts(rows: Intervals, step_ns: int, stored_ns: int = 0) -> list[Inte
         done.append(finished.at(starts, starts + step_ns))
         rest = rest.take(np.flatnonzero(~ended))
     return done
+
+
+def whole_windows(from_ns: int | None, to_ns: int | None, step_ns: int) -> tuple[int | None, int | None]:
+    """Return the range of all windows of `step_ns` that a range touches: its begin moved down, its end up to the grid."""
+    low = None if from_ns is None else from_ns // step_ns * step_ns
+    return low, None if to_ns is None else -(-to_ns // step_ns) * step_ns
+
+
+def in_windows(rows: Intervals, from_ns: int | None, to_ns: int | None, step_ns: int) -> Intervals:
+    """Return what of the rows lies in windows of `step_ns` that begin in [from, to), both edges of that grid.
+
+    The same counts as if the rows had been stored in such windows: rows that cross an edge of the range are cut at every edge
+    of the grid on their way, the others stay whole. Rows without bins are taken where their middle lies.
+    """
+    low = np.iinfo(np.int64).min if from_ns is None else from_ns
+    high = INT64_MAX if to_ns is None else to_ns
+    if rows.completions is not None or not rows.layout.has_bins:
+        return clipped(rows, from_ns, to_ns)
+    last = window_start(rows.end_ns, step_ns)
+    first = np.minimum(rows.start_ns // step_ns * step_ns, last)  # of a point on an edge it is the window before
+    inside = (first >= low) & (last < high)
+    whole = rows.take(np.flatnonzero(inside))
+    crossing = np.flatnonzero(~inside & (last >= low) & (first < high))
+    if not len(crossing):
+        return whole
+    cut = _without_zeros(concatenate(window_parts(rows.take(crossing), step_ns)))
+    ours = (cut.start_ns >= low) & (cut.start_ns < high) & (np.diff(cut.indptr) > 0)
+    return concatenate([whole, cut.take(np.flatnonzero(ours))])
 
 
 def clipped(rows: Intervals, from_ns: int | None, to_ns: int | None) -> Intervals:
@@ -174,11 +205,14 @@ def in_flight(rows: Intervals, step_ns: int) -> Intervals:
 
     A row over (P, T] completes at M = (P + T) / 2; an I/O of bin value v is under way in (M - v, M]. Its weights are
     integers of 2^-16 and add up to 65,536 exactly. `counts` are weights, `completions` the I/Os that completed in the
-    window. InputError for rows without bins. Source: the distributed-fio percentile paper's weighting, without the
+    window. InputError for rows without bins, CapacityError for
+    weights that cannot be added up. Source: the distributed-fio percentile paper's weighting, without the
     half-interval term of fio's script.
     """
     if not rows.layout.has_bins:
         raise InputError(UNTIMED)
+    if int(rows.counts.max(initial=0)) > MOST_SAMPLES >> WEIGHT_BITS:
+        raise CapacityError(TOO_MANY)
     middle = _middle(rows)
     row = rows.row
     end = middle[row]

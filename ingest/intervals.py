@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.errors import CapacityError
 from ingest.layout import LogLinear, common_layout
 from ingest.series import Group, Series
 
@@ -20,6 +21,8 @@ Int = NDArray[np.int64]
 Bool = NDArray[np.bool_]
 
 DENSE_CELLS = 1 << 18
+MOST_SAMPLES = 1 << 62  # of a row, and of what is added up to one: sums and ranks are int64
+TOO_MANY = "more than 2^62 samples (in flight: 2^46) cannot be added up: choose fewer with --where, --by, --from or --to"
 NO_MIN, NO_MAX = -1, 2**63 - 1  # as min_ns and max_ns of rows without bins that know their sum alone; a merge keeps them
 
 
@@ -34,7 +37,7 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class Exact:
-    """Exact `min_ns`, `max_ns`, `sum_ns` of each row, valid where `known`.
+    """Exact `min_ns`, `max_ns`, `sum_ns` of each row, valid where `known`: never where the sum would pass 2^62 ns.
 
     Of rows without bins (layout `NO_BINS`) sums are as good as the means that they come from, and where nothing told the minimum
     or the maximum they are NO_MIN and NO_MAX. A merge of rows with one of these has it, too.
@@ -159,8 +162,43 @@ class Intervals:
         return replace(self, layout=target, indptr=indptr, bins=bins, counts=counts)
 
 
+def surely_addable(counts: Iterable[Int]) -> bool:
+    """Return whether all counts together are surely at most MOST_SAMPLES; a quick look, that looks closer where it must."""
+    filled = [each for each in counts if len(each)]
+    if sum(len(each) * int(each.max()) for each in filled) <= MOST_SAMPLES:
+        return True
+    return sum(float(each.sum(dtype=np.float64)) for each in filled) < 0.999 * MOST_SAMPLES
+
+
+def total(counts: Int) -> int:
+    """Return the sum of counts, exact however large it is."""
+    if surely_addable([counts]):
+        return int(counts.sum())
+    return (int((counts >> 31).sum()) << 31) + int((counts & (1 << 31) - 1).sum())
+
+
+def check_addable(parts: Sequence[tuple[Int, Int, Int]], groups: int) -> None:
+    """Raise CapacityError where a row of CSR parts (result row of each row, row pointers, counts) would pass MOST_SAMPLES."""
+    if surely_addable(counts for _, _, counts in parts):
+        return
+    high, low = np.zeros(groups, np.int64), np.zeros(groups, np.int64)
+    for group, indptr, counts in parts:
+        np.add.at(high, group, row_sums(indptr, counts >> 31))
+        np.add.at(low, group, row_sums(indptr, counts & (1 << 31) - 1))
+    if (_joined_limbs(high, low)[1]).any():
+        raise CapacityError(TOO_MANY)
+
+
+def _joined_limbs(high: Int, low: Int) -> tuple[Int, Bool]:
+    """Return sums of numbers that were cut at bit 31, and where they pass MOST_SAMPLES (the sum is then 0)."""
+    high = high + (low >> 31)
+    low = low & (1 << 31) - 1
+    past = (high > 1 << 31) | ((high == 1 << 31) & (low > 0))
+    return np.where(past, 0, (np.where(past, 0, high) << 31) + low), past
+
+
 def row_sums(indptr: Int, counts: Int) -> Int:
-    """Return the sum of `counts` of each CSR row, exact in int64."""
+    """Return the sum of `counts` of each CSR row, exact in int64: no row holds more than MOST_SAMPLES."""
     filled = np.flatnonzero(indptr[1:] > indptr[:-1])
     sums = np.zeros(len(indptr) - 1, np.int64)
     if len(filled):
@@ -179,10 +217,12 @@ def gather(indptr: Int, rows: Int) -> tuple[Int, Int]:
 def sum_rows(indptr: Int, bins: Int, counts: Int, group: Int, groups: int) -> tuple[Int, Int, Int]:
     """Return CSR arrays of `groups` rows: the rows of equal `group` added up, bins in increasing order.
 
-    Sums are exact in int64 and zero sums are left out. Works in dense blocks of 2 MB, which fit a processor's cache.
+    Sums are exact in int64 and zero sums are left out; CapacityError where one would pass MOST_SAMPLES. Works in dense blocks of
+    2 MB, which fit a processor's cache.
     """
     if not len(bins):
         return np.zeros(groups + 1, np.int64), bins, counts
+    check_addable([(group, indptr, counts)], groups)
     width = int(bins.max()) - int(bins.min()) + 1
     if groups * width <= DENSE_CELLS:
         return _sum_dense([(group, indptr, bins, counts)], groups)
@@ -212,6 +252,7 @@ def _sum_parts(chunks: Sequence[Intervals], group: Int, groups: int) -> tuple[In
         if len(chunk.bins)
     ]
     if groups * _span(parts)[1] <= DENSE_CELLS:
+        check_addable([(rows, indptr, counts) for rows, indptr, _, counts in parts], groups)
         return _sum_dense(parts, groups)
     rows = concatenate(chunks)
     return sum_rows(rows.indptr, rows.bins, rows.counts, group, groups)
@@ -320,8 +361,8 @@ def merged(parts: Sequence[Intervals]) -> Intervals:
     """Return `parts` with all rows of equal (key, start, end) added up, ordered by key, then start, then end.
 
     Key first, because that is how rows come from readers and stores: they are then summed where they lie. Unlike layouts
-    are moved to their common layout first. Exact values survive where every row of a sum has them. Rows without a sample
-    are left out.
+    are moved to their common layout first. Exact values survive where every row of a sum has them and the sum of latencies is
+    at most 2^62 ns. Rows without a sample are left out. CapacityError where more than MOST_SAMPLES would be added up.
     """
     layout = common_layout(part.layout for part in parts)
     chunks = [part.in_layout(layout) for part in parts]
@@ -385,7 +426,16 @@ def _summed_exact(exact: Exact | None, group: Int, groups: int) -> Exact | None:
     np.minimum.at(low, group, exact.min_ns)
     np.maximum.at(high, group, exact.max_ns)
     np.logical_and.at(known, group, exact.known)
-    return Exact(np.where(known, low, 0), np.where(known, high, 0), _summed(exact.sum_ns, group, groups) * known, known)
+    total, past = summed_ns(exact.sum_ns, group, groups)
+    known &= ~past
+    return Exact(np.where(known, low, 0), np.where(known, high, 0), np.where(known, total, 0), known)
+
+
+def summed_ns(values: Int, group: Int, groups: int) -> tuple[Int, Bool]:
+    """Return sums of latencies in ns, and where they pass 2^62 (146 years): they are then not known."""
+    if surely_addable([values]):
+        return _summed(values, group, groups), np.zeros(groups, np.bool_)
+    return _joined_limbs(_summed(values >> 31, group, groups), _summed(values & (1 << 31) - 1, group, groups))
 
 
 class Sum:

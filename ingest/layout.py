@@ -24,9 +24,10 @@ from numpy.typing import NDArray
 from ingest.errors import InputError
 
 Int = NDArray[np.int64]
+Float = NDArray[np.float64]
 
-REPORTS = ("midpoint", "highest", "upper", "nothing")
-NOTHING, NO_BINS_TEXT = "nothing", "nobins"
+REPORTS = MIDPOINT, HIGHEST, UPPER, NOTHING = ("midpoint", "highest", "upper", "nothing")
+NO_BINS_TEXT = "nobins"
 UNLIKE = "means without a histogram are never added to histograms: choose one kind, as in --where kind=completion"
 
 
@@ -37,7 +38,8 @@ class LogLinear:
     `reports` names the value of a bin: fio's `midpoint`, HdrHistogram's `highest` equivalent value, or the `upper`
     edge where unlike layouts were merged. With `open_ended` the last bin also holds everything above its lower edge.
     `grain_ns` is the unit that was recorded in where bins are wider than that from the start (HdrHistogram's lowest
-    discernible value): the highest value of a bin is one grain below its upper edge. 0 stands for `unit_ns`.
+    discernible value): the highest value of a bin is one grain below its upper edge. 0 stands for `unit_ns`. Of bins that
+    report their `upper` edge, because they were merged from others, it is the widest first bin of those (0: no wider than 1 ns).
     `NO_BINS` is the layout of what was recorded without a histogram: its one bin holds the count and says nothing of latencies.
     """
 
@@ -45,7 +47,7 @@ class LogLinear:
     fine: int
     unit_ns: int = 1
     coarseness: int = 0
-    reports: str = "midpoint"
+    reports: str = MIDPOINT
     open_ended: bool = True
     grain_ns: int = 0
 
@@ -56,7 +58,7 @@ class LogLinear:
             raise ValueError(f"reports must be one of {', '.join(REPORTS)}, not {self.reports!r}")
         if self.fine < 1 or self.unit_ns < 1 or not 0 <= self.coarseness < 32:
             raise ValueError(f"impossible layout: {self.fine} bins of {self.unit_ns} ns, coarseness {self.coarseness}")
-        if self.grain_ns < 0 or self.grain_ns >= self.unit_ns:
+        if self.grain_ns < 0 or (self.grain_ns >= self.unit_ns and self.reports != UPPER):
             raise ValueError(f"a grain of {self.grain_ns} ns must be finer than the unit of {self.unit_ns} ns")
 
     def __str__(self) -> str:
@@ -75,7 +77,13 @@ class LogLinear:
     @property
     def grain(self) -> int:
         """Return the unit in ns that values were recorded in."""
-        return self.grain_ns or self.unit_ns
+        return self.unit_ns if self.reports == UPPER else self.grain_ns or self.unit_ns
+
+    @property
+    def first_ns(self) -> int:
+        """Return the width in ns of the first bin; of merged bins that of the widest first bin of what was merged."""
+        width = self.unit_ns << self.coarseness
+        return max(width, self.grain_ns) if self.reports == UPPER else width
 
     @property
     def bins(self) -> int:
@@ -92,14 +100,68 @@ class LogLinear:
         """Return the value in ns that is reported for each bin."""
         return _values(self)
 
+    def middles_of(self, bins: Int) -> Int:
+        """Return the middles of bins in ns, which means are made of; the lower edge of the open last bin.
+
+        Half of a bin's width in whole grains above its lower edge, as HdrHistogram's medianEquivalentValue.
+        """
+        if self.reports == MIDPOINT or not self.has_bins:
+            return self.values[bins]
+        lower = self.edges[bins]
+        width = self.edges[bins + 1] - lower
+        middle = lower + (width >> 1 if self.grain == 1 else width // self.grain // 2 * self.grain)
+        return np.where(bins == self.bins - 1, lower, middle) if self.open_ended else middle
+
+    def lowest_of(self, bins: Int) -> Int:
+        """Return the lowest latency in ns that a sample in each of the bins can have: its lower edge.
+
+        Merged bins take the counts of others by their highest value: these may begin below.
+        """
+        lower = self.edges[bins]
+        if self.reports != UPPER:
+            return lower
+        # A bin [a, b) whose highest value lies here ends above the lower edge, and is at most as wide as the widest first bin, or
+        # as a bin of this layout at a.
+        parts, rest = np.divmod(lower, self.half + (1 << self.coarseness))  # for lower / (1 + width), without passing 2^63
+        relative = parts * self.half + rest * self.half // (self.half + (1 << self.coarseness))
+        lowest: Int = np.maximum(np.minimum(lower - self.first_ns, relative), 0)
+        return lowest
+
+    def highest_of(self, bins: Int) -> Int:
+        """Return the maximum in ns that is reported for samples in each of the bins: never below the true one.
+
+        HdrHistogram's highest equivalent value; else the upper edge, of the open last bin what it reports.
+        """
+        if self.reports == HIGHEST:
+            return self.values[bins]
+        upper = self.edges[bins + 1]
+        return np.where(bins == self.bins - 1, self.values[-1], upper) if self.open_ended else upper
+
+    def errors_of(self, bins: Int) -> tuple[Int, Float]:
+        """Return the largest distance in ns of a recorded latency from the value reported for each of the bins, and its share.
+
+        The share of the recorded latency is infinite where bins from zero on report something else. Of the open last bin there
+        is no such distance: 2^63 - 1, and infinite.
+        """
+        values, low = self.values[bins], self.lowest_of(bins)
+        high = np.maximum(self.edges[bins + 1] - self.grain, low)
+        below, above = np.maximum(values - low, 0), np.maximum(high - values, 0)
+        shares = np.maximum(
+            np.divide(below, low, out=np.where(below > 0, np.inf, 0.0), where=low > 0),
+            np.divide(above, high, out=np.zeros(len(bins)), where=high > 0),
+        )
+        last = (bins == self.bins - 1) & self.open_ended
+        return np.where(last, np.iinfo(np.int64).max, np.maximum(below, above)), np.where(last, np.inf, shares)
+
     @property
     def error(self) -> Fraction:
-        """Return the largest relative distance of a sample from the value reported for its bin.
+        """Return the nominal error of the layout: that of bins above the first octaves, where widths grow with latency.
 
-        Bins of one unit are exact as far as their tool recorded; the last bin of an open-ended layout has no bound.
+        Bins below have one width: a share of their latency may be more. What an answer may be off by is said by
+        `precision.precision_of`, of the bins that carry it.
         """
         width = Fraction(1 << self.coarseness, self.half)
-        return width / 2 if self.reports == "midpoint" else width
+        return width / 2 if self.reports == MIDPOINT else width
 
     def index(self, values_ns: Int) -> Int:
         """Return the bin of each value; values past the top go to the last bin. Negative values are a caller's error."""
@@ -140,17 +202,17 @@ def _edges(layout: LogLinear) -> Int:
 def _values(layout: LogLinear) -> Int:
     edges = layout.edges
     lower, upper = edges[:-1], edges[1:]
-    if layout.reports == "midpoint":
+    if layout.reports == MIDPOINT:
         units = (upper - lower) // layout.unit_ns
         values = lower + units // 2 * layout.unit_ns
-    elif layout.reports == "highest":
+    elif layout.reports == HIGHEST:
         values = upper - layout.grain
     elif layout.has_bins:
         values = upper.copy()
     else:
         values = lower.copy()
-    if layout.open_ended:
-        values[-1] = lower[-1]
+    if layout.open_ended:  # 1 ns above the edge that the bin before it reports, so that the value tells the bin
+        values[-1] = lower[-1] + (layout.reports == UPPER)
     values.flags.writeable = False
     return values
 
@@ -186,8 +248,8 @@ def common_layout(layouts: Iterable[LogLinear]) -> LogLinear:
 
     One layout stays itself. Where one of them is coarser and all others nest in it, it is the answer and the merge is
     exact. Otherwise: nanosecond log-linear bins as wide as the coarsest of them, upper edges reported, ending where the
-    lowest-reaching open-ended layout ends, so that a censored count stays censored. InputError where some have bins and some
-    have none.
+    lowest-reaching open-ended layout ends, so that a censored count stays censored; they remember the widest first bin of
+    them, which bounds the error of low latencies. InputError where some have bins and some have none.
     """
     found = sorted(set(layouts))
     if not found:
@@ -196,15 +258,25 @@ def common_layout(layouts: Iterable[LogLinear]) -> LogLinear:
         raise InputError(UNLIKE)
     for candidate in found:
         others = [other for other in found if other != candidate]
-        alike = all((other.reports, other.grain) == (candidate.reports, candidate.grain) for other in others)
+        alike = all(_alike(other, candidate) for other in others)
         if alike and all(other.nests_in(candidate) for other in others):
             return candidate
     width = max(Fraction(1 << layout.coarseness, layout.half) for layout in found)
     half = max(1, 1 << (int(1 / width).bit_length() - 1)) if width <= 1 else 1
     tops = [int(layout.edges[-2]) for layout in found if layout.open_ended]
     top = min(tops) if tops else max(int(layout.edges[-1]) for layout in found)
-    wide = LogLinear(half, _bins_up_to(top, half), reports="upper", open_ended=bool(tops))
+    first = max(layout.first_ns for layout in found)
+    wide = LogLinear(half, _bins_up_to(top, half), reports=UPPER, open_ended=bool(tops), grain_ns=first if first > 1 else 0)
     return wide if width <= 1 else replace(wide, coarseness=int(width).bit_length() - 1)
+
+
+def _alike(one: LogLinear, other: LogLinear) -> bool:
+    """Return whether bins of two layouts report the same, recorded in the same unit."""
+    return (one.reports, one.grain, one.reports == UPPER and one.grain_ns) == (
+        other.reports,
+        other.grain,
+        other.reports == UPPER and other.grain_ns,
+    )
 
 
 def _bins_up_to(top: int, half: int) -> int:
@@ -236,7 +308,7 @@ def hdr_layout(digits: int, unit_magnitude: int, recorded_ns: int) -> LogLinear:
     if octaves < 0:
         raise ValueError(f"{digits} digits in units of {unit_ns} ns reach past 2^63 ns")
     return LogLinear(
-        half, (octaves + 2) * half, unit_ns, reports="highest", open_ended=False, grain_ns=recorded_ns if unit_magnitude else 0
+        half, (octaves + 2) * half, unit_ns, reports=HIGHEST, open_ended=False, grain_ns=recorded_ns if unit_magnitude else 0
     )
 
 

@@ -13,16 +13,17 @@ import numpy as np
 from ingest.breaths import Kept
 from ingest.caveats import Caveat
 from ingest.documents import Whole, check_storable
-from ingest.errors import InputError
+from ingest.errors import CapacityError, InputError
+from ingest.grid import WEIGHT_BITS, window_parts
 from ingest.grid import in_flight as shared
-from ingest.grid import window_parts
-from ingest.intervals import Intervals
+from ingest.intervals import MOST_SAMPLES, Intervals
+from ingest.intervals import total as sum_of
 from ingest.load_plan import LoadOptions, Plan, plans
 from ingest.offsets import Stored, is_offsets
 from ingest.parallel import fork_map
 from ingest.plain import as_text
 from ingest.read import Found, Source, Windows, discover, read
-from ingest.read.account import Account
+from ingest.read.account import Account, nothing_taken
 from ingest.read.event_once import offset_sources, once
 from ingest.read.events import Events
 from ingest.read.lacks import dead
@@ -96,10 +97,17 @@ Progress = Callable[[int, int], None]
 def load(paths: Sequence[Path], store: Store, options: LoadOptions, progress: Progress | None = None) -> LoadAccount:
     """Return the account of loading all sources under `paths` into `store`.
 
-    Nothing is written before every source was checked. Raises InputError for what cannot be read or is refused, StoreError
-    where a run was loaded with other parameters, UsageError for a step that cannot be.
+    Nothing is written before every source was checked. Raises InputError for what cannot be read or is refused, also where no
+    row of all that was read could be taken (nothing new is then left in the store), StoreError where a run was loaded with other
+    parameters, UsageError for a step that cannot be.
     """
-    return load_found(discover(paths, options.read), store, options, progress)
+    known = {record.run for record in store.runs()}
+    account = load_found(discover(paths, options.read), store, options, progress)
+    if account.loaded and not account.rows.taken:
+        for run in set(account.runs) - known:
+            store.delete_run(run)
+        raise nothing_taken(account.rows, [source.path for source in account.sources])
+    return account
 
 
 def load_found(found: Found, store: Store, options: LoadOptions, progress: Progress | None = None) -> LoadAccount:
@@ -144,7 +152,8 @@ def _storable(todo: list[Plan], store: Store, account: LoadAccount) -> list[Plan
 def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccount, offsets: Collection[Path]) -> Iterator[int]:
     """Write the sources of a run as their documents come from the readers, then its rollups; yield 1 a finished source.
 
-    The events of files in `offsets` are written by their offset, too.
+    The events of files in `offsets` are written by their offset, too. CapacityError before the run would hold more samples than
+    the store adds up exactly.
     """
     if not plan.work:
         stored = {record.run: record for record in store.runs()}.get(plan.record.run)
@@ -153,7 +162,11 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
         return
     store.begin(plan.record, [record for _, record in plan.work], anew=options.replace)
 
-    def work(item: tuple[Source, SourceRecord]) -> Iterator[tuple[Any, bool, Account | None, Spans]]:
+    held, most = plan.held, store.most_samples
+    if options.attribution == IN_FLIGHT:
+        most = min(most, MOST_SAMPLES >> WEIGHT_BITS)
+
+    def work(item: tuple[Source, SourceRecord]) -> Iterator[tuple[Any, int | None, Account | None, Spans]]:
         source, record = item
         spans: dict[Series, tuple[int, int]] = {}
         stored = Stored() if source.path in offsets else None
@@ -162,22 +175,31 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
             for windows in whole_windows(source, plan.record.step_ns, spans, stored, in_flight=weighed):
                 for first in range(0, len(windows), DOCUMENTS_A_CHUNK):
                     rows = np.arange(first, min(first + DOCUMENTS_A_CHUNK, len(windows)))
-                    yield store.packed(plan.record, record, windows.take(rows)), is_offsets(windows), None, {}
+                    chunk = windows.take(rows)
+                    counts = chunk.counts if chunk.completions is None else chunk.completions
+                    samples = None if is_offsets(chunk) else sum_of(counts)
+                    yield store.packed(plan.record, record, chunk), samples, None, {}
             if (kept := kept_of(source)) is not None:
-                yield kept, False, None, {}
+                yield kept, 0, None, {}
         except InputError as error:
             source.context.account.note(f"not read: {error.reason}")
             source.context.account.lack(dead(source, error.reason))
-        yield None, False, source.context.account, spans
+        yield None, 0, source.context.account, spans
 
-    for number, (packed, by_offset, rows, spans) in fork_map(work, plan.work, options.jobs):
+    for number, (packed, samples, rows, spans) in fork_map(work, plan.work, options.jobs):
         source, record = plan.work[number]
+        held += samples or 0
+        if held > most:
+            raise CapacityError(
+                f"{source.path}: with it {plan.record.run} would hold more than 2^{most.bit_length() - 1} samples, and this "
+                "store could not add them up: load it as a run of its own (--run)"
+            )
         if isinstance(packed, Kept):
             account.breath_documents += store.write_breaths(record, packed)
         elif packed is not None:
             written = store.write(plan.record, record, packed)
-            account.documents += 0 if by_offset else written
-            account.offset_documents += written if by_offset else 0
+            account.documents += 0 if samples is None else written
+            account.offset_documents += written if samples is None else 0
         if rows is not None:
             source.context.account.replace(rows)
             account.rows.add(rows)

@@ -58,12 +58,14 @@ class LoadOptions:
 class Plan:
     """What is to be done for one run: its record and the sources to read, each with its record.
 
+    `held` are the samples of those of its sources that the store holds already and that are not read again.
     What no source of the run can hold is `missing`, and kept in the account of the `carrier`, if that is read; `caveats` of the
     run as a whole are kept with the first source that is read.
     """
 
     record: RunRecord
     work: tuple[tuple[Source, SourceRecord], ...]
+    held: int = 0
     carrier: Path | None = None
     missing: tuple[Missing, ...] = ()
     caveats: tuple[Caveat, ...] = ()
@@ -93,12 +95,12 @@ def plans(
         known_ios = Counter[str]() if shadowed is None else shadowed
         lacking = tuple(entry for entry in found.missing if entry.run == run)
         carrier = min(source.path for source in sources) if lacking else None
-        work = _to_do(run, sources, digests, store, options, (duplicates, known_ios), (carrier, lacking))
+        work, held = _to_do(run, sources, digests, store, options, (duplicates, known_ios), (carrier, lacking))
         if known.get(run) and not options.replace:
             check_addable(known[run], len(work))
         if options.replace and known.get(run):
             _check_all_replaced(known[run], record, work, store)
-        found_plans.append(Plan(record, work, carrier, lacking, _caveats_of(found, run, len(by_run))))
+        found_plans.append(Plan(record, work, held, carrier, lacking, _caveats_of(found, run, len(by_run))))
     return found_plans
 
 
@@ -203,8 +205,11 @@ def _to_do(
     options: LoadOptions,
     counted: tuple[Counter[str], Counter[str]],
     carried: tuple[Path | None, tuple[Missing, ...]] = (None, ()),
-) -> tuple[tuple[Source, SourceRecord], ...]:
-    """Return the sources that have to be read; what is there is skipped, what contradicts is refused."""
+) -> tuple[tuple[tuple[Source, SourceRecord], ...], int]:
+    """Return the sources that have to be read, and the samples of all others that the store holds.
+
+    What is there is skipped, what contradicts is refused.
+    """
     duplicates, shadowed = counted
     first = store.first_generation(run)
     stored = {record.source: record for record in store.sources(run)}
@@ -245,7 +250,8 @@ def _to_do(
             if old.digest != digest and old.state == COMPLETE and not grown(source.path, old):
                 raise InputError(two_of_one(source, old.path), source.path)
         work.append((source, record))
-    return tuple(work)
+    left = stored.keys() - {record.source for _, record in work}
+    return tuple(work), sum(int(stored[name].account.get("samples", 0)) for name in left)
 
 
 def _measured(identity: str) -> str:

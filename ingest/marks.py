@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ingest.errors import UsageError
-from ingest.timing import Instant
+from ingest.timing import MOST_NS, Instant
 
 LONGEST_TEXT = 300
 MOST_OF_RUN = 10_000
 AFTER_END_NS = 600 * 10**9
-LATEST_NS = 9_223_372_036 * 10**9  # 2262-04-11: what 64 bits of ns hold
 CUT = "..."
 
 Noted = dict[str, Any]
@@ -50,8 +49,8 @@ def _escaped(letter: str) -> str:
 def checked(at: Instant, end: Instant | None, text: str) -> Mark:
     """Return the mark of these words; UsageError for a time that cannot be kept, an end before the time, and empty text."""
     for one in (at, end):
-        if one is not None and not 0 <= one.ns < LATEST_NS:
-            raise UsageError("its time is not between 1970 and 2262")
+        if one is not None and not 0 <= one.ns < MOST_NS:
+            raise UsageError("its time is not between 1970 and 2115")
     if end is not None and end.relative != at.relative:
         raise UsageError("its time and its end count from different zeros: give both from the run's start (+90s), or neither")
     if end is not None and end.ns < at.ns:

@@ -26,6 +26,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from ingest.errors import InputError, UsageError
 from ingest.ranks import Percentile, parse_percentiles
+from ingest.read.folders import check_is_file
 from ingest.series import LABELS
 from ingest.timing import parse_duration
 
@@ -66,6 +67,7 @@ def read_objectives(path: Path, run_labels: Collection[str] | None = ()) -> tupl
     `run_labels` are the labels of runs that `where` and `by` may name beside those of series; None lets every name pass, for
     callers that do not know the runs.
     """
+    check_is_file(path)
     try:
         root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
     except FileNotFoundError:

@@ -107,7 +107,10 @@ def _serve(
             except TailboardError as error:
                 _send(answer, (number, None, error))
         if last is not None:
-            _send(answer, (len(items), last(), None))
+            try:
+                _send(answer, (len(items), last(), None))
+            except TailboardError as error:
+                _send(answer, (len(items), None, error))
         status = 0
     except BrokenPipeError:
         pass

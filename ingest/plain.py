@@ -12,8 +12,9 @@ from pathlib import Path
 
 BYTES_FROM, BYTES_TO = 0xDC80, 0xDCFF  # how Python keeps bytes of file names that are no UTF-8
 NO_UNICODE = re.compile("[\ud800-\udfff]")
-# Control characters, marks that turn the direction of text, separators of lines: they move the cursor or forge a line.
-CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+# Control characters, marks that turn the direction of text, separators of lines: they move the cursor or
+# forge a line. XML has no control characters either, and its programs end where they meet one.
+CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff\ufffe\uffff]")
 NUMBERED = re.compile(rb"\\x([89a-f][0-9a-f])")
 
 

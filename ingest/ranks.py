@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ingest.errors import UsageError
 from ingest.grid import WEIGHT_BITS
-from ingest.intervals import Intervals, no_exact
+from ingest.intervals import Intervals, no_exact, surely_addable
 
 Int = NDArray[np.int64]
 Bool = NDArray[np.bool_]
@@ -84,17 +84,27 @@ COMMON = tuple(one for one in SUMMARY if one.text != "99.99")  # what is told of
 
 
 class Ranked:
-    """Finds samples by rank in many rows at once; the running total of all counts is made once."""
+    """Finds samples by rank in many rows at once; the running total of all counts is made once.
+
+    What a row knows exactly bounds what is reported: no value lies below its minimum or above its maximum.
+    """
 
     def __init__(self, rows: Intervals) -> None:
         self.rows = rows
         self.total = np.zeros(len(rows.counts) + 1, np.int64)
-        np.cumsum(rows.counts, out=self.total[1:])
+        np.cumsum(rows.counts, out=self.total[1:])  # modulo 2^64: differences within a row are right however many rows there are
         self.samples = np.diff(self.total[rows.indptr])
+        self._sorted = surely_addable([rows.counts])
 
     def entries(self, picked: Int, ranks: Int) -> Int:
         """Return, for each picked row, the entry that holds the sample of its rank (1 = smallest); rows must not be empty."""
-        return np.searchsorted(self.total[1:], self.total[self.rows.indptr[picked]] + ranks, side="left")
+        if self._sorted:
+            return np.searchsorted(self.total[1:], self.total[self.rows.indptr[picked]] + ranks, side="left")
+        found = np.empty(len(picked), np.int64)
+        for place, (row, rank) in enumerate(zip(picked.tolist(), ranks.tolist(), strict=True)):
+            begin, end = self.rows.indptr[row : row + 2].tolist()
+            found[place] = begin + np.searchsorted(self.total[begin + 1 : end + 1] - self.total[begin], rank, side="left")
+        return found
 
     def bins(self, picked: Int, ranks: Int) -> Int:
         """Return the bin that holds the sample of each rank."""
@@ -102,7 +112,7 @@ class Ranked:
 
     def values(self, picked: Int, ranks: Int) -> Int:
         """Return the reported value in ns of the sample of each rank."""
-        return self.rows.layout.values[self.bins(picked, ranks)]
+        return within_exact(self.rows, picked, self.rows.layout.values[self.bins(picked, ranks)])
 
     def interpolated(self, picked: Int, ranks: Int) -> NDArray[np.float64]:
         """Return the value in ns at each rank, spread evenly over its bin: the last rank in a bin gets its upper edge."""
@@ -110,7 +120,23 @@ class Ranked:
         lower, upper = edges[self.rows.bins[entry]], edges[self.rows.bins[entry] + 1]
         within = ranks - (self.total[entry] - self.total[self.rows.indptr[picked]])
         values: NDArray[np.float64] = lower + (upper - lower) * (within / self.rows.counts[entry])
+        return within_exact(self.rows, picked, values)
+
+
+def within_exact(rows: Intervals, picked: Int, values: NDArray[Any]) -> NDArray[Any]:
+    """Return values in ns of picked rows, none of them below the exact minimum or above the exact maximum of its row."""
+    if rows.exact is None:
         return values
+    exact = rows.exact.take(picked)
+    low = np.where(exact.known_min, exact.min_ns, 0)
+    high = np.where(exact.known_max, exact.max_ns, INT64_MAX)
+    within: NDArray[Any] = np.minimum(np.maximum(values, low), high)
+    return within
+
+
+def reported(rows: Intervals) -> Int:
+    """Return the value in ns that is reported for each entry of the rows: that of its bin, within the row's exact extremes."""
+    return within_exact(rows, rows.row, rows.layout.values[rows.bins])
 
 
 def percentile_values(
@@ -118,9 +144,10 @@ def percentile_values(
 ) -> NDArray[np.float64]:
     """Return the percentile of each row in ns, NaN where the samples cannot carry it.
 
-    p100 is the exact maximum where a row has one. Values below 2^53 ns (104 days) are exact integers. `ranked` spares the
-    work that several percentiles of the same rows share. Error bound: `rows.layout.error`, none in the open last bin. Of rows
-    without bins there is p100 alone, where their maximum is known.
+    p100 is the exact maximum where a row has one, and none lies outside of exact minimum and maximum. Values below 2^53 ns
+    (104 days) are exact integers. `ranked` spares the work that several percentiles of the same rows share. Error bound: that of
+    the bin of the rank (`layout.errors_of`), see `precision`; none in the open last bin. Of rows without bins there is p100
+    alone, where their maximum is known.
     """
     found = ranked or Ranked(rows)
     out = np.full(len(rows), np.nan)
@@ -176,11 +203,11 @@ def bounds(rows: Intervals, percentile: Percentile) -> tuple[NDArray[np.float64]
     carried = percentile.carried(whole)
     edges = rows.layout.edges
     below = np.flatnonzero(carried & (ranks[:, 0] >= 1))
-    low[below] = edges[ranked.bins(below, (ranks[below, 0] - 1) * unit + 1)]
+    low[below] = within_exact(rows, below, rows.layout.lowest_of(ranked.bins(below, (ranks[below, 0] - 1) * unit + 1)))
     above = np.flatnonzero(carried & (ranks[:, 1] <= whole))
     bins = ranked.bins(above, np.minimum(ranks[above, 1] * unit, ranked.samples[above]))
     last = bins == rows.layout.bins - 1 if rows.layout.open_ended else np.zeros(len(bins), np.bool_)
-    high[above] = np.where(last, np.nan, edges[bins + 1])
+    high[above] = np.where(last, np.nan, within_exact(rows, above, edges[bins + 1]))
     return low, high
 
 
@@ -203,18 +230,15 @@ def censored(rows: Intervals, percentiles: Iterable[Percentile]) -> list[Bool]:
 def extremes(rows: Intervals) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64], Bool]:
     """Return min, max and mean in ns of each row, and where min and max are exact; rows must not be empty.
 
-    Exact where the source gave them, else the lower edge of the first bin and the upper edge of the last (its lower edge
-    if that bin is open). The mean uses exact sums where known, else reported values. Of rows without bins whatever nothing told
-    is NaN.
+    Exact where the source gave them, else the lowest of the first bin and the highest of the last (`highest_of`; the lower
+    edge if that bin is open). The mean uses exact sums where known, else the middles of bins. Of rows without bins whatever is
+    not known is NaN.
     """
     if not rows.layout.has_bins:
         return _told_extremes(rows)
-    edges = rows.layout.edges
     first, last = rows.bins[rows.indptr[:-1]], rows.bins[rows.indptr[1:] - 1]
-    low, high = edges[first], edges[last + 1]
-    if rows.layout.open_ended:
-        high = np.where(last == rows.layout.bins - 1, edges[last], high)
-    weighted = rows.counts * rows.layout.values[rows.bins].astype(np.float64)
+    low, high = rows.layout.lowest_of(first), rows.layout.highest_of(last)
+    weighted = rows.counts * rows.layout.middles_of(rows.bins).astype(np.float64)
     sums = np.add.reduceat(weighted, rows.indptr[:-1]) if len(rows) else weighted
     known = np.zeros(len(rows), np.bool_)
     if rows.exact is not None:

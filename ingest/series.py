@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
 
+from ingest.plain import as_text
+
 OPS = ("read", "write", "trim")
 MIXED = "mixed"  # all ops together, where fio was told to count them so
 IN_FLIGHT = "in-flight"
@@ -63,7 +65,7 @@ def in_flight_kind(series: Series) -> Series:
 
 def run_matches(run: str, globs: Iterable[str]) -> bool:
     """Return whether a run is selected: by a glob on its id, or by the name of the load that it came from."""
-    patterns = tuple(globs)
+    patterns = tuple(map(as_text, globs))  # as runs are named after folders
     return not patterns or any(fnmatchcase(run, glob) or fnmatchcase(run, f"{glob}/*") for glob in patterns)
 
 

@@ -23,6 +23,13 @@ UNITS_NS = {
 DURATION = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|min|m|h|d)\s*$")
 START = re.compile(r"\+0(\.0*)?\s*(ns|us|µs|ms|s|min|m|h|d)")
 EPOCH_MS_FROM = 10**11
+MOST_NS = 1 << 62  # every instant is nearer to 1970, so that sums of two and the arithmetic of windows fit int64
+AGES = "1824 to 2115"
+OUT_OF_RANGE = f"a time outside of the years {AGES}"
+
+
+class FarTimeError(UsageError):
+    """A time that lies outside of the years that can be counted with."""
 
 
 def parse_duration(text: str) -> int:
@@ -52,15 +59,40 @@ class Instant:
     relative: bool = False
 
     def epoch_ns(self, run_start_ns: int) -> int:
-        """Return the epoch ns for a run that began at `run_start_ns`."""
-        return self.ns + run_start_ns if self.relative else self.ns
+        """Return the epoch ns for a run that began at `run_start_ns`; what lies past all instants is the last one."""
+        return min(self.ns + run_start_ns, MOST_NS - 1) if self.relative else self.ns
+
+
+def is_instant(stamp_ns: int) -> bool:
+    """Return whether a time in epoch ns is one that can be counted with: in the years 1824 to 2115."""
+    return -MOST_NS < stamp_ns < MOST_NS
+
+
+def iso_ns(text: str) -> int | None:
+    """Return ISO 8601 text in epoch ns, without a zone in UTC, however far away it is; None if it is none."""
+    try:
+        stamp = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    try:
+        since = (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)) - datetime(1970, 1, 1, tzinfo=UTC)
+    except OverflowError:  # the first and last day of all years, in a zone that moves them beyond
+        return -MOST_NS if stamp.year == 1 else MOST_NS
+    return ((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds) * 1000
 
 
 def parse_instant(text: str) -> Instant:
     """Return the instant of ISO 8601 text, epoch seconds or ms, `+90s` (from the run's start) or `now-15m`.
 
-    ISO text without a zone is UTC. UsageError if it is none of these.
+    ISO text without a zone is UTC. UsageError if it is none of these, FarTimeError if it is not in the years 1824 to 2115.
     """
+    found = _instant(text)
+    if not is_instant(found.ns):
+        raise FarTimeError(f"{text!r} lies outside of the years {AGES}: give a time within them")
+    return found
+
+
+def _instant(text: str) -> Instant:
     word = text.strip()
     if word.startswith("+"):
         return Instant(0 if START.fullmatch(word) else parse_duration(word[1:]), relative=True)
@@ -71,12 +103,7 @@ def parse_instant(text: str) -> Instant:
     if re.fullmatch(r"\d+(\.\d+)?", word):
         number = Decimal(word)
         return Instant(int(number * (UNITS_NS["ms"] if number >= EPOCH_MS_FROM else UNITS_NS["s"])))
-    try:
-        stamp = datetime.fromisoformat(word)
-    except ValueError:
-        raise UsageError(
-            f"{text!r} is not a time: give ISO 8601, epoch seconds or ms, +90s (from the run's start) or now-15m"
-        ) from None
-    zoned = stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)
-    since = zoned - datetime(1970, 1, 1, tzinfo=UTC)
-    return Instant(((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds) * 1000)
+    stamp_ns = iso_ns(word)
+    if stamp_ns is None:
+        raise UsageError(f"{text!r} is not a time: give ISO 8601, epoch seconds or ms, +90s (from the run's start) or now-15m")
+    return Instant(stamp_ns)

@@ -21,6 +21,7 @@ import orjson
 
 from ingest.environment import netrc_login, seconds
 from ingest.errors import DeliveryError, RefusedError, UsageError
+from ingest.plain import shown
 from ingest.query.verdicts import ENDED, Episode
 from ingest.timing import format_duration
 from ingest.view.terminal import latency
@@ -185,7 +186,7 @@ def sentence(one: Episode, *, relative: bool = False) -> str:
     else:
         span = f"is violated, so far for {lasted}" if relative else f"is violated since {utc(one.start_ns)}"
     worst = f", worst host {one.worst_host}" if one.worst_host else ""
-    return f"{one.objective}{where} of {one.run} {span}: p{one.percentile}, {peak}{worst}"
+    return shown(f"{one.objective}{where} of {one.run} {span}: p{one.percentile}, {peak}{worst}")
 
 
 def _refusal(status: int) -> str:

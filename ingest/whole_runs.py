@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # stores keep these, and need no reader for that
 
 LABELS = ("host", "volume", "job", "process", "op", "kind")
 NUMBERS = ("count", "min_ns", "max_ns", "mean_ns", "window_ns", "has_bins")
+ROW_NUMBERS = ("count", "min_ns", "max_ns", "sum_ns")
 MS = 1e6
 
 
@@ -71,6 +72,33 @@ class WholeRun:
         named = [(f"p{text}", printed[text]) for text in (one.text for one in COMMON) if text in printed]
         values = (("mean", self.mean_ns), *named, ("max", self.max_ns))
         return f"{self.name}: N {self.count:,}, " + ", ".join(f"{name} {value / MS:.4g} ms" for name, value in values)
+
+
+@dataclass(frozen=True, slots=True)
+class WholeRow:
+    """A row over a whole run with its exact values, which its parts by window do not have."""
+
+    series: Series
+    count: int
+    min_ns: int
+    max_ns: int
+    sum_ns: int
+
+    def told(self) -> dict[str, Any]:
+        """Return plain values that `of` takes."""
+        numbers = {name: getattr(self, name) for name in ROW_NUMBERS}
+        return {**{name: value for name in LABELS if (value := getattr(self.series, name))}, **numbers}
+
+    @staticmethod
+    def of(run: str, told: Mapping[str, Any]) -> WholeRow:
+        """Return what `told` gave, of a run."""
+        labels = {name: str(told.get(name, "")) for name in LABELS}
+        return WholeRow(Series(run=run).replaced(**labels), *(int(told[name]) for name in ROW_NUMBERS))
+
+
+def whole_rows(run: str, accounts: Iterable[Mapping[str, Any]]) -> list[WholeRow]:
+    """Return what the accounts of a run's sources (as plain values) hold of whole rows."""
+    return [WholeRow.of(run, told) for account in accounts for told in account.get("whole_rows", {}).values()]
 
 
 def whole_runs(run: str, accounts: Iterable[Mapping[str, Any]]) -> list[WholeRun]:

@@ -45,6 +45,9 @@ while True:
             os.dup2(pipe, number)
             os.close(pipe)
         asked = json.loads(told)
+        for number in asked.get("closed", ()):
+            os.close(number)
+            setattr(sys, ("stdin", "stdout", "stderr")[number], None)
         os.environ.clear()
         os.environ.update(asked["environment"])
         time.tzset()
@@ -108,6 +111,33 @@ def tailboard(
         status = int(wire.recv(100))
     decoded = [io.TextIOWrapper(io.BytesIO(part), "utf-8").read() if text else part for part in printed]
     return subprocess.CompletedProcess(["tailboard", *line], status, *decoded)
+
+
+def ended(*words: object, streams: tuple[str, str, str], cwd: Path, env: dict[str, str]) -> tuple[int, str, str]:
+    """Return status, output and errors of a command with streams that are kept, closed, full, or left by their reader."""
+    environment = {**os.environ, **env}
+    closed = [number for number, state in enumerate(streams) if state == "closed"]
+    told = {"words": list(map(str, words)), "folder": str(cwd), "environment": environment, "closed": closed}
+    kept = [open(cwd / f"stream-{number}", "w+b") for number in range(3)]
+    pipes = []
+    for state, file in zip(streams, kept, strict=True):
+        if state == "left":
+            gone, end = os.pipe()
+            os.close(gone)
+        else:
+            end = os.open("/dev/full", os.O_RDWR) if state == "full" else os.dup(file.fileno())
+        pipes.append(end)
+    socket.send_fds(waiting(), [json.dumps(told).encode()], pipes)
+    for end in pipes:
+        os.close(end)
+    waiting().recv(100)
+    status = int(waiting().recv(100))
+    printed = []
+    for file in kept:
+        file.seek(0)
+        printed.append(file.read().decode())
+        file.close()
+    return status, printed[1], printed[2]
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import gc
 import io
 import os
 import sys
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -20,6 +21,7 @@ import click
 from ingest import __version__
 from ingest.cli.output import unwritable
 from ingest.cli.saying import say
+from ingest.cli.streams import ReaderGoneError, UnwritableError, drop_output, hold_streams
 from ingest.errors import InputError, TailboardError
 from ingest.parallel import keep_freed_memory
 from ingest.plain import shown
@@ -50,21 +52,8 @@ COMMANDS = {
 INTERNAL, INTERRUPTED = 70, 130
 
 
-class ReaderGoneError(Exception):
-    """The reader of our output has gone, as `head` does. Click and rich would end the process with 1 for that."""
-
-
 class Commands(click.Group):
     """The commands, each imported from its family's file when it is asked for."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Return what the command returns; ReaderGoneError where nobody reads its output any more."""
-        try:
-            return super().invoke(ctx)
-        except (BrokenPipeError, SystemExit) as error:
-            if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
-                raise
-            raise ReaderGoneError from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order of the data flow."""
@@ -100,9 +89,11 @@ def tailboard() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and exit with the status of the contract; no traceback reaches the user."""
+    hold_streams()
     status = run(arguments)
     atexit._run_exitfuncs()  # noqa: SLF001  # what was asked to happen at the end happens
-    sys.stdout.flush()
+    with suppress(ReaderGoneError, UnwritableError):  # a command that failed may have printed before, and said why it failed
+        sys.stdout.flush()
     sys.stderr.flush()
     # Taking NumPy's modules apart object by object would take longer than a small query.
     os._exit(status)
@@ -124,8 +115,8 @@ def run(arguments: list[str] | None = None) -> int:
     except TailboardError as error:
         say(error)
         return error.exit_status
-    except (ReaderGoneError, BrokenPipeError):
-        _drop_output()  # that is no error
+    except ReaderGoneError:
+        drop_output()  # that is no error
         return 0
     except MemoryError:
         say("out of memory; ask for fewer groups (--by) or a larger --step")
@@ -133,17 +124,11 @@ def run(arguments: list[str] | None = None) -> int:
     except OSError as error:
         if (sentence := unwritable(error)) and not os.environ.get("TAILBOARD_DEBUG"):
             say(sentence)
-            _drop_output()
             return InputError.exit_status
         return _internal(error)
     except Exception as error:  # noqa: BLE001  # the contract: no traceback reaches a user
         return _internal(error)
     return status if isinstance(status, int) else 0
-
-
-def _drop_output() -> None:
-    """See to it that Python does not flush again what could not be written."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _internal(error: Exception) -> int:

@@ -15,6 +15,7 @@ import click
 from ingest.cli import options
 from ingest.cli.origins import opened
 from ingest.cli.saying import say
+from ingest.cli.streams import verdict_stands
 from ingest.errors import DeliveryError, UsageError
 
 if TYPE_CHECKING:
@@ -78,8 +79,8 @@ def check(sla: Path, sources: tuple[str, ...], **words: Any) -> int:
         found = verdicts_of(partial(answered, judged.origin), judged.runs, objectives, selection, sla, judged.finals)
         if words["record"]:
             keep(judged.origin, found)  # type: ignore[arg-type]  # _opened gives a store where it is to be written
-    _write(found, sla, words)
-    sys.stdout.flush()
+    with verdict_stands():
+        _write(found, sla, words)
     return _told(hook, found) or _status(found, allow_unknown=words["allow_unknown"])
 
 

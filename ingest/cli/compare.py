@@ -19,6 +19,7 @@ from ingest.cli.origins import READING
 from ingest.cli.pages import beside_page, compared, over_time, page_option, written
 from ingest.cli.queries import PICTURES, asked, write_picture
 from ingest.cli.saying import say
+from ingest.cli.streams import verdict_stands
 from ingest.errors import InputError, StoreError, UsageError, listed
 from ingest.read.undated import undated_part_of
 
@@ -238,7 +239,8 @@ def compare(sources: tuple[str, ...], **words: Any) -> int:
         calm = [f"No ratio is certain to be above {limit:g} times the baseline."] if limit < math.inf else []
         written(compare_page(content, pair, told or calm, bad=bool(status), more=more), output)
     if form:
-        _write(pair, table, windows, {**words, "format": form})
+        with verdict_stands():
+            _write(pair, table, windows, {**words, "format": form})
     for line in told:
         say(line)
     return status

@@ -98,10 +98,11 @@ def _draw(answer: Answer, map_of: Asked, words: dict[str, Any]) -> None:
 
         write_picture(heatmap_picture(answer, clock_of(answer, words), map_of), answer, words)
         return
+    from ingest.query.precision import precision_from
     from ingest.view.preview import print_heatmap
     from ingest.view.terminal import heading
 
-    print_heatmap(answer, heading(answer, "heat map"), stamp_of(answer, words), map_of)
+    print_heatmap(answer, heading(answer, "heat map", precision_from(answer.parts)), stamp_of(answer, words), map_of)
 
 
 def _answers(sources: tuple[str, ...], words: dict[str, Any]) -> tuple[Answer, Answer | None]:

@@ -16,6 +16,7 @@ from ingest.cli.origins import READING
 from ingest.cli.progress import Progress
 from ingest.cli.queries import parse_step
 from ingest.cli.saying import say
+from ingest.cli.stores import letters_named
 from ingest.errors import InputError, StoreError, TailboardError, UsageError, listed
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def _loaded(files: list[Path], chosen: LoadOptions, url: str, *, strict: bool) -
     from ingest.store import open_store
 
     began = time.monotonic()
-    with open_store(url, write=True) as store, Progress("loading") as bar:
+    with open_store(url, write=True) as store, letters_named(store), Progress("loading") as bar:
         account = load_all(files, store, chosen, lambda done, total: bar(done, total, rate(store, began)))
         refused, sentence = store.refusals()
     account.seconds = time.monotonic() - began

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from ingest.errors import InputError, UsageError
+from ingest.plain import as_text
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -186,7 +187,7 @@ def curve_files(hgrm: tuple[str, ...], sla: tuple[str, ...]) -> list[Any]:
 def pairs(texts: tuple[str, ...], option: str) -> dict[str, str]:
     """Return the pairs of repeated K=V options; UsageError if one has no `=`."""
     found = {}
-    for text in texts:
+    for text in map(as_text, texts):
         name, mark, value = text.partition("=")
         if not mark or not name:
             raise UsageError(f"{option} takes NAME=VALUE, not {text!r}")
@@ -216,7 +217,7 @@ def read_options(
     from ingest.read.description import is_description, parse_description
     from ingest.read.formats import names as format_names
     from ingest.read.sources import ReadOptions
-    from ingest.timing import UNITS_NS, parse_duration, parse_instant
+    from ingest.timing import MOST_NS, UNITS_NS, parse_duration, parse_instant
 
     described = bool(input_format) and is_description(str(input_format))
     if input_format and not described and input_format not in format_names():
@@ -231,11 +232,13 @@ def read_options(
         try:
             offsets[name] = round(float(text) * UNITS_NS["ms"])
         except (ValueError, OverflowError):
-            raise UsageError(f"--host-offset takes HOST=MS, not {name}={text}") from None
+            offsets[name] = MOST_NS
+        if abs(offsets[name]) >= MOST_NS:
+            raise UsageError(f"--host-offset takes HOST=MS, not {name}={text}")
     return ReadOptions(
-        run=run,
+        run=as_text(run),
         input_format="" if described else input_format or "",
-        host=host or "",
+        host=as_text(host or ""),
         host_alias=pairs(host_alias, "--host-alias"),
         host_offset_ns=offsets,
         t0=t0 if t0 in (None, "mtime") else parse_instant(str(t0)).ns,

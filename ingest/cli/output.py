@@ -14,7 +14,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 def write_whole(output: str, text: str) -> None:
     """Write a file whole, or leave what was there before. InputError where it cannot be written."""
-    path = Path(output).resolve()
+    path = Path(os.path.realpath(output))  # a circle of links is an error of writing
     try:
         if (path.exists() and not path.is_file()) or not os.access(path.parent, os.W_OK):
             path.write_text(text, encoding="utf-8")  # a pipe, or a file in a folder that takes no other

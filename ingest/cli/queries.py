@@ -74,9 +74,11 @@ def write(table: Any, answer: Answer, words: dict[str, Any], what: str) -> None:
     base, stamp = clock_of(answer, words), stamp_of(answer, words)
     form = words["format"]
     if form == "table":
+        from ingest.query.precision import precision_from
         from ingest.view.terminal import heading, print_table
 
-        print_table(table, heading(answer, what), stamp)
+        bound = precision_from(answer.parts) if table.precision is None else table.precision
+        print_table(table, heading(answer, what, bound), stamp)
         return
     warn(answer)
     lines = {"csv": text.csv_lines, "ndjson": text.ndjson_lines}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ingest.cli.saying import say
-from ingest.cli.stores import chosen, opened_store, store_option
+from ingest.cli.stores import chosen, letters_named, opened_store, store_option
 from ingest.errors import TailboardError, UsageError
 
 if TYPE_CHECKING:
@@ -173,7 +173,8 @@ def delete(run: str | None, *, age: str | None, dry_run: bool, yes: bool, force:
         failed: list[TailboardError] = []
         for record in found:
             try:
-                _say(f"deleted {record.run}: {store_.delete_run(record.run, force=force)} documents")
+                with letters_named(store_):
+                    _say(f"deleted {record.run}: {store_.delete_run(record.run, force=force)} documents")
             except TailboardError as error:  # one run that is being loaded does not hold up the others
                 _say(str(error))
                 failed.append(error)
@@ -214,7 +215,8 @@ def coarsen(run: str | None, *, step: str, age: str | None, dry_run: bool, store
                 _say(f"would coarsen {record.run} from {format_duration(record.step_ns)} to {format_duration(step_ns)}")
             else:
                 try:
-                    _coarsen(store_, record, step_ns)
+                    with letters_named(store_):
+                        _coarsen(store_, record, step_ns)
                 except TailboardError as error:  # one run that is being loaded does not hold up the others
                     _say(str(error))
                     failed.append(error)

@@ -94,11 +94,12 @@ def _store_of(stores: Sequence[str], paths: Sequence[Path], words: dict[str, Any
     from ingest.grid import SECOND, STEPS
     from ingest.live.serve.logs import as_store
     from ingest.load_plan import LoadOptions
-    from ingest.read.folders import root_of
+    from ingest.read.folders import check_is_file, root_of
 
     for path in paths:
         if not path.exists():
             raise InputError("no such file or folder", path)
+        check_is_file(path)
     run = re.sub(r"[*?\[\n]", "_", root_of(paths).name) or "run"
     fine = question.step if question.step in STEPS and int(question.step) < SECOND else None
     chosen = LoadOptions(

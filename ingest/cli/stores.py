@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +32,18 @@ def opened_store(url: str | None, *, write: bool = False) -> Store:
     from ingest.store import open_store
 
     return open_store(options.store_url(url), write=write)
+
+
+@contextmanager
+def letters_named(store: Store) -> Iterator[None]:
+    """Say, where what is done inside fails, in which file the documents lie that the server has refused before."""
+    try:
+        yield
+    except BaseException:
+        refused, sentence = store.refusals()
+        if refused:
+            say(sentence)
+        raise
 
 
 def chosen(store: Store, globs: tuple[str, ...]) -> list[RunRecord]:
@@ -139,10 +153,12 @@ def export(sources: tuple[str, ...], **words: Any) -> None:
         return
     from ingest.series import LABELS
 
-    sys.stdout.write(",".join(("start", "end", *LABELS, "lower", "upper", "count")) + "\n")
     question = asked({**words, "by": ",".join(LABELS)}, "auto")
-    for windows, clocks in _exported(sources, words, question):
-        sys.stdout.writelines(_csv_rows(windows, clocks))
+    parts = (_csv_rows(windows, clocks) for windows, clocks in _exported(sources, words, question))
+    first = next(parts, ())  # a heading alone would look like a store that is empty
+    sys.stdout.write(",".join(("start", "end", *LABELS, "lower", "upper", "count")) + "\n")
+    for rows in chain([first], parts):
+        sys.stdout.writelines(rows)
 
 
 def _export_documents(sources: tuple[str, ...], globs: Sequence[str]) -> None:

@@ -23,6 +23,7 @@ from ingest.cli.compare import (
 from ingest.cli.pages import beside_page, page_option, written
 from ingest.cli.queries import PICTURES, write_picture
 from ingest.cli.saying import say
+from ingest.cli.streams import verdict_stands
 from ingest.errors import InputError, UsageError, listed
 from ingest.read.undated import undated_part_of
 
@@ -96,7 +97,8 @@ def trend(sources: tuple[str, ...], **words: Any) -> int:
         calm = [f"{nights[-1].run}: nothing is certain to be above {limit:g} times the usual."] if limit < math.inf else []
         written(trend_page(nights, table, found, told or calm, notes, bad=bool(status)), output)
     if form:
-        _write(nights, table, notes, {**words, "format": form})
+        with verdict_stands():
+            _write(nights, table, notes, {**words, "format": form})
     for line in told:
         say(line)
     return status

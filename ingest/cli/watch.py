@@ -18,6 +18,7 @@ from ingest.cli.load import load_options
 from ingest.cli.load import told as told_load
 from ingest.cli.marks import keep, read_all
 from ingest.cli.saying import say
+from ingest.cli.stores import letters_named
 from ingest.errors import InputError, StoreError, UsageError
 
 if TYPE_CHECKING:
@@ -62,13 +63,16 @@ def watch(paths: tuple[str, ...], **words: Any) -> int:
     from ingest.live.watch.cycle import Watch
     from ingest.live.watch.files import hold_many_files
     from ingest.live.watch.watching import Watching
+    from ingest.read.folders import check_is_file
     from ingest.store import open_store
 
+    for path in paths:
+        check_is_file(Path(path))
     chosen, (pace, idle) = load_options(words, "a watch"), _pace(words)
     telling, marks = _telling(words), read_all(words["marks"])
     hold_many_files()
     url = options.store_url(words["store"])
-    with open_store(url, write=True) as store, _signals() as stopped:
+    with open_store(url, write=True) as store, letters_named(store), _signals() as stopped:
         shown = _Shown(as_json=words["as_json"])
         running = Watch(Watching.begun([Path(path) for path in paths], store, chosen), telling)
         _cycles(running, shown, pace, idle, stopped)
@@ -184,7 +188,12 @@ class _Shown:
         self._say(said)
         if self._json:
             _print({"event": "settled", **account.as_dict()})
-        told_load(account, url)
+        if self._totals["documents"] and not account.loaded and not account.refused:
+            names = ", ".join(account.runs)
+            read = f"{self._totals['loaded']} files whole, {self._totals['rows']} rows, {self._totals['samples']} samples"
+            say(f"{read}, {self._totals['documents']} documents into {url} while watching {names}; nothing new at the end")
+        else:
+            told_load(account, url)
 
     def _say(self, texts: Any) -> None:
         for text in texts:

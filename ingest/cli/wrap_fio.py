@@ -65,6 +65,8 @@ def _told_of(fio: str) -> str:
         return f"{fio} is not on this machine; it must be on the clients"
     if os.path.samestat(os.stat(fio), os.fstat(sys.stdout.fileno())):  # noqa: PTH116
         raise UsageError(f"--fio {fio}: the output goes to this very file, and a wrapper that starts itself never ends")
+    if not Path(fio).is_file():
+        raise UsageError(f"--fio {fio}: is a named pipe, a socket or a device; name a program")
     if _is_wrapper(fio):
         raise UsageError(f"--fio {fio}: is a wrapper of this kind itself; name the fio that it starts")
     if not os.access(fio, os.X_OK):

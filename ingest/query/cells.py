@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ingest.errors import UsageError
 from ingest.grid import WEIGHT_BITS
-from ingest.intervals import Int
+from ingest.intervals import Int, surely_addable
 from ingest.layout import LogLinear, common_layout
 from ingest.query.latency_rows import Ladder, Rows, ladder
 from ingest.query.means import check_bins
@@ -139,6 +139,8 @@ def _entries(answer: Answer, layout: LogLinear, groups: Sequence[Group]) -> _Ent
         row = part.row
         counts = part.counts if part.completions is None else part.counts / (1 << WEIGHT_BITS)
         found.append((part.start_ns[row], part.end_ns[row], codes[part.series][row], part.bins, counts))
+    if not surely_addable(column[-1] for column in found):  # whole counts as far as all of them can be added up
+        found = [(*column[:-1], column[-1].astype(np.float64)) for column in found]
     return _Entries(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
 

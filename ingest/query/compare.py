@@ -28,7 +28,7 @@ from ingest.query.missing import labelled as missing_labelled
 from ingest.query.question import Answer, regrouped
 from ingest.query.spans import spanned
 from ingest.query.table import Table, concatenated
-from ingest.ranks import Percentile, Ranked, parse_percentiles, percentile_values, rank_bounds
+from ingest.ranks import Percentile, Ranked, parse_percentiles, percentile_values, rank_bounds, within_exact
 from ingest.series import Group
 
 Int = NDArray[np.int64]
@@ -37,6 +37,8 @@ Float = NDArray[np.float64]
 COLUMNS = ("percentile", "baseline", "run", "ratio", "lo", "hi", "count_baseline", "count_run")
 METHOD = "order statistics (exact binomial ranks, combined on the log scale), bins included"
 MOST_HALVINGS = 40
+MOST_ERROR = 1.0
+UNLIKE_BINS = "unlike bins are compared in their common ones: values are their upper edges"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,8 @@ class Bounded:
     """A percentile of each row in ns (NaN: not carried), and the samples that bound it with 95 % confidence.
 
     `low` and `high` are what the bins of those samples report, `low_edge` and `high_edge` the outer edges of these bins: 0
-    and infinite where there is no such sample. `open` says that the value itself is a lower bound.
+    and infinite where there is no such sample. `open` says that the value itself is a lower bound. `error` is
+    how far the value may be off, as a share of the recorded latency: at most MOST_ERROR, 0 where it is a lower bound.
     """
 
     count: Int
@@ -54,6 +57,7 @@ class Bounded:
     low_edge: Float
     high_edge: Float
     open: NDArray[np.bool_]
+    error: Float
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +93,11 @@ def bounded(rows: Intervals, percentile: Percentile, answer: Answer | None = Non
     below = np.flatnonzero(carried & (ranks[:, 0] >= 1))
     above = np.flatnonzero(carried & (ranks[:, 1] <= count))
     bins = ranked.bins(below, ranks[below, 0])
-    low[below], low_edge[below] = values[bins], edges[bins]
+    low[below], low_edge[below] = values[bins], rows.layout.lowest_of(bins)
     bins = ranked.bins(above, ranks[above, 1])
     high[above], high_edge[above] = values[bins], edges[bins + 1]
+    low[below], low_edge[below] = (within_exact(rows, below, side[below]) for side in (low, low_edge))
+    high[above], high_edge[above] = (within_exact(rows, above, side[above]) for side in (high, high_edge))
     if answer is not None and answer.missing:
         lacking = Rows(rows, answer, ranked=ranked)
         least, most = lacking.limits(percentile, value)
@@ -99,9 +105,11 @@ def bounded(rows: Intervals, percentile: Percentile, answer: Answer | None = Non
         high_edge = np.where(lacking.complete, high_edge, np.fmax(high_edge, most))
     opened = np.zeros(len(rows), np.bool_)
     told = np.flatnonzero(carried)
-    last = ranked.bins(told, percentile.ranks(count[told])) == rows.layout.bins - 1
-    opened[told] = last & rows.layout.open_ended
-    return Bounded(count, value, low, high, low_edge, high_edge, opened)
+    bins = ranked.bins(told, percentile.ranks(count[told]))
+    opened[told] = (bins == rows.layout.bins - 1) & rows.layout.open_ended
+    error = np.zeros(len(rows))
+    error[told] = np.where(opened[told], 0.0, np.minimum(rows.layout.errors_of(bins)[1], MOST_ERROR))
+    return Bounded(count, value, low, high, low_edge, high_edge, opened, error)
 
 
 def ratio_bounds(baseline: Bounded, run: Bounded) -> tuple[Float, Float, Float]:
@@ -183,8 +191,7 @@ def paired(baseline: Answer, run: Answer, by: Sequence[str], *, unlike: bool = F
     layouts = {part.layout for side in sides for part in side.parts}
     notes: tuple[str, ...] = ()
     if len(layouts) > 1:
-        bound = float(common_layout(layouts).error)
-        notes = (f"unlike bins are compared in their common ones, at worst +-{100 * bound:.2g} %",)
+        notes = (UNLIKE_BINS,)
     return Pair(sides[0], sides[1], notes)
 
 
@@ -296,4 +303,4 @@ def _rows(groups: Sequence[Group], both: tuple[Intervals | None, Intervals | Non
 
 def _nothing(groups: int) -> Bounded:
     none = np.full(groups, math.nan)
-    return Bounded(np.zeros(groups, np.int64), none, none, none, none, none, np.zeros(groups, np.bool_))
+    return Bounded(np.zeros(groups, np.int64), none, none, none, none, none, np.zeros(groups, np.bool_), np.zeros(groups))

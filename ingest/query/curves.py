@@ -11,6 +11,7 @@ from ingest.query.lags import whole_counts
 from ingest.query.means import check_bins
 from ingest.query.question import Answer
 from ingest.query.table import Table
+from ingest.ranks import reported
 from ingest.read.hgrm import Curve
 from ingest.view.hgrm import levels
 
@@ -42,7 +43,7 @@ def _measured(answer: Answer, ticks: int) -> list[Curve]:
     """Return the curve of each group of an answer, named by its labels."""
     found = []
     for part in whole_counts(answer):
-        values = part.layout.values
+        values = reported(part)
         for row in range(len(part)):
             key = part.table[part.series[row]]
             name = ", ".join(label or "-" for label in key) if isinstance(key, tuple) and key else "all"
@@ -51,7 +52,7 @@ def _measured(answer: Answer, ticks: int) -> list[Curve]:
             rows = list(levels(passed, ticks))
             shares = tuple(level / 100 for _, level in rows)
             x = tuple(1 / (1 - share) if share < 1 else math.inf for share in shares)
-            reported = values[part.bins[entries]].tolist()
-            latencies = tuple(float(reported[at]) for at, _ in rows)
+            shown = values[entries].tolist()
+            latencies = tuple(float(shown[at]) for at, _ in rows)
             found.append(Curve(name, shares, x, latencies, tuple(passed[at] for at, _ in rows)))
     return found

@@ -24,7 +24,7 @@ from ingest.query.means import check_bins
 from ingest.query.missing import Lack, Rows, cut_at
 from ingest.query.question import Answer, regrouped
 from ingest.query.verdicts import ENDED, OPEN, PROVISIONAL, Episode, Labels, Verdict
-from ingest.ranks import Percentile, Ranked, censored, percentile_values
+from ingest.ranks import Percentile, Ranked, censored, percentile_values, reported
 from ingest.series import Group
 
 HOST = "host"
@@ -345,7 +345,7 @@ def _above(answer: Answer, labels: Sequence[str], threshold_ns: int) -> dict[Gro
     places, host = [answer.by.index(name) for name in labels], answer.by.index(HOST)
     found: dict[Group, dict[str, list[tuple[Int, Int]]]] = {}
     for part in answer.parts:
-        over = np.append(0, np.cumsum(np.where(part.layout.values[part.bins] > threshold_ns, part.counts, 0)))
+        over = np.append(0, np.cumsum(np.where(reported(part) > threshold_ns, part.counts, 0)))
         each = over[part.indptr[1:]] - over[part.indptr[:-1]]
         rows = np.flatnonzero(each > 0)
         rows = rows[np.lexsort((part.start_ns[rows], part.series[rows]))]

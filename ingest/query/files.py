@@ -5,47 +5,49 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ingest.errors import InputError, listed
-from ingest.grid import INT64_MAX, UNTIMED, clipped, coarsened, in_flight, stored_step, window_parts
+from ingest.grid import UNTIMED, clipped, coarsened, in_flight, in_windows, stored_step, window_parts
 from ingest.intervals import Intervals, Sum
-from ingest.layout import LogLinear
 from ingest.parallel import fork_map
 from ingest.query.clocks import beside, left_out, logs_left_out, shown_beside, undated_runs
 from ingest.query.file_offers import offers_of
 from ingest.query.means import described, holds_means_alone, own_facts, told_of, with_left_out, with_whole_runs
-from ingest.query.missing import Lack, lacks
+from ingest.query.missing import Bounds, Lack, lacks
 from ingest.query.origin import Offers
 from ingest.query.question import (
     ALL,
     AUTO,
     Answer,
-    Layouts,
     Question,
+    auto_span,
     auto_step,
     check_labels,
     check_step,
     finish,
+    inside,
     keys_of,
+    moved_edges,
     note_layouts,
+    range_in,
     sure_step,
     widened,
 )
-from ingest.query.spans import dense, spanned, spanned_by_run, together
+from ingest.query.spans import dense, note_reach, of_runs, over_reach, together
+from ingest.query.summed import Summed, in_order, is_grained, of_kinds, told_apart, wide_enough
+from ingest.query.whole_rows import whole_rows_of, with_whole_rows
 from ingest.read import Found, ReadOptions, Source, Windows, discover, read
-from ingest.read.account import Account
+from ingest.read.account import Account, nothing_taken
 from ingest.read.copies import conflicts
 from ingest.read.events import MOMENTS, Events, events_layout
 from ingest.read.formats import HDR, SNABB
 from ingest.read.lacks import dead
 from ingest.read.reconcile import reconciled, skew
-from ingest.read.sources import REFUSED
-from ingest.series import IN_FLIGHT, OFFSET, default_kind, in_flight_kind
+from ingest.series import IN_FLIGHT, LABELS, OFFSET, in_flight_kind
 from ingest.whole_runs import WholeRun
 
 if TYPE_CHECKING:
@@ -54,7 +56,6 @@ if TYPE_CHECKING:
     from ingest.query.verdicts import Episode
 
 DEFAULT_WIDTH_NS = 1_000_000_000
-Met = dict[tuple[str, str], set[LogLinear]]  # layouts by run and kind
 
 HELD_ENTRIES = 1_000_000  # bins a process holds before it adds them up: adding up takes several times their memory
 
@@ -136,17 +137,23 @@ class Files:
         stored *= max(1, math.ceil(0.9 * width / stored)) if question.step == AUTO else 1
         step = stored if question.step == AUTO else 0 if question.step == ALL else int(question.step)
         warning = check_step(step, finest_width(sources), force=question.force) if step else ""
-        starts, undated = run_starts(sources), beside(undated_runs(sources))
-        parts, layouts = self._added_up(sources, question, step, starts)
+        starts, undated = self.starts_of(sources), beside(undated_runs(sources))
+        summed = self._added_up(sources, question, step, starts)
+        parts = summed.parts
         self._check_rejects(sources, parts)
+        kept = self.bounds_of(question, step, starts)
         if question.step == AUTO and parts:
-            first, last = min(int(p.start_ns.min()) for p in parts), max(int(p.end_ns.max()) for p in parts)
-            step = auto_step(first, last, stored, question.windows)
+            reach = of_runs(summed.reach)
+            step = auto_step(*auto_span(reach, kept, stored), stored, question.windows)
             parts = widened(parts, step)
         told = told_of(sources)
         if question.step == ALL:
-            parts = spanned(parts) if question.adds_up_runs else spanned_by_run(parts)
+            bounded = question.begin is not None or question.end is not None
+            windows = {run: (span, self.stored[run]) for run, span in summed.windows.items()} if bounded else {}
+            parts = over_reach(parts, of_runs(summed.reach), windows, question.adds_up_runs)
             parts = with_whole_runs(parts, question, question.key(self.found.labels), told)
+            parts = with_whole_rows(parts, question, question.key(self.found.labels), whole_rows_of(sources))
+        moved = {moved_edges(question, start, self.grain(run, step)) for run, start in starts.items()}
         facts = Answer(
             parts=(),
             by=question.by,
@@ -156,19 +163,29 @@ class Files:
             run_start_ns=starts,
             relative=all(source.context.zero.epoch_ns is None for source in sources),
             series=len(sources),
-            warnings=tuple(text for text in (warning, *apart, *shown_beside(undated), *self._warnings(sources)) if text),
+            warnings=tuple(filter(None, (warning, *sorted(moved), *apart, *shown_beside(undated), *self._warnings(sources)))),
             undated=undated,
-            missing=self.lacks(sources, question, starts),
+            missing=self.lacks(sources, question, kept),
             caveats=self.found.caveats,
-            layouts=layouts,
+            layouts=summed.layouts,
         )
         alone = [source.context.series for source in self.found.sources if holds_means_alone(source)]
-        return with_left_out(described(finish(parts, question, facts), told), alone, question.key(self.found.labels))
+        reach_in = {key: span for key, one in summed.reach.items() if (span := inside(one, kept[key[0]])) is not None}
+        return with_left_out(described(finish(parts, question, facts, reach_in), told), alone, question.key(self.found.labels))
 
-    def lacks(self, sources: Sequence[Source], question: Question, starts: Mapping[str, int]) -> tuple[Lack, ...]:
+    def grain(self, run: str, step: int) -> int:
+        """Return the width in ns of the windows that a range is made of; 1 at a step that no store could answer."""
+        return self.stored[run] if is_grained(step, self.stored[run]) else 1
+
+    def bounds_of(self, question: Question, step: int, starts: Mapping[str, int]) -> dict[str, Bounds]:
+        """Return from when to when a question asks about each run, which began at `starts`, at a step."""
+        return {run: range_in(question, start, self.grain(run, step)) for run, start in starts.items()}
+
+    def lacks(self, sources: Sequence[Source], question: Question, bounds: Mapping[str, Bounds]) -> tuple[Lack, ...]:
         """Return what the sources that were read lack, and what no source holds."""
         entries = [entry for source in sources for entry in source.context.account.missing]
-        return lacks((*self.found.missing, *entries), question, self.found.labels, starts)
+        return lacks((*self.found.missing, *entries), question, self.found.labels, bounds)
+
     def percentiles(self, question: Question, wanted: Wanted) -> tuple[Table, Answer]:
         """Return the table of percentiles that a question asks for, and the facts about it.
 
@@ -198,43 +215,46 @@ class Files:
         """Return what the tools themselves say of whole runs that have no histogram; known once these were asked about."""
         return told_of([source for source in self.found.sources if source.context.series.run in runs])
 
-    def _added_up(
-        self, sources: Sequence[Source], question: Question, step: int, starts: dict[str, int]
-    ) -> tuple[list[Intervals], Layouts]:
-        """Return the sums over all sources, added up in each process first (only sums are handed on), and the layouts met."""
+    def _added_up(self, sources: Sequence[Source], question: Question, step: int, starts: dict[str, int]) -> Summed:
+        """Return the sums over all sources, added up in each process first: only sums are handed on."""
         total, of_process, finished = Sum(HELD_ENTRIES), Sum(HELD_ENTRIES), 0
-        layouts: dict[tuple[str, str], set[LogLinear]] = {}
+        found = Summed()
 
-        def work(source: Source) -> Iterator[tuple[Account, Met]]:
-            met: Met = {}
-            for parts, account in self._summed(source, question, step, starts, met):
-                for part in parts:
-                    of_process.add(part)
-                yield account, met
+        def work(source: Source) -> Iterator[tuple[Account, Summed]]:
+            one = self._summed(source, question, step, starts)
+            for part in one.parts:
+                of_process.add(part)
+            yield source.context.account, replace(one, parts=[])
 
         for number, result in fork_map(work, sources, self.jobs, of_process.parts):
             if number < len(sources):
-                account, met = result
+                account, one = result
                 sources[number].context.account.replace(account)
-                for key, found in met.items():
-                    layouts.setdefault(key, set()).update(found)
+                found.widen(one)
                 finished += 1
                 if self.progress:
                     self.progress(finished, len(sources))
             else:
                 for part in result:
                     total.add(part)
-        return total.parts(), layouts
+        found.parts = total.parts()
+        return found
 
     def windows(self, question: Question) -> Iterator[Intervals]:
-        """Yield the selected windows at the stored step under the question's groups, file by file; each run on its own clock."""
+        """Yield the selected windows at the stored step under the question's groups, as `ordered` has them.
+
+        Each run is on its own clock. What is held are the windows of files whose labels cannot be told apart before they are
+        read: those of a host and job.
+        """
         check_labels(question, self.found.labels)
-        sources = _of_kinds(self._matching(question), question)
-        starts = run_starts(sources)
+        sources = of_kinds(self._matching(question), question)
+        starts = self.starts_of(sources)
         step = max(self.stored[source.context.series.run] for source in sources)
         fixed = replace(question, step=step)
-        for _, (parts, _) in fork_map(lambda source: self._summed(source, fixed, step, starts), sources, self.jobs):
-            yield from parts
+        groups = told_apart(sources) if question.by[:4] == LABELS[:4] else [sources]
+        flat = [source for some in groups for source in some]
+        found = fork_map(lambda one: iter([self._summed(one, fixed, step, starts).parts]), flat, self.jobs)
+        yield from in_order(found, [len(some) for some in groups])
 
     def facts(self, answer: Answer) -> list[tuple[str, str]]:
         """Return (name, value) pairs about the runs of an answer."""
@@ -255,6 +275,11 @@ class Files:
         """Return no marks: files have none."""
         return []
 
+    def starts_of(self, sources: Iterable[Source]) -> dict[str, int]:
+        """Return when the runs of some sources began in epoch ns: by all of their sources, as a store knows it."""
+        runs = {source.context.series.run for source in sources}
+        return {run: start for run, start in run_starts(self.found.sources).items() if run in runs}
+
     def episodes(self, runs: Iterable[str]) -> list[Episode]:
         """Return no episodes: files keep none."""
         return []
@@ -269,7 +294,7 @@ class Files:
         apart = left_out(question, undated_runs(sources))
         names = [str(source.path) for source in sources if source.context.series.run in apart]
         kept = [source for source in sources if source.context.series.run not in apart]
-        return _of_kinds(kept, question), (logs_left_out(names, len(sources), apart),) if names else ()
+        return of_kinds(kept, question), (logs_left_out(names, len(sources), apart),) if names else ()
 
     def _matching(self, question: Question) -> list[Source]:
         keys = {
@@ -282,60 +307,59 @@ class Files:
             raise InputError(f"no log matches --run/--where; there are the runs {listed(runs)}")
         return sources
 
-    def _summed(
-        self, source: Source, question: Question, step: int, starts: dict[str, int], met: Met | None = None
-    ) -> Iterator[tuple[list[Intervals], Account]]:
-        """Yield the sums of a source and its account; the layouts of all that is selected of it are noted in `met`."""
-        met = {} if met is None else met
+    def _summed(self, source: Source, question: Question, step: int, starts: dict[str, int]) -> Summed:
+        """Return the sums of one source, and from when to when it reaches."""
         key = question.key(self.found.labels)
         run = source.context.series.run
-        start, stored = starts[run], self.stored[run]
-        begin = question.begin.epoch_ns(start) if question.begin else None
-        end = question.end.epoch_ns(start) if question.end else None
+        stored = self.stored[run]
+        grained = is_grained(step, stored)
+        weighed = question.attribution == IN_FLIGHT
+        begin, end = range_in(question, starts[run], stored if grained else step if weighed else 1)
         # Read anew, counted anew: a report asks the same files more than once.
         source.context.account.replace(Account(path=source.context.account.path, notes=source.context.account.notes))
-        total = Sum()
-        finest, low, high = step, INT64_MAX, -INT64_MAX
-        weighed, bounded = question.attribution == IN_FLIGHT, begin is not None or end is not None
-        # Weights are those of whole windows, so where a range is asked for they are cut as a store cuts them.
-        width = stored if not step or (bounded and step % stored == 0) else step
-        begin = begin // stored * stored if weighed and begin is not None else begin
-        windows = Windows(width, in_flight=True) if weighed else Windows(step, begin, end, whole=False)
+        total, found, finest = Sum(), Summed(), step
+        bounded = begin is not None or end is not None
+        # Where a store could answer, single events are cut as it cuts them: so rows reach as far as there.
+        width = stored if grained else step
+        windows = Windows(width, in_flight=True) if weighed else Windows(width, whole=False)
+        if not grained:
+            windows = replace(windows, begin_ns=begin, end_ns=end)
 
         def seen(events: Events) -> None:  # what lies outside of a range is not made into rows
-            if bounded and not weighed:
+            if not grained and bounded and not weighed:
                 present = np.flatnonzero(np.bincount(events.series)).tolist()
                 groups = (key(events.table[code]) for code in present if events.table[code].kind != OFFSET)
-                note_layouts(met, (group for group in groups if group is not None), events_layout(source.context.digits))
+                layout = events_layout(source.context.digits)
+                note_layouts(found.layouts, (group for group in groups if group is not None), layout)
 
         try:
             for chunk in read(source, windows, seen):
                 rows = chunk.relabelled(lambda series: key(in_flight_kind(series) if weighed else series))
-                note_layouts(met, keys_of(rows), rows.layout)
+                note_reach(found.reach, rows)
+                note_layouts(found.layouts, keys_of(rows), rows.layout)
                 if weighed and rows.completions is None:
                     rows = in_flight(rows, width)
                 if bounded:
-                    rows = clipped(rows, begin, end)
+                    rows = in_windows(rows, begin, end, stored) if grained else clipped(rows, begin, end)
                 if weighed and step:
                     rows = coarsened(rows, step)
-                if len(rows):
-                    low, high = min(low, int(rows.start_ns.min())), max(high, int(rows.end_ns.max()))
+                if not step and bounded:
+                    rows = found.windowed(rows, stored)
                 if not step:
                     total.add(dense(together(rows)))
                 elif weighed:
                     total.add(rows)
                 elif len(rows):
-                    if question.step == AUTO and (wider := sure_step(low, high, finest, question.windows)) > step:
-                        step, finer, total = wider, total.parts(), Sum()
-                        for part in widened(finer, step):
-                            total.add(part)
-                    for part in window_parts(rows, step, stored if step % stored == 0 else 0):
+                    if question.step == AUTO:
+                        first, last = auto_span(of_runs(found.reach), {run: (begin, end)}, finest)
+                        step, total = wide_enough(total, step, sure_step(first, last, finest, question.windows))
+                    for part in window_parts(rows, step, stored if grained else 0):
                         total.add(dense(part))
         except InputError as error:
             source.context.account.note(f"not read: {error.reason}")
             source.context.account.lack(dead(source, error.reason))
-        parts = total.parts()
-        yield parts if step else [together(part, low, high) for part in parts], source.context.account
+        found.parts = total.parts()
+        return found
 
     def _check_rejects(self, sources: Iterable[Source], parts: Sequence[Intervals]) -> None:
         account = self.account
@@ -344,11 +368,11 @@ class Files:
             raise InputError(f"nothing here has a latency: {moments[0]}")
         if not parts and any(UNTIMED in note for note in account.notes):
             raise InputError(UNTIMED)
-        if parts or account.accepted or account.rows_repaired:
-            return
-        reasons = [*account.rejected, *account.notes]
-        detail = f": {reasons[0]}" if reasons else ""
-        raise InputError(f"no row could be taken{detail}", ", ".join(str(source.path) for source in sources))
+        unread = [note for note in account.notes if "not read: " in note]
+        if unread and not parts:
+            raise InputError(unread[0])
+        if not parts and not account.taken:
+            raise nothing_taken(account, [source.path for source in sources])
 
     def _warnings(self, sources: Sequence[Source]) -> list[str]:
         return warnings_of([source.context.account for source in sources], self.found)
@@ -365,16 +389,7 @@ def warnings_of(accounts: Iterable[Account], found: Found | None = None) -> list
         texts.append(f"{total.saturated} samples lie in the last bin: at least its lower edge, true values unknown")
     if found is None:
         return texts + total.notes
-    return [*texts, *refusals(found), *(str(caveat) for caveat in found.caveats), *total.notes]
-
-
-def refusals(found: Found) -> list[str]:
-    """Return a sentence for each reason why files were refused, with the first of them."""
-    by_reason: dict[str, list[str]] = {}
-    for entry in found.skipped:
-        if entry.action == REFUSED:
-            by_reason.setdefault(entry.reason, []).append(str(entry.path))
-    return [f"refused {listed(paths)}: {reason}" for reason, paths in by_reason.items()]
+    return [*texts, *found.refusals(), *(str(caveat) for caveat in found.caveats), *total.notes]
 
 
 def median_width(sources: Iterable[Source]) -> float:
@@ -388,25 +403,6 @@ def finest_width(sources: Iterable[Source]) -> float:
     """Return the width in ns that a step must not fall below: that of the rows, 0 where all are single events."""
     recorded = [source for source in sources if not source.single_events]
     return median_width(recorded) if recorded else 0.0
-
-
-def _of_kinds(sources: list[Source], question: Question) -> list[Source]:
-    """Return the sources whose kinds are asked for, where each tells its kind before it is read (fio's logs do).
-
-    Without a kind asked for it is the default one; but the range of a run, which decides what auto and all are, is that of
-    all its kinds.
-    """
-    kinds: dict[str, set[str]] = {}
-    for source in sources:
-        kinds.setdefault(source.context.series.run, set()).add(source.context.series.kind)
-    if "kind" in question.by or any("" in found for found in kinds.values()):
-        return sources
-    glob = question.where.get("kind")
-    if not glob and not isinstance(question.step, int):
-        return sources
-    taken = {run: found if glob else {default_kind(found)} for run, found in kinds.items()}
-    mine = [source for source in sources if source.context.series.kind in taken[source.context.series.run]]
-    return mine if not glob else [one for one in mine if fnmatchcase(one.context.series.kind, glob)] or sources
 
 
 def run_starts(sources: Iterable[Source]) -> dict[str, int]:

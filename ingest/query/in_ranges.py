@@ -13,15 +13,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.errors import InputError
+from ingest.errors import CapacityError, InputError
 from ingest.grid import INT64_MAX
 from ingest.intervals import Intervals, Sum, in_time_order, merged
 from ingest.layout import LogLinear
 from ingest.parallel import fork_map
-from ingest.query.files import Files, run_starts
+from ingest.query.files import Files
 from ingest.query.long_logs import chunk_entries, entries_at_once, windowed
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, Question
+from ingest.query.spans import Reach, widen
 from ingest.query.table import Table
 from ingest.query.union import union
 from ingest.read import Source
@@ -35,11 +36,12 @@ SUM_ENTRIES = 1 << 18
 
 
 class Gathered:
-    """The rows of the table of windows that came so far, and the sum of all of them."""
+    """The rows of the table of windows that came so far, the sum of all of them, and from when to when the logs reach."""
 
     def __init__(self, by: tuple[str, ...], step_ns: int, wanted: Wanted) -> None:
         self.tables: list[Table] = []
         self.total = Sum(SUM_ENTRIES)
+        self.reach: Reach = {}
         self._empty = Answer((), by, step_ns, "", (), {}, relative=False, series=1)
         self._wanted = wanted
         self.layouts: set[LogLinear] = set()
@@ -83,12 +85,13 @@ class _Range:
 class _Found:
     """What a range gave: tables of its own windows, the windows near its edges, sums of all, tails and accounts by log.
 
-    `layouts` are those of all that is selected, also outside of the range that the question asks for.
+    `layouts` are those of all that is selected, also outside of the range that the question asks for; `reach` is that of it all.
     """
 
     tables: Sequence[Table]
     edges: Sequence[Intervals]
     sums: Sequence[Intervals]
+    reach: Reach
     tails: Sequence[Tail]
     accounts: Sequence[Account]
     layouts: Collection[LogLinear]
@@ -122,6 +125,8 @@ def in_ranges(files: Files, question: Question, gathered: Gathered, sources: Seq
     for one in parts:
         for part in one.sums:
             gathered.total.add(part)
+        for key, span in one.reach.items():
+            widen(gathered.reach, key, span)
     for place, source in enumerate(sources):
         settled(source.path, source.context, [one.tails[place] for one in parts], [one.accounts[place] for one in parts])
     return True
@@ -143,7 +148,7 @@ def _answered(
 ) -> Iterator[_Found | None]:
     """Yield what one range gives, or None where it cannot be answered alone."""
     step = question.step if isinstance(question.step, int) else 0
-    starts, entries = run_starts(sources), chunk_entries(len(sources))
+    starts, entries = files.starts_of(sources), chunk_entries(len(sources))
     tails: dict[int, Tail] = {}
     # Made for this range alone: what was noted before it is the caller's.
     alone = [replace(source, context=replace(source.context, account=Account(path=str(source.path)))) for source in sources]
@@ -155,8 +160,8 @@ def _answered(
             else:
                 yield chunk
 
-    met = gathered.layouts
-    streams = [windowed(rows(place, log), log, files, question, step, starts, met) for place, log in enumerate(alone)]
+    met, reach = gathered.layouts, gathered.reach
+    streams = [windowed(rows(place, log), log, files, question, step, starts, met, reach) for place, log in enumerate(alone)]
     edges: list[Intervals] = []
     try:
         for part in union(streams, entries_at_once(sources), slack_ns=step):
@@ -168,9 +173,9 @@ def _answered(
             if not own.all():
                 edges.append(part.take(np.flatnonzero(~own)))
             gathered.sum(part)
-    except InputError:
+    except (InputError, CapacityError):  # the ordinary way names the line
         yield None
         return
     accounts = [source.context.account for source in alone]
     in_order = [tails[place] for place in range(len(alone))]
-    yield _Found(gathered.tables, edges, gathered.total.parts(), in_order, accounts, met)
+    yield _Found(gathered.tables, edges, gathered.total.parts(), reach, in_order, accounts, met)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from ingest.errors import InputError
-from ingest.grid import clipped, window_parts
+from ingest.grid import clipped, in_windows, window_parts
 from ingest.intervals import Intervals, merged
 from ingest.layout import LogLinear
-from ingest.query.files import Files, run_starts
-from ingest.query.question import Question
+from ingest.query.files import Files
+from ingest.query.question import Question, range_in
+from ingest.query.spans import Reach, note_reach
 from ingest.read import Source, read
 from ingest.read.context import EXPECTED
 from ingest.read.formats import HDR
@@ -25,15 +26,15 @@ def chunk_entries(logs: int) -> int:
 
 
 def streams(
-    files: Files, question: Question, step_ns: int, met: set[LogLinear] | None = None
+    files: Files, question: Question, step_ns: int, met: set[LogLinear] | None = None, reach: Reach | None = None
 ) -> list[Iterator[Intervals]]:
     """Return, for each selected log, its windows as its rows come; nothing is read before a stream is asked.
 
-    `met` is as in `windowed`.
+    `met` and `reach` are as in `windowed`.
     """
     sources = files.selected(question)
-    starts, entries = run_starts(sources), chunk_entries(len(sources))
-    return [windowed(_rows(source, entries), source, files, question, step_ns, starts, met) for source in sources]
+    starts, entries = files.starts_of(sources), chunk_entries(len(sources))
+    return [windowed(_rows(source, entries), source, files, question, step_ns, starts, met, reach) for source in sources]
 
 
 def _rows(source: Source, entries: int) -> Iterator[Intervals]:
@@ -55,23 +56,27 @@ def windowed(
     step_ns: int,
     starts: dict[str, int],
     met: set[LogLinear] | None = None,
+    reach: Reach | None = None,
 ) -> Iterator[Intervals]:
     """Yield the windows of each chunk of a log's rows under the question's groups, added up.
 
-    The layouts of all that is selected, also outside of the question's range, are noted in `met`.
+    The layouts of all that is selected, also outside of the question's range, are noted in `met`; `reach` is widened by
+    the rows.
     """
     key, run = question.key(files.found.labels), source.context.series.run
-    begin = question.begin.epoch_ns(starts[run]) if question.begin else None
-    end = question.end.epoch_ns(starts[run]) if question.end else None
     stored = files.stored[run]
+    grained = step_ns % stored == 0
+    begin, end = range_in(question, starts[run], stored if grained else 1)
     for chunk in rows:
         part = chunk.relabelled(key)
+        if reach is not None:
+            note_reach(reach, part)
         if met is not None and len(part.bins):
             met.add(part.layout)
         if begin is not None or end is not None:
-            part = clipped(part, begin, end)
+            part = in_windows(part, begin, end, stored) if grained else clipped(part, begin, end)
         if len(part):
-            yield merged(window_parts(part, step_ns, stored if step_ns % stored == 0 else 0))
+            yield merged(window_parts(part, step_ns, stored if grained else 0))
 
 
 def entries_at_once(logs: Sequence[Source]) -> int:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ingest.query.question import Answer, Question
 
 Float = NDArray[np.float64]
+Bounds = tuple[int | None, int | None]
 
 EARLIER = "before"
 OLD_NOTES = ("bins from 786 us up", "never writes the last partial interval", "samples, all of", "not read: ")
@@ -47,13 +48,15 @@ class Lack:
         return self.entry.caveat
 
 
-def lacks(entries: Iterable[Missing], question: Question, run_labels: RunLabels, starts: Mapping[str, int]) -> tuple[Lack, ...]:
-    """Return the entries that a question may select, cut at its range, of runs that began at `starts` in ns."""
+def lacks(
+    entries: Iterable[Missing], question: Question, run_labels: RunLabels, bounds: Mapping[str, Bounds]
+) -> tuple[Lack, ...]:
+    """Return the entries that a question may select, cut at its `bounds`: from when to when it asks about each run, in ns."""
     found: list[Lack] = []
     for whole in entries:
-        if whole.run not in starts or not run_matches(whole.run, question.runs):
+        if whole.run not in bounds or not run_matches(whole.run, question.runs):
             continue
-        entry = _in_range(whole, question, starts[whole.run])
+        entry = _in_range(whole, bounds[whole.run])
         if entry is None:
             continue
         labels = {**run_labels.get(entry.run, {}), **entry.labels}
@@ -65,9 +68,9 @@ def lacks(entries: Iterable[Missing], question: Question, run_labels: RunLabels,
     return tuple(found)
 
 
-def _in_range(entry: Missing, question: Question, start_ns: int) -> Missing | None:
+def _in_range(entry: Missing, bounds: Bounds) -> Missing | None:
     """Return an entry cut at the range of a question: itself where it lies within, None where it lies outside."""
-    begin, end = (None if edge is None else edge.epoch_ns(start_ns) for edge in (question.begin, question.end))
+    begin, end = bounds
     low, high = entry.span
     from_ns = low if begin is None else max(low, begin)
     to_ns = high if end is None else min(high, end)

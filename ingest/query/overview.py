@@ -26,6 +26,7 @@ from ingest.query.means import MeansAloneError, with_bins
 from ingest.query.missing import union
 from ingest.query.origin import Origin
 from ingest.query.question import MULTIPLES, Answer, Question, regrouped, widened
+from ingest.query.spans import Span, widen
 from ingest.ranks import Ranked, parse_percentiles, percentile_values
 from ingest.series import THREAD, Group, run_matches
 from ingest.timing import Instant, format_duration
@@ -165,12 +166,7 @@ def _in_slices(origin: Origin, question: Question) -> Answer:
     if question.step == "all" or LAG in whole.kind.split(", "):
         return asked_weighed(ask, question)
     low, high = span_of(whole.parts)
-    begin = question.begin or Instant(low)
-    inside = max(low, begin.epoch_ns(whole.start_of))  # `low` lies before a begin inside a window
-    try:
-        step = ask(replace(question, by=("op", "kind"), begin=begin, end=Instant(inside + 1))).step_ns
-    except InputError:  # the first window is empty where a mean lies in the window of its middle
-        step = ask(replace(question, by=("op", "kind"), begin=begin)).step_ns
+    step = whole.auto_ns or ask(replace(question, by=("op", "kind"))).step_ns
     width = -(-(high - low) // (SLICES * step)) * step
     inner = range(low // step * step + width, high, width)
     cuts = [question.begin, *(Instant(cut) for cut in inner), question.end]
@@ -197,8 +193,18 @@ def _joined(answers: Sequence[Answer]) -> Answer:
         series=max(answer.series for answer in answers),
         answered_from=" and ".join(sorted(ways)),
         weights=None if all(answer.weights is None for answer in answers) else _weights(answers),
+        covered=_covered(answers),
         missing=union(answer.missing for answer in answers),
     )
+
+
+def _covered(answers: Sequence[Answer]) -> dict[str, Span]:
+    """Return from when to when any of the answers has data, by run."""
+    found: dict[str, Span] = {}
+    for answer in answers:
+        for run, span in answer.covered.items():
+            widen(found, run, span)
+    return found
 
 
 def _weights(answers: Sequence[Answer]) -> dict[Group, int]:

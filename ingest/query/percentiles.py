@@ -6,14 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ingest.errors import UsageError
-from ingest.intervals import Intervals
+from ingest.grid import INT64_MAX
+from ingest.intervals import Int, Intervals
 from ingest.query.lags import answered, events_of, mixed_rows
 from ingest.query.means import check_bins
 from ingest.query.missing import MOST, Rows
 from ingest.query.origin import PERCENTILES, Origin
+from ingest.query.precision import precision_in
 from ingest.query.question import Answer, Question, widened
+from ingest.query.spans import Span
 from ingest.query.table import Table, concatenated
 from ingest.ranks import Percentile, Ranked, bounds, censored, extremes, percentile_values, share_below
 from ingest.timing import format_duration
@@ -38,10 +42,12 @@ def percentiles(answer: Answer, wanted: Wanted) -> Table:
     """Return one row per window and group: start_ns, end_ns, labels, count, rate, min, mean, max, exact, complete, p.., below_...
 
     Latencies in ns, rate in samples a second of the window (of sampled events: in events, stored or not), `below_` as shares.
+    A window that the data covers in part, the first or the last one, has the rate of that part.
     NaN where the data cannot carry a number. `complete` says that no sample is missing; where a known number is, a percentile is
     the least that it can be, and `p.._lo`, `p.._hi` (where asked for) are the least and the largest: NaN where the number of
     missing samples is not known, inf without an upper bound. Counts, rates, means, extremes are of the samples that are there.
-    Error bound: that of each part's layout (1/128 for fio's own bins); counts are exact.
+    Error bound: the table's `precision`, that of the bins that carry its percentiles (1/128 for fio's own from 128 ns on); counts
+    are exact.
     """
     return concatenated([_rows(part, answer, wanted) for part in answer.parts])
 
@@ -63,7 +69,7 @@ def _rows(part: Intervals, answer: Answer, wanted: Wanted) -> Table:
     rows = part.take(np.flatnonzero(part.samples > 0))
     count = rows.samples if rows.completions is None else rows.completions
     low, high, mean, exact = extremes(rows)
-    events, seconds = events_of(answer, rows, count), np.maximum(rows.end_ns - rows.start_ns, 1) / NS
+    events, seconds = events_of(answer, rows, count), covered_seconds(answer, rows)
     columns: dict[str, object] = {"start_ns": rows.start_ns, "end_ns": rows.end_ns}
     for place, name in enumerate(answer.by):
         values = np.array([key[place] for key in rows.groups], object)
@@ -88,7 +94,28 @@ def _rows(part: Intervals, answer: Answer, wanted: Wanted) -> Table:
         columns[f"{highest.name}_lo"], columns[f"{highest.name}_hi"] = bounds(rows, highest)
     for threshold in wanted.below_ns:
         columns[f"below_{format_duration(threshold)}"] = share_below(rows, threshold)
-    return Table(columns, labels=answer.by)
+    bound = precision_in(ranked, wanted.percentiles, interpolate=wanted.interpolate)
+    return Table(columns, labels=answer.by, precision=bound)
+
+
+def covered_seconds(answer: Answer, rows: Intervals) -> NDArray[np.float64]:
+    """Return the seconds of each window within the time that its run, or all runs, have data of; all where that is not known."""
+    if not answer.covered or not answer.step_ns:
+        return seconds_covered(rows.start_ns, rows.end_ns, np.stack([rows.start_ns, rows.end_ns], axis=1))
+    place = answer.by.index("run") if "run" in answer.by else None
+    every = min(low for low, _ in answer.covered.values()), max(high for _, high in answer.covered.values())
+    never = -INT64_MAX, INT64_MAX
+    names = [None if place is None or not isinstance(key, tuple) else key[place] for key in rows.table]
+    known = [every if name is None else answer.covered.get(name, never) for name in names]
+    return seconds_covered(rows.start_ns, rows.end_ns, np.array(known, np.int64).reshape(-1, 2)[rows.series])
+
+
+def seconds_covered(start_ns: Int, end_ns: Int, spans: Sequence[Span] | Int) -> NDArray[np.float64]:
+    """Return how many seconds of each window lie in the span of its row; all of them where none does."""
+    first, last = np.array(spans, np.int64).reshape(-1, 2).T
+    low, high = np.maximum(first, start_ns), np.minimum(last, end_ns)
+    seconds: NDArray[np.float64] = np.maximum(np.where(low < high, high - low, end_ns - start_ns), 1) / NS
+    return seconds
 
 
 def narrowed(answer: Answer, percentile: Percentile, accuracy: float) -> Answer:

@@ -12,15 +12,17 @@ import numpy as np
 
 from ingest.caveats import Caveat, sentences
 from ingest.errors import InputError, UsageError, listed
-from ingest.grid import WEIGHT_BITS, coarsened
-from ingest.intervals import Intervals, merged
+from ingest.grid import WEIGHT_BITS, coarsened, whole_windows
+from ingest.intervals import Intervals, merged, total
 from ingest.layout import LogLinear, common_layout
 from ingest.query.missing import Lack, caveats_of, of_kinds
+from ingest.query.spans import Span, widen
 from ingest.series import IN_FLIGHT, LABELS, Group, RunLabels, Series, default_kind, group_of, label_of, run_matches
 from ingest.timing import Instant, format_duration
 
 AUTO, ALL = "auto", "all"
 AUTO_WINDOWS = 150
+NS_A_SECOND, NS_A_MS = 1_000_000_000, 1_000_000
 MOST_WEIGHED = 1 << 62
 MULTIPLES = (1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
 
@@ -85,6 +87,9 @@ class Answer:
     `layouts`, by run and kind: before it is finished those of all that is selected, also outside of the range that is asked for;
     then the common one that its rows are in.
     `weights` is set where events were sampled: how many events a stored one stands for in each group of one rate.
+    `covered` gives, per run, from when to when there is data within the range that was asked for (of all kinds where the step is
+    "all"): rates of the first and the last window count that time alone. `auto_ns` is the step that "auto" would have, where a
+    store was asked for the whole range.
     """
 
     parts: tuple[Intervals, ...]
@@ -99,6 +104,8 @@ class Answer:
     answered_from: str = "files"
     weights: Mapping[Group, int] | None = None
     undated: frozenset[str] = frozenset()
+    covered: Mapping[str, Span] = field(default_factory=dict)
+    auto_ns: int = 0
     missing: tuple[Lack, ...] = ()
     caveats: tuple[Caveat, ...] = ()
     layouts: Layouts = field(default_factory=dict)
@@ -106,12 +113,49 @@ class Answer:
     @property
     def samples(self) -> int:
         """Return the number of samples in all parts (completions for in-flight weights)."""
-        return sum(int((part.counts if part.completions is None else part.completions).sum()) for part in self.parts)
+        return sum(total(part.counts if part.completions is None else part.completions) for part in self.parts)
 
     @property
     def start_of(self) -> int:
         """Return the epoch ns that elapsed time counts from: the earliest start of the runs asked, undated ones aside."""
         return min((start for run, start in self.run_start_ns.items() if run not in self.undated), default=0)
+
+
+def range_in(question: Question, run_start_ns: int, step_ns: int) -> tuple[int | None, int | None]:
+    """Return from when to when a question asks about a run that is kept in windows of `step_ns`, in epoch ns; None for no bound.
+
+    A range is that of the windows it touches: what was within a window is not kept.
+    """
+    begin, end = (None if edge is None else edge.epoch_ns(run_start_ns) for edge in (question.begin, question.end))
+    return whole_windows(begin, end, step_ns)
+
+
+def inside(span: Span, bounds: tuple[int | None, int | None]) -> Span | None:
+    """Return what of a span lies within bounds, None where nothing does."""
+    low = span[0] if bounds[0] is None else max(span[0], bounds[0])
+    high = span[1] if bounds[1] is None else min(span[1], bounds[1])
+    return (low, high) if low <= high else None
+
+
+def auto_span(reach: Mapping[str, Span], bounds: Mapping[str, tuple[int | None, int | None]], stored_ns: int) -> Span:
+    """Return the whole windows that runs reach within the bounds of each: what `auto` makes its windows of."""
+    spans = [
+        inside((low // stored_ns * stored_ns, -(-high // stored_ns) * stored_ns), bounds[run])
+        for run, (low, high) in reach.items()
+    ]
+    known = [span for span in spans if span is not None]
+    return (min(low for low, _ in known), max(high for _, high in known)) if known else (0, 0)
+
+
+def moved_edges(question: Question, run_start_ns: int, step_ns: int) -> str:
+    """Return a sentence on the edges of a range that lie between windows of `step_ns`, empty where none does."""
+    moved = []
+    edges = zip(("--from", "--to"), (question.begin, question.end), range_in(question, run_start_ns, step_ns), strict=True)
+    for name, edge, to in edges:
+        if edge is not None and to is not None and edge.epoch_ns(run_start_ns) != to:
+            since, at = f"{(to - run_start_ns) / NS_A_SECOND:+.9g}s", f"{np.datetime64(to // NS_A_MS, 'ms')}Z"
+            moved.append(f"{name} to {since if edge.relative else at}")
+    return f"moved to whole windows of {format_duration(step_ns)}: {', '.join(moved)}" if moved else ""
 
 
 def check_labels(question: Question, run_labels: RunLabels) -> None:
@@ -122,12 +166,15 @@ def check_labels(question: Question, run_labels: RunLabels) -> None:
             raise UsageError(f"no label {name!r} here: there are {', '.join(sorted(known))}")
 
 
-def finish(parts: Sequence[Intervals], question: Question, facts: Answer) -> Answer:
+def finish(
+    parts: Sequence[Intervals], question: Question, facts: Answer, reach: Mapping[tuple[str, str], Span] | None = None
+) -> Answer:
     """Return the answer from merged windows keyed (run, kind, *by): default kind taken, runs merged or named, layouts joined.
 
     Several kinds in one answer are named: they are never added up.
 
-    `facts` is an answer with everything but its parts. InputError where the selection is empty.
+    `facts` is an answer with everything but its parts; `reach` from when to when there is data of a run and kind. InputError
+    where the selection is empty.
     """
     rows = [part for part in parts if len(part)]
     keys = {key for part in rows for key in keys_of(part) if isinstance(key, tuple)}
@@ -149,8 +196,13 @@ def finish(parts: Sequence[Intervals], question: Question, facts: Answer) -> Ans
     joined = _by_layout([taken for part in rows for one in _alike(part, targets) if len(taken := _regrouped(one, regroup))])
     alone = bool(facts.undated) and facts.undated.issuperset(shape.runs)
     undated = frozenset() if alone else facts.undated.intersection(shape.runs)
+    covered: dict[str, Span] = {}
+    for (run, kind), span in (reach or {}).items():
+        if run in shape.taken and (kind in shape.taken[run] or not facts.step_ns):
+            widen(covered, run, span)
     layouts = {key: (layout,) for key, layout in targets.items()}
-    shown = replace(facts, parts=tuple(joined), by=shape.by, kind=shape.kind, runs=shape.runs, layouts=layouts)
+    shown = replace(facts, parts=tuple(joined), by=shape.by, kind=shape.kind, runs=shape.runs)
+    shown = replace(shown, covered=covered, layouts=layouts)
     shown = told(shown, of_kinds(facts.missing, shape.taken))
     return replace(shown, relative=facts.relative or alone, undated=undated)
 
@@ -285,7 +337,7 @@ def _times_weight(rows: Intervals, answer: Answer) -> Intervals:
     if rows.completions is not None:
         raise UsageError("events of unlike rates cannot be added up in flight: add --by op, or --where op=...")
     samples = rows.samples
-    if int(samples.sum()) > (MOST_WEIGHED >> WEIGHT_BITS) // int(weights.max()):
+    if total(samples) > (MOST_WEIGHED >> WEIGHT_BITS) // int(weights.max()):
         raise InputError("more sampled events of unlike rates than can be added up: add --by op")
     return replace(rows, counts=rows.counts * weights[rows.row] << WEIGHT_BITS, completions=samples, exact=None)
 

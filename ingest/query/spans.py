@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from ingest.intervals import Intervals, Sum, merged
 MANY_ENTRIES = 100_000
 
 Span = tuple[int, int]
+Reach = dict[tuple[str, str], Span]  # from when to when the rows of a run and kind are, before they are cut into windows
 
 
 def together(rows: Intervals, low_ns: int = 0, high_ns: int = 0) -> Intervals:
@@ -68,6 +70,58 @@ def spanned_by_run(parts: Sequence[Intervals], spans: Mapping[str, Span] | None 
         low, high = (np.array([known.get(name, (0, 0))[edge] for name in names], np.int64) for edge in (0, 1))
         total.add(replace(part, start_ns=low[places], end_ns=high[places]))
     return total.parts()
+
+
+def over_reach(
+    parts: Sequence[Intervals],
+    reach: Mapping[str, Span],
+    windows: Mapping[str, tuple[Span, int]],
+    adds_up_runs: bool,  # noqa: FBT001  # as the question says
+) -> list[Intervals]:
+    """Return the rows over the whole range of their run; where runs are added up, over the range of them all.
+
+    That is how far each run reaches; of part of a run it is the windows that hold samples of it (span and step), the first and
+    the last no longer than that.
+    """
+    found = {run: narrowed(span, reach.get(run), step) for run, (span, step) in windows.items()}
+    spans = {**reach, **found}
+    if not adds_up_runs:
+        return spanned_by_run(parts, spans)
+    edges = [span for run, span in spans.items() if run in windows or run in ranges(parts)]
+    return spanned(parts, (min(low for low, _ in edges), max(high for _, high in edges)) if edges else None)
+
+
+def narrowed(windows: Span, reach: Span | None, step_ns: int) -> Span:
+    """Return from when to when windows are; the first and the last no longer than their series reach.
+
+    What a run reaches that is being loaded may be older than its windows: an edge that lies outside of them tells nothing.
+    """
+    (start, end), (first, last) = windows, reach or windows
+    return first if start < first < start + step_ns else start, last if end - step_ns < last < end else end
+
+
+def note_reach(reach: Reach, rows: Intervals) -> None:
+    """Widen `reach` by rows whose keys begin with run and kind."""
+    low, high = np.full(len(rows.table), INT64_MAX), np.full(len(rows.table), -INT64_MAX)
+    np.minimum.at(low, rows.series, rows.start_ns)
+    np.maximum.at(high, rows.series, rows.end_ns)
+    for key, first, last in zip(rows.table, low.tolist(), high.tolist(), strict=True):
+        if isinstance(key, tuple) and first < INT64_MAX:
+            widen(reach, (key[0], key[1]), (first, last))
+
+
+def widen(spans: dict[Any, Span], key: Any, span: Span) -> None:
+    """Widen the span of a key so that it holds another one."""
+    known = spans.get(key, span)
+    spans[key] = min(known[0], span[0]), max(known[1], span[1])
+
+
+def of_runs(reach: Mapping[tuple[str, str], Span]) -> dict[str, Span]:
+    """Return from when to when the rows of each run are, of all its kinds."""
+    found: dict[str, Span] = {}
+    for (run, _), span in reach.items():
+        widen(found, run, span)
+    return found
 
 
 def _runs_of(part: Intervals) -> tuple[list[str], NDArray[np.int64]]:

@@ -12,15 +12,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from ingest.errors import InputError
+from ingest.errors import CapacityError, InputError
 from ingest.intervals import Intervals
-from ingest.query.files import Files, median_width, run_starts, warnings_of
+from ingest.query.files import Files, median_width, warnings_of
 from ingest.query.in_ranges import Gathered, in_ranges
 from ingest.query.long_logs import entries_at_once, streams
 from ingest.query.missing import of_kinds, with_complete
-from ingest.query.percentiles import Wanted
-from ingest.query.question import Answer, Question, check_labels, check_step, shape_of, told
-from ingest.query.spans import spanned
+from ingest.query.percentiles import Wanted, seconds_covered
+from ingest.query.precision import together
+from ingest.query.question import Answer, Question, check_labels, check_step, inside, moved_edges, shape_of, told
+from ingest.query.spans import Span, spanned, widen
 from ingest.query.table import Table, concatenated
 from ingest.query.union import union
 from ingest.read.account import Account
@@ -56,8 +57,11 @@ def streamed(files: Files, question: Question, wanted: Wanted) -> tuple[Table, A
     tables = gathered.tables
     if not tables:
         return None
+    starts = files.starts_of(sources)
+    bounds = files.bounds_of(question, question.step, starts)
+    moved = {moved_edges(question, start, files.grain(run, question.step)) for run, start in starts.items()}
     texts = warnings_of([source.context.account for source in sources], files.found)
-    missing = files.lacks(sources, question, run_starts(sources))
+    missing = files.lacks(sources, question, bounds)
     if any(one.entry.count is not None for one in missing):
         return None  # percentiles of windows that are let go cannot become ranges any more
     facts = Answer(
@@ -66,29 +70,39 @@ def streamed(files: Files, question: Question, wanted: Wanted) -> tuple[Table, A
         step_ns=question.step,
         kind="",
         runs=(),
-        run_start_ns=run_starts(sources),
+        run_start_ns=starts,
         relative=all(source.context.zero.epoch_ns is None for source in sources),
         series=len(sources),
-        warnings=tuple(text for text in (warning, *apart, *texts) if text),
+        warnings=tuple(text for text in (warning, *sorted(moved), *apart, *texts) if text),
         missing=missing,
         caveats=files.found.caveats,
     )
-    return _finished(tables, question, facts)
+    reach = {key: span for key, one in gathered.reach.items() if (span := inside(one, bounds[key[0]])) is not None}
+    return _finished(tables, question, facts, reach)
 
 
 def _in_one(files: Files, question: Question, gathered: Gathered, sources: Sequence[Source]) -> bool:
     """Return whether all windows came in order and in one layout, and were gathered."""
     step = question.step if isinstance(question.step, int) else 0
-    for part in union(streams(files, question, step, gathered.layouts), entries_at_once(sources), slack_ns=step):
-        if not gathered.follows(part):
-            return False
-        gathered.answer(part)
-        gathered.sum(part)
+    try:
+        logs = streams(files, question, step, gathered.layouts, gathered.reach)
+        for part in union(logs, entries_at_once(sources), slack_ns=step):
+            if not gathered.follows(part):
+                return False
+            gathered.answer(part)
+            gathered.sum(part)
+    except CapacityError:  # of the whole range, perhaps, and not of any window
+        return False
     return len(gathered.layouts) <= 1
 
 
-def _finished(tables: Sequence[Table], question: Question, facts: Answer) -> tuple[Table, Answer]:
-    """Return all rows as `finish` would have them: each run's default kind taken, runs named where there are several."""
+def _finished(
+    tables: Sequence[Table], question: Question, facts: Answer, reach: Mapping[tuple[str, str], Span]
+) -> tuple[Table, Answer]:
+    """Return all rows as `finish` would have them: each run's default kind taken, runs named where there are several.
+
+    Rates are those of the time that there is data of, which is known only now.
+    """
     columns = {name: np.concatenate([table.columns[name] for table in tables]) for name in tables[0].columns}
     order = np.argsort(columns["start_ns"], kind="stable")
     if (order[1:] < order[:-1]).any():
@@ -97,13 +111,21 @@ def _finished(tables: Sequence[Table], question: Question, facts: Answer) -> tup
     for run, kind in set(zip(columns[RUN].tolist(), columns[KIND].tolist(), strict=True)):
         kinds.setdefault(run, set()).add(kind)
     shape = shape_of(question, kinds)
+    covered: dict[str, Span] = {}
+    for (run, kind), span in reach.items():
+        if kind in shape.taken.get(run, ()):
+            widen(covered, run, span)
+    every = (min(low for low, _ in covered.values()), max(high for _, high in covered.values()))
+    by_run = "run" in shape.by
+    of_rows = [covered.get(run, every) if by_run else every for run in columns[RUN].tolist()]
+    columns["rate"] = columns["count"] / seconds_covered(columns["start_ns"], columns["end_ns"], of_rows)
     named: dict[str, object] = {}
     for name, column in columns.items():
         if name == RUN and "run" in shape.named:
             named["run"] = column
         elif name not in (RUN, KIND):
             named[name] = column
-    table = Table(named, shape.by)
+    table = Table(named, shape.by, together(table.precision for table in tables))
     keep = [kind in shape.taken[run] for run, kind in zip(columns[RUN].tolist(), columns[KIND].tolist(), strict=True)]
     table = table if all(keep) else table.take(np.flatnonzero(keep))
     if not len(table):
@@ -111,7 +133,8 @@ def _finished(tables: Sequence[Table], question: Question, facts: Answer) -> tup
     if len(shape.by):
         table = concatenated([table])
     parts = tuple(_of_kinds(part, shape.taken) for part in facts.parts)
-    answer = replace(facts, by=shape.by, parts=parts, kind=shape.kind, runs=shape.runs)
+    layouts = {(run, kind): tuple({part.layout for part in parts}) for run, took in shape.taken.items() for kind in took}
+    answer = replace(facts, by=shape.by, parts=parts, kind=shape.kind, runs=shape.runs, covered=covered, layouts=layouts)
     answer = told(answer, of_kinds(facts.missing, shape.taken))
     return with_complete(table, answer), answer
 

@@ -8,20 +8,26 @@ from typing import Any
 
 import numpy as np
 
+from ingest.query.precision import Precision, together
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Named columns of equal length, in the order of the command contract; `labels` names the group columns."""
+    """Named columns of equal length, in the order of the command contract; `labels` names the group columns.
+
+    `precision` says how far percentiles in it may be off, None where that is not known of the table alone.
+    """
 
     columns: Mapping[str, Any]
     labels: tuple[str, ...] = ()
+    precision: Precision | None = None
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))
 
     def take(self, rows: Any) -> Table:
         """Return the given rows in the given order."""
-        return Table({name: column[rows] for name, column in self.columns.items()}, self.labels)
+        return Table({name: column[rows] for name, column in self.columns.items()}, self.labels, self.precision)
 
 
 def concatenated(tables: Sequence[Table], order: Sequence[str] = ("start_ns",)) -> Table:
@@ -29,7 +35,7 @@ def concatenated(tables: Sequence[Table], order: Sequence[str] = ("start_ns",)) 
     first = tables[0]
     columns = {name: np.concatenate([table.columns[name] for table in tables]) for name in first.columns}
     ranks: list[Any] = [*(columns[name] for name in order), *(_ranks(columns[name].tolist()) for name in first.labels)]
-    table = Table(columns, first.labels)
+    table = Table(columns, first.labels, together(table.precision for table in tables))
     return table.take(np.lexsort(ranks[::-1])) if ranks else table
 
 

@@ -16,7 +16,6 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from itertools import pairwise
 from statistics import median
 
@@ -136,8 +135,8 @@ def trend(nights: Sequence[Night], percentiles: Sequence[Percentile], least: flo
         for group in groups:
             held = [(night, *one[group]) for night, one in zip(nights, found, strict=True) if group in one]
             values = np.array([told.value[row] for _, told, row, _ in held])
-            error = max((error for *_, error in held), default=Fraction(0))
-            level, change = levels(values, max(least, 1 + 2 * float(error)))
+            error = max((error for *_, error in held), default=0.0)
+            level, change = levels(values, max(least, 1 + 2 * error))
             for place, (night, told, row, _) in enumerate(held):
                 low, high = float(told.low_edge[row]), float(told.high_edge[row])
                 known = not math.isnan(values[place])
@@ -269,15 +268,15 @@ def _stretches(sums: Float) -> Iterator[tuple[list[tuple[int, ...]], Float]]:
         yield [(first, first + length) for first in range(least, count - least - length + 1)], np.abs(inner) * weight
 
 
-def _bounds(answer: Answer, percentile: Percentile) -> dict[Group, tuple[Bounded, int, Fraction]]:
-    """Return where each group of an answer stands in the bounds of its part, and the error of its bins."""
-    found: dict[Group, tuple[Bounded, int, Fraction]] = {}
+def _bounds(answer: Answer, percentile: Percentile) -> dict[Group, tuple[Bounded, int, float]]:
+    """Return where each group of an answer stands in the bounds of its part, and the error of the bin that carries it."""
+    found: dict[Group, tuple[Bounded, int, float]] = {}
     for part in answer.parts:
         told = bounded(part, percentile, answer)
         for row, code in enumerate(part.series.tolist()):
             key = part.table[code]
             if isinstance(key, tuple):
-                found[key] = told, row, part.layout.error
+                found[key] = told, row, float(told.error[row])
     return found
 
 

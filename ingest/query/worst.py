@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ingest.intervals import Intervals
+from ingest.intervals import Intervals, total
 from ingest.query.lags import in_events, mixed_rows
 from ingest.query.question import Answer, regrouped
 from ingest.ranks import Percentile, Ranked, censored, parse_percentiles, percentile_values
@@ -74,5 +74,5 @@ def _makers(parts: list[Intervals], start_ns: int, lower_ns: int) -> tuple[tuple
             above = part.layout.edges[part.bins[entries]] >= lower_ns
             key = part.table[part.series[row]]
             name = str(key[0]) if isinstance(key, tuple) else ""
-            found[name] = found.get(name, 0) + int(part.counts[entries][above].sum())
+            found[name] = found.get(name, 0) + total(part.counts[entries][above])
     return tuple(sorted(((name, samples) for name, samples in found.items() if samples), key=lambda pair: (-pair[1], pair[0])))

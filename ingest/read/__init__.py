@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from ingest.caveats import Caveat
-from ingest.errors import InputError
-from ingest.intervals import Intervals
+from ingest.errors import CapacityError, InputError
+from ingest.intervals import MOST_SAMPLES, Int, Intervals
 from ingest.read.context import EXPECTED, Context
 from ingest.read.event_rows import Windows
 from ingest.read.events import Events, events_layout, latencies
@@ -21,6 +21,7 @@ from ingest.read.formats import reader_of
 from ingest.read.lacks import counted, followed
 from ingest.read.placing import discover
 from ingest.read.sources import Evidence, Found, ReadOptions, Skipped, Source
+from ingest.timing import OUT_OF_RANGE, is_instant
 
 
 def read(source: Source, windows: Windows | None = None, seen: Callable[[Events], None] | None = None) -> Iterator[Intervals]:
@@ -42,13 +43,28 @@ def read(source: Source, windows: Windows | None = None, seen: Callable[[Events]
         )
     else:
         rows = reader.rows(source.path, context)
-    rows = followed(source, rows)
+    rows = followed(source, _addable(rows, source))
     expected = context.options.get(EXPECTED)
     if not expected:
         return rows
     from ingest.omission import with_corrected
 
     return with_corrected(rows, int(expected), context.account)
+
+
+def _addable(rows: Iterator[Intervals], source: Source) -> Iterator[Intervals]:
+    """Yield the rows; CapacityError once they are more samples than can be added up, InputError for a time too far away."""
+    for part in rows:
+        _check_times(part.start_ns, part.end_ns, source)
+        if source.context.account.samples > MOST_SAMPLES:
+            raise CapacityError(f"{source.path}: holds more than 2^62 samples, which cannot be added up")
+        yield part
+
+
+def _check_times(start_ns: Int, end_ns: Int, source: Source) -> None:
+    """Raise InputError for times that cannot be counted with: a stamp and what it counts from are in range, but not their sum."""
+    if len(start_ns) and not (is_instant(int(start_ns.min())) and is_instant(int(end_ns.max()))):
+        raise InputError(f"holds {OUT_OF_RANGE}, by its stamps and its start ({source.context.zero.origin})", source.path)
 
 
 def _shown(chunks: Iterator[Events], seen: Callable[[Events], None]) -> Iterator[Events]:
@@ -64,6 +80,7 @@ def events(source: Source) -> Iterator[Events]:
         raise InputError(f"{source.format}: holds histograms, not single operations", source.path)
     account, shadowed = source.context.account, source.context.shadowed
     for chunk in counted(source, reader.events(source.path, source.context)):
+        _check_times(chunk.end_ns, chunk.end_ns, source)
         ours = np.array([series.op not in shadowed for series in chunk.table], np.bool_)
         if ours.all():
             yield chunk

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
 from ingest.caveats import Caveat
+from ingest.errors import InputError
 from ingest.intervals import Histogram
 from ingest.missing import Missing
 
@@ -36,7 +38,8 @@ class Account:
     count rows by reason (a row with two repairs counts under both), `skipped` those that were understood and left out.
     `shadowed` counts samples that were read and left out, because another log of the same I/Os is taken. `findings` keeps the
     first places of each reason, `totals` what a source held in all, by op. `whole_runs` are what the tool itself says of whole
-    runs that have no histogram, as plain values (see `whole_runs.WholeRun`). `missing` are samples that completed and that the
+    runs that have no histogram, `whole_rows` the exact values of rows over a whole run, as plain values (see
+    `whole_runs`). `missing` are samples that completed and that the
     source does not hold, `cut_short` why its file ended early, `caveats` what holds for
     its run as a whole.
     """
@@ -57,10 +60,16 @@ class Account:
     findings: list[Finding] = field(default_factory=list)
     totals: dict[str, Histogram] = field(default_factory=dict)
     whole_runs: list[dict[str, Any]] = field(default_factory=list)
+    whole_rows: list[dict[str, Any]] = field(default_factory=list)
     missing: list[Missing] = field(default_factory=list)
     cut_short: str = ""
     caveats: list[Caveat] = field(default_factory=list)
     _lines: list[int] = field(default_factory=list)
+
+    @property
+    def taken(self) -> int:
+        """Return how many rows were taken, repaired or as they were."""
+        return self.accepted + self.rows_repaired
 
     def accept(self, rows: int) -> None:
         """Count rows that were taken as they are."""
@@ -124,6 +133,7 @@ class Account:
         self.notes.extend(note if not other.path else f"{other.path}: {note}" for note in other.notes)
         self.findings.extend(other.findings)
         self.whole_runs.extend(other.whole_runs)
+        self.whole_rows.extend(other.whole_rows)
         self.missing.extend(other.missing)
 
     def replace(self, other: Account) -> None:
@@ -160,5 +170,17 @@ class Account:
             "findings": [str(finding) for finding in self.findings],
             "missing": {str(n): one.told() for n, one in enumerate(self.missing, 1)},
             **({"caveats": {str(n): one.told() for n, one in enumerate(self.caveats, 1)}} if self.caveats else {}),
-            **({"whole_runs": {str(n): one for n, one in enumerate(self.whole_runs, 1)}} if self.whole_runs else {}),
+            **{name: _numbered(told) for name in ("whole_runs", "whole_rows") if (told := getattr(self, name))},
         }
+
+
+def _numbered(told: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return values by their number, since a server takes a list of objects for one with lists."""
+    return {str(number): one for number, one in enumerate(told, 1)}
+
+
+def nothing_taken(account: Account, paths: Iterable[Path]) -> InputError:
+    """Return the error for sources of which no row could be taken: a query on them is refused with it, and a load."""
+    reasons = [*account.rejected, *account.notes]
+    detail = f": {reasons[0]}" if reasons else ""
+    return InputError(f"no row could be taken{detail}", ", ".join(str(path) for path in paths))

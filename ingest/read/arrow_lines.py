@@ -23,6 +23,7 @@ from ingest.read.blank_columns import marked
 from ingest.read.text import CUT_OFF, LONGEST_LINE, NEWLINE, whole_blocks
 
 HEXADECIMAL_MARK = ord("x")
+MOST_TRIES = 4096
 MISSING = "needs pyarrow, which is not installed: pip install 'tailboard[raw]'"
 TOO_LONG = "a line of more than 1 MiB"
 NULS = "NUL bytes: a hole left by a crash or a partial copy"
@@ -170,13 +171,24 @@ class Lines:
             lines = compute.if_else(crlf, compute.binary_join_element_wise(compute.binary_slice(lines, 0, -2), b"\n", b""), lines)
         bad = np.ones(count, np.bool_)
         for pattern, convert in self._tiers:
-            good = np.flatnonzero(bad & flags(compute.match_substring_regex(lines, pattern)))
-            table = self._table(_text(lines.take(self.pa.array(good))), convert) if len(good) else None
-            if table is not None and len(table) == len(good):
+            fitting = np.flatnonzero(bad & flags(compute.match_substring_regex(lines, pattern)))
+            for table, good in self._halved(lines, fitting, convert):
                 bad[good] = False
                 yield table, self.whole.line + good
         if bad.any():
             self._reject(lines, bad)
+
+    def _halved(self, lines: Any, fitting: Int, convert: Any) -> Iterator[tuple[Any, Int]]:
+        """Yield the rows of lines that fit a pattern, halved until what Arrow refuses (the 30th of February) stands alone."""
+        stack, tries = [fitting], 0
+        while stack and tries < MOST_TRIES:
+            good = stack.pop()
+            table = self._table(_text(lines.take(self.pa.array(good))), convert) if len(good) else None
+            if table is not None and len(table) == len(good):
+                yield table, good
+            elif len(good) > 1:
+                stack += [good[len(good) // 2 :], good[: len(good) // 2]]
+            tries += 1
 
     def _reject(self, lines: Any, bad: NDArray[np.bool_]) -> None:
         """Count the bad lines by reason."""

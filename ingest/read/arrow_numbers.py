@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from ingest.intervals import Bool, Int
 from ingest.read.arrow_lines import flags
+from ingest.timing import MOST_NS
 
 MORE_PLACES = 9
 PRECISION = 38
-MOST_NS = 1 << 62
 DECIMAL = rf"-?\d{{1,19}}(?:\.\d{{0,{MORE_PLACES}}})?"
 FLOAT = r"-?(?:\d{1,25}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][-+]?\d{1,2})?"
 

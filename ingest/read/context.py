@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ingest.errors import InputError
 from ingest.intervals import Histogram
 from ingest.read.account import Account
 from ingest.read.description import Description
 from ingest.series import Series
+from ingest.timing import OUT_OF_RANGE, is_instant
 
 EXPECTED, RATE, INTENDED = "tailboard.expected_interval_ns", "tailboard.rate", "tailboard.intended_column"
 TSC_HZ = "tailboard.tsc_hz"
@@ -37,10 +39,17 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class TimeZero:
-    """The epoch ns that a source's relative stamps count from; None where nothing tells. `origin` says what told."""
+    """The epoch ns that a source's relative stamps count from; None where nothing tells. `origin` says what told.
+
+    InputError for a time that cannot be counted with.
+    """
 
     epoch_ns: int | None = None
     origin: str = "unknown"
+
+    def __post_init__(self) -> None:
+        if self.epoch_ns is not None and not is_instant(self.epoch_ns):
+            raise InputError(f"its start ({self.origin}) is {OUT_OF_RANGE}: say another with --t0")
 
 
 Job = Mapping[tuple[str, str], Summary]

@@ -20,6 +20,7 @@ from typing import Any
 
 from ingest.errors import UsageError
 from ingest.read.blank_columns import WHITESPACE
+from ingest.read.folders import check_is_file
 from ingest.series import LABELS
 from ingest.timing import UNITS_NS
 
@@ -88,6 +89,7 @@ def parse_description(path: Path) -> Description:
     """Return what a description file says; UsageError names what is wrong in it."""
     import yaml
 
+    check_is_file(path)
     try:
         data = path.read_bytes()
     except OSError as error:

@@ -14,8 +14,21 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from ingest.errors import CapacityError
 from ingest.grid import INT64_MAX, SECOND, WEIGHT_BITS
-from ingest.intervals import Bool, Exact, Histogram, Int, Intervals, merged
+from ingest.intervals import (
+    MOST_SAMPLES,
+    TOO_MANY,
+    Bool,
+    Exact,
+    Histogram,
+    Int,
+    Intervals,
+    merged,
+    summed_ns,
+    surely_addable,
+    total,
+)
 from ingest.layout import LogLinear
 from ingest.read.account import Account
 from ingest.read.events import Events, bin_of
@@ -54,6 +67,8 @@ def intervals(
         events = chunk
         if not len(events):
             continue
+        if events.weight is not None and not surely_addable([events.weight]) and total(events.weight) > MOST_SAMPLES:
+            raise CapacityError(f"{account.path}: {TOO_MANY}")
         account.samples += events.samples
         bins = bin_of(events.latency_ns, layout.half)
         if totals:
@@ -87,11 +102,11 @@ def _completed(events: Events, bins: Int, step_ns: int, layout: LogLinear) -> In
     first, codes, cell = _cells(events, window)
     rows, cell, indptr, row_bins, counts = _summed(cell, codes, bins, events.weight)
     latency = events.latency_ns
-    low, high, total = np.full(rows, INT64_MAX), np.zeros(rows, np.int64), np.zeros(rows, np.int64)
+    low, high = np.full(rows, INT64_MAX), np.zeros(rows, np.int64)
     np.minimum.at(low, cell, latency)
     np.maximum.at(high, cell, latency)
-    np.add.at(total, cell, latency if events.weight is None else latency * events.weight)
-    return _rows(events, first, indptr, row_bins, counts, step_ns, layout, Exact(low, high, total, np.ones(rows, np.bool_)))
+    spent, past = summed_ns(latency if events.weight is None else latency * events.weight, cell, rows)
+    return _rows(events, first, indptr, row_bins, counts, step_ns, layout, Exact(low, high, spent, ~past))
 
 
 def _cells(events: Events, window: Int) -> tuple[Int, int, Int]:

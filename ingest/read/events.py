@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.intervals import Int
+from ingest.intervals import Int, total
 from ingest.layout import LogLinear, hdr_half
 from ingest.read.account import Account
 from ingest.series import OFFSET, Series
@@ -48,7 +48,7 @@ class Events:
     @property
     def samples(self) -> int:
         """Return how many operations there are."""
-        return len(self) if self.weight is None else int(self.weight.sum())
+        return len(self) if self.weight is None else total(self.weight)
 
     def take(self, rows: Int) -> Events:
         """Return the given events in the given order."""

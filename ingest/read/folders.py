@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,7 +10,11 @@ from pathlib import Path
 
 from ingest.errors import InputError
 
-WAITS = "a named pipe, a socket or a device: read it with `cat FILE | tailboard ... -`"
+ODD = "a named pipe, a socket or a device"
+WAITS = f"{ODD}: read it with `cat FILE | tailboard ... -`"
+TOO_DEEP = "its path is too long for this system, so what it holds is missing: name a folder below, or move it up"
+LONGEST_PATH = 4096  # Linux' PATH_MAX; others have less
+OWN_STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/")  # opened by the caller already, as <(...) of a shell is
 
 
 def files_under(paths: Iterable[Path], closed: list[Path] | None = None) -> Iterator[Path]:
@@ -36,11 +41,21 @@ def files_under(paths: Iterable[Path], closed: list[Path] | None = None) -> Iter
                 yield file
 
 
+def check_is_file(path: Path) -> None:
+    """Raise InputError for what is no file, but might be waited for, or read, without end; a path that is not there passes."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or str(path).startswith(OWN_STREAMS)):
+        raise InputError(f"{ODD}: name a file", path)
+
+
 def listed_files(folder: Path, closed: list[Path] | None = None) -> list[Path]:
     """Return the paths of all files under a folder, in the order of their parts; folders that are links are not entered.
 
-    Folders that cannot be listed are added to `closed`. What the entries of a folder tell is believed: only links are looked at.
-    However deep folders are nested, none is too deep.
+    Folders that cannot be listed are added to `closed`: without permission, or nested past the longest path of the system.
+    What the entries of a folder tell is believed: only links are looked at.
     """
     found: list[str] = []
     left = [str(folder)]  # text: a path for each entry takes three times as long as listing
@@ -53,12 +68,16 @@ def listed_files(folder: Path, closed: list[Path] | None = None) -> list[Path]:
                         left.append(entry.path)
                     elif is_file(entry):
                         found.append(entry.path)
-        except PermissionError:
-            if closed is not None:
-                closed.append(Path(here))
-        except OSError:  # gone meanwhile
-            continue
+        except OSError as error:
+            if closed is not None and error.errno in (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG):
+                closed.append(Path(here))  # else it is gone meanwhile
     return sorted(map(Path, found))
+
+
+def why_closed(folder: Path) -> str:
+    """Return the sentence about a folder that could not be listed."""
+    long = len(os.fsencode(folder)) >= LONGEST_PATH
+    return TOO_DEEP if long else "no permission to list this folder: what it holds is missing"
 
 
 def is_file(entry: os.DirEntry[str]) -> bool:

@@ -20,18 +20,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 
 from ingest.errors import InputError
-from ingest.marks import LATEST_NS, Mark, one_line
+from ingest.marks import Mark, one_line
 from ingest.read.account import Account
 from ingest.read.text import plain_name, whole_blocks
-from ingest.timing import UNITS_NS, Instant
+from ingest.timing import MOST_NS, UNITS_NS, Instant, iso_ns
 
 MS, US = UNITS_NS["ms"], UNITS_NS["us"]
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 EPOCH_MS_FROM = 10**11  # smaller ones are milliseconds since the JVM started
 LOOKED_AT = 400
 MOST_PENDING = 400
@@ -168,7 +166,7 @@ def _told(message: str) -> tuple[int, str, int | None] | None:
 
 
 def _nanoseconds(text: str, unit_ns: int) -> int:
-    return min(int(Decimal(text.replace(",", ".")) * unit_ns), LATEST_NS)
+    return min(int(Decimal(text.replace(",", ".")) * unit_ns), MOST_NS)
 
 
 def clock_of(decorations: str) -> int | None:
@@ -176,13 +174,11 @@ def clock_of(decorations: str) -> int | None:
     for word in decorations[1:-1].split("]["):
         text = word.strip()
         if ISO.match(text):
-            try:
-                stamp = datetime.fromisoformat(text.replace(",", "."))
-            except ValueError:
+            found = iso_ns(text.replace(",", "."))
+            if found is None:
                 continue
-            since = (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)) - EPOCH
-            return ((since.days * 86_400 + since.seconds) * 10**6 + since.microseconds) * US if since.days >= 0 else None
-        if text.endswith("ms") and text[:-2].isdigit() and EPOCH_MS_FROM <= int(text[:-2]) < LATEST_NS // MS:
+            return found if 0 <= found < MOST_NS else None
+        if text.endswith("ms") and text[:-2].isdigit() and EPOCH_MS_FROM <= int(text[:-2]) < MOST_NS // MS:
             return int(text[:-2]) * MS
     return None
 

@@ -22,9 +22,10 @@ from pathlib import Path
 from ingest.errors import InputError, UsageError
 from ingest.marks import LONGEST_TEXT, Mark, checked
 from ingest.read.account import Account
+from ingest.read.folders import check_is_file
 from ingest.read.gc_log import GC_OF_OLD_JVM, gc_pauses, looks_like_gc_log, looks_like_old_gc_log
 from ingest.read.text import head, whole_blocks
-from ingest.timing import Instant, parse_instant
+from ingest.timing import FarTimeError, Instant, parse_instant
 
 MOST_MARKS = 200_000
 TIMES = ("time", "at", "start", "begin", "from", "when", "timestamp", "date")
@@ -59,6 +60,7 @@ class MarksFile:
 
 def read_marks(path: Path) -> MarksFile:
     """Return the marks of a file: of a GC log its pauses. InputError where it cannot be read or no line of it is a mark."""
+    check_is_file(path)
     start = head(path)
     if looks_like_gc_log(start):
         account = Account(str(path))
@@ -166,6 +168,8 @@ def _instant(text: str) -> Instant | None:
         return None
     try:
         return parse_instant(word)
+    except FarTimeError:
+        raise
     except (UsageError, ValueError, OverflowError, ArithmeticError):
         return None
 

@@ -17,9 +17,10 @@ import orjson
 from ingest.intervals import Int
 from ingest.read.account import Account
 from ingest.read.arrow_lines import NULS, TOO_LONG, arrow, reject
-from ingest.read.arrow_numbers import MORE_PLACES, MOST_NS, PRECISION, places, types
+from ingest.read.arrow_numbers import MORE_PLACES, PRECISION, places, types
 from ingest.read.description import Columns
 from ingest.read.text import CUT_OFF, LONGEST_LINE, NEWLINE, whole_blocks
+from ingest.timing import MOST_NS
 
 NO_OBJECT = "no JSON object"
 LEVELS = 4

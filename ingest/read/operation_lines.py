@@ -17,12 +17,11 @@ from ingest.read.context import INTENDED, NOT_REAL, NOT_RELATIVE, YEAR_NS, Conte
 from ingest.read.hdr.names import ENDS, LATENCIES, OPS, STARTS, TAGS, column_names, plain_column
 from ingest.read.operation_blocks import Block, Blocks, Wanted, is_plain
 from ingest.read.text import CUT_OFF, NEWLINE, blocks, head
-from ingest.timing import UNITS_NS
+from ingest.timing import MOST_NS, UNITS_NS
 
 NUMBER = re.compile(r"^-?\d{1,19}(\.\d{1,12})?$")
 MOST_OPERATIONS = 20_000_000
 MOST_LABELS = 10_000
-MOST_NS = 1 << 62
 EXAMPLE = "such as start_us,end_us,op"
 
 

@@ -28,7 +28,7 @@ from ingest.read.fio.names import LogName, parse_log_name, parse_summary_name
 from ingest.read.fio.plain_json import left_of
 from ingest.read.fio.readers import counted_once, kind_of_log
 from ingest.read.fio.versions import version_of_text
-from ingest.read.folders import files_under, root_of
+from ingest.read.folders import files_under, root_of, why_closed
 from ingest.read.formats import AVERAGED, DESCRIBED, HIST, JSON, RAW, TABLE, reader_of
 from ingest.read.not_held import not_held
 from ingest.read.sources import CONTEXT, REFUSED, SKIPPED, Around, Evidence, Found, Place, ReadOptions, Skipped, Source
@@ -53,7 +53,7 @@ def discover(paths: Sequence[Path], options: ReadOptions) -> Found:
     files = list(files_under(paths, closed))
     call = _Call(paths, options)
     for folder in closed:
-        call.refuse(folder, "no permission to list this folder: what it holds is missing")
+        call.refuse(folder, why_closed(folder))
     for path in files:
         call.recognise(path)
     logs = {path: log_name_of(path, kind_of_log(path, call.formats[path])) for path in call.formats if call.is_log(path)}

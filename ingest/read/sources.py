@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.caveats import Caveat
+from ingest.errors import listed
 from ingest.missing import Missing
 from ingest.read.account import Account
 from ingest.read.context import EXPECTED, INTENDED, RATE, TSC_HZ, Context, TimeZero
@@ -230,3 +231,11 @@ class Found:
     labels: Mapping[str, Mapping[str, str]]
     caveats: tuple[Caveat, ...] = ()
     missing: tuple[Missing, ...] = ()
+
+    def refusals(self) -> list[str]:
+        """Return a sentence for each reason why files were refused, with the first of them."""
+        by_reason: dict[str, list[str]] = {}
+        for entry in self.skipped:
+            if entry.action == REFUSED:
+                by_reason.setdefault(entry.reason, []).append(str(entry.path))
+        return [f"refused {listed(paths)}: {reason}" for reason, paths in by_reason.items()]

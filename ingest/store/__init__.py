@@ -35,6 +35,11 @@ class Store(Origin, Protocol):
         """Return whether it takes runs with a known start alone."""
         ...
 
+    @property
+    def most_samples(self) -> int:
+        """Return how many samples of one run it adds up exactly."""
+        ...
+
     def runs(self) -> list[RunRecord]:
         """Return the records of all runs, by name."""
         ...

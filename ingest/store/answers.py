@@ -14,18 +14,46 @@ from ingest.intervals import Intervals, Sum, merged
 from ingest.layout import LogLinear, common_layout
 from ingest.query.clocks import beside, run_left_out, shown_beside
 from ingest.query.means import described, own_facts, with_left_out, with_whole_runs
-from ingest.query.question import ALL, AUTO, Answer, Key, Layouts, Question, auto_step, check_labels, finish, note_layouts
-from ingest.query.spans import Span, ranges, spanned, spanned_by_run
+from ingest.query.ordered import ordered
+from ingest.query.question import (
+    ALL,
+    AUTO,
+    Answer,
+    Key,
+    Layouts,
+    Question,
+    auto_span,
+    auto_step,
+    check_labels,
+    finish,
+    inside,
+    moved_edges,
+    note_layouts,
+    range_in,
+)
+from ingest.query.spans import Reach, over_reach, ranges, widen
+from ingest.query.whole_rows import with_whole_rows
 from ingest.series import IN_FLIGHT, LABELS, OFFSET, mean_kind
 from ingest.store.chosen import chosen_records, on_one_clock
 from ingest.store.coarsening import COARSENED, grid_of, unfinished
 from ingest.store.lacking import caveats_in, lacks_in
 from ingest.store.live import NOTHING_FINAL, provisional
-from ingest.store.reach import narrowed, reach_of
-from ingest.store.records import CLUSTER, COMPLETE, HOST, UNKNOWN_ZERO, WATCHED, WHOLE_RUN, RunRecord, StoredSeries, rollup_steps
+from ingest.store.reach import reach_of
+from ingest.store.records import (
+    CLUSTER,
+    COMPLETE,
+    HOST,
+    LOADING,
+    UNKNOWN_ZERO,
+    WATCHED,
+    WHOLE_RUN,
+    RunRecord,
+    StoredSeries,
+    rollup_steps,
+)
 from ingest.store.rollups import cluster_group, host_group, layouts_by
 from ingest.timing import format_duration
-from ingest.whole_runs import WholeRun, whole_runs
+from ingest.whole_runs import WholeRow, WholeRun, whole_rows, whole_runs
 
 ROLLUP_LABELS = {"run", "host", "op", "kind"}
 SAID_WITH_ANSWERS = ("coordinated omission:", "schedule:", "means:")  # what a source's account says of every number from it
@@ -77,6 +105,10 @@ class Holdings(Protocol):
         """Yield the series in shares that have no group in common and are read one after another."""
         ...
 
+    def sorted_windows(self, plan: Plan, key: Key, by: Sequence[str]) -> Iterator[Sequence[Intervals]]:
+        """Yield stored windows under the groups that `key` makes of the labels `by`, in batches that go on by group and start."""
+        ...
+
     def rollup_windows(self, plan: Plan) -> Iterator[Intervals]:
         """Yield the merged windows of a plan under series that bear run, host, op and kind alone."""
         ...
@@ -111,8 +143,8 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
         raise UsageError("these runs were loaded by completion: load them with --attribution in-flight to ask for it")
     catalogue = holdings.catalogue(chosen)
     check_latencies(catalogue)
-    step = step_of(catalogue, question)
     key = question.key(labels)
+    step = step_of(catalogue, question, key)
     undated = beside({record.run: record.zero == UNKNOWN_ZERO for record in chosen})
     parts: list[Intervals] = []
     series, ways, rolled = 0, set(), []
@@ -131,6 +163,7 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
     if not step:
         parts = _over_reach(parts, chosen, catalogue, question, key)
         parts = with_whole_runs(parts, question, key, _whole_runs(catalogue))
+        parts = with_whole_rows(parts, question, key, _whole_rows(catalogue))
     facts = Answer(
         parts=(),
         by=question.by,
@@ -140,19 +173,30 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
         run_start_ns={record.run: record.start_ns for record in chosen},
         relative=all(record.zero == UNKNOWN_ZERO for record in chosen),
         series=series,
-        warnings=(*_clocks_told(holdings, apart), *shown_beside(undated), *_warnings(catalogue)),
+        warnings=(*_moved(chosen, question), *_clocks_told(holdings, apart), *shown_beside(undated), *_warnings(catalogue)),
         answered_from=" and ".join(sorted(ways)),
+        auto_ns=0 if step else auto_step_of(catalogue, question, key),
         undated=undated,
         missing=lacks_in(chosen, catalogue.accounts, question),
         caveats=caveats_in(catalogue.accounts, [record.run for record in chosen]),
         layouts=layouts,
     )
-    answer = finish(parts, question, facts)
+    answer = finish(parts, question, facts, _reach_in(catalogue, question, key))
     if not all(_moved_once(plan, answer.layouts) for plan in rolled):
         return answer_from(holdings, records, question, rollups=False)
     told = _whole_runs(catalogue)
     alone = [one.series.replaced(kind=mean_kind(one.series.kind)) for one in told if not one.has_bins]
     return with_left_out(described(answer, told), alone, key)
+
+
+def _moved(records: Sequence[RunRecord], question: Question) -> list[str]:
+    """Return sentences on the edges of a range that lie between stored windows."""
+    return sorted({text for one in records if (text := moved_edges(question, one.start_ns, one.step_ns))})
+
+
+def _whole_rows(catalogue: Catalogue) -> list[WholeRow]:
+    """Return the exact values of whole rows that were cut into windows."""
+    return [one for record in catalogue.records for one in whole_rows(record.run, catalogue.accounts.get(record.run, ()))]
 
 
 def _moved_once(plan: Plan, targets: Layouts) -> bool:
@@ -197,22 +241,29 @@ def _over_reach(
     parts: Sequence[Intervals], records: Sequence[RunRecord], catalogue: Catalogue, question: Question, key: Key
 ) -> list[Intervals]:
     """Return the rows over the whole range of their run; where runs are added up, over the range of them all."""
-    spans: dict[str, Span] = {}
-    found = ranges(parts)
-    for record in records:
-        reach, windows = reach_of(catalogue.of(record.run, key)), found.get(record.run)
-        if windows and (question.begin is not None or question.end is not None):
-            reach = narrowed(windows, reach, record.step_ns)
-        if reach or windows:
-            spans[record.run] = reach or windows or (0, 0)
-    if not question.adds_up_runs:
-        return spanned_by_run(parts, spans)
-    edges = [span for run, span in spans.items() if run in found]
-    return spanned(parts, (min(low for low, _ in edges), max(high for _, high in edges)) if edges else None)
+    found, steps = ranges(parts), {record.run: record.step_ns for record in records}
+    reach = {record.run: span for record in records if (span := reach_of(catalogue.of(record.run, key))) is not None}
+    bounded = question.begin is not None or question.end is not None
+    return over_reach(parts, reach, {run: (span, steps[run]) for run, span in found.items() if bounded}, question.adds_up_runs)
+
+
+def _reach_in(catalogue: Catalogue, question: Question, key: Key) -> Reach:
+    """Return from when to when there is data of each run and kind within the range that is asked for.
+
+    Not of a run that is being loaded: what it reaches may be older than its windows.
+    """
+    found: Reach = {}
+    for record in catalogue.records:
+        if record.state != LOADING:
+            for one in catalogue.of(record.run, key):
+                if one.first_ns is not None and one.last_ns is not None:
+                    widen(found, (record.run, one.series.kind), (one.first_ns, one.last_ns))
+    bounds = {record.run: range_of(record, question) for record in catalogue.records}
+    return {place: span for place, one in found.items() if (span := inside(one, bounds[place[0]])) is not None}
 
 
 def windows_from(holdings: Holdings, records: Sequence[RunRecord], question: Question) -> Iterator[Intervals]:
-    """Yield the selected windows at the stored step under the question's groups, in bounded batches."""
+    """Yield the selected windows at the stored step under the question's groups, in bounded batches, as `ordered` has them."""
     labels = {record.run: dict(record.labels) for record in records}
     check_labels(question, labels)
     key = question.key(labels)
@@ -221,7 +272,7 @@ def windows_from(holdings: Holdings, records: Sequence[RunRecord], question: Que
     for record in chosen:
         begin, end = range_of(record, question)
         plan = Plan(record, None, begin, end, members=catalogue.of(record.run, key), everything=catalogue.all_of(record.run))
-        yield from holdings.document_windows(plan, key, record.step_ns)
+        yield from ordered(holdings.sorted_windows(plan, key, question.by))
 
 
 def facts_from(catalogue: Catalogue) -> list[tuple[str, str]]:
@@ -246,26 +297,32 @@ def _stored(record: RunRecord) -> str:
     return f"{step}, {grid_of(record)}" if COARSENED in record.parameters else step
 
 
-def step_of(catalogue: Catalogue, question: Question) -> int:
+def step_of(catalogue: Catalogue, question: Question, key: Key) -> int:
     """Return the query step in ns, 0 for the whole range; UsageError unless it is a multiple of every stored step."""
     if question.step == ALL:
         return 0
-    stored = int(np.lcm.reduce([record.step_ns for record in catalogue.records]))
     if question.step == AUTO:
-        reach = reach_of(catalogue.series)
-        if reach is None:
-            return stored
-        return auto_step(reach[0] // stored * stored, -(-reach[1] // stored) * stored, stored, question.windows)
+        return auto_step_of(catalogue, question, key)
+    stored = int(np.lcm.reduce([record.step_ns for record in catalogue.records]))
     step = int(question.step)
     if step % stored:
         raise UsageError(f"a step of {format_duration(step)} is no multiple of the stored step {format_duration(stored)}")
     return step
 
 
+def auto_step_of(catalogue: Catalogue, question: Question, key: Key) -> int:
+    """Return the step in ns that makes about 150 windows of what there is of the selected series within the range."""
+    stored = int(np.lcm.reduce([record.step_ns for record in catalogue.records]))
+    of_run = ((record, reach_of(catalogue.of(record.run, key))) for record in catalogue.records)
+    reach = {record.run: (record, span) for record, span in of_run if span is not None}
+    bounds = {run: range_of(record, question) for run, (record, _) in reach.items()}
+    span = auto_span({run: one for run, (_, one) in reach.items()}, bounds, stored)
+    return auto_step(*span, stored, question.windows)
+
+
 def range_of(record: RunRecord, question: Question) -> tuple[int | None, int | None]:
-    """Return from when to when a question asks about a run, in epoch ns; None for no bound."""
-    begin = question.begin.epoch_ns(record.start_ns) if question.begin else None
-    return begin, question.end.epoch_ns(record.start_ns) if question.end else None
+    """Return from when to when a question asks about a run, in epoch ns: whole stored windows; None for no bound."""
+    return range_in(question, record.start_ns, record.step_ns)
 
 
 def _plans(

@@ -9,7 +9,7 @@ from ingest.caveats import Caveat
 from ingest.intervals import Bool, Intervals
 from ingest.missing import ANY_TIME
 from ingest.query.missing import Lack, cut_at, lacks, stored_entries
-from ingest.query.question import Question
+from ingest.query.question import Question, range_in
 from ingest.series import Group
 from ingest.store.records import CLUSTER, WHOLE_RUN, RunRecord
 
@@ -25,8 +25,10 @@ def lacks_in(
     entries = [entry for record in chosen for entry in stored_entries(record.run, accounts.get(record.run, ()))]
     if not entries:
         return ()
+    asked = question or Question()
+    bounds = {record.run: range_in(asked, record.start_ns, record.step_ns) for record in chosen}
     labels = {record.run: dict(record.labels) for record in chosen}
-    return lacks(entries, question or Question(), labels, {record.run: record.start_ns for record in chosen})
+    return lacks(entries, asked, labels, bounds)
 
 
 def caveats_in(accounts: Mapping[str, Iterable[Account]], runs: Iterable[str]) -> tuple[Caveat, ...]:

@@ -24,7 +24,7 @@ from ingest import __version__
 from ingest.breaths import Kept
 from ingest.documents import Documents, document_ids, id_range, pack
 from ingest.errors import StoreError, UsageError
-from ingest.intervals import Int, Intervals
+from ingest.intervals import MOST_SAMPLES, Int, Intervals
 from ingest.marks import noted
 from ingest.query.origin import DOCUMENTS, GROWTH, SNAPSHOT, Offers
 from ingest.query.question import Answer, Key, Question
@@ -47,6 +47,7 @@ from ingest.store.records import (
 )
 from ingest.store.sqlite_breaths import breaths_of, sweep_breaths, write_breaths
 from ingest.store.sqlite_coarsening import coarsen
+from ingest.store.sqlite_damage import check_cells, object_in
 from ingest.store.sqlite_documents import PUT_DOCUMENT, check_all_there, document_rows, drop_unlike, sweep
 from ingest.store.sqlite_episodes import episodes_of, keep_episodes
 from ingest.store.sqlite_file import opened, snapshot, tables_of_runs, told, transaction
@@ -55,7 +56,7 @@ from ingest.store.sqlite_owners import check_run, is_current, is_newest
 from ingest.store.sqlite_rollups import write_rollups
 from ingest.store.sqlite_statements import insert, put, put_unless_newer
 from ingest.store.sqlite_verify import mended, verified
-from ingest.store.verify import FILE, Chosen, Verification
+from ingest.store.verify import Chosen, Verification
 
 if TYPE_CHECKING:
     from ingest.store.elastic.names import Names
@@ -74,13 +75,13 @@ SERIES_KEY = " AND ".join(f"{column} = ?" for column in SERIES_COLUMNS)
 
 def _run_record(row: tuple[Any, ...]) -> RunRecord:
     run, load, step_ns, attribution, start_ns, zero, parameters, labels, state, loaded = row
-    told, own = json.loads(parameters), json.loads(labels)
+    told, own = object_in(parameters), object_in(labels)
     return RunRecord(run, load, step_ns, attribution, start_ns, zero, told, own, state, loaded)
 
 
 def _source_record(row: tuple[Any, ...]) -> SourceRecord:
     run, source, path, size, digest, context, state, generation, account = row
-    return SourceRecord(run, source, path, size, digest, context, state, generation, json.loads(account))
+    return SourceRecord(run, source, path, size, digest, context, state, generation, object_in(account))
 
 
 def open_url(url: str, *, write: bool = False) -> SqliteStore:
@@ -93,6 +94,7 @@ class SqliteStore:
 
     needs_clock = False
     indexed = True
+    most_samples = MOST_SAMPLES
 
     def __init__(self, path: str, *, write: bool = False) -> None:
         """Open the file; with `write` it is created if need be. StoreError says why it cannot be opened."""
@@ -104,12 +106,12 @@ class SqliteStore:
         self._finished: dict[str, list[SourceRecord]] = {}
         self._seen = -1
         self._written: Counter[tuple[str, str, int]] = Counter()
-        with self._told():
+        with told(self.url):
             self.db = opened(self.path, self.url, write=write)
 
     def _told(self) -> AbstractContextManager[None]:
-        """Turn SQLite's errors into sentences."""
-        return told(self.url)
+        """Turn SQLite's errors, and what a damaged file causes, into sentences."""
+        return told(self.url, self.db)
 
     def __enter__(self) -> Self:
         """Return the open store."""
@@ -146,7 +148,8 @@ class SqliteStore:
     def _documents(self, record: RunRecord, names: Names) -> Iterator[bytes]:
         from ingest.store.elastic.export import made
 
-        return made(self, record, names)
+        with self._told():
+            yield from made(self, record, names)
 
     @contextmanager
     def one_moment(self, longest_seconds: float) -> Iterator[None]:
@@ -168,15 +171,18 @@ class SqliteStore:
         """Return the records of all runs, by name."""
         with self._told():
             rows = self.db.execute(f"SELECT {', '.join(RUNS)} FROM runs ORDER BY run").fetchall()
+            check_cells("runs", RUNS, rows)
             watches = self.db.execute(SELECT_WATCHES).fetchall()
-        return watched([_run_record(row) for row in rows], (Watch(*row) for row in watches))
+            check_cells("watches", WATCHES, watches)
+            return watched([_run_record(row) for row in rows], (Watch(*row) for row in watches))
 
     def sources(self, run: str) -> list[SourceRecord]:
         """Return what was loaded into a run, by identity."""
         query = f"SELECT {', '.join(SOURCES)} FROM sources WHERE run = ? ORDER BY source"
         with self._told():
             rows = self.db.execute(query, (run,)).fetchall()
-        return [_source_record(row) for row in rows]
+            check_cells("sources", SOURCES, rows)
+            return [_source_record(row) for row in rows]
 
     def first_generation(self, run: str) -> int:
         """Return 1, the generation of a new source: a run is deleted at once, so nothing of it can come later."""
@@ -188,7 +194,7 @@ class SqliteStore:
             wanted = list(sources)
             known = db.execute("SELECT step_ns, parameters FROM runs WHERE run = ?", (run.run,)).fetchone()
             if known and not anew:
-                check_joinable(replace(run, step_ns=known[0], parameters=json.loads(known[1])), run, len(wanted))
+                check_joinable(replace(run, step_ns=known[0], parameters=object_in(known[1])), run, len(wanted))
             row = (
                 run.run,
                 run.load,
@@ -349,11 +355,7 @@ class SqliteStore:
     def verify(self, chosen: Chosen, *, mend: bool = False) -> Verification:
         """Return what does not fit together in the runs that `chosen` says yes to; repaired, where it can be, with `mend`."""
         with self._told():
-            found = verified(self, chosen)
-        if not (mend and found.findings) or found.of(FILE):
-            return found
-        with self.transaction():
-            return mended(self, chosen)
+            return mended(self, chosen) if mend else verified(self, chosen)
 
     def answer(self, question: Question) -> Answer:
         """Return the merged windows that a question asks for, from rollups where they answer, else from documents."""
@@ -403,7 +405,8 @@ class SqliteStore:
         wanted = set(runs)
         with self._told():
             rows = self.db.execute(f"SELECT {', '.join(MARKS)} FROM marks ORDER BY at_ns, text").fetchall()
-        return [noted(run, at, text, end) for run, at, text, end in rows if run in wanted]
+            check_cells("marks", MARKS, rows)
+            return [noted(run, at, text, end) for run, at, text, end in rows if run in wanted]
 
     def keep_episodes(self, run: str, objective: str, episodes: Sequence[Episode]) -> None:
         """Write all episodes of an objective in a run, in place of those that an earlier check has left."""

@@ -11,9 +11,10 @@ import numpy as np
 from ingest.documents import WINDOW_BITS, Documents, id_range, known_only, unpack, window_of
 from ingest.errors import StoreError
 from ingest.intervals import Int, Intervals, told_exact
-from ingest.layout import LogLinear, parse_layout
+from ingest.layout import LogLinear
 from ingest.series import LABELS, Series
 from ingest.store.records import SourceRecord, StoredSeries
+from ingest.store.sqlite_damage import check_bins, check_cells, check_times, layout_in
 from ingest.store.sqlite_statements import insert, put_unless_newer
 
 BATCH = 8_000
@@ -83,10 +84,11 @@ def sweep(db: sqlite3.Connection, source: SourceRecord) -> None:
 def stored_series(db: sqlite3.Connection, runs: Iterable[str]) -> list[StoredSeries]:
     """Return all series of the runs, by number."""
     wanted = set(runs)
-    columns = f"id, layout, exact, first_ns, last_ns, {','.join(LABELS)}, segment"
-    rows = db.execute(f"SELECT {columns} FROM series ORDER BY id").fetchall()
+    columns = ("id", "layout", "exact", "first_ns", "last_ns", *LABELS, "segment")
+    rows = db.execute(f"SELECT {', '.join(columns)} FROM series ORDER BY id").fetchall()
+    check_cells("series", columns, rows)
     return [
-        StoredSeries(number, Series(*labels), parse_layout(layout), bool(exact), first, last)
+        StoredSeries(number, Series(*labels), layout_in(layout), bool(exact), first, last)
         for number, layout, exact, first, last, *labels in rows
         if labels[0] in wanted
     ]
@@ -102,7 +104,7 @@ def windows_of(
     for (layout, exact, weighted), members in kinds.items():
         rows: list[tuple[Any, ...]] = []
         for one in members:
-            columns = "id, coding, bins" + (", sum, min, max" if exact else "") + (", count" if weighted else "")
+            columns = "id, coding, bins, " + ("sum, min, max, " if exact else "") + "count"
             query = f"SELECT {columns} FROM intervals WHERE id BETWEEN ? AND ?"
             cursor = db.execute(query, id_range(one.number, begin_ns, end_ns, step_ns))
             while batch := cursor.fetchmany(BATCH - len(rows)):
@@ -126,7 +128,9 @@ def _decoded(
     columns = list(zip(*rows, strict=True))
     ids = np.array(columns[0], np.int64)
     indptr, bins, counts = unpack(np.array(columns[1], np.int64), columns[2])
+    check_bins(layout, indptr, bins, counts, None if weighted else columns[-1])
     start = window_of(ids, step_ns)
+    check_times(window_of(ids, 1) * float(step_ns))  # a product of 64 bits would wrap
     numbers = np.array([one.number for one in members], np.int64)
     order = np.argsort(numbers)
     codes = order[np.searchsorted(numbers[order], ids >> WINDOW_BITS)]

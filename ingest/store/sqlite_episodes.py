@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ingest.query.verdicts import Episode
+from ingest.store.sqlite_damage import check_cells, object_in
 from ingest.store.sqlite_statements import insert
 
 PROMISE = ("kind", "percentile", "threshold_ns", "window_ns")
@@ -25,7 +26,9 @@ def episodes_of(db: sqlite3.Connection, runs: Iterable[str]) -> list[Episode]:
     """Return the episodes of runs in time order."""
     wanted = set(runs)
     order, columns = "start_ns, run, objective, labels", ", ".join(EPISODES)
-    return [_episode(row) for row in db.execute(f"SELECT {columns} FROM episodes ORDER BY {order}") if row[0] in wanted]
+    rows = db.execute(f"SELECT {columns} FROM episodes ORDER BY {order}").fetchall()
+    check_cells("episodes", EPISODES, rows)
+    return [_episode(row) for row in rows if row[0] in wanted]
 
 
 def _row(one: Episode) -> tuple[Any, ...]:
@@ -35,5 +38,5 @@ def _row(one: Episode) -> tuple[Any, ...]:
 
 def _episode(row: tuple[Any, ...]) -> Episode:
     run, objective, labels, start, end, kind, percentile, threshold, window, peak, is_open, *counts = row
-    known = tuple(json.loads(labels).items())
+    known = tuple(object_in(labels).items())
     return Episode(objective, run, known, kind, percentile, threshold, window, start, end, peak, bool(is_open), *counts)

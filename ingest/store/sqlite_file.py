@@ -9,28 +9,35 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from ingest.environment import seconds
-from ingest.errors import StoreError
+from ingest.errors import StoreError, TailboardError, listed
 from ingest.fields import assets
+from ingest.store.sqlite_damage import DamagedError, damage
 
 SCHEMA_VERSION = 4
 OLDEST_VERSION = 1  # what came later only added tables and columns
 PATIENCE_SECONDS = 60.0
 WAL_TRIES, WAL_PAUSE_SECONDS = 50, 0.1
 CREATE = "CREATE TABLE "
+DAMAGED = "the file is damaged: load into a new store"
 ADVICE = {
     "unable to open": "check that the folder exists and can be written to",
     "readonly": "it is read-only: check owner and mode, or name another store with --store",
     "not a database": "the file is something else: name another store",
     "is full": "the disk is full: free some space and run the same load again, it goes on where it stopped",
     "disk I/O": "the disk is full or failing, or a limit of file sizes is met: then run the same load again, it goes on",
-    "malformed": "the file is damaged: load into a new store",
+    "malformed": DAMAGED,
+    "no such table": DAMAGED,
+    "no such column": DAMAGED,
+    "Could not decode": DAMAGED,
 }
+FIRST = ("intervals", "rollups", "runs", "series", "sources")  # every store has these, whatever its version
 
 
 def patience() -> float:
@@ -39,8 +46,8 @@ def patience() -> float:
 
 
 @contextmanager
-def told(url: str) -> Iterator[None]:
-    """Turn SQLite's errors into sentences."""
+def told(url: str, db: sqlite3.Connection | None = None) -> Iterator[None]:
+    """Turn SQLite's errors into sentences, and what else fails into one where the store that was read is damaged."""
     try:
         yield
     except sqlite3.DatabaseError as error:
@@ -49,6 +56,15 @@ def told(url: str) -> Iterator[None]:
         if "locked" in text:
             hint = f"another program has been writing for {patience():g} s: try again"
         raise StoreError(f"{url}: {text}{f'; {hint}' if hint else ''}") from None
+    except DamagedError as error:
+        raise StoreError(f"{url}: {error}; {DAMAGED}") from None
+    except TailboardError:
+        raise
+    except Exception:
+        found = damage(db) if db is not None else ""
+        if not found:
+            raise
+        raise StoreError(f"{url}: {found}; {DAMAGED}") from None
 
 
 @contextmanager
@@ -82,6 +98,7 @@ def opened(path: Path, url: str, *, write: bool) -> sqlite3.Connection:
 
     StoreError where the file is no store, or one of a newer version.
     """
+    _check_file(path, url)
     if write:
         db = sqlite3.connect(path, timeout=patience(), isolation_level=None)
         _make(db)
@@ -90,6 +107,8 @@ def opened(path: Path, url: str, *, write: bool) -> sqlite3.Connection:
     version = _version(db)
     if not OLDEST_VERSION <= version <= SCHEMA_VERSION:
         raise StoreError(f"{url} is no tailboard store of this version (found {version}, need {SCHEMA_VERSION})")
+    if missing := sorted(set(FIRST) - _tables(db)):
+        raise StoreError(f"{url} is no tailboard store, or is damaged: it has no table {listed(missing)}; name another store")
     if version < SCHEMA_VERSION:
         db.execute("PRAGMA temp_store = MEMORY")
         for statement in _missing(db):
@@ -100,6 +119,20 @@ def opened(path: Path, url: str, *, write: bool) -> sqlite3.Connection:
             db.execute(f"CREATE TEMP VIEW {table} AS SELECT {named} FROM main.{table}")
     db.execute("PRAGMA synchronous = NORMAL" if write else "PRAGMA mmap_size = 268435456")
     return db
+
+
+def _check_file(path: Path, url: str) -> None:
+    """Raise StoreError for what can be no store: a folder, a pipe that would be waited for, a file that we may not read."""
+    try:
+        mode = os.stat(path).st_mode  # noqa: PTH116  # a link that leads nowhere is no file yet
+    except OSError:
+        return
+    if stat.S_ISDIR(mode):
+        raise StoreError(f"{url} is a folder: name a file in it, as in sqlite:{path / 'tailboard.db'}")
+    if not stat.S_ISREG(mode):
+        raise StoreError(f"{url} is a named pipe, a socket or a device: name a file")
+    if not os.access(path, os.R_OK):
+        raise StoreError(f"{url}: no permission to read it: check owner and mode")
 
 
 def _for_reading(path: Path, url: str) -> sqlite3.Connection:
@@ -131,7 +164,7 @@ def _make(db: sqlite3.Connection) -> None:
     with transaction(db):
         version = _version(db)
         empty = not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if version < SCHEMA_VERSION and (empty or version >= OLDEST_VERSION):
+        if version < SCHEMA_VERSION and (empty or (version >= OLDEST_VERSION and set(FIRST) <= _tables(db))):
             for statement in (*_missing(db), *_widening(db)):
                 db.execute(statement)
             db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")

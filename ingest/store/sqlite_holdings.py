@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -12,12 +11,12 @@ import numpy as np
 from ingest.documents import id_range, unpack, window_of
 from ingest.grid import SECOND
 from ingest.intervals import Exact, Int, Intervals, told_exact
-from ingest.layout import parse_layout
 from ingest.offsets import within
 from ingest.query.question import Key
 from ingest.series import IN_FLIGHT, OFFSET, Group, Series
 from ingest.store.answers import Catalogue, Plan
 from ingest.store.records import CLUSTER, RunRecord, StoredSeries
+from ingest.store.sqlite_damage import check_bins, check_times, layout_in, object_in
 from ingest.store.sqlite_documents import stored_series, windows_of
 
 SERIES_A_SHARE = 8
@@ -36,7 +35,7 @@ class SqliteHoldings:
         """Return what is held of the runs."""
         accounts = {
             record.run: [
-                json.loads(text) for (text,) in self.db.execute("SELECT account FROM sources WHERE run = ?", (record.run,))
+                object_in(text) for (text,) in self.db.execute("SELECT account FROM sources WHERE run = ?", (record.run,))
             ]
             for record in records
         }
@@ -60,6 +59,20 @@ class SqliteHoldings:
         """Yield the windows of a plan's series as stored, under the groups that `key` gives."""
         for part in windows_of(self.db, plan.members, plan.record.step_ns, plan.begin_ns, plan.end_ns):
             yield part.relabelled(key)
+
+    def sorted_windows(self, plan: Plan, key: Key, by: Sequence[str]) -> Iterator[Sequence[Intervals]]:
+        """Yield the windows of one group after another: those of a lone series as they are read, of several all at once."""
+        groups: dict[Group, list[StoredSeries]] = {}
+        for one in plan.members:
+            if (group := key(one.series)) is not None:
+                groups.setdefault(group, []).append(one)
+        for _, members in sorted(groups.items(), key=lambda one: (one[0][2:], one[0][:2])):
+            parts = windows_of(self.db, members, plan.record.step_ns, plan.begin_ns, plan.end_ns)
+            found = (part.relabelled(key) for part in parts)
+            if len(members) == 1:
+                yield from ([part] for part in found)
+            else:
+                yield list(found)
 
     def offset_windows(
         self, run: str, begin_ns: int | None, end_ns: int | None, wanted: Key | None = None
@@ -127,13 +140,16 @@ def merged_windows(rows: Sequence[tuple[Any, ...]], run: str) -> Iterator[Interv
             table.setdefault(Series(run=run, host=h, op=o, kind=k), len(table)) for o, k, h in zip(op, kind, host, strict=True)
         ]
         indptr, bin_numbers, counts = unpack(np.array(coding, np.int64), bins)
-        values = _exact(total, least, most, exact, has_bins=parse_layout(layout).has_bins)
+        check_bins(layout_in(layout), indptr, bin_numbers, counts, None if weighted else count)
+        starts, ends = np.array(start, np.int64), np.array(end, np.int64)
+        check_times(starts, ends)
+        values = _exact(total, least, most, exact, has_bins=layout_in(layout).has_bins)
         yield Intervals(
-            layout=parse_layout(layout),
+            layout=layout_in(layout),
             table=tuple(table),
             series=np.array(codes, np.int64),
-            start_ns=np.array(start, np.int64),
-            end_ns=np.array(end, np.int64),
+            start_ns=starts,
+            end_ns=ends,
             indptr=indptr,
             bins=bin_numbers,
             counts=counts,

@@ -17,7 +17,9 @@ from ingest.store.live import Checkpoint, Marks, News, Watch, marks_of
 from ingest.store.records import COMPLETE, RunRecord, SourceRecord, Spans
 from ingest.store.rollups import Key, layouts_of
 from ingest.store.sqlite import SELECT_WATCHES, WATCHES, SqliteStore
+from ingest.store.sqlite_damage import object_in
 from ingest.store.sqlite_documents import stored_series
+from ingest.store.sqlite_file import told
 from ingest.store.sqlite_owners import check_run, is_newest
 from ingest.store.sqlite_rollups import note_final, write_rollups, write_touched
 from ingest.store.sqlite_statements import put
@@ -38,12 +40,15 @@ class SqliteLive:
 
     def checkpoints(self, run: str) -> list[Checkpoint]:
         """Return all checkpoints of a run."""
-        rows = self._store.db.execute(f"SELECT {', '.join(CHECKPOINTS)} FROM checkpoints WHERE run = ? ORDER BY source", (run,))
-        return [Checkpoint(name, source, watch, json.loads(state)) for name, source, watch, state in rows]
+        query = f"SELECT {', '.join(CHECKPOINTS)} FROM checkpoints WHERE run = ? ORDER BY source"
+        with told(self._store.url, self._store.db):
+            rows = self._store.db.execute(query, (run,))
+            return [Checkpoint(name, source, watch, object_in(state)) for name, source, watch, state in rows]
 
     def watches(self, run: str) -> list[Watch]:
         """Return the watches of a run."""
-        return [Watch(*row) for row in self._store.db.execute(f"{SELECT_WATCHES} WHERE run = ?", (run,))]
+        with told(self._store.url, self._store.db):
+            return [Watch(*row) for row in self._store.db.execute(f"{SELECT_WATCHES} WHERE run = ?", (run,))]
 
     def keep(self, run: RunRecord, news: Sequence[News], watch: Watch) -> int:
         """Write what a cycle has read, the rollups of its windows, then checkpoints and marks; return how many documents."""

@@ -73,10 +73,14 @@ def verified(store: SqliteStore, chosen: Chosen) -> Verification:
 
 
 def mended(store: SqliteStore, chosen: Chosen) -> Verification:
-    """Return what was found, once it is repaired, inside the write transaction of the caller: all is looked for again in it."""
-    verifier = _verifier(store, chosen)
-    found = verifier.verify()
-    verifier.mend()
+    """Return what was found, once it is repaired: what was found is looked for again in one write transaction."""
+    found = verified(store, chosen)
+    if not found.findings or found.of(FILE):
+        return found
+    with store.transaction():
+        verifier = _verifier(store, chosen)
+        found = verifier.verify()
+        verifier.mend()
     return found
 
 

@@ -13,12 +13,13 @@ from rich.table import Table as RichTable
 from ingest.errors import UsageError, listed
 from ingest.intervals import Intervals
 from ingest.query.compare import METHOD, Pair, alone
+from ingest.query.precision import precision_of
 from ingest.query.question import Answer
 from ingest.query.table import Table
-from ingest.ranks import parse_percentiles
+from ingest.ranks import Percentile, parse_percentiles
 from ingest.view import vega
 from ingest.view.marked import escape
-from ingest.view.terminal import latency, people
+from ingest.view.terminal import bound_text, latency, people
 
 SMALL = 1.10
 LARGE = 10
@@ -30,7 +31,7 @@ NAMES_SHOWN = 3
 def print_comparison(pair: Pair, table: Table, *, console: Console | None = None) -> None:
     """Print a comparison under its heading: groups with the largest effect first, their percentiles in order."""
     out = console or people()
-    for line in _heading(pair):
+    for line in _heading(pair, table):
         out.print(escape(line), highlight=False, soft_wrap=True)
     for line in notes(pair, table):
         out.print(escape(f"note: {line}"), style="dim", highlight=False, soft_wrap=True)
@@ -179,9 +180,21 @@ def both(pair: Pair) -> Answer:
     return replace(pair.run, parts=tuple(parts), by=(*pair.by, "side"))
 
 
-def _heading(pair: Pair) -> list[str]:
-    bounds = [max(float(part.layout.error) for part in side.parts) for side in (pair.baseline, pair.run)]
-    error = " and ".join(dict.fromkeys(f"+-{100 * bound:.2g} %" for bound in bounds))
+def percentiles_in(table: Table) -> tuple[Percentile, ...]:
+    """Return the percentiles in the column of that name."""
+    texts = [f"{one:.15g}" for one in sorted(set(table.columns["percentile"].tolist()))]
+    return parse_percentiles(",".join(texts)) if texts else ()
+
+
+def errors_of(pair: Pair, table: Table, sign: str = "+-") -> str:
+    """Return how far the values of a table may be off, the baseline's first, once where both are the same."""
+    wanted = percentiles_in(table)
+    bounds = (precision_of(side.parts, wanted) for side in (pair.baseline, pair.run))
+    return " and ".join(dict.fromkeys(bound_text(bound, sign) for bound in bounds))
+
+
+def _heading(pair: Pair, table: Table) -> list[str]:
+    error = errors_of(pair, table)
     samples = " and ".join(f"{side.samples:,}" for side in (pair.baseline, pair.run))
     return [
         (

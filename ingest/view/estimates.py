@@ -65,7 +65,7 @@ def print_estimates(
 ) -> None:
     """Print each exact row with the estimates below it, and what they are in the heading."""
     out = console or people()
-    first, *notes = heading(answer, "percentiles and what averaging would say")
+    first, *notes = heading(answer, "percentiles and what averaging would say", table.precision)
     for line in (first, *notes):
         out.print(escape(line), style="dim" if line.startswith("note:") else None, highlight=False, soft_wrap=True)
     short, day = clock(table.columns["start_ns"], stamp)

@@ -21,10 +21,12 @@ from decimal import ROUND_HALF_UP, Decimal
 
 import numpy as np
 
-from ingest.intervals import Int
+from ingest.intervals import Intervals
 from ingest.layout import LogLinear, hdr_half
+from ingest.plain import shown
 from ingest.query.means import check_bins
 from ingest.query.question import Answer
+from ingest.ranks import reported
 
 TICKS = 5
 LAST = 100.0
@@ -35,8 +37,8 @@ USUAL_DIGITS = 3
 def texts(answer: Answer, unit_ns: int, ticks: int = TICKS) -> Iterator[str]:
     """Yield the text of each group, latencies in units of `unit_ns`; several groups are headed by a comment with their labels.
 
-    Windows must span the whole range (step all). Values are those that the layout reports; the mean takes the middle of
-    each bin, as the Java library does. InputError of means without a histogram.
+    Windows must span the whole range (step all). Values are those that the layout reports; the mean is that of `extremes`, by
+    the middle of each bin, as the Java library's. InputError of means without a histogram.
     """
     check_bins(answer, "percentile distributions")
     several = sum(len(part) for part in answer.parts) > 1
@@ -45,25 +47,27 @@ def texts(answer: Answer, unit_ns: int, ticks: int = TICKS) -> Iterator[str]:
             key = part.table[part.series[row]]
             group = key if isinstance(key, tuple) else ()
             labels = ", ".join(f"{name} {value or '-'}" for name, value in zip(answer.by, group, strict=True))
-            yield from (f"#[{labels}]\n",) if several else ()
-            entries = slice(part.indptr[row], part.indptr[row + 1])
-            yield text(part.layout, part.bins[entries], part.counts[entries], unit_ns, ticks)
+            yield from (f"#[{shown(labels)}]\n",) if several else ()
+            yield text(part.take(np.array([row])), unit_ns, ticks)
 
 
-def text(layout: LogLinear, bins: Int, counts: Int, unit_ns: int, ticks: int = TICKS) -> str:
-    """Return the percentile distribution of one histogram with at least one sample."""
-    digits = DIGITS.get(layout.half, USUAL_DIGITS)
-    values = [value / unit_ns for value in layout.values[bins].tolist()]
-    cumulative = np.cumsum(counts).tolist()
+def text(one: Intervals, unit_ns: int, ticks: int = TICKS) -> str:
+    """Return the percentile distribution of one histogram (a row) with at least one sample."""
+    digits = DIGITS.get(one.layout.half, USUAL_DIGITS)
+    reaches = reported(one)
+    if one.exact is not None and one.exact.known_max[0]:
+        reaches[-1] = one.exact.max_ns[0]
+    values = [value / unit_ns for value in reaches.tolist()]
+    cumulative = np.cumsum(one.counts).tolist()
     lines = [f"{'Value':>12} {'Percentile':>14} {'TotalCount':>10} {'1/(1-Percentile)':>14}\n\n"]
     for at, level in levels(cumulative, ticks):
         row = f"{_fixed(values[at], digits):>12} {_fixed(level / 100.0, 12)} {cumulative[at]:>10}"
         lines.append(f"{row}\n" if level == LAST else f"{row} {_fixed(1 / (1 - level / 100.0), 2):>14}\n")
-    mean, deviation = _moments(layout, bins, counts)
+    mean, deviation = _moments(one)
     spread = f"{_fixed(mean / unit_ns, digits):>12}, StdDeviation   = {_fixed(deviation / unit_ns, digits):>12}"
     lines.append(f"#[Mean    = {spread}]\n")
     lines.append(f"#[Max     = {_fixed(values[-1], digits):>12}, Total count    = {cumulative[-1]:>12}]\n")
-    lines.append(f"#[Buckets = {_buckets(layout, int(bins[-1])):>12}, SubBuckets     = {2 * layout.half:>12}]\n")
+    lines.append(f"#[Buckets = {_buckets(one.layout, int(one.bins[-1])):>12}, SubBuckets     = {2 * one.layout.half:>12}]\n")
     return "".join(lines)
 
 
@@ -89,13 +93,14 @@ def _fixed(value: float, digits: int) -> str:
     return f"{Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP):f}"
 
 
-def _moments(layout: LogLinear, bins: Int, counts: Int) -> tuple[float, float]:
-    """Return mean and standard deviation in ns, each sample in the middle of its bin."""
-    lower, grain = layout.edges[bins], layout.grain
-    middle = lower + (layout.edges[bins + 1] - lower) // grain // 2 * grain
-    total = int(counts.sum())
-    mean = sum(value * count for value, count in zip(middle.tolist(), counts.tolist(), strict=True)) / total
-    deviation = math.sqrt(float(((middle - mean) ** 2 * counts).sum()) / total)
+def _moments(one: Intervals) -> tuple[float, float]:
+    """Return mean and standard deviation in ns: of the exact sum where it is known, else each sample in the middle of its bin."""
+    middle, total = one.layout.middles_of(one.bins), int(one.counts.sum())
+    if one.exact is not None and one.exact.known[0]:
+        mean = int(one.exact.sum_ns[0]) / total
+    else:
+        mean = sum(value * count for value, count in zip(middle.tolist(), one.counts.tolist(), strict=True)) / total
+    deviation = math.sqrt(float(((middle - mean) ** 2 * one.counts).sum()) / total)
     return mean, deviation
 
 

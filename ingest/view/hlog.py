@@ -30,6 +30,7 @@ from ingest.errors import InputError
 from ingest.intervals import Int, Intervals
 from ingest.layout import LogLinear, hdr_half, hdr_layout
 from ingest.query.means import REMEDY
+from ingest.ranks import within_exact
 from ingest.read.hdr.names import tag_of
 from ingest.timing import UNITS_NS
 
@@ -102,7 +103,7 @@ def lines(windows: Intervals, names: tuple[str, ...], base_ns: int, unit_ns: int
         form = Form(form.digits, 0, unit_ns)
     moved = windows if form.layout == windows.layout else windows.in_layout(form.layout)
     tags = [_tag(key, names) if isinstance(key, tuple) else "" for key in moved.table]
-    last = moved.layout.values[_last_bins(moved)]
+    last = within_exact(moved, np.arange(len(moved)), moved.layout.values[_last_bins(moved)])
     columns = (column.tolist() for column in (moved.series, moved.start_ns, moved.end_ns, last))
     for code, start, end, highest, payload in zip(*columns, payloads(moved, form), strict=True):
         tag = f"Tag={tags[code]}," if tags[code] else ""

@@ -11,17 +11,16 @@ was judged. What XML cannot hold is shown by its number.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from xml.sax.saxutils import escape, quoteattr
 
 from ingest.check import Checked, Unjudged
+from ingest.plain import CONTROLS, shown
 from ingest.query.verdicts import UNKNOWN, VIOLATED, Episode, Verdict
 from ingest.timing import format_duration
 from ingest.view.episodes import budgets, counted, group_name, looked_at, promise, stamp_of
 from ingest.view.terminal import latency
 
-NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 SECOND = 1_000_000_000
 
 
@@ -88,4 +87,4 @@ def _attribute(name: str, value: str) -> str:
 
 def _clean(text: str) -> str:
     """Return text without the characters that XML 1.0 cannot hold, each shown by its number."""
-    return NO_XML.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+    return CONTROLS.sub(lambda found: found[0] if found[0] in "\t\n\r" else shown(found[0]), text)

@@ -11,6 +11,7 @@ from rich.table import Table as RichTable
 
 from ingest.query.means import lacks_bins
 from ingest.query.missing import MOST
+from ingest.query.precision import Precision
 from ingest.query.question import Answer
 from ingest.query.table import Table
 from ingest.timing import format_duration
@@ -81,12 +82,20 @@ def between(least: float, most: float, *, censored: bool = False) -> str:
     return low if not high or low == high else f"{low} - {high}"
 
 
-def heading(answer: Answer, what: str) -> list[str]:
+def bound_text(found: Precision | None, sign: str = "+-") -> str:
+    """Return how far shown latencies may be off, for people; `none` where there are no bins."""
+    if found is None:
+        return "none"
+    share = f"{sign}{100 * found.share:.{'2g' if found.share < 0.995 else '0f'}} %"
+    low = f"below {latency(found.low_ns)} by up to {latency(found.off_ns)}"
+    return share if not found.off_ns else f"{share}, {low}" if found.share else low
+
+
+def heading(answer: Answer, what: str, bound: Precision | None) -> list[str]:
     """Return the lines above a table: runs, kind, step, series, samples, error bound, warnings."""
     step = f"step {format_duration(answer.step_ns)}" if answer.step_ns else "whole range"
     runs = ", ".join(answer.runs[:3]) + (f" and {len(answer.runs) - 3} more" if len(answer.runs) > 3 else "")  # a line's worth
-    bound = max((part.layout.error for part in answer.parts if part.layout.has_bins), default=None)
-    error = f"error bound +-{100 * float(bound):.2g} %" if bound else "error bound none"
+    error = f"error bound {bound_text(bound)}"
     if lacks_bins(answer):
         error = f"{error}; means without percentiles, approximate" if bound else "means without percentiles, approximate"
     return [

@@ -12,12 +12,13 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from ingest.errors import listed
+from ingest.query.precision import Precision, precision_of
 from ingest.query.table import Table
 from ingest.query.trend import FEW_RUNS, METHOD, Night, series_of
 from ingest.view import vega
-from ingest.view.comparison import needed, ratio_text, row_name
+from ingest.view.comparison import needed, percentiles_in, ratio_text, row_name
 from ingest.view.marked import escape
-from ingest.view.terminal import latency, people
+from ingest.view.terminal import bound_text, latency, people
 from ingest.view.text import utc
 
 CHART = 32
@@ -27,7 +28,7 @@ NOTHING = 1e-9
 def print_trend(nights: Sequence[Night], table: Table, notes: Sequence[str], *, console: Console | None = None) -> None:
     """Print the runs of each group and percentile in their order, with a chart: the bounds as a line, the value as an o."""
     out = console or people()
-    for line in heading(nights):
+    for line in heading(nights, table):
         out.print(escape(line), highlight=False, soft_wrap=True)
     for line in notes:
         out.print(escape(f"note: {line}"), style="dim", highlight=False, soft_wrap=True)
@@ -42,14 +43,18 @@ def print_trend(nights: Sequence[Night], table: Table, notes: Sequence[str], *, 
     out.print(shown)
 
 
-def heading(nights: Sequence[Night]) -> list[str]:
+def bound_of(nights: Sequence[Night], table: Table) -> Precision | None:
+    """Return how far the values of a table may be off."""
+    return precision_of([part for night in nights for part in night.answer.parts], percentiles_in(table))
+
+
+def heading(nights: Sequence[Night], table: Table) -> list[str]:
     """Return the lines above a table: runs, kind, samples, error bound, methods."""
     runs = f"{len(nights)} runs, {nights[0].run} to {nights[-1].run}" if len(nights) > 1 else nights[0].run
-    bound = max(float(part.layout.error) for night in nights for part in night.answer.parts)
     samples = sum(night.answer.samples for night in nights)
     kind = ", ".join(sorted({night.answer.kind for night in nights}))
     return [
-        f"trend of {runs}: {kind} latency, {samples:,} samples, error bound of the bins +-{100 * bound:.2g} %",
+        f"trend of {runs}: {kind} latency, {samples:,} samples, error bound of the bins {bound_text(bound_of(nights, table))}",
         f"bounds by order statistics (exact binomial ranks), bins included; changes by {METHOD}",
     ]
 

@@ -43,12 +43,13 @@ import orjson
 from numpy.typing import NDArray
 
 from ingest.fields import assets
+from ingest.plain import shown
 from ingest.query.cells import Cells
 from ingest.query.cells import cells as of_latency
 from ingest.query.latency_rows import Rows
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer
-from ingest.ranks import Percentile, parse_percentiles
+from ingest.ranks import Percentile, parse_percentiles, reported
 from ingest.series import Group
 
 Columns = dict[str, list[Any]]
@@ -154,6 +155,7 @@ def curve(answer: Answer, most: int = 0) -> Columns:
     names = group_names(answer)
     columns: Columns = {name: [] for name in ("label", "x", "v", "cum", "n", "open")}
     for part in answer.parts:
+        values = reported(part)
         for row in range(len(part)):
             span = slice(int(part.indptr[row]), int(part.indptr[row + 1]))
             cumulative = np.cumsum(part.counts[span])
@@ -165,7 +167,7 @@ def curve(answer: Answer, most: int = 0) -> Columns:
             kept = _apart(x, most)
             columns["label"] += [label] * (len(kept) + 1)
             columns["x"] += [1.0, *x[kept].tolist()]
-            columns["v"] += [int(part.layout.values[bins[0]]), *part.layout.values[bins[kept]].tolist()]
+            columns["v"] += [int(values[span][0]), *values[span][kept].tolist()]
             columns["cum"] += [0, *cumulative[kept].tolist()]
             columns["n"] += [total] * (len(kept) + 1)
             columns["open"] += [0, *((bins[kept] == part.layout.bins - 1) & part.layout.open_ended).astype(int).tolist()]
@@ -220,16 +222,16 @@ def group_names(answer: Answer) -> dict[Group, str]:
 
 
 def printable(text: str) -> str:
-    """Return text that is Unicode throughout: bytes of file names that were none are written as numbers."""
-    return str(text).encode("utf-8", "backslashreplace").decode("utf-8")
+    """Return text as pictures and pages hold it: what acts on who shows it, and what XML does not have, as its number."""
+    return shown(text)
 
 
 def short_names(names: Sequence[str]) -> list[str]:
     """Return names of runs without the folders that all of them have in common."""
-    shown = [printable(name) for name in names]
-    if len(shown) < 2:
-        return shown
-    folders = [name.split("/") for name in shown]
+    texts = [printable(name) for name in names]
+    if len(texts) < 2:
+        return texts
+    folders = [name.split("/") for name in texts]
     same = next((at for at, parts in enumerate(zip(*folders, strict=False)) if len(set(parts)) > 1), min(map(len, folders)) - 1)
     return ["/".join(parts[same:]) for parts in folders]
 

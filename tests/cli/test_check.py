@@ -235,7 +235,7 @@ def test_junit_holds_labels_that_xml_cannot(several: Path) -> None:
     labels = (("host", "h\x01<]]>&\"'\n\ud800\ufffe"),)
     verdict = Verdict(objective, "r\x0b", labels, "completion", 5, 0, 0, 0, 0, ())
     (case,) = checked_tree(junit(Checked((verdict,)), "a\x00b", "utc"))
-    assert case.get("name") == 'p99 <&> "hosts" (host h\\x01<]]>&"\'\n\\xd800\\xfffe)'
+    assert case.get("name") == 'p99 <&> "hosts" (host h\\x01<]]>&"\'\n\\ud800\\ufffe)'
     assert case.get("classname") == "r\\x0b"
 
 

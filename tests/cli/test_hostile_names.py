@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from xml.dom import minidom
 
 import pytest
 
@@ -129,6 +130,73 @@ def test_g2_it_is_loaded_into_elasticsearch(odd: Path, tmp_path: Path) -> None:
         account = loaded(ground.url, [odd], reading={"t0": 1_763_672_400_000_000_000})
         assert account.loaded == 2 and not account.refused
         assert {one["process"] for one in ground.documents()} == {"a", r"caf\xe9"}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("percentiles", "--by", "process", "--format", "svg"),
+        ("distribution", "--by", "process", "--format", "svg"),
+        ("check", "--format", "junit"),
+    ],
+)
+def test_g1_pictures_and_junit_are_xml(hostile: Path, tmp_path: Path, capfd, words: tuple[str, ...]) -> None:
+    """Characters that XML does not have end the program that draws; other programs refuse the document."""
+    pytest.importorskip("vl_convert")
+    (hostile / f"{HOSTILE}_clat_hist.3.log").unlink()
+    (hostile / f"{HOSTILE}_clat_hist.2.log").rename(hostile / f"{HOSTILE}\x01\uffff&<]]>\n_clat_hist.2.log")
+    (tmp_path / "SLA.yml").write_text(SLA)
+    before = (words[0], str(tmp_path / "SLA.yml")) if words[0] == "check" else words[:1]
+    status = command([*before, str(hostile), *words[1:], *T0])
+    said = capfd.readouterr()
+    assert status == (words[0] == "check"), said.err
+    found = "".join(minidom.parseString(said.out).toxml().splitlines())
+    harmless(said.out + said.err)
+    assert r"evil\x1b[31m\x1b]0;owned\x07\u202e\x01\uffff" in found
+
+
+def test_g1_logs_for_other_tools_keep_their_lines(hostile: Path, tmp_path: Path, capsys) -> None:
+    (hostile / f"{HOSTILE}_clat_hist.3.log").unlink()
+    (hostile / f"{HOSTILE}_clat_hist.2.log").rename(hostile / "a,b\nforged_clat_hist.2.log")
+    assert command(["export", str(hostile), "--format", "hlog", "--by", "op,kind,process", *T0]) == 0
+    log = capsys.readouterr().out
+    tags = [line.split(",")[0] for line in log.splitlines() if line.startswith("Tag=")]
+    assert len(tags) == len(log.splitlines()) - 5 and any(r"a_b\nforged" in tag for tag in tags)
+    (tmp_path / "x.hlog").write_text(log)
+    assert command(["percentiles", str(tmp_path / "x.hlog"), "--step", "all", "--by", "tag"]) == 0
+    assert command(["export", str(hostile), "--format", "hgrm", "--by", "process", *T0]) == 0
+    said = capsys.readouterr()
+    assert r"#[process a,b\nforged_clat_hist.2]" in said.out or r"#[process a,b\nforged]" in said.out
+    harmless(said.out + said.err)
+
+
+def test_g1_messages_to_others_have_no_controls() -> None:
+    from ingest.query.verdicts import Episode
+    from ingest.webhook import sentence
+
+    one = Episode("quick", FORGED, (("process", HOSTILE),), "total", "99", 1, 1, 0, 1, 2, False, 1, 1, 0, 0, HOSTILE, "ended")
+    harmless(sentence(one))
+
+
+def test_g2_words_of_a_call_that_are_no_utf8(odd: Path, tmp_path: Path, capsys) -> None:
+    """A shell hands on whatever bytes were typed: as labels, runs, texts and selectors they are what names of files become."""
+    url, byte = f"sqlite:{tmp_path / 'x.db'}", os.fsdecode(b"\xe9\x1b")
+    load = ["load", str(odd), "--run", f"r{byte}", "--label", f"k{byte}={byte}", "--host", f"h{byte}", "--store", url]
+    assert command([*load, *T0]) == 0
+    assert command(["mark", "--run", f"r{byte}", "--at", "+1s", f"text {byte}", "--store", url]) == 0
+    for words in (
+        ["percentiles", url, "--where", f"host=h{byte}", "--by", "host"],
+        ["percentiles", url, "--run", f"r{byte}", "--format", "csv"],
+        ["export", url, "--format", "documents"],
+        ["trend", url, "--run", f"r{byte}"],
+        ["runs", "show", f"r{byte}", "--store", url],
+        ["runs", "delete", f"r{byte}", "--yes", "--store", url],
+    ):
+        assert command(words) == 0, (words, capsys.readouterr().err)
+        capsys.readouterr().out.encode()
+    for words in (["percentiles", f"no{byte}"], ["percentiles", f"sqlite:no{byte}"], ["export", url, "--run", byte]):
+        assert command(words) in (3, 4)
+        harmless(capsys.readouterr().err)
 
 
 def test_text_and_paths_come_back(tmp_path: Path) -> None:

@@ -70,6 +70,9 @@ class MemoryStore:
     def shares(self, series: Sequence[StoredSeries], _key: Key) -> Iterator[Sequence[StoredSeries]]:
         yield series
 
+    def sorted_windows(self, plan: Plan, key: Key, by: Sequence[str]) -> Iterator[Sequence[Intervals]]:
+        yield list(self.document_windows(plan, key, plan.record.step_ns))
+
     def document_windows(self, plan: Plan, key: Key, _step_ns: int) -> Iterator[Intervals]:
         for part in self._of(plan, plan.record.step_ns):
             yield part.relabelled(key)

@@ -688,9 +688,10 @@ def test_what_is_no_store(tmp_path, capsys):
 
 
 def test_without_waitress_it_says_what_to_install(store, capsys, monkeypatch):
-    for name in ("waitress", "waitress.server"):
+    for name in [name for name in sys.modules if name.partition(".")[0] == "waitress"]:
         monkeypatch.setitem(sys.modules, name, None)
-    monkeypatch.delitem(sys.modules, "ingest.live.serve.server", raising=False)
+    for name in ("server", "connections"):
+        monkeypatch.delitem(sys.modules, f"ingest.live.serve.{name}", raising=False)
     assert command(["serve", store]) == 2
     assert capsys.readouterr().err == "tailboard: serve needs waitress: pip install 'tailboard[serve]'\n"
 

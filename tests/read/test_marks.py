@@ -85,10 +85,10 @@ BAD = {
     "2026-11-20T21:00:30Z,2026-11-20T21:00:29Z,x": "it ends before it begins",
     "2026-11-20T21:00:30Z,+5s,x": "count from different zeros",
     '2026-11-20T21:00:30Z,"x': "it is not CSV",
-    "9999-12-31T23:59:59Z,x": "not between 1970 and 2262",
-    "0001-01-01T00:00:00Z,x": "not between 1970 and 2262",
+    "9999-12-31T23:59:59Z,x": "outside of the years 1824 to 2115",
+    "0001-01-01T00:00:00Z,x": "outside of the years 1824 to 2115",
     "1e400,x": "is not a time",
-    "1795208430500000000,x": "not between 1970 and 2262",
+    "1795208430500000000,x": "outside of the years 1824 to 2115",
 }
 
 

@@ -361,7 +361,8 @@ def test_wrong_keys_and_missing_privileges_are_named(capsys, monkeypatch) -> Non
         assert told.count("\n") == 1
 
 
-def test_a_full_disk_gives_one_sentence(ground, capsys) -> None:
+def test_a_full_disk_gives_one_sentence(ground, capsys, monkeypatch) -> None:
+    monkeypatch.setenv("TAILBOARD_ES_PATIENCE", "0.3")
     index = _made(ground)
     ground.client.indices.put_settings(index=index, settings={"index.blocks.read_only_allow_delete": True})
     assert command(["load", str(EXAMPLE), "--run", "r", "--store", ground.url]) == 4

@@ -132,7 +132,7 @@ def test_b1_tags_of_unlike_digits_are_each_stored_in_their_own(ground, tmp_path:
     assert answers(ground.url) == of_files([path], **UNIT)
 
 
-@pytest.mark.parametrize("log", [DOUBLE, BLOBS], ids=["double", "blobs"])
+@pytest.mark.parametrize("log", [DOUBLE, pytest.param(BLOBS, marks=pytest.mark.slow)], ids=["double", "blobs"])
 def test_b1_logs_of_many_layouts_give_what_their_files_give(ground, log: Path) -> None:
     loaded(ground.url, [log], reading=UNIT)
     assert in_all(ground) == {DOUBLE: 2400, BLOBS: 3600}[log]
@@ -197,16 +197,15 @@ def test_b1_rollups_of_unlike_layouts_end_in_the_bins_that_documents_end_in(grou
         assert answers(ground.url, asked[:3]) != expected[:3], "this test can fail"
 
 
-def test_b1_a_run_that_is_replaced_in_other_bins_never_reads_the_old_ones_as_new(tmp_path: Path) -> None:
+def test_b1_a_run_that_is_replaced_in_other_bins_never_reads_the_old_ones_as_new(ground, tmp_path: Path) -> None:
     raw = tmp_path / "x.csv"
     raw.write_text("start_us,end_us,op\n" + "".join(f"{(EPOCH + s) * 10**6},{(EPOCH + s) * 10**6 + 500 * s + 7},read\n" for s in range(40)))
-    for kind in KINDS:
-        with grounds(kind, tmp_path) as ground:
-            loaded(ground.url, [raw])
-            for digits in (3, 1, 2):
-                loaded(ground.url, [raw], reading={"digits": digits}, replace=True)
-                assert answers(ground.url) == of_files([raw], digits=digits)
-                assert in_all(ground) == 40
+    asked = (ASKED[0], ASKED[4])
+    loaded(ground.url, [raw])
+    for digits in (3, 1):
+        loaded(ground.url, [raw], reading={"digits": digits}, replace=True)
+        assert answers(ground.url, asked) == of_files([raw], asked, digits=digits)
+        assert in_all(ground) == 40
 
 
 def test_b1_a_series_that_another_source_holds_in_other_bins_is_refused(tmp_path: Path) -> None:
@@ -264,7 +263,7 @@ def test_f1_a_run_of_before_that_holds_a_series_in_two_layouts_is_coarsened_whol
 # --- coarsening
 
 
-@pytest.mark.parametrize("log", [DOUBLE, BLOBS], ids=["double", "blobs"])
+@pytest.mark.parametrize("log", [DOUBLE, pytest.param(BLOBS, marks=pytest.mark.slow)], ids=["double", "blobs"])
 def test_f1_coarsening_loses_nothing_of_a_log_of_many_layouts(ground, log: Path) -> None:
     loaded(ground.url, [log], reading=UNIT)
     whole = [one for one in ASKED if one.step in ("all", 5 * SECOND, 10 * SECOND)]
@@ -459,6 +458,7 @@ def told_by_tag(samples: Counter) -> Counter:
 def through(seed: int, kind: str, folder: Path) -> None:
     """Load, load twice, replace, watch, coarsen, in any order: the same samples in the same bins, and the bytes of files."""
     chance = random.Random(seed)
+    asked = random.Random(-seed).sample(ASKED, figure(3, len(ASKED)))
     logs = folder / f"{kind}{seed}"
     logs.mkdir()
     with grounds(kind, folder) as ground:
@@ -480,9 +480,9 @@ def through(seed: int, kind: str, folder: Path) -> None:
             loaded(ground.url, [logs], reading=UNIT, step_ns=SECOND)
         for _ in range(2):
             assert held(ground) == samples
-            assert answers(ground.url) == of_files([logs], **UNIT)
+            assert answers(ground.url, asked) == of_files([logs], asked, **UNIT)
             loaded(ground.url, [logs], reading=UNIT, step_ns=SECOND, replace=chance.random() < 0.7)
-        whole = [one for one in ASKED if one.step == 5 * SECOND or one.step == "all"]
+        whole = [one for one in asked if one.step == 5 * SECOND or one.step == "all"]
         before = answers(ground.url, whole)
         coarsened(ground.url, 5 * SECOND)
         assert held(ground, 5 * SECOND) == by_step(samples, 5 * SECOND)
@@ -491,5 +491,5 @@ def through(seed: int, kind: str, folder: Path) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_b1_f1_series_of_changing_layouts_keep_every_sample_through_anything(kind: str, tmp_path: Path) -> None:
-    for seed in range(figure(2, 12, 400)):
+    for seed in range(figure(1, 12, 400)):
         through(seed, kind, tmp_path)

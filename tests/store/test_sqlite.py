@@ -318,7 +318,8 @@ def test_interrupt_in_mid_load_says_what_to_do(killing_ground, tmp_path: Path) -
     logs, clean, _ = killing_ground
     store = tmp_path / "s.db"
     process = subprocess.Popen(load_command(logs, store), stderr=subprocess.PIPE, text=True)
-    time.sleep(0.3)
+    while not store.exists() and process.poll() is None:  # before it there is nothing to complete
+        time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     _, told = process.communicate(timeout=600)
     if process.returncode == 130:

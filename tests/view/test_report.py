@@ -99,7 +99,7 @@ def level_of(level: dict, streams: Streams) -> Counter:
     rows = sum(level["rows"])
     windows, widths = streams.take(rows), streams.take(rows)
     bins, counts = streams.take(level["entries"]), streams.take(level["entries"])
-    for name, present in (("maxima", "exact"), ("done", "weighted")):
+    for name, present in (("maxima", "exact"), ("minima", "exact"), ("done", "weighted")):
         if level[present]:
             assert len(streams.take(rows)) == rows, name
     found: Counter = Counter()
@@ -164,7 +164,7 @@ def test_threads_that_are_too_many_have_tails():
     assert any("20 hosts" in note for note in run.notes)
     for step in told["tails"]["threads"]["steps"]:
         size = sum(step["rows"])
-        windows, counts, p50, p99, highest = (streams.take(size) for _ in range(5))
+        windows, counts, p50, p99, highest, lowest = (streams.take(size) for _ in range(6))
         asked = origin.answer(Question(by=("host", "job", "op"), step=round(step["step"] * 1e6)))
         table = percentiles(asked, Wanted(parse_percentiles("50,99")))
         row = 0
@@ -180,7 +180,7 @@ def test_threads_that_are_too_many_have_tails():
                 if key["op"] != "*":
                     (at,) = np.flatnonzero(match & (table.columns["op"] == key["op"]))
                     assert counts[row] == table.columns["count"][at]
-                    assert highest[row] == table.columns["max"][at]
+                    assert (lowest[row], highest[row]) == (table.columns["min"][at], table.columns["max"][at])
                     for bins, name in ((p50, "p50"), (p99, "p99")):
                         value = table.columns[name][at]
                         assert bins[row] == 0 if np.isnan(value) else layout["values"][bins[row] - 1] == value

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from event_files import event_file, reading
 from ingest.layout import LogLinear, fio_layout
 from ingest.query.files import Files
 from ingest.query.overlap import autoscaled, overlaps
@@ -119,6 +120,36 @@ def test_the_example_is_what_the_query_layer_answers(archive):
         answer = files.answer(Question(by=by, step=k * SECOND))
         for p, rows in zip(PS, told, strict=True):
             assert sorted(rows) == expected(answer, p), (by, k, p)
+
+
+def test_b7_the_page_keeps_percentiles_within_exact_extremes(tmp_path):
+    """Its p99 was above its maximum; windows of few operations, so that most bins reach beyond what was measured."""
+    pytest.importorskip("pyarrow")
+    random = np.random.default_rng(7)
+    rows = [
+        (ZERO + at * SECOND + place * 1000, int(random.integers(1_000_000, 1_010_000)), f"h{host}")
+        for host in range(2)
+        for at in range(8)
+        for place in range(1 + 3 * at)
+    ]
+    files = Files([event_file(tmp_path, rows)], reading(tmp_path))
+    runs = overviews(files.answer, files.run_names, Question())
+    cases = [((), 1), (("host",), 1), (("host",), 3)]
+    found = asked_of(runs, *({"run": 0, "scope": "hosts", "by": by, "where": {}, "k": k, "ps": PS} for by, k in cases))
+    beyond = 0
+    for (by, k), told in zip(cases, found, strict=True):
+        answer = files.answer(Question(by=by, step=k * SECOND))
+        for p, shown in zip(PS, told, strict=True):
+            assert sorted(shown) == expected(answer, p), (by, k, p)
+            beyond += sum(v not in NS.values for _, _, _, v, *_ in shown) if p != "100" else 0  # held back by an extreme
+    assert beyond > 20
+    curve = vega.curve(files.answer(Question(step="all")))
+    text = embed.packed({}, runs)[0]
+    drawn = js("""
+        const content = await t.unpack(given.text), level = content.runs[0].levels.cluster;
+        return t.curveOf(t.merged(level, content.layouts, level.keys.map(() => 0), 0, level.windows, 0), [""]).map(({ v }) => v);""", {"text": text})
+    low, high = min(took for _, took, _ in rows), max(took for _, took, _ in rows)
+    assert set(drawn) <= set(curve["v"]) and low <= min(drawn) <= max(drawn) <= high
 
 
 def test_weights_are_ranked_like_counts():

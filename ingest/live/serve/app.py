@@ -20,6 +20,7 @@ from ingest.live.serve.desk import BusyError, Desk, Kept
 from ingest.live.serve.page import Subject, View, view_of
 from ingest.live.serve.selection import LONGEST_QUERY, Selection, parse_selection
 from ingest.live.serve.source import version_of
+from ingest.plain import shown
 from ingest.view.page.parts import filled, page_file, policy
 from ingest.view.page.report_tables import text
 
@@ -123,7 +124,7 @@ def _answered(environ: Mapping[str, Any], desk: Desk[Selection, View]) -> Reply:
     except (InputError, StoreError, BusyError) as error:
         return _nothing_yet(path, error)
     except Exception as error:  # noqa: BLE001  # a page that is open goes on asking
-        print(f"tailboard: internal error ({type(error).__name__}: {error})", file=sys.stderr)
+        print(shown(f"tailboard: internal error ({type(error).__name__}: {error})"), file=sys.stderr)
         return _sentence(500, f"internal error ({type(error).__name__}): the terminal of tailboard serve says more")
     return _page(kept) if path == "/" else _update(kept, environ.get("HTTP_IF_NONE_MATCH", ""))
 

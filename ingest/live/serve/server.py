@@ -9,35 +9,38 @@ import signal
 import socket
 from types import FrameType
 
-from waitress.server import BaseWSGIServer, create_server
+from waitress.adjustments import Adjustments
 
 from ingest.errors import StoreError, UsageError
 from ingest.live.serve.app import App
+from ingest.live.serve.connections import MOST_CONNECTIONS, Server
 
 THREADS = 8
-MOST_CONNECTIONS = 100
-IDLE_SECONDS = 30
+IDLE_SECONDS, LOOK_SECONDS = 30, 1
 LONGEST_HEADER, LONGEST_BODY = 16_384, 1024
 
 
-def listening(app: App, host: str, port: int) -> BaseWSGIServer:
+def listening(app: App, host: str, port: int) -> Server:
     """Return a server that listens at an address, of any free port where it is 0; `run` serves until it is interrupted.
 
     StoreError where the port is taken, UsageError where there is no such address here.
     """
     logging.getLogger("waitress").setLevel(logging.CRITICAL)  # what it says is for who writes servers
-    return create_server(
-        app,
-        sockets=[_bound(host, port)],
+    door = _bound(host, port)
+    settings = Adjustments(
+        sockets=[door],
         threads=THREADS,
-        connection_limit=MOST_CONNECTIONS,
+        connection_limit=2 * MOST_CONNECTIONS,  # room is made before
         channel_timeout=IDLE_SECONDS,
-        cleanup_interval=IDLE_SECONDS // 3,
+        cleanup_interval=LOOK_SECONDS,
+        asyncore_loop_timeout=LOOK_SECONDS,
         max_request_header_size=LONGEST_HEADER,
         max_request_body_size=LONGEST_BODY,
         ident=None,
         expose_tracebacks=False,
     )
+    told = (door.family, door.type, door.proto, door.getsockname())
+    return Server(app, _sock=door, adj=settings, bind_socket=False, sockinfo=told)
 
 
 def _bound(host: str, port: int) -> socket.socket:
@@ -59,7 +62,7 @@ def _told(error: OSError, host: str, port: int) -> Exception:
     if error.errno == errno.EADDRINUSE:
         return StoreError(f"port {port} of {host} is in use: give another with --port, or --port 0 for any")
     if error.errno == errno.EACCES:
-        return StoreError(f"port {port} of {host} is not for you: give one above 1023 with --port")
+        return StoreError(f"no permission to use port {port} of {host}: choose one above 1023 with --port")
     return UsageError(f"--host {host} is no address of this computer ({error.strerror or error})")
 
 
@@ -78,7 +81,7 @@ def names_of(host: str) -> tuple[str, ...]:
     return (host,) if is_local(host) else (host, socket.gethostname(), socket.getfqdn())
 
 
-def served(server: BaseWSGIServer) -> bool:
+def served(server: Server) -> bool:
     """Serve until SIGINT or SIGTERM; return whether it was the first."""
     seen: list[int] = []
 

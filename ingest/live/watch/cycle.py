@@ -74,7 +74,8 @@ class Watch:
         heard = [tail for run in sorted({run for run, _ in watching.tails}) for tail in self._keep(run, files, last=last)]
         changed = {tail.run.run for tail in heard}
         loaded = load_whole(watching, files)
-        self._counted["documents"] += loaded.documents
+        rows = loaded.rows
+        self._counted.update(documents=loaded.documents, rows=rows.rows, rejected=rows.rows_rejected, samples=rows.samples)
         if self._after is not None:
             for run in sorted({*changed, *loaded.runs}):
                 self._after(watching.store, run)

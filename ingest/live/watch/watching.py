@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -59,7 +60,7 @@ class Watching:
         now_ns: Callable[[], int] = time.time_ns,
     ) -> Watching:
         """Return a watch that goes on where one of the same paths on this host was cut off."""
-        name = f"{socket.gethostname()}:{' '.join(sorted(as_text(path.resolve()) for path in paths))}"
+        name = f"{socket.gethostname()}:{' '.join(sorted(as_text(os.path.realpath(path)) for path in paths))}"
         found = Watching(paths, store, live_store(store), options, name, clock, now_ns)
         base = options.read.run
         for record in store.runs():

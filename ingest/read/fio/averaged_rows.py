@@ -16,7 +16,7 @@ from ingest.read.text import CUT_OFF, whole_blocks
 
 NOT_A_ROW = "not a row of plain integers"
 DIRECTION = "direction is not 0, 1 or 2"
-STAMP = "time stamp past the year 2248"
+STAMP = "time stamp past the year 2115"
 RANGE = "a value below zero or of more than a day: damage, or another unit than it was taken for (--recorded-unit)"
 
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.intervals import Histogram, Int, Intervals, gather
+from ingest.intervals import Histogram, Int, Intervals, gather, total
 from ingest.layout import LogLinear
 from ingest.read.context import Context, Summary
 from ingest.read.fio import clock, starts
@@ -21,9 +21,10 @@ from ingest.read.fio import repairs as fio_repairs
 from ingest.read.fio.lacks import Lacks, Span
 from ingest.read.integer_rows import Rows
 from ingest.series import MIXED, OPS, Series
+from ingest.timing import MOST_NS
 
 MS = 1_000_000
-LAST_STAMP_MS = 2**43
+LAST_STAMP_MS = MOST_NS // MS
 NEAR_START = 3
 COMPLETION = "completion"
 
@@ -112,7 +113,7 @@ class Chains:
         stamp_ok = rows.lead[:, 0] < LAST_STAMP_MS
         filled = np.diff(rows.indptr) > 0
         self.account.reject("direction is not 0, 1 or 2", lines[~direction_ok].tolist())
-        self.account.reject("time stamp past the year 2248", lines[direction_ok & ~stamp_ok].tolist())
+        self.account.reject("time stamp past the year 2115", lines[direction_ok & ~stamp_ok].tolist())
         good = direction_ok & stamp_ok
         self.account.reject("all bins zero (clat_percentiles=0?)", lines[good & ~filled].tolist())
         return np.flatnonzero(good & filled)
@@ -169,7 +170,7 @@ class Chains:
             indptr, flat = gather(indptr, kept)
             bins, counts = bins[flat], counts[flat]
         np.add.at(chain.total, bins, counts)
-        self.account.samples += int(counts.sum())
+        self.account.samples += total(counts)
         base = base[kept]
         first_ns = int((start[kept] * MS + base).min())
         chain.start_ns = first_ns if chain.start_ns is None else min(chain.start_ns, first_ns)

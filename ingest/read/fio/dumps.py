@@ -20,11 +20,12 @@ from typing import Any
 import numpy as np
 
 from ingest.errors import InputError
-from ingest.intervals import Exact, Int, Intervals, concatenate
+from ingest.intervals import Exact, Int, Intervals, concatenate, total
 from ingest.layout import LogLinear
 from ingest.read.context import Context, Summary
 from ingest.read.fio.json_plus import MS, NANOSECONDS, Document, Job, documents
 from ingest.series import Series
+from ingest.whole_runs import WholeRow
 
 EXACT_BELOW = 1_000_000
 NO_BINS = "fio JSON without bins: run fio with --output-format=json+ to have its histograms"
@@ -45,6 +46,7 @@ def read(path: Path, context: Context) -> Iterator[Intervals]:
         chunk = differences.take(document)
         if chunk is not None:
             yield chunk
+    account.whole_rows.extend(differences.whole_rows)
     for reason, line in rejected:
         account.reject(reason, [line])
     if not seen:
@@ -61,6 +63,7 @@ class Differences:
         self.previous = previous
         self._context = context
         self._segment = int(state["segment"]) if state else 0
+        self.whole_rows: list[dict[str, Any]] = []
         self._ends: dict[Series, int] = {}
         for *labels, end in state["ends"] if state else ():
             self._ends[Series(*labels)] = int(end)
@@ -80,7 +83,7 @@ class Differences:
             self._segment += any(start < end for start in starts for end in self._ends.values())
         chunk = self._difference(previous, document)
         if chunk is not None:
-            account.samples += int(chunk.counts.sum())
+            account.samples += total(chunk.counts)
         account.accept(1)
         self.previous = document
         return chunk
@@ -98,7 +101,14 @@ class Differences:
                 counts = self._counts(document, job, summary, old)
                 if counts is not None:
                     parts.append(_interval(series, bounds, summary, counts, whole=old is None))
+                    self._keep(parts[-1])
         return concatenate(parts) if parts else None
+
+    def _keep(self, row: Intervals) -> None:
+        """Keep the exact values of a row over a whole run."""
+        if row.exact is not None and isinstance(row.table[0], Series):
+            least, most, total = (int(column[0]) for column in (row.exact.min_ns, row.exact.max_ns, row.exact.sum_ns))
+            self.whole_rows.append(WholeRow(row.table[0], int(row.counts.sum()), least, most, total).told())
 
     def _counts(self, document: Document, job: Job, now: Summary, old: Summary | None) -> Int | None:
         """Return the counts of all bins that one job and direction did since the last document; None if nothing."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from ingest.caveats import Caveat
 from ingest.missing import Missing, labels_of
 from ingest.read.context import Context
@@ -16,16 +19,13 @@ class Gaps:
     """Keeps in the account the stretches between the lines before and after those that were rejected, in order of the log.
 
     After a line that was rejected before its time was known, all that follows may be missing until the next good one tells.
+    `first_end_ns` is the end of the first good line, `last_ns` the start of the last.
     """
 
     def __init__(self, context: Context) -> None:
         self._context = context
+        self.first_end_ns: int | None = None
         self.last_ns: int | None = None
-
-    @property
-    def any(self) -> bool:
-        """Return whether a line was rejected."""
-        return bool(self._own)
 
     def open(self) -> None:
         """Note a line that was rejected before it was known when it was."""
@@ -38,6 +38,8 @@ class Gaps:
         if opened is not None:
             self._context.account.missing.remove(opened)
             self._add(opened.from_ns, end_ns)
+        if self.first_end_ns is None:
+            self.first_end_ns = end_ns
         self.last_ns = start_ns
 
     def lost(self, start_ns: int, end_ns: int) -> None:
@@ -65,3 +67,20 @@ class Gaps:
             to_ns = None if None in ends else max(end for end in ends if end is not None)
         labels = labels_of(self._context.series, unknown=ROW_LABELS)
         account.lack(Missing(labels, from_ns, to_ns, None, 0, None, Caveat(REJECTED, account.path, SENTENCE)))
+
+
+def joined(parts: Sequence[Sequence[Missing]], edges: Sequence[tuple[int | None, int | None]]) -> list[Missing]:
+    """Return what parts of a log lack, in order: stretches that are open at the end of a part go on to the next good line.
+
+    `edges` are the end of the first good line of each part and the start of its last.
+    """
+    found: list[Missing] = []
+    for number, missing in enumerate(parts):
+        before = next((last for _, last in reversed(edges[:number]) if last is not None), None)
+        after = next((first for first, _ in edges[number + 1 :] if first is not None), None)
+        for one in missing:
+            gap = one.caveat.code == REJECTED
+            from_ns = before if gap and one.from_ns is None else one.from_ns
+            to_ns = after if gap and one.to_ns is None else one.to_ns
+            found.append(replace(one, from_ns=from_ns, to_ns=to_ns))
+    return found

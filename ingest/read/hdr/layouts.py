@@ -7,6 +7,7 @@ their edges meet, else off by up to one more bin.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -14,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.layout import LogLinear, hdr_half, hdr_layout
+from ingest.layout import UPPER, LogLinear, hdr_half, hdr_layout
 from ingest.read.hdr.codec import Geometry
 
 Int = NDArray[np.int64]
@@ -67,8 +68,10 @@ class Layouts:
                 bins = Bins(hdr_layout(geometry.digits, geometry.unit_magnitude, int(unit)))
             else:
                 whole = unit.numerator == 1 and not unit.denominator & (unit.denominator - 1)
-                target = hdr_layout(geometry.digits, 0, 1)
-                bins = Bins(target if whole else replace(target, reports="upper"), unit)
+                first_ns = math.ceil(unit * (1 << geometry.unit_magnitude))  # the width of its first bins
+                target = hdr_layout(geometry.digits, first_ns.bit_length() - 1 if whole else 0, 1)
+                upper = replace(target, reports=UPPER, grain_ns=first_ns if first_ns > 1 else 0)
+                bins = Bins(target if whole else upper, unit)
         except (ValueError, OverflowError):
             return PAST_RANGE
         if all(not isinstance(known, Bins) or known.layout != bins.layout for known in self._found.values()):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from ingest.plain import shown
+
 KINDS = {"st": "service", "rt": "response", "wt": "wait"}
 STARTS = ("start", "started", "begin", "start_time", "actual_start")
 ENDS = ("end", "ended", "finish", "end_time", "finished")
@@ -21,7 +23,9 @@ def tag_of(op: str, kind: str, tag: str) -> str:
     An op without one of the three kinds, and a kind that has no ending, are put in as plain words.
     """
     endings = {name: ending for ending, name in KINDS.items()}
+    op, kind, tag = (shown(word) for word in (op, kind, tag))  # a newline would end the line in the middle
     if op and kind in endings:
+        op, tag = op.replace(",", "_"), tag.replace(",", "_")
         return f"{tag}::{op}-{endings[kind]}" if tag else f"{op}-{endings[kind]}"
     words = [re.sub(r"[, \r\n]", "_", word) for word in (tag, op, kind) if word]
     return "::".join(words)

@@ -12,7 +12,7 @@ import mmap
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ingest.errors import InputError
@@ -22,6 +22,7 @@ from ingest.read.account import FINDINGS_KEPT, Account
 from ingest.read.context import Context
 from ingest.read.hdr.clock import StampError, seconds_ns, split_line
 from ingest.read.hdr.codec import PayloadError, payload_of
+from ingest.read.hdr.gaps import joined
 from ingest.read.hdr.layouts import MOST_BINS
 from ingest.read.hdr.log import CHUNK_ENTRIES, rows_of, unpacked
 from ingest.read.hdr.origin import origin_of
@@ -195,6 +196,7 @@ def settled(path: Path, context: Context, tails: Sequence[Tail], accounts: Seque
     """Make the account of a log that of its parts, in order, with the notes on the log as a whole."""
     whole = Account(path=context.account.path, notes=list(context.account.notes))
     kept: Counter[str] = Counter()
+    missing = joined([account.missing for account in accounts], [tail.edges for tail in tails])
     for account in accounts:
         for note in account.notes:
             whole.note(note)
@@ -205,6 +207,9 @@ def settled(path: Path, context: Context, tails: Sequence[Tail], accounts: Seque
             kept[finding.reason] += 1
             if kept[finding.reason] <= FINDINGS_KEPT:
                 whole.findings.append(finding)
+    whole.missing = []
+    for entry in missing:
+        whole.lack(replace(entry, caveat=replace(entry.caveat, subject=whole.path)))
     context.account.replace(whole)
     rows = rows_of(path, context)
     for tail in tails:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.intervals import Intervals, concatenate, gather, sum_rows
+from ingest.errors import CapacityError
+from ingest.intervals import MOST_SAMPLES, Intervals, concatenate, gather, sum_rows
 from ingest.layout import LogLinear
 from ingest.read.context import RATE, Context
 from ingest.read.hdr.clock import OUT_OF_RANGE, Clock, StampError, seconds_ns, split_line
@@ -25,10 +27,10 @@ from ingest.read.hdr.tallies import Tallies, key_of
 from ingest.read.schedule import UNSCHEDULED, facts
 from ingest.read.text import LONGEST_LINE
 from ingest.series import Series
+from ingest.timing import MOST_NS
 
 Int = NDArray[np.int64]
 
-MOST_NS = 1 << 62
 ROUNDING_NS = 5_000_000
 ROUNDED_SHARE = 10
 MOST_SEGMENTS = 64
@@ -202,8 +204,20 @@ class Rows:
         self.unpacked += len(keep)
         self._context.account.accept(len(keep))
         samples, table = rows.samples, rows.table
+        self._check_addable([lines[checked.rows[number]] for number in keep], samples)
         self._tallies.add([key_of(table[code]) for code in codes.tolist()], samples.tolist())
         self._context.account.samples += int(samples.sum())
+
+    def _check_addable(self, lines: list[_Line], samples: Int) -> None:
+        """Raise CapacityError, naming the line, where the log would hold more samples than can be added up."""
+        before = self._context.account.samples
+        if before + float(samples.sum(dtype=np.float64)) < 0.999 * MOST_SAMPLES:
+            return
+        passed = list(accumulate(samples.tolist(), initial=before))[1:]
+        row = next((place for place, count in enumerate(passed) if count > MOST_SAMPLES), None)
+        if row is not None:
+            at = f"{self._context.account.path}:{lines[row].number}"
+            raise CapacityError(f"{at}: from here on the log holds more than 2^62 samples, which cannot be added up")
 
     def _placed(self, line: _Line, layout: LogLinear) -> tuple[int, int] | None:
         """Return the code of the series that a line is of and its start there, None where it has no place."""
@@ -277,7 +291,7 @@ class Rows:
     def tail(self) -> Tail:
         """Return what the lines so far leave for others of the same log."""
         limits = {BACKWARDS, TOO_MANY_TAGS, TOO_MANY, LONG_LINE}
-        limited = self._clock.told_again or self._gaps.any or limits & self._context.account.rejected.keys()
+        limited = self._clock.told_again or limits & self._context.account.rejected.keys()
         return Tail(
             plain=not limited and all(len(found) == 1 for found in self._ends.values()),
             firsts=self._firsts,
@@ -288,6 +302,7 @@ class Rows:
             lag_ns=self._lag_ns,
             span=self._span,
             tallies=self._tallies.told,
+            edges=(self._gaps.first_end_ns, self._gaps.last_ns),
         )
 
     def absorb(self, tail: Tail) -> None:

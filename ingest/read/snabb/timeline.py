@@ -37,6 +37,7 @@ from ingest.read.snabb.lags import COUNTED, REASONS, Lags, lags_of
 from ingest.read.snabb.messages import Message, messages_of
 from ingest.read.snabb.ring import Ring, read_ring
 from ingest.series import Series
+from ingest.timing import MOST_NS
 
 Numbers = NDArray[Any]
 
@@ -44,7 +45,6 @@ LAG = "lag"
 CHUNK = 1 << 17
 MOST_SERIES = 50_000
 LONGEST_NS = 1 << 61
-MOST_NS = 1 << 62
 NO_EVENT = "holds no event: its ring is empty"
 
 

@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from ingest.errors import InputError, UsageError
+from ingest.layout import MIDPOINT
 from ingest.query.missing import of_kinds, with_complete
 from ingest.query.question import Answer, Question, check_labels, shape_of, told
+from ingest.query.spans import narrowed
 from ingest.query.table import Table, concatenated
 from ingest.ranks import Percentile
 from ingest.series import IN_FLIGHT, LABELS, Series, is_mean
@@ -24,12 +26,14 @@ from ingest.store.elastic.filters import at_step, one_of, time_filters
 from ingest.store.elastic.holdings import ElasticHoldings
 from ingest.store.elastic.sums import label_source, paged, time_source
 from ingest.store.lacking import lacks_in
-from ingest.store.reach import narrowed, reach_of
+from ingest.store.reach import reach_of
 from ingest.store.records import UNKNOWN_ZERO, RunRecord
 
 DIGITS = 3
 CELLS_A_PAGE = 400
 FIELD = "latency.histogram"
+ESTIMATED = f"estimated by the server ({DIGITS} digits, ranks rounded): leave out --approx for exact percentiles"
+NO_MEAN = "mean is left out where no exact sum is known: the server adds up what bins report, which are not their middles here"
 NS = 1e9
 
 
@@ -60,7 +64,8 @@ def approximated(
     shape = shape_of(question, kinds)
     if any(is_mean(kind) for taken in shape.taken.values() for kind in taken):
         raise InputError(f"the server has no histograms of {shape.kind} to estimate from: leave out --approx")
-    step = step_of(catalogue, question)
+    in_the_middle = all(one.layout.reports == MIDPOINT for one in members)
+    step = step_of(catalogue, question, key)
     reach = _reach(catalogue, step)
     answer = Answer(
         parts=(),
@@ -71,7 +76,7 @@ def approximated(
         run_start_ns={record.run: record.start_ns for record in catalogue.records},
         relative=all(record.zero == UNKNOWN_ZERO for record in catalogue.records),
         series=len(members),
-        warnings=(f"estimated by the server ({DIGITS} digits, ranks rounded): leave out --approx for exact percentiles",),
+        warnings=(ESTIMATED, *(() if in_the_middle else (NO_MEAN,))),
         answered_from="estimates",
         missing=of_kinds(lacks_in(catalogue.records, catalogue.accounts, question), shape.taken),
     )
@@ -90,6 +95,8 @@ def approximated(
         "low": {"min": {"field": FIELD}},
         "high": {"max": {"field": FIELD}},
         "sum": {"sum": {"field": FIELD}},
+        "exact": {"sum": {"field": "latency.sum"}},
+        "known": {"value_count": {"field": "latency.sum"}},
     }
     cut = not step and (question.begin is not None or question.end is not None)
     if cut:  # a row spans what there is within the bounds that were asked for
@@ -106,7 +113,8 @@ def approximated(
     if cut:
         firsts, lasts = ([int(one[name]["value"]) * MS for one in found] for name in ("first", "last"))
         reach = narrowed((min(firsts), max(lasts) + widest), reach_of(members), widest)
-    return with_complete(concatenated([_table(found, shape.by, wanted, step, reach)]), answer), answer
+    table = concatenated([_table(found, shape.by, wanted, step, reach, in_the_middle=in_the_middle)])
+    return with_complete(table, answer), answer
 
 
 def _reach(catalogue: Catalogue, step: int) -> tuple[int, int]:
@@ -134,16 +142,25 @@ def _query(
 
 
 def _table(
-    buckets: Sequence[Mapping[str, Any]], by: Sequence[str], wanted: Sequence[Percentile], step: int, reach: tuple[int, int]
+    buckets: Sequence[Mapping[str, Any]],
+    by: Sequence[str],
+    wanted: Sequence[Percentile],
+    step: int,
+    reach: tuple[int, int],
+    *,
+    in_the_middle: bool,
 ) -> Table:
-    """Return the rows of buckets."""
+    """Return the rows of buckets; means of reported values only where these are the middles of bins."""
     count = np.array([int(one["count"]["value"]) for one in buckets], np.int64)
     start = np.array([one["key"]["time"] for one in buckets], np.int64) * MS if step else np.full(len(buckets), reach[0])
     end = start + step if step else np.full(len(buckets), reach[1])
     columns: dict[str, Any] = {"start_ns": start, "end_ns": end}
     for label in by:
         columns[label] = np.array([one["key"].get(label) or "" for one in buckets], object)
-    total, low, high = (np.array([one[name]["value"] or 0 for one in buckets], float) for name in ("sum", "low", "high"))
+    names = ("sum", "low", "high", "exact", "known")
+    total, low, high, exact, known = (np.array([one[name]["value"] or 0 for one in buckets], float) for name in names)
+    told = known == np.array([one["doc_count"] for one in buckets])
+    total = np.where(told, exact, total if in_the_middle else np.nan)
     columns |= {
         "count": count,
         "rate": count / (np.maximum(end - start, 1) / NS),

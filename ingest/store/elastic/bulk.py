@@ -3,7 +3,9 @@
 - A chunk fails as a whole on connection errors, timeouts, 429, 502, 503, 504 or a truncated answer: it is sent again. An
   answer that was lost may stand for documents that are in; sending them again writes the same ids.
 - Items with status 429 are sent again, they alone. Items with status 400 go to the dead-letter file with the reason.
-- 413 halves the chunk; a single document that is too large goes to the dead-letter file.
+- 413 halves the chunk, and so does a 429 for the whole of it that is repeated: it may never fit into the server's memory. A
+  single document that is too large goes to the dead-letter file, and one that meets 429 while others are taken.
+- An index that takes no documents because the disk is full is waited for like an overloaded server, then named.
 - A version conflict means that somebody has written a later version: nothing to do.
 """
 
@@ -13,7 +15,7 @@ import queue
 import random
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +24,15 @@ from typing import Any
 import orjson
 
 from ingest.errors import StoreError
-from ingest.store.elastic.connection import Connection, Refusal, TooLargeError, TransientError, block_sentence
+from ingest.store.elastic.connection import (
+    Connection,
+    OverloadedError,
+    Refusal,
+    TooLargeError,
+    TransientError,
+    block_sentence,
+    is_disk_full,
+)
 from ingest.store.elastic.encoding import Chunk, documents_of, halves
 
 SENDERS, WAITING = 2, 4
@@ -30,6 +40,19 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0
 ANSWER = "errors,items.*.status,items.*.result,items.*.error.type,items.*.error.reason,items.*.error.caused_by.reason"
 OVERLOADED, CONFLICT = 429, 409
 REASON_LENGTH = 500
+TRIES_WHOLE = 2
+OVERLOADED_SENTENCE = "the server is overloaded (429)"
+AGAIN = "run the same load again"
+TOO_LARGE = Refusal(413, "", "too large for the server (http.max_content_length)")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Documents that are sent at once: how often that has failed, and since when."""
+
+    chunk: Chunk
+    tries: int = 0
+    since: float = field(default_factory=time.monotonic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,49 +152,92 @@ class Sender:
             self.delivery.counts[name] += number
 
     def _deliver(self, owner: str, chunk: Chunk) -> None:
-        """Send a chunk until each of its documents is in or refused."""
-        deadline, pause = time.monotonic() + self._connection.patience, FIRST_PAUSE
-        while True:
-            try:
-                answer = self._connection.once("POST", "/_bulk", chunk.body, filter_path=ANSWER)
-                left, why = self._judged(owner, chunk, answer), "the server is overloaded (429)"
-            except TransientError as error:
-                left, why = chunk, str(error)
-            except TooLargeError:
-                self._deliver_halves(owner, chunk)
-                return
-            except Refusal as error:
-                raise StoreError(f"{self._connection.address.url} refuses a whole request: {error}") from None
-            if not left.documents:
-                return
+        """Send a chunk, in parts where it does not fit, until each of its documents is in or refused."""
+        patience = self._connection.patience
+        deadline = time.monotonic() + patience
+        taken = 0.0  # when a document of the chunk was last taken, or refused for good
+        left = deque([Part(chunk)])
+        while left:
+            part = left.popleft()
+            found = self._tried(owner, part)
+            if isinstance(found, TooLargeError):
+                self._split(owner, part, left, TOO_LARGE)
+                continue
+            if isinstance(found, tuple):
+                rest, why = found
+                if rest.documents < part.chunk.documents:
+                    taken = time.monotonic()
+                    deadline = taken + patience
+                    part = Part(rest)
+                if not rest.documents:
+                    continue
+            else:
+                why = str(found)
+            part = Part(part.chunk, part.tries + 1, part.since)
+            if isinstance(found, OverloadedError):
+                over = part.since + patience < time.monotonic() and taken > part.since  # others are taken, it is not
+                if found.never_fits or (over if part.chunk.documents == 1 else part.tries >= TRIES_WHOLE):
+                    self._split(owner, part, left, Refusal(OVERLOADED, found.kind, found.reason))
+                    continue
             if time.monotonic() > deadline:
-                seconds = self._connection.patience
-                raise StoreError(f"{self._connection.address.url}: {why}, for {seconds:.0f} s now; run the same load again later")
-            self._count("retried", left.documents)
+                again = "" if AGAIN in why else f"; {AGAIN} later"
+                raise StoreError(f"{self._connection.address.url}: {why}, for {patience:.0f} s now{again}")
+            self._count("retried", part.chunk.documents)
+            pause = min(FIRST_PAUSE * 2 ** (part.tries - 1), LONGEST_PAUSE)
             time.sleep(pause * random.uniform(0.5, 1))  # noqa: S311  # no secret
-            chunk, pause = left, min(2 * pause, LONGEST_PAUSE)
+            left.append(part)
 
-    def _judged(self, owner: str, chunk: Chunk, answer: Mapping[str, Any]) -> Chunk:
-        """Count what became of each document; return those that have to be sent again."""
+    def _tried(self, owner: str, part: Part) -> tuple[Chunk, str] | TransientError | TooLargeError:
+        """Return what is left of a part after it was sent once, and why; or how it failed as a whole."""
+        try:
+            answer = self._connection.once("POST", "/_bulk", part.chunk.body, filter_path=ANSWER)
+            return self._judged(owner, part.chunk, answer)
+        except (TransientError, TooLargeError) as error:
+            return error
+        except Refusal as error:
+            raise StoreError(f"{self._connection.address.url} refuses a whole request: {error}") from None
+
+    def _split(self, owner: str, part: Part, left: deque[Part], why: Refusal) -> None:
+        """Put the halves of a part back, or a single document into the dead-letter file."""
+        if part.chunk.documents == 1:
+            pair = next(documents_of(part.chunk))
+            self._bury(owner, [Refused(*pair, why.status, str(why)[:REASON_LENGTH])])
+            return
+        self._count("retried", part.chunk.documents)
+        left.extend(Part(half) for half in halves(part.chunk))
+
+    def _judged(self, owner: str, chunk: Chunk, answer: Mapping[str, Any]) -> tuple[Chunk, str]:
+        """Count what became of each document; return those that have to be sent again, and why."""
         items = [next(iter(item.values())) for item in answer.get("items", ())]
         if len(items) != chunk.documents:
             raise TransientError(f"the answer tells of {len(items)} of {chunk.documents} documents")
         if not answer.get("errors"):
             for result, number in Counter(item.get("result", "created") for item in items).items():
                 self._count("superseded" if result in ("noop", "not_found") else result, number)
-            return Chunk(b"", 0)
+            return Chunk(b"", 0), ""
+        why = OVERLOADED_SENTENCE
         again: list[bytes] = []
         refused: list[Refused] = []
         for item, (action, document) in zip(items, documents_of(chunk), strict=True):
             status = int(item.get("status", 0))
             if status < 300 or status == CONFLICT or item.get("result") == "not_found":
                 self._count("superseded" if status >= 300 else str(item.get("result", "created")))
-            elif status == OVERLOADED and item["error"]["type"] != "cluster_block_exception":
+            elif self._passes(item):
+                if "cluster_block" in str(item["error"].get("type")):
+                    why = block_sentence(str(item["error"].get("reason")))
                 again.append(action + b"\n" + (document + b"\n" if document else b""))
             else:
                 refused.append(self._refused(item, action, document))
         self._bury(owner, refused)
-        return Chunk(b"".join(again), len(again))
+        return Chunk(b"".join(again), len(again)), why
+
+    @staticmethod
+    def _passes(item: Mapping[str, Any]) -> bool:
+        """Return whether what is against the document of an item may pass: overload, or a disk that somebody makes room on."""
+        error = item.get("error") or {}
+        if error.get("type") == "cluster_block_exception":
+            return is_disk_full(str(error.get("reason")))
+        return int(item.get("status", 0)) == OVERLOADED
 
     def _refused(self, item: Mapping[str, Any], action: bytes, document: bytes) -> Refused:
         """Return the refused document of an item; StoreError where not the document is at fault but the index."""
@@ -196,12 +262,3 @@ class Sender:
             self.delivery.counts["rejected"] += len(refused)
             self.delivery.refused[owner] += len(refused)
             self.delivery.first_reason = self.delivery.first_reason or refused[0].reason
-
-    def _deliver_halves(self, owner: str, chunk: Chunk) -> None:
-        if chunk.documents == 1:
-            pair = next(documents_of(chunk))
-            self._bury(owner, [Refused(*pair, 413, "too large for the server (http.max_content_length)")])
-            return
-        self._count("retried", chunk.documents)
-        for half in halves(chunk):
-            self._deliver(owner, half)

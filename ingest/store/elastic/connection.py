@@ -29,12 +29,26 @@ TRANSIENT = {429, 502, 503, 504}
 JSON = {"accept": "application/json", "content-type": "application/json"}
 NDJSON = {"accept": "application/json", "content-type": "application/x-ndjson"}
 MAJORS = ("8", "9")
+PRESSURE = re.compile(r"coordinating_operation_bytes=(\d+).*max_coordinating(?:_and_primary)?_bytes=(\d+)")
 
 Check = Callable[[Any], None]
 
 
 class TransientError(Exception):
     """A request failed in a way that passes: it is sent again until patience ends; the text says how it failed."""
+
+
+class OverloadedError(TransientError):
+    """The server refuses a whole request for lack of memory (429): `kind`, `reason`, and whether it says that it never fits.
+
+    Its pressure counts the bytes of a request against a limit, its breakers say PERMANENT.
+    """
+
+    def __init__(self, text: str, kind: str, reason: str, durability: str = "") -> None:
+        super().__init__(text)
+        self.kind, self.reason = kind, reason
+        found = PRESSURE.search(reason)
+        self.never_fits = durability == "PERMANENT" or bool(found and int(found[1]) > int(found[2]))
 
 
 class TooLargeError(Exception):
@@ -236,10 +250,12 @@ def _judged(error: Any) -> Exception:
     kind, reason = (str(told.get("type", "")), _reason(told)) if isinstance(told, Mapping) else ("", str(told))
     if status == 413:
         return TooLargeError(reason)
-    if status == 429 and kind == "cluster_block_exception":
-        return StoreError(block_sentence(reason))
+    if kind == "cluster_block_exception" and is_disk_full(reason):
+        return TransientError(block_sentence(reason))
     if status in TRANSIENT:
-        return TransientError(f"the server answers {status} {kind or 'unavailable'}: it is overloaded or starting")
+        text = f"the server answers {status} {kind or 'unavailable'}: it is overloaded or starting"
+        durability = str(told.get("durability", "")) if isinstance(told, Mapping) else ""
+        return OverloadedError(text, kind, reason, durability) if status == 429 else TransientError(text)
     if status == 401:
         variables = "TAILBOARD_ES_API_KEY, or TAILBOARD_ES_USER and TAILBOARD_ES_PASSWORD"
         return StoreError(f"the server does not know us (401): set {variables} (docs/security.md)")
@@ -252,6 +268,11 @@ def _reason(told: Mapping[str, Any]) -> str:
     causes = told.get("root_cause") or []
     deepest = causes[0].get("reason") if causes and isinstance(causes[0], Mapping) else None
     return str(deepest or told.get("reason") or "")
+
+
+def is_disk_full(reason: str) -> bool:
+    """Return whether an index is blocked since the disk is full (flood stage): the server lifts that when there is room again."""
+    return "/12/" in reason or "flood-stage" in reason
 
 
 def block_sentence(reason: str) -> str:

@@ -74,9 +74,9 @@ def read_back(store: ElasticStore, record: RunRecord) -> Iterator[bytes]:
 
 def made(store: SqliteStore, record: RunRecord, names: Names) -> Iterator[bytes]:
     """Yield the lines for a run of a SQLite store: documents made by the code that a load makes them with."""
-    series = stored_series(store.db, [record.run])
+    series = sorted(stored_series(store.db, [record.run]), key=lambda one: one.series)
     told: list[bytes] = []
-    for source in store.sources(record.run):
+    for source in sorted(store.sources(record.run), key=_key):
         numbers = {number for (number,) in store.db.execute("SELECT id FROM series WHERE run = ? AND source = ?", _key(source))}
         mine = [one for one in series if one.number in numbers]
         told.append(_record(names, SOURCE, source_document(source, SourceState({one.series: one for one in mine})), source))

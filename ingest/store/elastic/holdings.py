@@ -26,7 +26,7 @@ from ingest.store.elastic.names import Names
 from ingest.store.elastic.reading import pages, search
 from ingest.store.elastic.records import Records
 from ingest.store.elastic.sums import Survey, label_source, paged, summed_windows, survey_of, time_source
-from ingest.store.records import COMPLETE, RunRecord, StoredSeries
+from ingest.store.records import CLUSTER, COMPLETE, RunRecord, StoredSeries
 
 LABEL_PAGE = 1000
 SECONDS_A_PAGE = 10_000
@@ -82,12 +82,7 @@ class ElasticHoldings:
     def document_windows(self, plan: Plan, key: Key, step_ns: int) -> Iterator[Intervals]:
         """Yield windows of a plan's series under the groups that `key` gives, added up in the server if that is less to read."""
         step = plan.record.step_ns
-        filters = [
-            {"term": {"run.id": plan.record.run}},
-            at_step(step),
-            *time_filters(plan.begin_ns, plan.end_ns, step),
-            *_selected(plan, tuple(FIELDS)),
-        ]
+        filters = self._filters(plan)
         index = self.names.all("intervals")
         weighted = any(one.weighted for one in plan.members)
         groups = len({key(one.series) for one in plan.members})
@@ -98,6 +93,26 @@ class ElasticHoldings:
                 return
         for page in pages(self.connection, index, {"bool": {"filter": filters}}, list(READ)):
             yield from windows_in([hit["_source"] for hit in page], lambda one: int(one["@timestamp"]) * MS + step, key)
+
+    def sorted_windows(self, plan: Plan, key: Key, by: Sequence[str]) -> Iterator[Sequence[Intervals]]:
+        """Yield the windows of a plan's series page by page, in the order of their groups and starts."""
+        filters = self._filters(plan)
+        labels = [PATHS[label] for label in (*by, "kind") if label in FIELDS and label != "run"]
+        told = {"order": "asc", "missing": "_first", "unmapped_type": "keyword"}
+        sort = [*({path: told} for path in dict.fromkeys(labels)), {"@timestamp": {"order": "asc"}}]
+        index, step = self.names.all("intervals"), plan.record.step_ns
+        for page in pages(self.connection, index, {"bool": {"filter": filters}}, list(READ), sort):
+            yield list(windows_in([hit["_source"] for hit in page], lambda one: int(one["@timestamp"]) * MS + step, key))
+
+    def _filters(self, plan: Plan) -> list[dict[str, Any]]:
+        """Return the filters for the documents of a plan."""
+        step = plan.record.step_ns
+        return [
+            {"term": {"run.id": plan.record.run}},
+            at_step(step),
+            *time_filters(plan.begin_ns, plan.end_ns, step),
+            *_selected(plan, tuple(FIELDS)),
+        ]
 
     def offset_windows(
         self, run: str, begin_ns: int | None, end_ns: int | None, wanted: Key | None = None
@@ -139,7 +154,7 @@ def _rollups(plan: Plan) -> dict[str, Any]:
         *rollups_of(plan.record.run, plan.scope, step),
         HOLDS_SAMPLES,
         *time_filters(plan.begin_ns, plan.end_ns, step),
-        *_selected(plan, ("host", "op", "kind")),
+        *_selected(plan, ("op", "kind") if plan.scope == CLUSTER else ("host", "op", "kind")),  # a cluster's have no host
     ]
     return {"bool": {"filter": filters}}
 

@@ -81,6 +81,7 @@ class ElasticStore:
 
     needs_clock = True
     indexed = True
+    most_samples = 1 << 53  # the server adds up in doubles
 
     def __init__(self, url: str, *, write: bool = False) -> None:
         """Make contact. StoreError says why there is none, or why nothing may be written; UsageError for a URL that cannot be."""

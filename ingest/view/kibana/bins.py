@@ -55,7 +55,7 @@ def value_of(name: str, number: str) -> list[Transform]:
     at = f"datum.{number}"
     middle = "datum.lower_edge + floor((datum.upper_edge - datum.lower_edge) / datum.unit / 2) * datum.unit"
     reported = (
-        f"{at} == datum.top ? datum.lower_edge : datum.reports == 'midpoint' ? {middle} : "
+        f"{at} == datum.top ? datum.lower_edge + (datum.reports == 'upper' ? 1 : 0) : datum.reports == 'midpoint' ? {middle} : "
         "datum.reports == 'highest' ? datum.upper_edge - datum.grain : datum.upper_edge"
     )
     return [*edges_of(number), formula(name, reported)]

@@ -19,11 +19,11 @@ from ingest.query.table import Table
 from ingest.ranks import Percentile
 from ingest.series import Group
 from ingest.view import vega
-from ingest.view.comparison import both, cells, elapsed, in_groups, kinds_text, notes, runs_text
+from ingest.view.comparison import both, cells, elapsed, errors_of, in_groups, kinds_text, notes, runs_text
 from ingest.view.page.compare_tables import group_text, is_drawn, line_of, names_of, percentile_text, ratio_columns, told_of
 from ingest.view.page.panels import Chart, Control, Head, Panel, View, page_of, table_of
 from ingest.view.page.parts import SECOND, between, duration
-from ingest.view.page.report_tables import shown_latency
+from ingest.view.page.report_tables import shown_latency, spaced
 
 WHOLE_RANGE = 1 << 62
 MOST_BARS, MOST_LINES, MOST_CURVES, MOST_STEPS = 40, 400, 40, 900
@@ -65,7 +65,7 @@ def compare_page(
     head = Head(
         f"{runs_text(asked.run)} against {runs_text(asked.baseline)}",
         f"{kinds_text(asked)} latency, {asked.run.samples:,} samples against {asked.baseline.samples:,}",
-        _facts(asked),
+        _facts(asked, table),
         [*notes(told, table), *_left_out(compared)],
         verdict or [told_of(table, list(range(len(table))), told.by)],
         bad,
@@ -82,10 +82,9 @@ def compare_page(
     return page_of(head, panels, [wanted], labels="Facts of both runs")
 
 
-def _facts(pair: Pair) -> list[tuple[str, str]]:
+def _facts(pair: Pair, table: Table) -> list[tuple[str, str]]:
     """Return (name, value) pairs that the answers themselves tell, the baseline's first."""
     sides = (("baseline", pair.baseline), ("run", pair.run))
-    error = dict.fromkeys(f"± {100 * max(float(part.layout.error) for part in side.parts):.2g} %" for _, side in sides)
     spans = [_span(side) for _, side in sides]
     return [
         *((name.capitalize(), ", ".join(side.runs)) for name, side in sides),
@@ -96,7 +95,7 @@ def _facts(pair: Pair) -> list[tuple[str, str]]:
             (f"Time of the {name}", "elapsed only: no time zero is known" if side.relative else between(*span))
             for (name, side), span in zip(sides, spans, strict=True)
         ),
-        ("Error bound of the bins", " and ".join(error)),
+        ("Error bound of the bins", spaced(errors_of(pair, table, "± "))),
         ("Merged from", " and ".join(f"{side.series:,}" for _, side in sides) + f" series ({pair.run.answered_from})"),
         ("Bounds of ratios, 95 %", METHOD),
         ("Made by", f"tailboard {__version__}"),

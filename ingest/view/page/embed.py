@@ -11,10 +11,11 @@ bits alone.) A level (the cluster, the hosts, the threads of a run) has the stre
     bins      of each filled bin, how far after the bin before it in its row (the first: after bin 0)
     counts    of each filled bin
     maxima    of each row, its exact maximum in ns plus one, 0 where it is unknown    (only where `exact`)
+    minima    of each row, its exact minimum likewise                                 (only where `exact`)
     done      of each row, the I/Os that completed, the events that were stored       (only where `weighted`)
 
 with its series in the order of `keys`, `rows` of them each. Threads that are too many for bins have tails: windows, counts,
-and the bins of p50 and p99 plus one (0: too few samples), and the maximum in ns.
+and the bins of p50 and p99 plus one (0: too few samples), maximum and minimum in ns.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.grid import WEIGHT_BITS
-from ingest.intervals import Intervals
+from ingest.intervals import Intervals, no_exact
 from ingest.layout import LogLinear, common_layout
 from ingest.query.lags import mixed_rows
 from ingest.query.overview import LEAST_WINDOWS, Overview, Tails, fitted, thread_name
@@ -144,6 +145,7 @@ def _run(run: Overview, streams: Streams) -> dict[str, Any]:
         "begin": low / MS,
         "end": high / MS,
         "seconds": (reach[1] - reach[0]) / 1e9,
+        **({"covered": [edge / MS for edge in _covered(answer)]} if answer.covered else {}),
         "extra": ", ".join(run.extra),
         "levels": {scope: _level(getattr(run, scope), run.extra, streams) for scope in ("cluster", "hosts")},
         "tails": {},
@@ -155,6 +157,12 @@ def _run(run: Overview, streams: Streams) -> dict[str, Any]:
     if run.tails is not None:
         told["tails"]["hosts"] = _tails(_host_tails(run.tails), streams)
     return told
+
+
+def _covered(answer: Answer) -> tuple[int, int]:
+    """Return from when to when there is data of any run of an answer."""
+    spans = answer.covered.values()
+    return min(low for low, _ in spans), max(high for _, high in spans)
 
 
 def _key(labels: Sequence[str], answer: Answer, extra: Sequence[str]) -> dict[str, str]:
@@ -175,7 +183,7 @@ def _level(answer: Answer, extra: Sequence[str], streams: Streams) -> dict[str, 
     exact = any(part.exact is not None and bool(part.exact.known.any()) for part in parts)
     weighted = any(part.completions is not None for part in parts)
     rows: list[tuple[dict[str, Any], int, int, int, int]] = []
-    columns: dict[str, list[Int]] = {name: [] for name in ("windows", "widths", "bins", "counts", "maxima", "done")}
+    columns: dict[str, list[Int]] = {name: [] for name in ("windows", "widths", "bins", "counts", "maxima", "minima", "done")}
     for unordered in parts:
         codes, sizes = np.unique(unordered.series, return_counts=True)
         order = np.lexsort((unordered.start_ns, unordered.series))
@@ -190,9 +198,10 @@ def _level(answer: Answer, extra: Sequence[str], streams: Streams) -> dict[str, 
         columns["widths"].append(np.diff(part.indptr))
         columns["bins"].append(_steps(part.bins, part.indptr[:-1]))
         columns["counts"].append(part.counts >> WEIGHT_BITS if mixed else part.counts)
-        columns["maxima"].append(_maxima(part))
+        for name, told in zip(("maxima", "minima"), _exact(part), strict=True):
+            columns[name].append(told)
         columns["done"].append(np.zeros(len(part), np.int64) if part.completions is None else part.completions)
-    kept = {"maxima": exact, "done": weighted}
+    kept = {"maxima": exact, "minima": exact, "done": weighted}
     for name, column in columns.items():
         if kept.get(name, True):
             streams.add(np.concatenate(column))
@@ -240,10 +249,10 @@ def _steps(values: Int, firsts: Int) -> Int:
     return steps
 
 
-def _maxima(part: Intervals) -> Int:
-    if part.exact is None:
-        return np.zeros(len(part), np.int64)
-    return np.where(part.exact.known, part.exact.max_ns + 1, 0)
+def _exact(part: Intervals) -> tuple[Int, Int]:
+    """Return the exact maximum and minimum of each row plus one, 0 where they are not known."""
+    exact = part.exact or no_exact(len(part))
+    return np.where(exact.known_max, exact.max_ns + 1, 0), np.where(exact.known_min, exact.min_ns + 1, 0)
 
 
 def _tails(tails: Tails, streams: Streams) -> dict[str, Any]:
@@ -282,12 +291,13 @@ def _tail_rows(answers: Iterable[Answer], streams: Streams) -> dict[str, Any]:
     return {**told, "keys": keys, "rows": sizes, "layouts": layouts}
 
 
-def _summary(rows: Intervals, *, mixed: bool) -> tuple[Int, Int, Int, Int]:
-    """Return of each row its samples, the bins of p50 and p99 plus one (0 where not carried), and its maximum in ns."""
+def _summary(rows: Intervals, *, mixed: bool) -> tuple[Int, ...]:
+    """Return of each row its samples, the bins of p50 and p99 plus one (0 where not carried), maximum and minimum in ns."""
     ranked = Ranked(rows)
     count = rows.samples if rows.completions is None else rows.completions
     carried = count if rows.completions is None or mixed else -(-rows.samples >> WEIGHT_BITS)
-    return count, _bins(ranked, P50, carried), _bins(ranked, P99, carried), extremes(rows)[1]
+    low, high, *_ = extremes(rows)
+    return count, _bins(ranked, P50, carried), _bins(ranked, P99, carried), high, low
 
 
 def _bins(ranked: Ranked, percentile: Percentile, samples: Int) -> Int:

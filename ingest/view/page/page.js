@@ -1,6 +1,6 @@
 // The report's page: what is chosen, what each panel draws, one panel a frame. Follows the other scripts.
 (() => {
-  const { MOST, MULTIPLES, carriedShare, percentileOf, pointsOf, thinOf, gapsOf, sharesOf } = tailboard;
+  const { MOST, MULTIPLES, carriedShare, percentileOf, pointsOf, thinOf, gapsOf, sharesOf, within } = tailboard;
   const SURFACE = ["99.99", "99.95", "99.9", "99.5", "99", "98", "95", "90", "75", "50"];
   const page = (window.tailboard = Object.assign(tailboard, { views: {}, frames: [], state: null, ready: Promise.resolve() }));
   // Large pictures are drawn anew in pieces: so many rows a frame, of the table that has the most.
@@ -116,7 +116,7 @@
       for (let row = level.first[series]; row < level.first[series + 1]; row++) {
         if (level.window[row] < from || level.window[row] >= to) continue;
         const t = level.origin + level.window[row] * level.step, highest = state.tail === "100", n = level.count[row];
-        const v = highest ? column[row] : layout.values[column[row] - 1], open = Number(!highest && column[row] - 1 === layout.last);
+        const v = highest ? column[row] : within(layout.values[column[row] - 1], level.p0[row], level.p100[row]), open = Number(!highest && column[row] - 1 === layout.last);
         const cell = { t, t2: t + level.step, row: label, label, n, open };
         if (v === undefined) out.thin.push({ ...cell, v: level.p100[row] });
         else out.points.push({ ...cell, v });
@@ -158,8 +158,9 @@
     hosts: () => tailPanel("host", 28),
     threads: () => tailPanel("thread", 15),
     rate() {
-      const found = table(byBins(), MOST.points), points = tailboard.ratesOf(found, found.names);
-      const least = points.reduce((low, point) => (point.v < low.v ? point : low), { v: Infinity, t: run.begin, t2: run.end });
+      const found = table(byBins(), MOST.points), points = tailboard.ratesOf(found, found.names, run.covered);
+      const whole = points.filter(({ part }) => !part); // the lowest of windows that the data covers
+      const least = (whole.length ? whole : points).reduce((low, point) => (point.v < low.v ? point : low), { v: Infinity, t: run.begin, t2: run.end });
       const all = number(points.reduce((sum, { n }) => sum + n, 0)), lowest = number(Math.round(least.v));
       const sampled = found.events.some((n, row) => n !== found.done[row]);
       const says = `${all} ${sampled ? "events" : "I/Os"} in view; lowest ${lowest} a second, ${least.label}, ${when(least)}.${sampled ? ` All events, stored or not: ${WEIGHED}` : ""}`;

@@ -45,14 +45,14 @@ const tailboard = (() => {
         for (let row = 0; row < rows; row++) {
           for (let entry = level.ptr[row]; entry < level.ptr[row + 1]; entry++) level.total[row] += level.count[entry];
         }
-        level.max = level.exact ? take(rows) : null;
+        [level.max, level.min] = level.exact ? [take(rows), take(rows)] : [null, null];
         level.done = level.weighted ? take(rows) : null;
       }
       for (const tail of ["threads", "hosts"].flatMap((scope) => run.tails[scope]?.steps ?? [])) {
         tail.first = starts(tail.rows);
         const rows = tail.first.at(-1);
         tail.window = added(take(rows, Uint32Array), tail.first);
-        for (const column of ["count", "p50", "p99", "p100"]) tail[column] = take(rows);
+        for (const column of ["count", "p50", "p99", "p100", "p0"]) tail[column] = take(rows);
       }
     }
     return content;
@@ -128,11 +128,11 @@ const tailboard = (() => {
     const mixed = weighed.map((found) => found.size > 1 || found.has(0)), unlike = new Set(weighed.flatMap((found) => [...found])).size > 1;
     const scale = weighed.map(([one], group) => (unlike && !mixed[group] ? one : 1)); // of groups beside one another
     const table = { layouts: kept, unit, rows, groups, columns, width: k * level.step, begin, mixed, scale };
-    for (const name of ["group", "t", "n", "done", "events", "max"]) table[name] = new Float64Array(rows);
+    for (const name of ["group", "t", "n", "done", "events", "max", "min"]) table[name] = new Float64Array(rows);
     Object.assign(table, { ptr: new Uint32Array(rows + 1), bin: new Uint32Array(entries), cum: new Float64Array(entries) });
     for (let slot = 0, row = 0, at = 0; slot < heads.length; slot++) {
       if (heads[slot] < 0) continue;
-      let least = dense.length, most = -1, highest = level.max ? 0 : NaN, done = 0, events = 0, total = 0;
+      let least = dense.length, most = -1, highest = level.max ? 0 : NaN, lowest = level.max ? Infinity : NaN, done = 0, events = 0, total = 0;
       for (let source = heads[slot]; source >= 0; source = next[source]) {
         const into = moves[owner[source]], each = weight(owner[source]), factor = mixed[Math.floor(slot / columns)] ? each || 1 : 1, alone = next[source] < 0 && source === heads[slot] && !into;
         for (let entry = level.ptr[source]; alone && entry < level.ptr[source + 1]; entry++) {
@@ -146,6 +146,7 @@ const tailboard = (() => {
           if (bin > most) most = bin;
         }
         if (level.max) highest = Math.max(highest, level.max[source] ? level.max[source] - 1 : NaN);
+        if (level.max) lowest = Math.min(lowest, level.min[source] ? level.min[source] - 1 : NaN);
         done += unit > 1 || !each ? level.done[source] : level.total[source];
         events += unit > 1 ? level.done[source] : level.total[source] * (each || 1);
       }
@@ -156,7 +157,7 @@ const tailboard = (() => {
         dense[bin] = 0;
       }
       [table.group[row], table.t[row]] = [Math.floor(slot / columns), table.begin + (slot % columns) * table.width];
-      [table.n[row], table.done[row], table.events[row], table.max[row]] = [total, done, events, highest];
+      [table.n[row], table.done[row], table.events[row], table.max[row], table.min[row]] = [total, done, events, highest, lowest];
       table.ptr[++row] = at;
     }
     return table;
@@ -174,12 +175,15 @@ const tailboard = (() => {
   // The samples of a row that decide which percentiles it carries: what was stored, where it counts by weight.
   const samplesOf = (table, row) => (table.mixed?.[table.group[row]] ? table.done[row] : Math.ceil(table.n[row] / table.unit));
   const layoutOf = (table, row) => table.layouts[table.group[row]];
+  // What a bin reports in a row: never below the row's exact minimum or above its exact maximum (NaN: not known).
+  const within = (v, low, high) => (v > high ? high : v < low ? low : v);
+  const reportedIn = (table, row, bin) => within(layoutOf(table, row).values[bin], table.min[row], table.max[row]);
   // A row's percentile, null where its samples cannot carry it.
   function valueOf(table, row, wanted) {
     if (!isCarried(samplesOf(table, row), wanted)) return null;
     const rank = rankOf(table.n[row], wanted), bin = table.bin[entryOf(table, row, rank)];
     const highest = wanted.top === 100 * wanted.bottom;
-    const layout = layoutOf(table, row), v = highest && !Number.isNaN(table.max[row]) ? table.max[row] : layout.values[bin];
+    const layout = layoutOf(table, row), v = highest && !Number.isNaN(table.max[row]) ? table.max[row] : reportedIn(table, row, bin);
     const above = table.mixed[table.group[row]] ? (table.done[row] * (table.n[row] - rank)) / table.n[row] : (table.n[row] - rank) / table.unit;
     const beyond = highest ? table.n[row] : Math.floor(above);
     return { v, open: Number(bin === layout.last), beyond };
@@ -209,9 +213,14 @@ const tailboard = (() => {
     }
     return out;
   }
-  function ratesOf(table, names) {
+  // Of a window that the data covers in part, the first or the last one, it is that part: as wide, and with its rate.
+  function ratesOf(table, names, [first, last] = [-Infinity, Infinity]) {
     const label = (row) => names[table.group[row]] || "all";
-    return Array.from(table.events, (n, row) => ({ ...timesOf(table, row), label: label(row), v: n / (table.width / 1000), n }));
+    return Array.from(table.events, (n, row) => {
+      const whole = timesOf(table, row), t = Math.max(whole.t, first), t2 = Math.min(whole.t2, last);
+      const shown = t < t2 ? { t, t2 } : whole, part = Number(shown.t2 - shown.t < table.width);
+      return { ...shown, label: label(row), v: n / ((shown.t2 - shown.t) / 1000), n, part };
+    });
   }
   // Stretches of windows without any row: of all groups together, or (each) of every group.
   function gapsOf(table, names, each) {
@@ -235,7 +244,7 @@ const tailboard = (() => {
       const n = table.n[row], layout = layoutOf(table, row), room = most / table.rows;
       const ratio = table.ptr[row + 1] - table.ptr[row] <= room ? 1 : Math.max(n / table.unit, 2) ** (1 / room);
       const label = names[table.group[row]] || "all", of = (cum) => ({ cum: cum / table.unit, n: n / table.unit });
-      const value = (bin) => ({ v: layout.values[bin], open: Number(bin === layout.last) });
+      const value = (bin) => ({ v: reportedIn(table, row, bin), open: Number(bin === layout.last) });
       const step = (at, x, cum) => ({ label, x, ...value(table.bin[at]), ...of(cum) });
       out.push(step(table.ptr[row], 1, 0));
       for (let at = table.ptr[row], last = 0; at < table.ptr[row + 1]; at++) {
@@ -283,7 +292,7 @@ const tailboard = (() => {
 
   const sections = []; // what their scripts add to the page: see section.py
   return {
-    MOST, MULTIPLES, sections, inflated, reader, unpack, percentileOf, rankOf, isCarried, carriedShare, merged, layoutOf, valueOf, pointsOf, thinOf, ratesOf, gapsOf,
+    MOST, MULTIPLES, sections, inflated, reader, unpack, percentileOf, rankOf, isCarried, carriedShare, merged, layoutOf, within, valueOf, pointsOf, thinOf, ratesOf, gapsOf,
     curveOf, sharesOf, worstOf, widestFirst,
   };
 })();

@@ -16,8 +16,10 @@ import numpy as np
 from ingest import __version__
 from ingest.layout import LogLinear
 from ingest.query.overview import Overview
+from ingest.query.precision import precision_from
 from ingest.query.question import Answer
 from ingest.query.sweeps import Sweep
+from ingest.ranks import parse_percentiles
 from ingest.series import THREAD, default_kind
 from ingest.timing import format_duration
 from ingest.view import vega
@@ -26,12 +28,13 @@ from ingest.view.page.embed import packed
 from ingest.view.page.parts import between, duration, fact_list, filled, note_list, page_file, policy, runtime
 from ingest.view.page.report_tables import few, spaced, summary, text, worst
 from ingest.view.page.section import PLACES, Section
-from ingest.view.terminal import count
+from ingest.view.terminal import bound_text, count
 
 RUNS_NAMED = 4
 MOST_LINES = 8
 SECOND = 1_000_000_000
 PERCENTILE = "99"
+(MEDIAN,) = parse_percentiles("50")
 SPECS = ("percentiles", "tails", "heatmap", "rate", "surface", "distribution")
 RUN_SPECS = ("runs", "maps", "load")
 OFFLINE = "This file holds all its data and asks the network for nothing."
@@ -190,7 +193,7 @@ def facts_of(runs: Sequence[Overview]) -> list[tuple[str, str]]:
     answers = [run.cluster for run in runs]
     dated = [run for run in runs if not run.cluster.relative]
     low, high = min(run.span[0] for run in dated or runs), max(run.span[1] for run in dated or runs)
-    bound = max(float(part.layout.error) for answer in answers for part in answer.parts)
+    bound = precision_from([part for answer in answers for part in answer.parts], MEDIAN)
     layouts = sorted({_bins(part.layout) for answer in answers for part in answer.parts})
     elapsed = f"; elapsed only in {_names(apart)}" if (apart := [run for run in runs if run.cluster.relative]) else ""
     return [
@@ -200,7 +203,7 @@ def facts_of(runs: Sequence[Overview]) -> list[tuple[str, str]]:
         ("Time", between(low, high) + elapsed if dated else "elapsed only: no time zero is known"),
         ("Duration", duration(high - low)),
         ("Step", ", ".join(sorted({_step(answer) for answer in answers}))),
-        ("Error bound", f"± {100 * bound:.2g} % of a latency; counts are exact"),
+        ("Error bound", f"{spaced(bound_text(bound, '± '))} of percentiles from the median on; counts are exact"),
         ("Bins", ", ".join(layouts)),
         ("Merged from", f"{sum(answer.series for answer in answers):,} series ({answers[0].answered_from})"),
         *(("Coverage", _coverage(run, named=len(runs) > 1)) for run in runs),

@@ -17,10 +17,11 @@ from ingest.view.comparison import ratio_text
 from ingest.view.page.compare_tables import exact, group_text, percentile_text
 from ingest.view.page.panels import Chart, Head, Panel, View, page_of, table_of
 from ingest.view.page.parts import between
-from ingest.view.page.report_tables import shown_latency, text
+from ingest.view.page.report_tables import shown_latency, spaced, text
+from ingest.view.terminal import bound_text
 from ingest.view.text import number, utc
+from ingest.view.trend import bound_of, points
 from ingest.view.trend import notes as notes_of
-from ingest.view.trend import points
 
 MOST_PANELS, MOST_FOLDED, MOST_NAMED = 40, 24, 3
 TITLES = ("run", "start", "", "value", "95 % bounds", "n", "level", "change")
@@ -54,7 +55,7 @@ def trend_page(
     head = Head(
         f"Trend of {runs}" + (f", {nights[0].run} to {nights[-1].run}" if len(nights) > 1 else ""),
         f"{_kinds(nights)} latency, {sum(night.answer.samples for night in nights):,} samples",
-        _facts(nights),
+        _facts(nights, table),
         [*notes, *notes_of(nights, table), *left],
         verdict or _newest(judgements),
         bad,
@@ -71,8 +72,7 @@ def _kinds(nights: Sequence[Night]) -> str:
     return ", ".join(sorted({night.answer.kind for night in nights}))
 
 
-def _facts(nights: Sequence[Night]) -> list[tuple[str, str]]:
-    bound = max(float(part.layout.error) for night in nights for part in night.answer.parts)
+def _facts(nights: Sequence[Night], table: Table) -> list[tuple[str, str]]:
     stamped = all(night.start_ns for night in nights)
     return [
         ("Runs", f"{len(nights)}"),
@@ -81,7 +81,7 @@ def _facts(nights: Sequence[Night]) -> list[tuple[str, str]]:
         ("Began", between(nights[0].start_ns, nights[-1].start_ns) if stamped else "not known of all: in the order of names"),
         ("Latency", _kinds(nights)),
         ("Samples", f"{sum(night.answer.samples for night in nights):,}"),
-        ("Error bound of the bins", f"± {100 * bound:.2g} %"),
+        ("Error bound of the bins", spaced(bound_text(bound_of(nights, table), "± "))),
         ("Bounds, 95 %", "order statistics (exact binomial ranks), bins included"),
         ("Changes of level", METHOD),
         ("Made by", f"tailboard {__version__}"),

@@ -23,8 +23,9 @@ from tests.doubles.elasticsearch.sources import SourceFilter, loads
 Json = Any
 PRESSURE = (
     "rejected execution of coordinating operation [coordinating_and_primary_bytes={0}, replica_bytes=0, all_bytes={0}, "
-    "coordinating_operation_bytes={0}, max_coordinating_bytes=1048576]"
+    "coordinating_operation_bytes={0}, max_coordinating_bytes={1}]"
 )
+BREAKER = "[parent] Data too large, data for [<http_request>] would be [{0}], which is larger than the limit of [{1}]"
 QUEUE = "rejected execution of TimedRunnable{{...}} on TaskExecutionTimeTrackingEsThreadPoolExecutor[name = {0}/write, queue capacity = 1]"
 
 
@@ -33,7 +34,13 @@ def bulk(node: Node, request: Request) -> Answer:
     begin = time.monotonic()
     if node.rejecting.whole > 0:
         node.rejecting.whole -= 1
-        raise refuse(429, "es_rejected_execution_exception", PRESSURE.format(len(request.body)))
+        raise refuse(429, "es_rejected_execution_exception", PRESSURE.format(len(request.body), 1048576))
+    if len(request.body) > node.memory.limit:
+        node.memory.refused += 1
+        if node.memory.breaker:
+            note = {"bytes_wanted": len(request.body), "bytes_limit": node.memory.limit, "durability": "TRANSIENT"}
+            raise refuse(429, "circuit_breaking_exception", BREAKER.format(len(request.body), node.memory.limit), **note)
+        raise refuse(429, "es_rejected_execution_exception", PRESSURE.format(len(request.body), node.memory.limit))
     lines = read_lines(
         request.body, request.parts.get("index"), lenient=node.major < 9, require_alias=request.flag("require_alias")
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections import deque
@@ -96,6 +97,15 @@ class Rejecting:
     requests: int = 0
 
 
+@dataclass(slots=True)
+class Memory:
+    """What `hold_at_most` asked for, and how many bulk requests were refused for it."""
+
+    limit: int = sys.maxsize
+    breaker: bool = False
+    refused: int = 0
+
+
 class Node:
     """State and configuration of the double."""
 
@@ -114,6 +124,7 @@ class Node:
         self.points: dict[str, PointInTime] = {}
         self.closed: dict[str, PointInTime] = {}
         self.rejecting = Rejecting()
+        self.memory = Memory()
         self.seen: deque[Seen] = deque(maxlen=20_000)
         self.refusals: list[str] = []
 

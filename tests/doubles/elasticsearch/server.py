@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.doubles.elasticsearch.aggregations import MAX_BUCKETS
 from tests.doubles.elasticsearch.connection import Server
-from tests.doubles.elasticsearch.node import Node, Rejecting, Seen
+from tests.doubles.elasticsearch.node import Memory, Node, Rejecting, Seen
 from tests.doubles.elasticsearch.security import Guard
 from tests.doubles.elasticsearch.sources import loads
 from tests.doubles.serving import Serving
@@ -71,6 +71,12 @@ class ElasticsearchDouble(Serving):
         """Answer the next `whole` bulk requests 429; then, in the next `requests` ones, that share of the items."""
         with self.node.lock:
             self.node.rejecting = Rejecting(whole, items, requests if items else 0)
+
+    def hold_at_most(self, limit: int, *, breaker: bool = False) -> Memory:
+        """Answer bulk requests of more bytes 429 from now on: for indexing pressure, or as a breaker whose state may pass."""
+        with self.node.lock:
+            self.node.memory = Memory(limit, breaker)
+            return self.node.memory
 
     def advance(self, seconds: float) -> None:
         """Let time pass: refresh intervals end, points in time expire."""

@@ -1,0 +1,102 @@
+"""How far shown latencies may lie from the recorded ones: one rule for every table, page and picture.
+
+The bound of an answer is the largest of the bins that carry what is shown, not that of their layout: HdrHistogram's first bins
+are as wide as its lowest discernible value (16 us in logs of jHiccup), whatever share of a short latency that is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+
+import numpy as np
+
+from ingest.intervals import Int, Intervals
+from ingest.layout import MIDPOINT, LogLinear
+from ingest.ranks import Percentile, Ranked
+
+MOST_SHARE = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """The largest distance of a shown latency from the recorded one: `share` of the recorded latency.
+
+    Never below the nominal error of the layout, though some bins are nearer: it is then the same for all runs of a tool.
+    Where a share would say nothing, because it would be more than all of it, shown latencies up to `low_ns` may be off by
+    `off_ns`; both are 0 where no such bin carries the answer. What lies in an open last bin has no bound: it is shown as `>=`.
+    """
+
+    share: float = 0.0
+    low_ns: int = 0
+    off_ns: int = 0
+
+    def __or__(self, other: Precision) -> Precision:
+        return Precision(max(self.share, other.share), max(self.low_ns, other.low_ns), max(self.off_ns, other.off_ns))
+
+
+def together(found: Iterable[Precision | None]) -> Precision | None:
+    """Return the precision of several tables as one."""
+    known = [one for one in found if one is not None]
+    return reduce(or_, known) if known else None
+
+
+def precision_of(parts: Iterable[Intervals], percentiles: Sequence[Percentile]) -> Precision | None:
+    """Return the precision of percentiles of all rows, None where no row has bins."""
+    filled = [part.take(np.flatnonzero(part.samples > 0)) for part in parts]
+    return together(precision_in(Ranked(rows), percentiles) for rows in filled)
+
+
+def precision_in(ranked: Ranked, percentiles: Sequence[Percentile], *, interpolate: bool = False) -> Precision | None:
+    """Return the precision of percentiles of rows, none of them empty; None where they have no bins.
+
+    An exact maximum, which is p100, is carried by no bin.
+    """
+    rows = ranked.rows
+    if not rows.layout.has_bins:
+        return None
+    samples = ranked.samples if rows.completions is None else rows.completions
+    carrying = [rows.bins[:0]]
+    for percentile in percentiles:
+        carried = percentile.carried(samples)
+        if percentile.top == 100 * percentile.bottom and rows.exact is not None:
+            carried = carried & ~rows.exact.known_max
+        picked = np.flatnonzero(carried)
+        carrying.append(ranked.bins(picked, percentile.ranks(ranked.samples[picked])))
+    return of_bins(rows.layout, np.concatenate(carrying), interpolate=interpolate)
+
+
+def precision_from(parts: Iterable[Intervals], lowest: Percentile | None = None) -> Precision | None:
+    """Return the precision of every percentile from `lowest` on (None: of all bins that hold samples, and of their means)."""
+
+    def held(rows: Intervals) -> Int:
+        if lowest is None:
+            return rows.bins
+        ranked, every = Ranked(rows), np.arange(len(rows))
+        first = ranked.entries(every, lowest.ranks(ranked.samples))
+        return rows.bins[np.arange(len(rows.bins)) >= np.repeat(first, np.diff(rows.indptr))]
+
+    filled = [part.take(np.flatnonzero(part.samples > 0)) for part in parts if part.layout.has_bins]
+    return together(of_bins(rows.layout, np.unique(held(rows))) for rows in filled)
+
+
+def of_bins(layout: LogLinear, bins: Int, *, interpolate: bool = False) -> Precision:
+    """Return the precision of what bins report; with `interpolate` of any value within them."""
+    if layout.open_ended:
+        bins = bins[bins < layout.bins - 1]
+    nominal = float(layout.error) * (2 if interpolate and layout.reports == MIDPOINT else 1)
+    if not len(bins):
+        return Precision(nominal)
+    distances, errors = layout.errors_of(bins)
+    if interpolate:
+        low, high = layout.lowest_of(bins), layout.edges[bins + 1]
+        distances = high - low
+        errors = np.divide(distances, low, out=np.full(len(bins), np.inf), where=low > 0)
+    wide = errors > MOST_SHARE
+    return Precision(
+        float(errors[~wide].max(initial=nominal)),
+        int(layout.edges[bins + 1][wide].max(initial=0)),
+        int(distances[wide].max(initial=0)),
+    )

@@ -1,0 +1,50 @@
+"""Exact values of rows that windows cut: fio's json+ is one row of a whole run, and its parts no longer have them.
+
+A row that crosses an edge of the stored grid loses its exact minimum, maximum and sum, in a store as in files. Over the whole
+run they are what they were: the account of each source keeps them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ingest.intervals import Intervals, no_exact
+from ingest.query.question import ALL, Key, Question
+from ingest.series import Group
+from ingest.whole_runs import WholeRow, replaced_rows, whole_rows
+
+if TYPE_CHECKING:  # stores ask for whole rows, too, and need no reader for that
+    from ingest.read.sources import Source
+
+
+def whole_rows_of(sources: Iterable[Source]) -> list[WholeRow]:
+    """Return the exact values of whole rows of sources, known once these are read."""
+    return [one for source in sources for one in whole_rows(source.context.series.run, [source.context.account.as_dict()])]
+
+
+def with_whole_rows(parts: Sequence[Intervals], question: Question, key: Key, told: Sequence[WholeRow]) -> list[Intervals]:
+    """Return parts of an answer about whole runs with the exact values of the rows that they were made of.
+
+    Rows are keyed as `key` keys series. Where both count the same samples they are the same ones.
+    """
+    if question.step != ALL or question.begin is not None or question.end is not None or not told:
+        return list(parts)
+    groups: dict[Group, list[WholeRow]] = {}
+    for one in told:
+        group = key(one.series)
+        if group is not None:
+            groups.setdefault(group, []).append(one)
+    return [_replaced(part, groups) if part.layout.has_bins and part.completions is None else part for part in parts]
+
+
+def _replaced(part: Intervals, groups: dict[Group, list[WholeRow]]) -> Intervals:
+    rows = {}
+    for row, (code, count) in enumerate(zip(part.series.tolist(), part.samples.tolist(), strict=True)):
+        group = part.table[code]
+        found = groups.get(group, []) if isinstance(group, tuple) else []
+        if found and sum(one.count for one in found) == count:
+            least, most = min(one.min_ns for one in found), max(one.max_ns for one in found)
+            rows[row] = sum(one.sum_ns for one in found), least, most
+    return replace(part, exact=replaced_rows(part.exact or no_exact(len(part)), rows)) if rows else part

@@ -1,0 +1,364 @@
+"""Random data sets: logs of several formats as text, the rows that were written into them, and how they are loaded.
+
+A data set is one run. What it may hold is behind the constants below; each says why where it is less than all there is.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+
+from tests.any.model import LABELS, MS, SECOND, Asked, Labels, Lack, Layout, Points, Row, row_of, window_of
+from tests.oracles import hdr, logs
+
+EPOCH = 1_700_000_000
+MOST_IN_A_SERVER = 1 << 53  # sums of a server are doubles
+MOST_COUNT = 1 << 44  # of a bin: about a thousand of them stay below that
+RELOADED_AFTER_DELETE = False  # until deleting leaves a mark: a server refuses rollups of lower versions for a minute (B2)
+LAYOUTS_CHANGE = True  # within a series (B1, F1)
+KINDS_UNKNOWN = True  # also of runs that are replaced or coarsened (F2)
+MOST_WEIGHED = 300  # weights in flight are 2^16 an I/O, and wrap from 2^47 I/Os on (B3)
+MOST_IN_FIO = 1 << 37  # above 2^40 in one interval fio's reader takes for damage
+HIST = {58: Layout(64, 1856, 1, 5), 232: Layout(64, 1856, 1, 3)}
+HDR = {2: Layout(128, 7168, reports="highest", open=False), 3: Layout(1024, 54272, reports="highest", open=False)}
+RAW = Layout(64, 2688, open=False)
+JSON = Layout(64, 1856)
+TAGS = {
+    "read-st": ("read", "service", ""),
+    "write-st": ("write", "service", ""),
+    "read-rt": ("read", "response", ""),
+    "odd": ("", "", "odd"),
+    "": ("", "", ""),
+}
+OPS = ("read", "write", "trim")
+STEPS = tuple(SECOND * tenths // 10 for tenths in (1, 10, 50, 100, 300, 600, 3000, 6000, 18000, 36000))
+
+
+@dataclass(frozen=True)
+class File:
+    """A log: its name below the folder of the run, its text, what was written into it, and the start that it tells in ns."""
+
+    name: str
+    text: str
+    written: tuple[Row | Points, ...]
+    zero: int
+    lacks: tuple[Lack, ...] = ()
+
+
+@dataclass(frozen=True)
+class Load:
+    """One step in the life of a run: load some files (`replace` what is there), delete the run, or coarsen it."""
+
+    files: tuple[File, ...] = ()
+    replace: bool = False
+    delete: bool = False
+    coarsen: int = 0
+
+
+@dataclass(frozen=True)
+class Data:
+    """A run: how it came into its stores, and what is there at the end.
+
+    `natural` is the step that the rows suggest, `step` the one that it is loaded at. Of a `described` run a description tells the
+    columns; a `weighed` one is asked for shares in flight, which files and stores alone are compared in.
+    """
+
+    run: str
+    zero: int
+    natural: int
+    step: int
+    loads: tuple[Load, ...]
+    files: tuple[File, ...]
+    start: int
+    described: bool = False
+    weighed: bool = False
+
+    @property
+    def coarse(self) -> int:
+        return next((one.coarsen for one in reversed(self.loads) if one.coarsen), 0)
+
+
+def labels_of(run: str, host: str, **labels: str) -> Labels:
+    told = {"run": run, "host": host, **labels}
+    return tuple(told.get(name, "") for name in LABELS)
+
+
+def counts_of(rng: random.Random, layout: Layout, most: int) -> dict[int, int]:
+    """Counts of latencies around 0.5 ms; the last bin of an open layout stays empty."""
+    found: dict[int, int] = {}
+    for _ in range(rng.randint(1, 5)):
+        index = min(layout.index(int(rng.lognormvariate(13, 1.2))), layout.bins - 2)
+        found[index] = rng.randint(1, most)
+    return found
+
+
+def spans(rng: random.Random, width: int, rows: int, *, joined: bool) -> list[tuple[int, int]]:
+    """From when to when rows are, in ms: about as wide as `width`, with stalls, and with gaps where they are not `joined`."""
+    at, found = 0 if joined else rng.choice((0, rng.randint(0, 3 * width))), []
+    for _ in range(rows):
+        if not joined and rng.random() < 0.08:
+            at += rng.randint(1, 6 * width)
+        wide = rng.randint(3, 5) if rng.random() < 0.05 else 1
+        end = at + max(1, int(wide * width * rng.uniform(0.87, 1.05)))
+        found.append((at, end))
+        at = end
+    return found
+
+
+def hist(rng: random.Random, run: str, host: str, zero: int, width: int, most: int) -> File:
+    """A histogram log of fio: the rows of an op begin where the one before it ended."""
+    bins = rng.choice(list(HIST))
+    layout, lines, written = HIST[bins], [], []
+    for op in rng.sample(range(2), rng.randint(1, 2)):
+        for start, end in spans(rng, width, rng.randint(4, 30), joined=True):
+            counts = counts_of(rng, layout, min(most, MOST_IN_FIO))
+            lines.append((end, op, counts))
+            labels = labels_of(run, host, process="a", job="1", op=OPS[op], kind="completion")
+            written.append(Row(labels, layout, zero + start * MS, zero + end * MS, counts))
+    text = logs.text(sorted(lines, key=lambda line: line[0]), bins)
+    return File("a_clat_hist.1.log", text, tuple(written), zero, unwritten(written))
+
+
+def unwritten(written: Sequence[Row]) -> tuple[Lack, ...]:
+    """Return what a log of fio lacks: of each op what completed after its last row, for as long as a row is wide.
+
+    That is the width that half of the time between rows is covered by, or the mean of them, whichever is smaller.
+    """
+    chains: dict[Labels, list[int]] = {}
+    for row in written:
+        chains.setdefault(row.labels, []).append(row.end)
+    widths = sorted((after - before) // MS for ends in chains.values() for before, after in pairwise(ends))
+    covered, half = 0, 0
+    for width in widths:
+        covered += width
+        if 2 * covered >= sum(widths):
+            half = width
+            break
+    wide = min(half, max(1, round(sum(widths) / len(widths)))) * MS
+    return tuple(Lack(labels, max(ends), max(ends) + wide) for labels, ends in chains.items())
+
+
+def hlog(rng: random.Random, run: str, host: str, zero: int, width: int, most: int) -> File:
+    """An HdrHistogram log; the digits of its histograms may change from line to line."""
+    known = rng.random() < 0.5 or not KINDS_UNKNOWN
+    lines, written = [], []
+    digits = rng.choice(((2,), (3,), (2, 3), (3, 2)))
+    for tag in rng.sample(list(TAGS), rng.randint(1, 3)):
+        op, kind, left = TAGS[tag]
+        rows = spans(rng, width, rng.randint(4, 30), joined=False)
+        change = rng.randint(1, len(rows) - 1) if LAYOUTS_CHANGE else len(rows)
+        for number, (start, end) in enumerate(rows):
+            fine = digits[-1] if number >= change and rng.random() < 0.9 else digits[0]
+            counts = counts_of(rng, HDR[fine], most) if rng.random() > 0.05 else {}
+            lines.append((start, hdr.line(f"{start / 1000:.3f}", f"{(end - start) / 1000:.3f}", counts, tag=tag, digits=fine)))
+            labels = labels_of(run, host, process="x", op=op, kind=kind or ("lag" if known else ""), tag=left)
+            written.append(Row(labels, HDR[fine], zero + start * MS, zero + end * MS, counts))
+    head = f"#[StartTime: {EPOCH}.000 (seconds since epoch)]\n"
+    text = "".join(line for _, line in sorted(lines, key=lambda line: line[0]))
+    return File("x.hlog", ("#[Logged with jHiccup]\n" if known else "") + head + text, tuple(written), zero)
+
+
+def moments(rng: random.Random, width: int) -> list[tuple[int, int, str]]:
+    """Operations (completion in ms after the start, latency in us, op), with a pause."""
+    pause, found, at = rng.randint(0, 20 * width), [], rng.randint(50, 2 * width)
+    for _ in range(rng.randint(5, 80)):
+        at += rng.randint(0, max(1, width // 3))
+        at += 3 * width if at > pause and rng.random() < 0.05 else 0
+        found.append((at, int(rng.lognormvariate(6, 1.5)), rng.choice(("read", "update", "read"))))
+    return found
+
+
+def points(written: dict[Labels, list[tuple[int, int]]], layout: Layout) -> tuple[Points, ...]:
+    every = [event for some in written.values() for event in some]
+    low, high = min(end - latency for end, latency in every), max(end for end, _ in every)
+    return tuple(Points(labels, layout, some, low, high) for labels, some in written.items())
+
+
+def operations(rng: random.Random, run: str, host: str, zero: int, width: int, most: int) -> File:
+    """A log of operations, some of them late, some without an op; the reader makes rows of a second of it."""
+    lines, found = ["start_us,end_us,op\n"], {}
+    first = 0
+    for ms, latency, op in moments(rng, width):
+        end = zero + ms * MS
+        start = end - latency * 1000
+        first = first or start
+        op = rng.choice((op, op, ""))
+        lines.append(f"{start // 1000},{end // 1000},{op}\n")
+        labels = labels_of(run, host, process="o", op=op, kind="service")
+        found.setdefault((labels, window_of(end, SECOND)), []).append(latency * 1000)
+    rows = [row_of(labels, HDR[3], at, at + SECOND, some) for (labels, at), some in found.items()]
+    return File("o.csv", "".join(lines), tuple(rows), first)
+
+
+def ycsb(rng: random.Random, run: str, host: str, zero: int, width: int, most: int) -> File:
+    """Raw measurements of YCSB."""
+    lines, found = ["READ latency raw data: op, timestamp(ms), latency(us)\n"], {}
+    taken = moments(rng, width)
+    for ms, latency, op in taken:
+        end = zero + ms * MS
+        op = f"intended-{op}" if rng.random() < 0.2 else op
+        lines.append(f"{op.upper()},{end // MS},{latency}\n")
+        kind = "response" if op.startswith("intended-") else "service"
+        labels = labels_of(run, host, process="y", op=op.removeprefix("intended-"), kind=kind)
+        found.setdefault(labels, []).append((end, latency * 1000))
+    return File("y.raw", "".join(lines), points(found, RAW), zero + taken[0][0] * MS)
+
+
+def raw(rng: random.Random, run: str, host: str, zero: int, width: int, most: int) -> File:
+    """A raw latency log of fio."""
+    lines, found = [], {}
+    for ms, latency, _ in moments(rng, width):
+        op = rng.randint(0, 2)
+        lines.append(f"{ms}, {latency * 1000 + 7}, {op}, 4096, {4096 * len(lines)}\n")
+        labels = labels_of(run, host, process="r", job="1", op=OPS[op], kind="total")
+        found.setdefault(labels, []).append((zero + ms * MS, latency * 1000 + 7))
+    return File("r_lat.1.log", "".join(lines), points(found, RAW), zero)
+
+
+def described(rng: random.Random, run: str, host: str, zero: int, width: int, most: int) -> File:
+    """A table of single operations that a description tells of: the host is one of its columns, and may be missing."""
+    lines, found = ["done_ms,took_us,type,node\n"], {}
+    for ms, latency, op in moments(rng, width):
+        end, node = zero + ms * MS, rng.choice(("h1", "h2", ""))
+        lines.append(f"{end // MS},{latency},{op},{node}\n")
+        found.setdefault(labels_of(run, node, process="e.tab", op=op, kind="service"), []).append((end, latency * 1000))
+    first = min(end for some in found.values() for end, _ in some)
+    return File("e.tab", "".join(lines), points(found, RAW), first)
+
+
+DESCRIPTION = "{time: done_ms, latency: took_us, labels: {op: type, host: node}}\n"
+
+
+def dump(rng: random.Random, run: str, host: str, zero: int, width: int, most: int) -> File:
+    """fio's JSON of a finished run: one row a job and op over the whole run, with exact values."""
+    jobs, written = [], []
+    for number in range(rng.randint(1, 3)):
+        runtime = width - rng.randint(0, width // 20)
+        entry = {"jobname": f"j{number}", "groupid": 0, "job_runtime": runtime, "job options": {}}
+        for op in rng.sample(OPS[:2], rng.randint(1, 2)):
+            values = sorted(int(rng.lognormvariate(13, 1.2)) for _ in range(rng.randint(2, 40)))
+            labels = labels_of(run, host, process="out", job=str(number + 1), op=op, kind="completion")
+            row = row_of(labels, JSON, zero, zero + runtime * MS, values)
+            bins = {str(JSON.value(index)): count for index, count in sorted(row.counts.items())}
+            told = {
+                "min": values[0],
+                "max": values[-1],
+                "mean": round(sum(values) / len(values), 6),
+                "N": len(values),
+                "bins": bins,
+            }
+            entry[op] = {"runtime": runtime, "total_ios": len(values), "clat_ns": told}
+            written.append(replace(row, whole=True))
+        jobs.append(entry)
+    document = {"fio version": "fio-3.33", "timestamp_ms": zero // MS + width, "jobs": jobs}
+    return File("out.json", json.dumps(document, indent=1) + "\n", tuple(written), zero)
+
+
+Maker = Callable[[random.Random, str, str, int, int, int], File]
+OVER_TIME: Sequence[Maker] = (hist, hlog, operations, ycsb, raw)
+
+
+def made(seed: int) -> Data:
+    """Return the data set of a seed."""
+    rng = random.Random(seed)
+    run = f"d{seed}"
+    zero = (EPOCH * 1000 + rng.choice((0, 0, rng.randint(0, 99_999)))) * MS
+    most, weighed = rng.choice((9, 9, 300, MOST_COUNT)), rng.random() < 0.1
+    most = min(most, MOST_WEIGHED) if weighed else most
+    hosts = rng.choice(((), ("h1", "h2"), ("h1", "h2", "h3")))
+    way = rng.random()
+    if way < 0.15:
+        makers, width = (dump,), rng.randint(8, 59) * 1000
+        natural = next(step for step in (10, 30, 60) if step * 1000 >= 0.9 * width) * SECOND
+    elif way < 0.22:
+        makers, width, natural, hosts = (described,), 1000, SECOND, ()
+    else:
+        width = rng.choice((1000, 1000, 1000, 100, 5000))
+        kinds = rng.choice(((hlog,), (hist,), (hlog, hist), OVER_TIME))
+        makers = tuple(rng.sample(kinds, min(len(kinds), rng.randint(1, 3))))
+        if width != 1000:  # the rows of operation logs are a second wide; single events suggest a second
+            makers = tuple(one for one in makers if one not in (operations, ycsb, raw)) or (hist,)
+        natural = width * MS
+    files = tuple(
+        File(f"{host}/{one.name}" if host else one.name, one.text, one.written, one.zero, one.lacks)
+        for host in hosts or ("",)
+        for one in (maker(rng, run, host, zero, width, most) for maker in makers)
+    )
+    step = natural if rng.random() < 0.8 else natural * rng.choice((2, 5)) if natural == SECOND else natural
+    step = {2 * SECOND: 5 * SECOND}.get(step, step)
+    loads, start = life(rng, run, files, step)
+    weighed &= makers != (dump,)
+    return Data(run, zero, natural, step, loads, files, start, makers == (described,), weighed)
+
+
+def life(rng: random.Random, run: str, files: tuple[File, ...], step: int) -> tuple[tuple[Load, ...], int]:
+    """Return the steps in which files come into a store, and the start that the first load that counts has frozen."""
+    some = part(rng, files)
+    first, all_first = (min(file.zero for file in one) for one in (some, files))
+    turns: list[tuple[tuple[Load, ...], int]] = [
+        ((Load(files),), all_first),
+        ((Load(some), Load(files)), first),
+        ((Load(some), Load(delete=True), Load(files)), all_first),
+        ((Load(files), Load(delete=True), Load(some), Load(files)), first),
+        ((Load(files), Load(files, replace=True)), all_first),
+        ((Load(some), Load(files, replace=True)), all_first),
+    ]
+    if not RELOADED_AFTER_DELETE:
+        turns = [turn for turn in turns if not any(one.delete for one in turn[0])]
+    loads, start = rng.choice(turns)
+    if rng.random() < 0.25:
+        loads = (*loads, Load(coarsen=rng.choice([wider for wider in STEPS if wider % step == 0 and wider > step][:3])))
+    return loads, start
+
+
+def part(rng: random.Random, files: tuple[File, ...]) -> tuple[File, ...]:
+    """Return the files of some hosts (two at least: folders of one name alone are no hosts) in some formats."""
+    hosts, names = (sorted({Path(one.name).parts[place] for one in files}) for place in (0, -1))
+    if Path(files[0].name).parent != Path():
+        hosts = rng.sample(hosts, rng.randint(2, len(hosts)))
+        names = rng.sample(names, rng.randint(1, len(names)))
+    else:
+        hosts = names = rng.sample(names, rng.randint(1, len(names)))
+    return tuple(one for one in files if Path(one.name).parts[0] in hosts and Path(one.name).name in names)
+
+
+def asked(rng: random.Random, data: Data) -> Asked:
+    """Return a random question: ranges on and off the stored grid, absent labels, any step, any selection."""
+    stored = data.coarse or data.step
+    reach = max(end for one in data.files for row in one.written for end in (row.end if isinstance(row, Row) else row.high,))
+    length = max(reach - data.zero, stored)
+
+    def instant() -> tuple[int, bool]:
+        at = rng.choice((rng.randrange(-stored, length + stored), rng.randrange(0, length), rng.randrange(0, length)))
+        if rng.random() < 0.3:
+            return max(at // MS * MS, 0), True
+        at += data.zero
+        if rng.random() < 0.4:
+            at = at // stored * stored
+        return (at // SECOND * SECOND if rng.random() < 0.2 else at // MS * MS), False
+
+    step: int | str = rng.choice(["all", "all", "auto", *(stored * many for many in (1, 1, 2, 3, 10, 60))])
+    if rng.random() < 0.03:
+        step = stored * 3 // 2
+    where = rng.choice(({}, {}, {}, {"host": "h1"}, {"host": "h[12]"}, {"op": "read"}, {"op": ""}, {"kind": "*"}, {"kind": ""},
+                        {"kind": "service"}, {"process": "x"}, {"tag": "odd"}, {"op": "nope"}, {"job": "1"}))  # fmt: skip
+    return Asked(
+        by=tuple(rng.sample(LABELS, rng.randint(0, 3))),
+        where=where,
+        step=step,
+        begin=instant() if rng.random() < 0.4 else None,
+        end=instant() if rng.random() < 0.4 else None,
+    )
+
+
+def write(folder: Path, files: Sequence[File]) -> Path:
+    """Write logs into a folder of their own, and return it."""
+    for one in files:
+        path = folder / one.name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(one.text)
+    return folder

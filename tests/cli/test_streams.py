@@ -1,0 +1,112 @@
+"""Standard streams that are closed, full, or left by their reader: no traceback, and never a status that means something else."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.commands import ended
+
+FIO = Path(__file__).parents[1] / "data" / "fio" / "randrw"
+T0 = ("--t0", "2026-11-20T21:00:00Z")
+SLA = "objectives:\n  - {name: quick, percentile: 99, threshold: 1us, window: 1s}\n"
+CLOSED = "tailboard: the output cannot be written: standard output is closed"
+FULL = "tailboard: the output cannot be written: No space left on device"
+
+
+class Place:
+    """A folder with a store and objectives."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.environment = {"TAILBOARD_STORE": f"sqlite:{folder}/x.db"}
+
+    def ended(self, words: tuple[str, ...], streams: tuple[str, str, str]) -> tuple[int, str, str]:
+        """Return status, output and errors of a call with its three streams."""
+        return ended(*words, streams=streams, cwd=self.folder, env=self.environment)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory) -> Place:
+    made = Place(tmp_path_factory.mktemp("streams"))
+    (made.folder / "sla.yml").write_text(SLA)
+    status, _, errors = made.ended(("load", str(FIO), "--run", "r", *T0), ("kept", "kept", "kept"))
+    assert status == 0, errors
+    return made
+
+
+CALLS = [
+    ("--version",),
+    ("--help",),
+    ("percentiles", "--help"),
+    ("percentiles",),
+    ("percentiles", "--format", "csv"),
+    ("heatmap",),
+    ("distribution", "--format", "ndjson"),
+    ("inspect", str(FIO)),
+    ("runs", "list"),
+    ("runs", "show", "r"),
+    ("export",),
+    ("export", "--format", "hgrm"),
+    ("load", str(FIO), "--run", "r", "--json", *T0),
+    ("trend", "--format", "csv"),
+    ("wrap-fio",),
+]
+
+
+@pytest.mark.parametrize("state", ["closed", "full"])
+def test_g4_output_that_cannot_be_written_is_told_in_one_sentence(place: Place, state: str) -> None:
+    for words in CALLS:
+        status, _, errors = place.ended(words, ("kept", state, "kept"))
+        assert (status, errors.splitlines()[-1:]) == (3, [CLOSED if state == "closed" else FULL]), (words, status, errors)
+        assert errors.count("cannot be written") == 1 and "Traceback" not in errors, errors
+
+
+def test_g4_a_reader_that_has_gone_ends_a_command_quietly(place: Place) -> None:
+    for words in CALLS:
+        status, _, errors = place.ended(words, ("kept", "left", "kept"))
+        assert status == 0 and "cannot be written" not in errors and "Error" not in errors, (words, status, errors)
+
+
+def test_g4_a_verdict_is_the_status_whether_or_not_it_is_read(place: Place) -> None:
+    """`tailboard check ... | head -1` in a script with pipefail: violated is not met because somebody read one line."""
+    for form in ((), ("--format", "csv"), ("--format", "junit")):
+        for out in ("kept", "left"):
+            for errors in ("kept", "left"):
+                status, _, told = place.ended(("check", "sla.yml", *form), ("kept", out, errors))
+                assert status == 1, (form, out, errors, told)
+
+
+def test_g4_messages_that_cannot_be_written_change_nothing(place: Place) -> None:
+    for words, wanted in (
+        (("percentiles",), 0),
+        (("load", str(FIO), "--run", "r", *T0), 0),
+        (("inspect", str(FIO)), 0),
+        (("percentiles", "nosuch"), 3),
+        (("percentiles", "--nosuch"), 2),
+        (("percentiles", "sqlite:none.db"), 4),
+    ):
+        status, output, errors = place.ended(words, ("kept", "kept", "kept"))
+        assert status == wanted and bool(errors) == (words[0] == "load" or wanted > 0), errors
+        for state in ("closed", "full", "left"):
+            assert place.ended(words, ("kept", "kept", state)) == (status, output, ""), (state, words)
+
+
+def test_g4_nothing_is_printed_into_files_that_the_command_opens(place: Place) -> None:
+    """With all three streams closed, the first file that is opened would be standard input, the second output."""
+    url = f"sqlite:{place.folder}/closed.db"
+    closed, kept = ("closed",) * 3, ("kept",) * 3
+    assert place.ended(("load", str(FIO), "--run", "r", "--store", url, *T0), closed)[0] == 0
+    assert place.ended(("percentiles", url), closed)[0] == 3
+    assert "p99" in place.ended(("percentiles", url), kept)[1]
+    assert place.ended(("percentiles", "-"), ("closed", "kept", "kept")) == (3, "", "tailboard: standard input is empty\n")
+
+
+def test_g4_characters_that_a_stream_does_not_have_are_written_as_numbers() -> None:
+    line = [sys.executable, "-m", "ingest", "percentiles", str(FIO), *T0]
+    done = subprocess.run(line, capture_output=True, env=os.environ | {"PYTHONIOENCODING": "ascii:strict"}, timeout=120)
+    assert done.returncode == 0 and done.stdout.isascii() and b"p99" in done.stdout, done.stderr

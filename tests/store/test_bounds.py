@@ -1,0 +1,79 @@
+"""Both stores and files: one mean, the same extremes, censored samples that stay censored, and totals that fit the store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ingest import Question, open_store
+from ingest.errors import CapacityError
+from ingest.query.files import Files
+from ingest.query.percentiles import Wanted, percentiles
+from ingest.ranks import parse_percentiles
+from ingest.read import ReadOptions
+from ingest.view.text import csv_lines
+from oracles import hdr, logs
+from tests.store.grounds import grounds, loaded
+
+ZERO = {"t0": 1_789_999_200 * 10**9}
+WANTED = Wanted(parse_percentiles("50,90,99,100"))
+DATA = Path(__file__).parents[1] / "data"
+pytestmark = pytest.mark.contract
+
+
+@pytest.fixture(params=["sqlite", "double"])
+def ground(request, tmp_path: Path):
+    with grounds(request.param, tmp_path) as found:
+        yield found
+
+
+def table_of(answer):
+    return percentiles(answer, WANTED)
+
+
+def test_b6_b7_stores_and_files_say_the_same_of_a_log_of_jhiccup(ground) -> None:
+    log = DATA / "precision" / "lowest20000.hlog"
+    loaded(ground.url, [log])
+    for question in (Question(step="all"), Question(step=10 * 10**9), Question(step=10**9)):
+        files = table_of(Files([log], ReadOptions(run="r")).answer(question))
+        with open_store(ground.url) as store:
+            stored = table_of(store.answer(question))
+        assert list(csv_lines(stored)) == list(csv_lines(files))
+        assert stored.precision == files.precision
+    with open_store(ground.url) as store:
+        if ground.url.startswith("http"):  # the server's sums are of highest values: no mean rather than another one
+            approximate, facts = store.approximate(Question(step="all"), WANTED.percentiles)
+            assert str(approximate.columns["mean"][0]) == "nan" and any("mean is left out" in text for text in facts.warnings)
+
+
+def test_samples_in_the_open_last_bin_of_unlike_layouts_stay_censored(ground, tmp_path: Path) -> None:
+    """Their value and that of the bin below were the same: on a server one took the samples of the other."""
+    folder = tmp_path / "logs"
+    for host, bins, slots in (("a", 1856, {1855: 60, 500: 40}), ("b", 1216, {1215: 60, 1214: 30, 300: 10})):
+        (folder / host).mkdir(parents=True)
+        (folder / host / "x_clat_hist.1.log").write_text(logs.text([(1000, 0, slots), (2000, 0, slots)], bins))
+    loaded(ground.url, [folder], reading=ZERO)
+    files = table_of(Files([folder], ReadOptions(run="r", **ZERO)).answer(Question(step="all")))
+    with open_store(ground.url) as store:
+        stored = table_of(store.answer(Question(step="all")))
+    assert list(csv_lines(stored)) == list(csv_lines(files))
+    for percent in ("50", "90", "99"):
+        assert stored.columns[f"p{percent}_censored"].tolist() == files.columns[f"p{percent}_censored"].tolist() == [True]
+
+
+def test_b3_a_run_of_more_than_a_store_adds_up_is_refused(ground, tmp_path: Path) -> None:
+    """A server adds up in doubles: 2^53 samples a run. SQLite has 64 bits."""
+    most = 2**53 - 1
+    first, second = tmp_path / "a.hlog", tmp_path / "b.hlog"
+    first.write_text(hdr.log([hdr.line("0.000", "1.000", {5: most}, digits=2)]))
+    second.write_text(hdr.log([hdr.line("1.000", "1.000", {5: 2}, digits=2)]))
+    loaded(ground.url, [first])
+    if ground.url.startswith("http"):
+        with pytest.raises(CapacityError, match="b.hlog: with it r would hold more than 2\\^53 samples"):
+            loaded(ground.url, [second])
+    else:
+        loaded(ground.url, [second])
+    with open_store(ground.url) as store:
+        answer = store.answer(Question(step="all"))
+    assert answer.samples == (most if ground.url.startswith("http") else most + 2)

@@ -1,0 +1,146 @@
+"""Sending documents: what never fits is halved and named, what passes is waited for, dead letters are always named."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ingest.cli import run as command
+from ingest.errors import StoreError
+from ingest.store.elastic.bulk import Delivery, Sender
+from ingest.store.elastic.connection import Connection, parse_address
+from ingest.store.elastic.encoding import Chunk
+from tests.doubles.elasticsearch import ElasticsearchDouble
+from tests.store.grounds import ElasticGround, loaded
+from tests.store.test_contract import EXAMPLE, SECOND, ZERO
+from tests.store.test_elastic import SERVER, _made, _spoiled
+
+FLOOD = {"index.blocks.read_only_allow_delete": True}
+FIO = Path(__file__).parents[1] / "data" / "fio" / "randrw"
+T0 = ("--t0", "2026-11-20T21:00:00Z")
+
+
+@pytest.fixture
+def double() -> Iterator[ElasticsearchDouble]:
+    with ElasticsearchDouble(version=SERVER) as found:
+        yield found
+        assert not found.refusals, found.refusals
+
+
+def sent(double: ElasticsearchDouble, bodies: list[bytes], letters: Path, patience: float) -> Delivery:
+    """Send documents with texts of some lengths in one chunk; return what became of them."""
+    lines = [b'{"index":{"_index":"plain","_id":"%d"}}\n{"text":"%b"}\n' % (number, body) for number, body in enumerate(bodies)]
+    connection = Connection(parse_address(double.url), patience=patience)
+    connection.open()
+    delivery = Delivery()
+    sender = Sender(connection, delivery, letters)
+    try:
+        sender.send("r s", Chunk(b"".join(lines), len(lines)))
+        sender.flush()
+    finally:
+        sender.close()
+        connection.close()
+    return delivery
+
+
+@pytest.mark.parametrize("breaker", [False, True], ids=["pressure", "breaker"])
+def test_f6_a_body_that_never_fits_is_halved_down_to_the_document(double, tmp_path: Path, breaker: bool) -> None:
+    """The server says by its numbers that a body is too large for ever; its breaker leaves that open."""
+    memory = double.hold_at_most(1_000, breaker=breaker)
+    letters = tmp_path / "letters"
+    delivery = sent(double, [b"x" * (2_000 if number == 9 else 50) for number in range(40)], letters, patience=2.0)
+    assert delivery.counts["sent"] == 40
+    assert (delivery.counts["created"], delivery.counts["rejected"]) == (39, 1)
+    assert len(double.documents("plain")) == 39
+    letter = json.loads(letters.read_text())
+    assert letter["action"]["index"]["_id"] == "9" and letter["status"] == 429
+    assert ("circuit_breaking_exception" if breaker else "es_rejected_execution_exception") in letter["reason"]
+    assert breaker or memory.refused <= 11, "what can be known at once is not tried again"
+
+
+def test_f6_a_load_goes_through_a_server_of_little_memory(double, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    ground, clean = ElasticGround(double.url), ElasticGround(double.url)
+    loaded(clean.url, [FIO], reading=ZERO)
+    memory = double.hold_at_most(5_000)
+    account = loaded(ground.url, [FIO], reading=ZERO)
+    assert memory.refused and account.delivered["rejected"] == 0
+    assert (ground.documents(), ground.rollups()) == (clean.documents(), clean.rollups())
+
+
+def test_f6_an_overloaded_server_loses_no_document_to_the_dead_letters(double, tmp_path: Path) -> None:
+    """Nothing is taken for as long as patience lasts: then the documents are not at fault, and the load is to be repeated."""
+    double.hold_at_most(0, breaker=True)
+    with pytest.raises(StoreError, match="it is overloaded or starting, for 0 s now; run the same load again later"):
+        sent(double, [b"x"] * 8, tmp_path / "letters", patience=0.4)
+    assert not (tmp_path / "letters").exists()
+
+
+def test_f7_flood_stage_is_waited_for(double, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    ground = ElasticGround(double.url)
+    index = _made(ground)
+    ground.client.indices.put_settings(index=index, settings=FLOOD)
+    blocked = threading.Event()
+
+    def make_room() -> None:
+        while not any(seen.path.startswith("/_bulk") for seen in double.requests):
+            if blocked.wait(0.01):
+                return
+        blocked.wait(0.5)
+        ground.client.indices.put_settings(index=index, settings={"index.blocks.read_only_allow_delete": None})
+
+    thread = threading.Thread(target=make_room)
+    thread.start()
+    try:
+        account = loaded(ground.url, [FIO], reading={"t0": 1_795_208_400 * SECOND})
+    finally:
+        blocked.set()
+        thread.join()
+    assert account.delivered["retried"] > 0 and account.delivered["rejected"] == 0
+    assert sum(one["count"] for one in ground.documents()) == account.rows.samples
+
+
+def test_f7_a_load_that_ends_in_an_error_names_its_dead_letters(double, tmp_path: Path, monkeypatch, capsys) -> None:
+    """Some documents are refused each for itself, then the server takes no more."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TAILBOARD_ES_PATIENCE", "0.3")
+    ground = ElasticGround(double.url)
+    monkeypatch.setattr("ingest.store.elastic.encoding.labels_document", _spoiled)
+    real = Sender.flush
+
+    def flush(sender: Sender) -> None:
+        real(sender)
+        double.hold_at_most(0, breaker=True)
+
+    monkeypatch.setattr(Sender, "flush", flush)
+    assert command(["load", str(EXAMPLE), "--run", "r", "--store", ground.url]) == 4
+    told = capsys.readouterr().err
+    letters = Path("tailboard-dead-letters.ndjson").read_text().splitlines()
+    assert f"{len(letters)} documents were refused by the server and lie in tailboard-dead-letters.ndjson" in told
+    assert "overloaded or starting" in told.splitlines()[-1]
+
+
+@pytest.mark.parametrize("words", [[], ["--format", "hlog"], ["--format", "hgrm"], ["--format", "documents"]])
+def test_f7_an_export_prints_nothing_before_its_store_answers(words: list[str], tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.setenv("TAILBOARD_ES_PATIENCE", "0.1")
+    url = f"sqlite:{tmp_path / 's.db'}"
+    assert command(["load", str(FIO), "--run", "r", "--store", url, *T0]) == 0
+    capsys.readouterr()
+    for store, run, status in (("http://127.0.0.1:9", "r", 4), (f"sqlite:{tmp_path}/none.db", "r", 4), (url, "none", 3)):
+        assert command(["export", store, "--run", run, *words]) == status
+        assert capsys.readouterr().out == "", (store, run)
+
+
+def test_f7_a_watch_says_what_it_has_loaded(tmp_path: Path, capsys) -> None:
+    url = f"sqlite:{tmp_path / 's.db'}"
+    assert command(["watch", str(FIO), "--run", "r", "--store", url, "--until-idle", "200ms", "--interval", "50ms", *T0]) == 0
+    told = capsys.readouterr().err
+    assert "nothing new: 0 documents" not in told
+    assert "2 files whole, 1358 rows, 2700 samples, 20 documents into" in told.splitlines()[-1], told
+    assert command(["watch", str(FIO), "--run", "r", "--store", url, "--until-idle", "200ms", "--interval", "50ms", *T0]) == 0
+    assert "nothing new: 0 documents" in capsys.readouterr().err
