@@ -21,8 +21,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.csr import gather
 from ingest.grid import SECOND
-from ingest.intervals import Int, gather
+from ingest.intervals import Int
 from ingest.layout import LogLinear
 from ingest.series import Series
 

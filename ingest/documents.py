@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.csr import gather
 from ingest.errors import InputError
-from ingest.intervals import Exact, Int, Intervals, gather, merged
+from ingest.intervals import Exact, Int, Intervals, merged
 from ingest.layout import LogLinear
 from ingest.series import Series
 

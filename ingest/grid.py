@@ -15,8 +15,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.csr import MOST_SAMPLES, TOO_MANY, gather, sum_rows
 from ingest.errors import CapacityError, InputError
-from ingest.intervals import MOST_SAMPLES, TOO_MANY, Exact, Intervals, concatenate, gather, sum_rows
+from ingest.intervals import Exact, Intervals, concatenate
 
 Int = NDArray[np.int64]
 

@@ -12,12 +12,13 @@ import numpy as np
 
 from ingest.breaths import Kept
 from ingest.caveats import Caveat
+from ingest.csr import MOST_SAMPLES
+from ingest.csr import total as sum_of
 from ingest.documents import Whole, check_storable
 from ingest.errors import CapacityError, InputError
 from ingest.grid import WEIGHT_BITS, window_parts
 from ingest.grid import in_flight as shared
-from ingest.intervals import MOST_SAMPLES, Intervals
-from ingest.intervals import total as sum_of
+from ingest.intervals import Intervals
 from ingest.load_plan import LoadOptions, Plan, plans
 from ingest.offsets import Stored, is_offsets
 from ingest.parallel import fork_map

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.caveats import Caveat
-from ingest.intervals import Int, Intervals, gather
+from ingest.csr import gather
+from ingest.intervals import Int, Intervals
 from ingest.ranks import INT64_MAX, Percentile
 from ingest.series import LABELS, Series
 

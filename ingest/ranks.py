@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.csr import surely_addable
 from ingest.errors import UsageError
 from ingest.grid import WEIGHT_BITS
-from ingest.intervals import Intervals, no_exact, surely_addable
+from ingest.intervals import Intervals, no_exact
 
 Int = NDArray[np.int64]
 Bool = NDArray[np.bool_]

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest import intervals as waist
-from ingest.intervals import Exact, Intervals, Sum, concatenate, merged, no_exact, row_sums, sum_rows
+from ingest.csr import row_sums, sum_rows
+from ingest.intervals import Exact, Intervals, Sum, concatenate, merged, no_exact
 from ingest.layout import fio_layout
 from strategies import FIO_LAYOUTS, check, intervals, made, per_key, totals
 

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.csr import surely_addable
 from ingest.errors import UsageError
 from ingest.grid import WEIGHT_BITS
-from ingest.intervals import Int, surely_addable
+from ingest.intervals import Int
 from ingest.layout import LogLinear, common_layout
 from ingest.query.latency_rows import Ladder, Rows, ladder
 from ingest.query.means import check_bins

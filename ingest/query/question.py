@@ -11,9 +11,10 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from ingest.caveats import Caveat, sentences
+from ingest.csr import total
 from ingest.errors import InputError, UsageError, listed
 from ingest.grid import WEIGHT_BITS, coarsened, whole_windows
-from ingest.intervals import Intervals, merged, total
+from ingest.intervals import Intervals, merged
 from ingest.layout import LogLinear, common_layout
 from ingest.query.missing import Lack, caveats_of, of_kinds
 from ingest.query.spans import Span, widen

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ingest.intervals import Intervals, total
+from ingest.csr import total
+from ingest.intervals import Intervals
 from ingest.query.lags import in_events, mixed_rows
 from ingest.query.question import Answer, regrouped
 from ingest.ranks import Percentile, Ranked, censored, parse_percentiles, percentile_values

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from ingest.caveats import Caveat
+from ingest.csr import MOST_SAMPLES
 from ingest.errors import CapacityError, InputError
-from ingest.intervals import MOST_SAMPLES, Int, Intervals
+from ingest.intervals import Int, Intervals
 from ingest.read.context import EXPECTED, Context
 from ingest.read.event_rows import Windows
 from ingest.read.events import Events, events_layout, latencies

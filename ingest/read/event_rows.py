@@ -14,21 +14,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from ingest.csr import MOST_SAMPLES, TOO_MANY, summed_ns, surely_addable, total
 from ingest.errors import CapacityError
 from ingest.grid import INT64_MAX, SECOND, WEIGHT_BITS
-from ingest.intervals import (
-    MOST_SAMPLES,
-    TOO_MANY,
-    Bool,
-    Exact,
-    Histogram,
-    Int,
-    Intervals,
-    merged,
-    summed_ns,
-    surely_addable,
-    total,
-)
+from ingest.intervals import Bool, Exact, Histogram, Int, Intervals, merged
 from ingest.layout import LogLinear
 from ingest.read.account import Account
 from ingest.read.events import Events, bin_of

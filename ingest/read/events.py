@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.intervals import Int, total
+from ingest.csr import total
+from ingest.intervals import Int
 from ingest.layout import LogLinear, hdr_half
 from ingest.read.account import Account
 from ingest.series import OFFSET, Series

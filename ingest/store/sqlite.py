@@ -22,9 +22,10 @@ import numpy as np
 
 from ingest import __version__
 from ingest.breaths import Kept
+from ingest.csr import MOST_SAMPLES
 from ingest.documents import Documents, document_ids, id_range, pack
 from ingest.errors import StoreError, UsageError
-from ingest.intervals import MOST_SAMPLES, Int, Intervals
+from ingest.intervals import Int, Intervals
 from ingest.marks import noted
 from ingest.query.origin import DOCUMENTS, GROWTH, SNAPSHOT, Offers
 from ingest.query.question import Answer, Key, Question

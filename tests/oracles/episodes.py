@@ -32,10 +32,11 @@ def rank_of(count: int, percentile: str) -> int:
 
 
 def value_of(latencies: list[int], percentile: str) -> int:
-    """Return what is reported for the sample of that rank: the middle of its bin, of p100 the sample itself."""
+    """Return what is reported for the sample of that rank: the middle of its bin, within the extremes; of p100 the sample itself."""
     if Fraction(percentile) == 100:
         return max(latencies)
-    return midpoint(index_of(sorted(latencies)[rank_of(len(latencies), percentile) - 1]))
+    middle = midpoint(index_of(sorted(latencies)[rank_of(len(latencies), percentile) - 1]))
+    return max(min(latencies), min(max(latencies), middle))
 
 
 def carried(count: int, percentile: str) -> bool:

@@ -13,7 +13,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.intervals import Histogram, Int, Intervals, gather, total
+from ingest.csr import gather, total
+from ingest.intervals import Histogram, Int, Intervals
 from ingest.layout import LogLinear
 from ingest.read.context import Context, Summary
 from ingest.read.fio import clock, starts

@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from ingest.csr import total
 from ingest.errors import InputError
-from ingest.intervals import Exact, Int, Intervals, concatenate, total
+from ingest.intervals import Exact, Int, Intervals, concatenate
 from ingest.layout import LogLinear
 from ingest.read.context import Context, Summary
 from ingest.read.fio.json_plus import MS, NANOSECONDS, Document, Job, documents

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.intervals import Int, gather, joined_rows
+from ingest.csr import gather, joined_rows
+from ingest.intervals import Int
 from ingest.layout import LogLinear
 from ingest.read.context import Context
 from ingest.read.fio.compounded import DOUBTFUL_BITS, evidence, falls

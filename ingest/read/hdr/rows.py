@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest.csr import MOST_SAMPLES, gather, sum_rows
 from ingest.errors import CapacityError
-from ingest.intervals import MOST_SAMPLES, Intervals, concatenate, gather, sum_rows
+from ingest.intervals import Intervals, concatenate
 from ingest.layout import LogLinear
 from ingest.read.context import RATE, Context
 from ingest.read.hdr.clock import OUT_OF_RANGE, Clock, StampError, seconds_ns, split_line

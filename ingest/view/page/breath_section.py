@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.breaths import CYCLES, PACKETS, BreathSample, BreathWindows, Kept, relabelled, taken, weight_of
+from ingest.csr import sum_rows
 from ingest.grid import SECOND
-from ingest.intervals import Int, sum_rows
+from ingest.intervals import Int
 from ingest.query.breaths import breath_rows, names_of
 from ingest.series import Series
 from ingest.view.page.section import AFTER_DISTRIBUTION, Section
