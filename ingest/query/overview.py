@@ -166,7 +166,8 @@ def _in_slices(origin: Origin, question: Question) -> Answer:
     if question.step == "all" or LAG in whole.kind.split(", "):
         return asked_weighed(ask, question)
     low, high = span_of(whole.parts)
-    step = whole.auto_ns or ask(replace(question, by=("op", "kind"))).step_ns
+    asked = question.step if isinstance(question.step, int) else whole.auto_ns
+    step = asked or ask(replace(question, by=("op", "kind"))).step_ns
     width = -(-(high - low) // (SLICES * step)) * step
     inner = range(low // step * step + width, high, width)
     cuts = [question.begin, *(Instant(cut) for cut in inner), question.end]

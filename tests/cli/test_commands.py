@@ -82,9 +82,13 @@ def test_accuracy_widens_and_adds_bounds() -> None:
 
 
 def test_from_and_to_cut_the_range() -> None:
-    part = rows(tailboard("percentiles", EXAMPLE, "--step", "all", "--format", "csv", "--from", "+30s", "--to", "+60s"))
-    before = rows(tailboard("percentiles", EXAMPLE, "--step", "all", "--format", "csv", "--to", "+30s"))
-    after = rows(tailboard("percentiles", EXAMPLE, "--step", "all", "--format", "csv", "--from", "+60s"))
+    """At edges of stored windows the parts add up; between them a range is that of all windows it touches, and says so."""
+    asked = ("percentiles", EXAMPLE, "--step", "all", "--format", "csv")
+    first, last = "2026-11-20T21:00:34Z", "2026-11-20T21:01:04Z"
+    part = rows(tailboard(*asked, "--from", first, "--to", last))
+    before, after = rows(tailboard(*asked, "--to", first)), rows(tailboard(*asked, "--from", last))
+    between = tailboard(*asked, "--from", "+29.6s", "--to", "+59.1s")
+    assert rows(between) == part and "moved to whole windows of 1s: --from to +29.542s, --to to +59.542s" in between.stderr
     assert int(part[0]["count"]) + int(before[0]["count"]) + int(after[0]["count"]) == 59015
 
 

@@ -50,6 +50,11 @@ def answered(store_path: Path, question: Question) -> list[str]:
         return csv(store.answer(question))
 
 
+def without_rates(lines: list[str]) -> list[list[str]]:
+    place = lines[0].split(",").index("rate")
+    return [cells[:place] + cells[place + 1 :] for cells in (line.split(",") for line in lines)]
+
+
 def everything(store_path: Path) -> list[tuple[object, ...]]:
     """All documents and rollups, free of generations."""
     db = sqlite3.connect(store_path)
@@ -77,8 +82,8 @@ def test_store_and_files_give_the_same_rows(example_store: Path, question: Quest
     shutil.copy(example_store, copy)
     with sqlite3.connect(copy) as db:
         db.execute("UPDATE runs SET state = 'loading'")
-    if question.step != "auto":
-        assert answered(copy, question) == rollups
+    if question.step != "auto":  # from when to when a run reaches that is being loaded is not known: its windows count whole
+        assert without_rates(answered(copy, question)) == without_rates(rollups)
 
 
 @pytest.mark.parametrize("name", ["cluster at the stored step", "hosts", "7 s", "whole run", "one host", "a stretch", "auto"])

@@ -133,7 +133,7 @@ def test_b7_the_page_keeps_percentiles_within_exact_extremes(tmp_path):
         for place in range(1 + 3 * at)
     ]
     files = Files([event_file(tmp_path, rows)], reading(tmp_path))
-    runs = overviews(files.answer, files.run_names, Question())
+    runs = overviews(files, files.run_names, Question())
     cases = [((), 1), (("host",), 1), (("host",), 3)]
     found = asked_of(runs, *({"run": 0, "scope": "hosts", "by": by, "where": {}, "k": k, "ps": PS} for by, k in cases))
     beyond = 0
