@@ -250,11 +250,11 @@ def _over_reach(
 def _reach_in(catalogue: Catalogue, question: Question, key: Key) -> Reach:
     """Return from when to when there is data of each run and kind within the range that is asked for.
 
-    Not of a run that is being loaded: what it reaches may be older than its windows.
+    Not of a run that is being loaded: what it reaches may be older than its windows. Coarsening leaves it as it is.
     """
     found: Reach = {}
     for record in catalogue.records:
-        if record.state != LOADING:
+        if record.state != LOADING or unfinished(record):
             for one in catalogue.of(record.run, key):
                 if one.first_ns is not None and one.last_ns is not None:
                     widen(found, (record.run, one.series.kind), (one.first_ns, one.last_ns))

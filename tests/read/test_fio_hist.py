@@ -377,10 +377,10 @@ def damaged(number: int, text: str) -> str:
         ),
         ("direction 3", damaged(3, ROWS.splitlines()[2].replace("1505, 0,", "1505, 3,") + "\n"), 3, "direction is not 0, 1 or 2"),
         (
-            "a stamp past 2248",
+            "a stamp past 2115",
             damaged(3, ROWS.splitlines()[2].replace("1505,", f"{2**43},") + "\n"),
             3,
-            "time stamp past the year 2248",
+            "time stamp past the year 2115",
         ),
         ("all bins zero", damaged(3, logs.line(1505, 0, {}, 29) + "\n"), 3, "all bins zero (clat_percentiles=0?)"),
         ("a text line", damaged(3, "fio: terminating on signal 2\n"), 3, "fewer columns than the rows of this log (32)"),

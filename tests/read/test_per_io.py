@@ -13,8 +13,8 @@ import pytest
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.ranks import parse_percentiles
-from ingest.read import ReadOptions
+from ingest.ranks import parse_percentiles, percentile_values
+from ingest.read import ReadOptions, discover, read
 from oracles import brute, per_io
 
 MS = 1_000_000
@@ -90,21 +90,25 @@ def test_percentiles_of_the_run_are_within_half_a_bin(fio: Path, name: str) -> N
 
 
 @pytest.mark.parametrize("name", [name for name in BY_STAMP if name not in ("bssplit", "unix-epoch")])
-def test_windows_that_end_with_rows_are_within_half_a_bin(fio: Path, name: str) -> None:
-    """Windows of one row each, taken with --from and --to: they hold whole rows, so nothing is split."""
+def test_percentiles_of_rows_are_within_half_a_bin(fio: Path, name: str) -> None:
+    """Each row by itself, as the reader gives it: whole rows, so nothing is split."""
     hist, _ = logs_of(fio / name)
     _, raw, zero = stamps_of(fio, name)
     coarseness = brute.geometry(brute.bins_in(per_io.text_of(hist)))[2]
-    from ingest.timing import Instant
-
-    for op, rows in brute.rows_of(per_io.text_of(hist)).items():
-        for start, end, _ in rows:
-            begin, until = (Instant(stamp + zero * MS) for stamp in (start, end))
-            question = Question(step="all", where={"op": op}, begin=begin, end=until)
-            table = percentiles(Files(per_io.histogram_files(hist.parent), jobs=1).answer(question), wanted()).columns
-            values = per_io.within(raw[op], start // MS if start else -1, end // MS)
-            assert table["count"].tolist() == [len(values)]
-            compare(table, 0, values, coarseness)
+    logged = {(op, start, end) for op, rows in brute.rows_of(per_io.text_of(hist)).items() for start, end, _ in rows}
+    seen = set()
+    for source in discover([hist], ReadOptions()).sources:
+        for rows in read(source):
+            values = {f"p{percent}": percentile_values(rows, *parse_percentiles(percent)) for percent in PERCENTS}
+            for row, code in enumerate(rows.series.tolist()):
+                start, end = (int(stamp) - zero * MS for stamp in (rows.start_ns[row], rows.end_ns[row]))
+                interval = rows.streams[code].op, start, end
+                if interval in logged:  # the last one is in fio's JSON alone
+                    seen.add(interval)
+                    true = per_io.within(raw[interval[0]], start // MS if start else -1, end // MS)
+                    assert int(rows.samples[row]) == len(true)
+                    compare(values, row, true, coarseness)
+    assert seen == logged
 
 
 def wanted() -> Wanted:
