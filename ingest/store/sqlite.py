@@ -126,10 +126,9 @@ class SqliteStore:
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Give the connection inside one write transaction."""
         with self._told(), transaction(self.db):
-            (version,) = self.db.execute("PRAGMA data_version").fetchone()
-            if version != self._seen:  # others have written: numbers of series may have gone, or be those of other series
+            seen, self._seen = self._seen, self.db.execute("PRAGMA data_version").fetchone()[0]
+            if seen != self._seen:  # others have written: numbers of series may have gone, or be those of other series
                 self.look_again()
-            self._seen = version
             try:
                 yield self.db
             except BaseException:
