@@ -35,7 +35,7 @@ from ingest.query.spans import Reach, over_reach, ranges, widen
 from ingest.query.whole_rows import with_whole_rows
 from ingest.series import IN_FLIGHT, LABELS, OFFSET, mean_kind
 from ingest.store.chosen import chosen_records, on_one_clock
-from ingest.store.coarsening import COARSENED, grid_of, unfinished
+from ingest.store.coarsening import COARSENED, COARSENING, grid_of, unfinished
 from ingest.store.lacking import caveats_in, lacks_in
 from ingest.store.live import NOTHING_FINAL, provisional
 from ingest.store.reach import reach_of
@@ -254,7 +254,7 @@ def _reach_in(catalogue: Catalogue, question: Question, key: Key) -> Reach:
     """
     found: Reach = {}
     for record in catalogue.records:
-        if record.state != LOADING:
+        if record.state != LOADING or COARSENING in record.parameters:
             for one in catalogue.of(record.run, key):
                 if one.first_ns is not None and one.last_ns is not None:
                     widen(found, (record.run, one.series.kind), (one.first_ns, one.last_ns))
