@@ -200,7 +200,7 @@ def _check_all_replaced(known: RunRecord, new: RunRecord, work: Sequence[tuple[S
 def _to_do(
     run: str,
     sources: Sequence[Source],
-    digests: Mapping[Path, str],
+    digests: Mapping[Path, tuple[str, int]],
     store: Store,
     options: LoadOptions,
     counted: tuple[Counter[str], Counter[str]],
@@ -211,14 +211,15 @@ def _to_do(
     What is there is skipped, what contradicts is refused.
     """
     duplicates, shadowed = counted
+    first = store.first_generation(run)
     stored = {record.source: record for record in store.sources(run)}
     contents = {(record.digest, _measured(record.source)): record.source for record in stored.values()}
     claimed: dict[str, Source] = {}
     work = []
     for source in sources:
-        digest, identity = digests[source.path], source.identity
+        (digest, size), identity = digests[source.path], source.identity
         if identity in claimed:
-            if digests[claimed[identity].path] == digest:
+            if digests[claimed[identity].path][0] == digest:
                 duplicates["same content under another name"] += 1
                 continue
             raise InputError(two_of_one(source, str(claimed[identity].path)), source.path)
@@ -234,10 +235,10 @@ def _to_do(
             run=run,
             source=identity,
             path=as_text(source.path),
-            size=source.path.stat().st_size,
+            size=size,
             digest=digest,
             context=_context_digest(source, carried[1] if source.path == carried[0] else ()),
-            generation=old.generation + 1 if old else 1,
+            generation=old.generation + 1 if old else first,
         )
         if old is not None and not options.replace and (old.digest, old.context) == (digest, record.context):
             # The same content gives the same documents: two loads of it at once write, and sweep, in one generation.
@@ -293,9 +294,9 @@ def _read_beside(source: Source) -> tuple[str, ...]:
     return tuple(f"{log.name} {digest_of(log, None)}" for log in dict.fromkeys(logs))
 
 
-def _digests(sources: Sequence[Source], jobs: int) -> dict[Path, str]:
-    def work(path: Path) -> Iterator[str]:
-        yield digest_of(path, None)
+def _digests(sources: Sequence[Source], jobs: int) -> dict[Path, tuple[str, int]]:
+    def work(path: Path) -> Iterator[tuple[str, int]]:
+        yield digested(path, None)
 
     paths = [source.path for source in sources]
     return {paths[number]: digest for number, digest in fork_map(work, paths, jobs)}
@@ -303,17 +304,23 @@ def _digests(sources: Sequence[Source], jobs: int) -> dict[Path, str]:
 
 def digest_of(path: Path, size: int | None) -> str:
     """Return the SHA-256 of a file, or of its first `size` bytes."""
+    return digested(path, size)[0]
+
+
+def digested(path: Path, size: int | None) -> tuple[str, int]:
+    """Return the SHA-256 of a file, or of its first `size` bytes, and of how many bytes it is: the file may grow meanwhile."""
     digest = hashlib.sha256()
-    left = size if size is not None else 2**62
+    left, taken = size if size is not None else 2**62, 0
     view = memoryview(bytearray(HASH_BLOCK))
     try:
         with path.open("rb", buffering=0) as stream:
             while left and (got := stream.readinto(view[: min(HASH_BLOCK, left)])):
                 digest.update(view[:got])
                 left -= got
+                taken += got
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", path) from None
-    return digest.hexdigest()
+    return digest.hexdigest(), taken
 
 
 def grown(path: Path, old: SourceRecord) -> bool:

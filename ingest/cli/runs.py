@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 
 @click.group()
 def runs() -> None:
-    """List, show, delete and coarsen the runs of a store.
+    """List, show, verify, delete and coarsen the runs of a store.
 
     \b
     Examples:
       tailboard runs list
       tailboard runs show nightly-42
+      tailboard runs check
       tailboard runs delete 'nightly-4*' --yes
       tailboard runs delete --older-than 400d --yes
       tailboard runs coarsen 'nightly-*' --step 1m --older-than 30d
@@ -96,6 +97,44 @@ def show(run: str, store: str | None) -> None:
     print(json.dumps(shown if len(shown) > 1 else shown[0], indent=2))
 
 
+@runs.command()
+@click.argument("globs", nargs=-1, metavar="[RUN]...")
+@click.option("--mend", is_flag=True, help="Repair what can be repaired.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
+@store_option
+def check(globs: tuple[str, ...], *, mend: bool, as_json: bool, store: str | None) -> int:
+    """Verify a store: owners, sums, rollups, bins, readings; what does not fit together is named and can be mended.
+
+    \b
+    Examples:
+      tailboard runs check
+      tailboard runs check 'nightly-*' --store http://host:9200 --json
+      tailboard runs check --mend
+
+    One line for each kind of fault: how often, where, the first place, what to do. Exit status 0 if nothing was found, 4 if
+    something was: with --mend if something is left to do, such as to load a file again. Nothing is changed without --mend.
+    Runs that are being loaded or watched are looked at for owners alone (docs/scale.md).
+    """
+    from ingest.errors import StoreError
+    from ingest.plain import shown
+    from ingest.series import run_matches
+
+    with opened_store(store, write=mend) as store_:
+        found = store_.verify(lambda run: not globs or (bool(run) and run_matches(run, globs)), mend=mend)
+    if as_json:
+        print(json.dumps(found.as_dict(), indent=2))
+    else:
+        for fault in found.faults:
+            print(shown(str(fault)))
+        if not found.faults:
+            print(f"nothing found: {found.runs:,} runs, {found.documents:,} documents")
+    for text in found.unfinished:
+        _say(text)
+    for path in sorted(found.again.values()) if mend else ():
+        _say(f"to be loaded again: {path}")
+    return StoreError.exit_status if found.faults and not (mend and found.settled) else 0
+
+
 older_option = click.option(
     "--older-than", "age", metavar="D", help="Only runs that began longer ago, as in 30d (without a time zero: that were loaded)."
 )
@@ -107,8 +146,9 @@ dry_option = click.option("--dry-run", is_flag=True, help="Only say what would b
 @older_option
 @dry_option
 @click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--force", is_flag=True, help="Also runs that are being loaded or watched, or of which a load was cut off.")
 @store_option
-def delete(run: str | None, *, age: str | None, dry_run: bool, yes: bool, store: str | None) -> None:
+def delete(run: str | None, *, age: str | None, dry_run: bool, yes: bool, force: bool, store: str | None) -> int:
     """Delete runs with all that belongs to them: documents, rollups, sources, marks and the rest.
 
     \b
@@ -117,21 +157,28 @@ def delete(run: str | None, *, age: str | None, dry_run: bool, yes: bool, store:
       tailboard runs delete 'nightly-*' --older-than 400d --yes
 
     RUN is a name or a glob; without it --older-than chooses among all. Cut off, the same command goes on. A SQLite file
-    keeps its size: the room is used by the next loads.
+    keeps its size: the room is used by the next loads. A run that somebody may be writing to is left alone, exit status 4;
+    with --force it is deleted, and who still writes to it ends with a sentence.
     """
     with opened_store(store, write=not dry_run) as store_:
         found = _selected(store_, run, age)
         names = ", ".join(record.run for record in found)
         if not found or dry_run:
             _say(f"would delete {names}" if found else f"no run is older than {age}: nothing to delete")
-            return
+            return 0
         if not yes:
             if not sys.stdin.isatty():
                 raise UsageError(f"deleting {names} needs --yes when there is no terminal to ask on")
             click.confirm(f"Delete {names}?", abort=True, err=True)
+        failed: list[TailboardError] = []
         for record in found:
-            with letters_named(store_):
-                _say(f"deleted {record.run}: {store_.delete_run(record.run)} documents")
+            try:
+                with letters_named(store_):
+                    _say(f"deleted {record.run}: {store_.delete_run(record.run, force=force)} documents")
+            except TailboardError as error:  # one run that is being loaded does not hold up the others
+                _say(str(error))
+                failed.append(error)
+    return failed[0].exit_status if failed else 0
 
 
 @runs.command()

@@ -133,7 +133,7 @@ def replay(dead_letters: str, store: str | None) -> int:
         account = needed(opened, DEAD_LETTERS)(path)
     _line(f"{account.sent} documents sent again: {account.taken} are in now, {account.refused} are refused again")
     if account.obsolete:
-        _line(f"{account.obsolete} documents were dropped: their sources have been read again since")
+        _line(f"{account.obsolete} documents were dropped: their sources or runs have been read again or deleted since")
     for line in account.runs:
         _line(line)
     if account.refused:

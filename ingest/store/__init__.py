@@ -16,6 +16,7 @@ from ingest.query.verdicts import Episode
 from ingest.store.coarsening import Coarsened
 from ingest.store.live import LiveStore
 from ingest.store.records import RunRecord, SourceRecord, Spans
+from ingest.store.verify import Chosen, Verification
 
 
 class Store(Origin, Protocol):
@@ -45,6 +46,10 @@ class Store(Origin, Protocol):
 
     def sources(self, run: str) -> list[SourceRecord]:
         """Return what was loaded into a run."""
+        ...
+
+    def first_generation(self, run: str) -> int:
+        """Return the generation that a new source of a run begins with."""
         ...
 
     def begin(self, run: RunRecord, sources: Iterable[SourceRecord], *, anew: bool = False) -> None:
@@ -86,8 +91,19 @@ class Store(Origin, Protocol):
         """Return how many documents the server has refused, and a sentence about where they are."""
         ...
 
-    def delete_run(self, run: str) -> int:
-        """Delete a run with all it holds; return how many documents that were."""
+    def delete_run(self, run: str, *, force: bool = False) -> int:
+        """Delete a run with all it holds; return how many documents that were.
+
+        StoreError where somebody may be writing to it: with `force` it is deleted all the same, and who writes to it ends
+        with a sentence.
+        """
+        ...
+
+    def verify(self, chosen: Chosen, *, mend: bool = False) -> Verification:
+        """Return what does not fit together in the runs that `chosen` says yes to, and with "" in what belongs to none.
+
+        With `mend` what can be repaired is. Runs that somebody may be writing to are looked at for owners alone.
+        """
         ...
 
     def coarsen(self, run: str, step_ns: int) -> Coarsened:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from ingest.errors import StoreError, UsageError
 from ingest.grid import STEPS
-from ingest.store.records import COMPLETE, RunRecord
+from ingest.store.records import COMPLETE, DELETING, RunRecord
 from ingest.timing import format_duration
 
 COARSENED, COARSENING = "coarsened_from_ns", "coarsening_to_ns"
@@ -54,7 +54,9 @@ def grid_of(record: RunRecord) -> str:
 
 
 def unfinished(record: RunRecord) -> str:
-    """Return a sentence about a coarsening that is under way or was cut off, empty where there is none."""
+    """Return a sentence about a deletion or a coarsening that is under way or was cut off, empty where there is none."""
+    if record.state == DELETING:
+        return f"{record.run} is being deleted, or that was cut off: tailboard runs delete '{record.run}' completes it"
     step = record.parameters.get(COARSENING)
     if not step:
         return ""
@@ -86,6 +88,11 @@ def check_addable(record: RunRecord, sources: int) -> None:
 def check_joinable(known: RunRecord, run: RunRecord, sources: int) -> None:
     """Raise StoreError where a load that was planned for `run` would write into a run that is another by now."""
     if known.step_ns != run.step_ns:
-        then, now = format_duration(run.step_ns), format_duration(known.step_ns)
-        raise StoreError(f"{run.run} is being loaded with another step, {now} and not {then}: use --replace to load it anew")
+        raise StoreError(moved_step(run, known.step_ns))
     check_addable(known, sources)
+
+
+def moved_step(run: RunRecord, step_ns: int) -> str:
+    """Return the sentence for a load that was planned for `run` and finds that it has another step by now."""
+    then, now = format_duration(run.step_ns), format_duration(step_ns)
+    return f"{run.run} is being loaded with another step, {now} and not {then}: use --replace to load it anew"

@@ -14,7 +14,7 @@ from ingest.series import IN_FLIGHT, OFFSET, Group, Series
 
 Spans = Mapping[Series, tuple[int, int]]
 
-LOADING, COMPLETE, WATCHED = "loading", "complete", "watched"
+LOADING, COMPLETE, WATCHED, DELETING = "loading", "complete", "watched", "deleting"
 UNKNOWN_ZERO = "unknown"
 HOST, CLUSTER = "host", "cluster"
 WHOLE_RUN = 0
@@ -115,3 +115,43 @@ def check_unclaimed(source: SourceRecord, there: tuple[int, str, str] | None) ->
             f"{source.path} and {there[2]} are being loaded at once under the same labels, with other content: give them "
             "--host or another --run, or load one after the other"
         )
+
+
+class RunGoneError(StoreError):
+    """A run, or a source of it, was deleted while it was written to."""
+
+    def __init__(self, run: str) -> None:
+        super().__init__(
+            f"{run} was deleted while it was written to: what came after that was not kept; load it again if it is wanted"
+        )
+        self.run = run
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Return what pickling needs."""
+        return (RunGoneError, (self.run,))
+
+
+def record_named(run: str, records: Iterable[RunRecord]) -> RunRecord:
+    """Return the record of a run; RunGoneError where it is not there any more."""
+    found = next((record for record in records if record.run == run), None)
+    if found is None:
+        raise RunGoneError(run)
+    return found
+
+
+def check_deletable(record: RunRecord, unfinished: str = "") -> None:
+    """Raise StoreError where somebody may be writing to a run: it is being loaded, watched or coarsened, or that was cut off.
+
+    `unfinished` is what is known of a coarsening. A run of which a deletion was cut off is deleted to its end.
+    """
+    if record.state in (COMPLETE, DELETING):
+        return
+    forced = f"tailboard runs delete '{record.run}' --force deletes it all the same"
+    if record.state == WATCHED:
+        raise StoreError(f"{record.run} is being watched (its watch was heard within the last minute): end that first; {forced}")
+    if unfinished:
+        raise StoreError(f"{unfinished}; {forced}")
+    raise StoreError(
+        f"{record.run} is being loaded, or a load of it was cut off. Where a process 'tailboard load' or 'tailboard replay' "
+        f"of it still runs on any host, wait for its end; where none does, {forced}"
+    )

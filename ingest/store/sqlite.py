@@ -35,7 +35,17 @@ from ingest.store.answers import answer_from, facts_from, windows_from
 from ingest.store.coarsening import Coarsened, check_joinable
 from ingest.store.live import LiveStore, Watch, final_by_all, watched
 from ingest.store.offers import offers_of
-from ingest.store.records import COMPLETE, LOADING, RunRecord, SourceRecord, Spans, check_unclaimed, step_of
+from ingest.store.records import (
+    COMPLETE,
+    LOADING,
+    RunRecord,
+    SourceRecord,
+    Spans,
+    check_deletable,
+    check_unclaimed,
+    record_named,
+    step_of,
+)
 from ingest.store.sqlite_breaths import breaths_of, sweep_breaths, write_breaths
 from ingest.store.sqlite_coarsening import coarsen
 from ingest.store.sqlite_damage import check_cells, object_in
@@ -43,8 +53,11 @@ from ingest.store.sqlite_documents import PUT_DOCUMENT, check_all_there, documen
 from ingest.store.sqlite_episodes import episodes_of, keep_episodes
 from ingest.store.sqlite_file import opened, snapshot, tables_of_runs, told, transaction
 from ingest.store.sqlite_holdings import SqliteHoldings
+from ingest.store.sqlite_owners import check_run, is_current, is_newest
 from ingest.store.sqlite_rollups import write_rollups
 from ingest.store.sqlite_statements import insert, put, put_unless_newer
+from ingest.store.sqlite_verify import mended, verified
+from ingest.store.verify import Chosen, Verification
 
 if TYPE_CHECKING:
     from ingest.store.elastic.names import Names
@@ -91,6 +104,8 @@ class SqliteStore:
         self.path = Path(path)
         self.url = f"sqlite:{path}"
         self._series: dict[tuple[Any, ...], int] = {}
+        self._finished: dict[str, list[SourceRecord]] = {}
+        self._seen = -1
         self._written: Counter[tuple[str, str, int]] = Counter()
         with told(self.url):
             self.db = opened(self.path, self.url, write=write)
@@ -111,7 +126,15 @@ class SqliteStore:
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Give the connection inside one write transaction."""
         with self._told(), transaction(self.db):
-            yield self.db
+            (version,) = self.db.execute("PRAGMA data_version").fetchone()
+            if version != self._seen:  # others have written: numbers of series may have gone, or be those of other series
+                self.look_again()
+            self._seen = version
+            try:
+                yield self.db
+            except BaseException:
+                self.look_again()
+                raise
 
     @property
     def offers(self) -> Offers:
@@ -161,6 +184,10 @@ class SqliteStore:
             rows = self.db.execute(query, (run,)).fetchall()
             check_cells("sources", SOURCES, rows)
             return [_source_record(row) for row in rows]
+
+    def first_generation(self, run: str) -> int:
+        """Return 1, the generation of a new source: a run is deleted at once, so nothing of it can come later."""
+        return 1
 
     def begin(self, run: RunRecord, sources: Iterable[SourceRecord], *, anew: bool = False) -> None:
         """Note a run and the sources that are about to be written; they count as loading until `finish_source`."""
@@ -221,7 +248,9 @@ class SqliteStore:
         return written
 
     def put(self, db: sqlite3.Connection, run: RunRecord, source: SourceRecord, documents: Documents) -> int:
-        """Write documents inside the transaction of the caller; return how many."""
+        """Write documents inside the transaction of the caller; return how many. Raises as `is_current` does."""
+        if not is_current(db, run, source):
+            return len(documents)
         step = step_of(documents.table, run.step_ns)
         ids = document_ids(self._series_ids(db, source, documents)[documents.series], documents.start_ns, step)
         rows = document_rows(ids, documents, source.generation)
@@ -264,7 +293,7 @@ class SqliteStore:
     def write_breaths(self, source: SourceRecord, kept: Kept) -> int:
         """Write what is kept of the breaths of a source, replacing documents of the same identity; return how many."""
         with self.transaction() as db:
-            return write_breaths(db, source, kept)
+            return write_breaths(db, source, kept) if is_newest(db, source) else len(kept.windows) + len(kept.sample)
 
     def breaths(self, run: str) -> Kept:
         """Return what is kept of the breaths of a run."""
@@ -274,23 +303,27 @@ class SqliteStore:
     def finish_source(self, source: SourceRecord, spans: Spans) -> None:
         """Note that a source is complete, from when to when its series reach, and sweep what older generations left of it."""
         with self.transaction() as db:
+            if not is_newest(db, source):  # whoever reads it again sweeps what this reading has written, and tells its reach
+                return
             self.note_reach(db, spans)
-            mine = (source.run, source.source)
-            newest = db.execute("SELECT max(generation) FROM sources WHERE run = ? AND source = ?", mine).fetchone()[0] or 1
-            if newest > 1:
-                written = self._written.pop((*mine, source.generation), None)
-                if written is not None and newest == source.generation:
+            if source.generation > 1:
+                written = self._written.pop((source.run, source.source, source.generation), None)
+                if written is not None:
                     check_all_there(db, source, written)
-                sweep(db, replace(source, generation=newest))
-                sweep_breaths(db, replace(source, generation=newest))
+                sweep(db, source)
+                sweep_breaths(db, source)
             db.execute(
-                "UPDATE sources SET state = ?, account = ? WHERE run = ? AND source = ? AND generation = ?",
-                (COMPLETE, json.dumps(source.account), *mine, source.generation),
+                "UPDATE sources SET state = ?, account = ?, digest = ? WHERE run = ? AND source = ?",
+                (COMPLETE, json.dumps(source.account), source.digest, source.run, source.source),
             )
+        self._finished.setdefault(source.run, []).append(source)
 
     def finish_run(self, run: RunRecord) -> None:
         """Write the run's rollups from its documents and note it complete if all its sources are."""
         with self.transaction() as db:
+            check_run(db, run.run)
+            for source in self._finished.pop(run.run, ()):
+                is_current(db, run, source)
             watches = [Watch(*row) for row in db.execute(f"{SELECT_WATCHES} WHERE run = ?", (run.run,))]
             write_rollups(db, run, final_by_all(watches))
             loading = db.execute("SELECT count(*) FROM sources WHERE run = ? AND state = ?", (run.run, LOADING)).fetchone()[0]
@@ -299,21 +332,31 @@ class SqliteStore:
             text = f"{when} by tailboard {__version__}"
             db.execute("UPDATE runs SET state = ?, loaded = ? WHERE run = ?", (state, text, run.run))
 
-    def delete_run(self, run: str) -> int:
-        """Delete a run with all it holds; return how many documents that were."""
+    def delete_run(self, run: str, *, force: bool = False) -> int:
+        """Delete a run with all it holds; return how many documents that were.
+
+        Unless it is to be done by `force`, raises as `check_deletable` does.
+        """
         with self.transaction() as db:
+            if not force:
+                check_deletable(record_named(run, self.runs()))
             deleted = 0
             for (number,) in db.execute("SELECT id FROM series WHERE run = ?", (run,)).fetchall():
                 deleted += db.execute("DELETE FROM intervals WHERE id BETWEEN ? AND ?", id_range(number, None, None, 1)).rowcount
             for table in tables_of_runs(db):
                 db.execute(f"DELETE FROM {table} WHERE run = ?", (run,))
-            self._series.clear()
+            self.look_again()
         return deleted
 
     def coarsen(self, run: str, step_ns: int) -> Coarsened:
         """Add the windows of a run up to a larger step, in one transaction; return what was done."""
         with self.transaction() as db:
-            return coarsen(db, next(record for record in self.runs() if record.run == run), step_ns)
+            return coarsen(db, record_named(run, self.runs()), step_ns)
+
+    def verify(self, chosen: Chosen, *, mend: bool = False) -> Verification:
+        """Return what does not fit together in the runs that `chosen` says yes to; repaired, where it can be, with `mend`."""
+        with self._told():
+            return mended(self, chosen) if mend else verified(self, chosen)
 
     def answer(self, question: Question) -> Answer:
         """Return the merged windows that a question asks for, from rollups where they answer, else from documents."""
@@ -350,6 +393,7 @@ class SqliteStore:
     def mark_all(self, run: str, marks: Sequence[Mapping[str, Any]]) -> None:
         """Note many marks of a run, in one transaction."""
         with self.transaction() as db:
+            check_run(db, run)
             rows = [(run, mark["at_ns"], mark["text"], mark.get("end_ns")) for mark in marks]
             db.executemany(put("marks", MARKS), rows)
 
@@ -368,6 +412,7 @@ class SqliteStore:
     def keep_episodes(self, run: str, objective: str, episodes: Sequence[Episode]) -> None:
         """Write all episodes of an objective in a run, in place of those that an earlier check has left."""
         with self.transaction() as db:
+            check_run(db, run)
             keep_episodes(db, run, objective, episodes)
 
     def episodes(self, runs: Iterable[str]) -> list[Episode]:

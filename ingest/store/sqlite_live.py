@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from ingest.store.sqlite import SELECT_WATCHES, WATCHES, SqliteStore
 from ingest.store.sqlite_damage import object_in
 from ingest.store.sqlite_documents import stored_series
 from ingest.store.sqlite_file import told
+from ingest.store.sqlite_owners import check_run, is_newest
 from ingest.store.sqlite_rollups import note_final, write_rollups, write_touched
 from ingest.store.sqlite_statements import put
 
@@ -52,17 +54,19 @@ class SqliteLive:
         """Write what a cycle has read, the rollups of its windows, then checkpoints and marks; return how many documents."""
         written = 0
         with self._store.transaction() as db:
+            check_run(db, run.run)
+            mine = [one for one in news if is_newest(db, one.source)]
             before = self._layouts.get(run.run) or _layouts(db, run.run)
-            for one in news:
+            for one in mine:
                 written += sum(self._store.put(db, run, one.source, pack(windows)) for windows in one.windows)
                 self._store.note_reach(db, one.spans)
             marks = marks_of(self.watches(run.run), watch, watch.told_ns)
-            self._roll(db, run, news, before, marks)
+            self._roll(db, run, mine, before, marks)
             db.executemany(
                 "UPDATE sources SET account = ?, size = ? WHERE run = ? AND source = ?",
-                [(json.dumps(dict(one.source.account)), one.source.size, run.run, one.source.source) for one in news],
+                [(json.dumps(dict(one.source.account)), one.source.size, run.run, one.source.source) for one in mine],
             )
-            db.executemany(PUT_CHECKPOINT, [_row(one.checkpoint) for one in news])
+            db.executemany(PUT_CHECKPOINT, [_row(one.checkpoint) for one in mine])
             _tell(db, watch)
         return written
 
@@ -81,6 +85,7 @@ class SqliteLive:
     def forget(self, run: RunRecord, sources: Iterable[str], watch: Watch) -> None:
         """Delete sources with their documents and checkpoints, and make the rollups anew where they were."""
         with self._store.transaction() as db:
+            check_run(db, run.run)
             for source in sources:
                 numbers = db.execute("SELECT id FROM series WHERE run = ? AND source = ?", (run.run, source)).fetchall()
                 for (number,) in numbers:
@@ -96,6 +101,7 @@ class SqliteLive:
     def set_aside(self, run: RunRecord, source: str, kept: SourceRecord, segment: int) -> None:
         """Move the documents of a source to another one, complete, their series' segments moved by `segment`."""
         with self._store.transaction() as db:
+            is_newest(db, replace(kept, source=source))
             db.execute(
                 "UPDATE series SET segment = segment + ?, source = ? WHERE run = ? AND source = ?",
                 (segment, kept.source, run.run, source),
@@ -114,6 +120,7 @@ class SqliteLive:
     def tell(self, watch: Watch) -> None:
         """Note what is final as far as a watch knows."""
         with self._store.transaction() as db:
+            check_run(db, watch.run)
             _tell(db, watch)
 
     def leave(self, run: str, watch: str) -> None:

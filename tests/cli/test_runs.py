@@ -116,7 +116,7 @@ def test_deleting_leaves_nothing_of_a_run_in_any_table(tmp_path: Path) -> None:
     open_store(f"sqlite:{path}", write=True)
     tables = filled(path, "mine")
     assert filled(path, "other") == tables and {"series", "rollups", "runs", "sources", "marks"} < set(tables)
-    assert command(["runs", "delete", "mine", "--yes", "--store", f"sqlite:{path}"]) == 0
+    assert command(["runs", "delete", "mine", "--yes", "--force", "--store", f"sqlite:{path}"]) == 0
     with sqlite3.connect(path) as db:
         for table in tables:
             assert db.execute(f"SELECT DISTINCT run FROM {table}").fetchall() == [("other",)], table
@@ -140,4 +140,5 @@ def test_deleting_leaves_nothing_of_a_run_in_any_index(tmp_path: Path) -> None:
                 ground.client.index(index=name, id=f"by-hand-{run}", document={"run": {"id": run}})
         assert command(["runs", "delete", "mine", "--yes", "--store", ground.url]) == 0
         for index in indices():
-            assert {hit["_source"]["run"]["id"] for hit in ground.hits(f"{index}*")} == {"other"}, index
+            left = [hit["_source"] for hit in ground.hits(f"{index}*")]
+            assert {one["run"]["id"] for one in left if one.get("record") != "tombstone"} == {"other"}, index

@@ -107,3 +107,24 @@ def test_whatever_happens_to_the_logs_the_store_answers_as_a_load_of_them(kind: 
 def test_whatever_happens_a_hundred_times(kind: str, seed: int, tmp_path: Path) -> None:
     with grounds(kind, tmp_path) as ground:
         schedule(seed, tmp_path / "logs", ground.url, tmp_path, cycles=60, checks=6)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "double"])
+def test_a_watch_that_was_killed_when_all_was_settled_is_left_by_the_next(kind: str, tmp_path: Path, monkeypatch) -> None:
+    """Its mark stayed for ever, and called the run watched for a minute."""
+    with grounds(kind, tmp_path) as ground:
+        writer, clock = Writer(tmp_path / "logs" / "x.hlog", random.Random(1), rows=5), Clock()
+        writer.rest()
+        writer.stream.close()
+        with open_store(ground.url, write=True) as store:
+            watch = begun(tmp_path / "logs", store, clock)
+            watch.cycle()
+            with monkeypatch.context() as patch:
+                patch.setattr(type(watch.watching.live), "leave", lambda *_: None)
+                watch.settle()
+        assert state_of(ground.url) == WATCHED
+        with open_store(ground.url, write=True) as store:
+            watch = begun(tmp_path / "logs", store, clock)
+            watch.cycle(last=True)
+            watch.settle()
+        assert state_of(ground.url) == COMPLETE

@@ -95,7 +95,8 @@ def answer_of(events: list, entries: list[Missing], step: int, question: Questio
         np.array([bin_ for one in flat for bin_, _ in one], np.int64),
         np.array([count for one in flat for _, count in one], np.int64),
     )
-    missing = lacks(entries, question, {}, {"r": 0})
+    bounds = tuple(None if edge is None else edge.epoch_ns(0) for edge in (question.begin, question.end))
+    missing = lacks(entries, question, {}, {"r": bounds})
     facts = {"relative": True, "series": 1, "missing": missing}
     return Answer((rows,), ("host", "op"), step, "completion", ("r",), {"r": 0}, **facts)
 

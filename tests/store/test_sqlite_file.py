@@ -127,6 +127,7 @@ def test_marks_of_a_store_of_version_2_are_read_as_they_are_and_get_an_end_when_
     with sqlite3.connect(path) as db:
         db.executescript((DATA / "version-2.sql").read_text())
         db.execute("INSERT INTO marks VALUES ('r', 5, 'osd.3 down')")
+        db.execute("INSERT INTO runs VALUES ('r', 'r', 'complete', 1000000000, 'completion', 0, 'told', '{}', '{}', '')")
     db.close()
     content = path.read_bytes()
     with open_store(f"sqlite:{path}") as store:

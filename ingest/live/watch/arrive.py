@@ -105,8 +105,8 @@ def _arrived(watching: Watching, run: str, sources: Sequence[Source], found: Fou
         if tail is not None and _attached(watching, tail, source):
             begun[source.identity] = tail
     if begun:
-        watching.live.tell(watching.provisional(run))
         watching.store.begin(record, [tail.record for tail in begun.values()], anew=there is not known)
+        watching.live.tell(watching.provisional(run))
     watching.runs[run] = record
     for identity, tail in begun.items():
         watching.tails[run, identity] = tail
@@ -150,7 +150,7 @@ def _own_record(
         watching.say_once(f"{source.path} is a copy of {copied}, which is being read: left out while that is there")
         watching.judged[source.path] = seen
         return None
-    generation = 1
+    generation = watching.store.first_generation(run.run)
     if stored is not None and stored.state == COMPLETE:
         if stored.digest == digest_of(source.path, None):
             watching.judged[source.path] = seen

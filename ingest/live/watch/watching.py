@@ -76,6 +76,7 @@ class Watching:
         lone = sorted(begun - {one.source for one in checkpoints})
         if lone:  # killed before their first checkpoint: their files may bear other labels by now
             self.live.forget(record, lone, self.provisional(record.run))
+        taken = 0
         for one in checkpoints:
             source = sources.get(one.source)
             if source is not None and source.state != COMPLETE:
@@ -83,8 +84,11 @@ class Watching:
                 tail.heard = self.clock()
                 self.tails[record.run, one.source] = tail
                 self.runs[record.run] = record
-        if checkpoints:
-            self.say(f"goes on where the last watch of {record.run} ended: {len(checkpoints)} files")
+                taken += 1
+        if taken:
+            self.say(f"goes on where the last watch of {record.run} ended: {taken} files")
+        elif not lone and any(one.watch == self.name for one in self.live.watches(record.run)):
+            self.live.leave(record.run, self.name)  # all was settled, and it was killed before it could say so
 
     def left(self, record: RunRecord, source: SourceRecord, checkpoint: Checkpoint) -> Tail:
         """Return a tail as another process has left it."""

@@ -1,34 +1,80 @@
-"""Deleting a run from every index that has documents of it; cut off anywhere, a repeat goes on."""
+"""Deleting a run from all indices, while somebody may be writing to it; cut off anywhere, a repeat goes on.
+
+1. The run's record says that it is being deleted, and a generation above all that it has: loads are refused from here on.
+2. All documents of the run go, up to that generation.
+3. A tombstone stays in place of the record: a later run of this name begins above its generation.
+
+Nobody can lock a server. Who was writing to the run reads its record once more after the last thing that was written. It was
+read before stage 1: then stage 2 finds what was written. Else the writer sees it, and deletes by `sweep_dead` what it wrote:
+by the generation it is told apart from what a later run of this name has.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from ingest.fields import indices
 from ingest.store.elastic.bulk import Sender
 from ingest.store.elastic.connection import Connection
 from ingest.store.elastic.encoding import chunked, deletion
-from ingest.store.elastic.names import Names
+from ingest.store.elastic.names import PERIODIC, Names
 from ingest.store.elastic.reading import pages
-from ingest.store.elastic.record_documents import SOURCE
+from ingest.store.elastic.record_documents import RUN, SOURCE, TOMBSTONE
+from ingest.store.elastic.records import Records
+from ingest.store.elastic.tombstones import bury, dead_generation, mark_deleting
+from ingest.store.records import SourceRecord
 
 
-def delete_run(connection: Connection, names: Names, sender: Sender, run: str) -> int:
+def delete_run(connection: Connection, names: Names, sender: Sender, records: Records, run: str, *, force: bool) -> int:
     """Return how many documents of intervals a run had, once all that belongs to it is deleted.
 
-    Its sources go first: cut off after that, the run is no longer complete. Its record goes last: until then it has a name.
+    Its sources go first: cut off after that, the run is no longer complete. StoreError where somebody may be writing to it,
+    unless it is to be deleted by `force`.
     """
-    mine: dict[str, Any] = {"term": {"run.id": run}}
-    records, intervals = names.one("runs"), names.all("intervals")
-    stages = [(records, {"bool": {"filter": [mine, {"term": {"record": SOURCE}}]}})]
+    generation = mark_deleting(records, run, force=force)
+    if generation is None:
+        return 0
+    mine = _up_to(run, generation)
+    stages = [(names.one("runs"), {**mine, "filter": [*mine["filter"], {"term": {"record": SOURCE}}]})]
     stages += [(names.pattern(index), mine) for index in indices() if index != "runs"]
+    stages.append((names.one("runs"), {**mine, "must_not": [*mine["must_not"], {"terms": {"record": [RUN, TOMBSTONE]}}]}))
+    deleted = {index: swept(connection, sender, index, query) for index, query in stages}
+    bury(records, run, generation)
+    return deleted[names.all("intervals")]
+
+
+def sweep_dead(
+    connection: Connection, names: Names, sender: Sender, records: Records, run: str, sources: Iterable[SourceRecord] = ()
+) -> None:
+    """Delete what a writer has written to a run after that was deleted; `sources` are those of the writer."""
+    last = dead_generation(records, run)
+    if last is None:  # no tombstone tells: somebody has deleted the record by hand
+        last = max((one.generation for one in sources), default=0)
+    mine = _up_to(run, last)
+    swept(connection, sender, names.one("runs"), {**mine, "filter": [*mine["filter"], {"term": {"record": SOURCE}}]})
+    for index in PERIODIC:
+        swept(connection, sender, names.all(index), mine)
+
+
+def sweep_index(connection: Connection, names: Names, sender: Sender, index: str, run: str) -> None:
+    """Delete what an index has of a run that was deleted."""
+    swept(connection, sender, names.pattern(index), {"filter": [{"term": {"run.id": run}}]})
+
+
+def _up_to(run: str, generation: int) -> dict[str, Any]:
+    """Return the query for all that belongs to a run and is of no later generation; what has none belongs to it, too."""
+    return {"filter": [{"term": {"run.id": run}}], "must_not": [{"range": {"generation": {"gt": generation}}}]}
+
+
+def swept(connection: Connection, sender: Sender, index: str, query: dict[str, Any]) -> int:
+    """Return how many documents a query finds, once they are deleted."""
     deleted = 0
-    for index, query in (*stages, (records, mine)):
-        connection.call("POST", f"/{index}/_refresh", ignore_unavailable=True)
-        found = pages(connection, index, query, source=False)
-        for chunk in chunked(deletion(hit["_index"], hit["_id"]) for page in found for hit in page):
-            sender.send(run, chunk)
-            deleted += chunk.documents if index == intervals else 0
-        sender.flush()
-        connection.call("POST", f"/{index}/_refresh", ignore_unavailable=True)
+    connection.call("POST", f"/{index}/_refresh", ignore_unavailable=True)
+    found = pages(connection, index, {"bool": query}, source=False)
+    for chunk in chunked(deletion(hit["_index"], hit["_id"]) for page in found for hit in page):
+        sender.send("", chunk)
+        deleted += chunk.documents
+    sender.flush()
+    connection.call("POST", f"/{index}/_refresh", ignore_unavailable=True)
     return deleted

@@ -6,7 +6,8 @@ so what lies between is never seen.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -36,11 +37,11 @@ from ingest.store.elastic.store import ElasticStore
 from ingest.store.elastic.sweeping import Sweeper
 from ingest.store.elastic.tallies import counted
 from ingest.store.elastic.touched import Cell, Touched
+from ingest.store.elastic.writing import EVERY_GENERATION
 from ingest.store.live import Checkpoint, Marks, News, Watch, marks_of
-from ingest.store.records import COMPLETE, LOADING, RunRecord, SourceRecord, Spans, StoredSeries
+from ingest.store.records import COMPLETE, LOADING, RunGoneError, RunRecord, SourceRecord, Spans, StoredSeries
 from ingest.store.rollups import Key, layouts_of
 
-EVERY_GENERATION = 1 << 40
 LONGEST_NOTED_NS = 3600 * 10**9
 
 
@@ -66,10 +67,27 @@ class ElasticLive:
 
     def keep(self, run: RunRecord, news: Sequence[News], watch: Watch) -> int:
         """Write what a cycle has read, the rollups of its windows, then checkpoints and marks; return how many documents."""
+        with self._writing(run.run, [one.source for one in news], watch.watch):
+            written = self._keep(run, news, watch)
+        self._store.stop_senders()
+        return written
+
+    @contextmanager
+    def _writing(self, run: str, sources: Sequence[SourceRecord], watch: str) -> Iterator[None]:
+        """Hold what a watch writes to a run: RunGoneError where that was deleted before the end of it, and nothing is left."""
+        try:
+            with self._store.writing(run, sources):
+                yield
+        except RunGoneError:
+            own = [digest([CHECKPOINT, run, one.source]) for one in sources]
+            self._store.records.put(deletion(self._index, id_) for id_ in [*own, digest([WATCH, run, watch])])
+            raise
+
+    def _keep(self, run: RunRecord, news: Sequence[News], watch: Watch) -> int:
         store, touched, written = self._store, Touched(), 0
         oldest = min((int(part.start_ns.min()) for one in news for part in one.windows), default=watch.final_ns)
         if run.run in self._told and oldest < self._told[run.run].final_ns:
-            self.tell(replace(watch, final_ns=oldest))
+            self._tell(replace(watch, final_ns=oldest))
         for one in news:
             state = self._state(one.source)
             for windows in one.windows:
@@ -87,11 +105,10 @@ class ElasticLive:
         for one in news:
             state = self._state(one.source)
             state.refused = store.delivery.refused[owner_of(run.run, one.source.source)]
-        store.records.put_sources((replace(one.source, state=LOADING), self._state(one.source)) for one in news)
+        store.records.update_sources((replace(one.source, state=LOADING), self._state(one.source)) for one in news)
         self._roll(run, touched, watch)
         store.records.put(_line(self._index, one.checkpoint) for one in news)
-        self.tell(watch)
-        store.stop_senders()
+        self._tell(watch)
         return written
 
     def _roll(self, run: RunRecord, touched: Touched, watch: Watch) -> None:
@@ -148,8 +165,12 @@ class ElasticLive:
 
     def forget(self, run: RunRecord, sources: Iterable[str], watch: Watch) -> None:
         """Delete sources with their documents and checkpoints, and make the rollups anew where they were."""
-        store, touched, names = self._store, Touched(), list(sources)
-        self.tell(watch)
+        with self._writing(run.run, (), watch.watch):
+            self._forget(run, list(sources), watch)
+
+    def _forget(self, run: RunRecord, names: Sequence[str], watch: Watch) -> None:
+        store, touched = self._store, Touched()
+        self._tell(watch)
         store.connection.call("POST", f"/{store.names.all('intervals')}/_refresh", ignore_unavailable=True)
         for source in names:
             touched.add(self._sweeper.sweep(SourceRecord(run.run, source, "", 0, "", generation=EVERY_GENERATION)))
@@ -163,6 +184,10 @@ class ElasticLive:
 
     def set_aside(self, run: RunRecord, source: str, kept: SourceRecord, segment: int) -> None:
         """Move the documents of a source to another one, complete, their series' segments moved by `segment`."""
+        with self._store.writing(run.run, [kept]):
+            self._set_aside(run, source, kept, segment)
+
+    def _set_aside(self, run: RunRecord, source: str, kept: SourceRecord, segment: int) -> None:
         store = self._store
         store.connection.call("POST", f"/{store.names.all('intervals')}/_refresh", ignore_unavailable=True)
         index = store.names.all("intervals")
@@ -188,10 +213,15 @@ class ElasticLive:
 
     def finish(self, source: SourceRecord, spans: Spans) -> None:
         """Note that a source is complete as it is."""
-        self._store.records.put_sources([(replace(source, state=COMPLETE), self._state(source))])
+        with self._store.writing(source.run, [source]):
+            self._store.records.update_sources([(replace(source, state=COMPLETE), self._state(source))])
 
     def tell(self, watch: Watch) -> None:
         """Note what is final as far as a watch knows."""
+        with self._writing(watch.run, (), watch.watch):
+            self._tell(watch)
+
+    def _tell(self, watch: Watch) -> None:
         self._told[watch.run] = watch
         action = {"index": {"_index": self._index, "_id": digest([WATCH, watch.run, watch.watch])}}
         self._store.records.put([orjson.dumps(action) + b"\n" + orjson.dumps(watch_document(watch)) + b"\n"])

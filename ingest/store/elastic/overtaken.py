@@ -21,12 +21,18 @@ from ingest.store.records import SourceRecord
 
 def check_not_overtaken(records: Records, run: str, finished: Iterable[SourceRecord]) -> None:
     """Raise StoreError where another load has read a source again since this one began; the source counts as loading then."""
-    there = {one.source: one.generation for one in records.sources(run)}
-    late = [source for source in finished if there.get(source.source, 0) > source.generation]
-    for source in late:
-        records.reopen(run, source.source)
+    late = reopen_overtaken(records, run, finished)
     if late:
         raise StoreError(_sentence(late[0]))
+
+
+def reopen_overtaken(records: Records, run: str, written: Iterable[SourceRecord]) -> list[SourceRecord]:
+    """Return the sources that another load has begun again since they were written; they count as loading from now on."""
+    there = {one.source: one.generation for one in records.sources(run)}
+    late = [source for source in written if there.get(source.source, 0) > source.generation]
+    for source in late:
+        records.reopen(run, source.source)
+    return late
 
 
 def check_all_there(connection: Connection, names: Names, source: SourceRecord, state: SourceState) -> None:

@@ -10,9 +10,9 @@ from ingest.layout import parse_layout
 from ingest.series import Series
 from ingest.store.elastic.encoding import FIELDS, MS, label_in, labels_document
 from ingest.store.live import Checkpoint, Watch
-from ingest.store.records import RunRecord, SourceRecord, StoredSeries
+from ingest.store.records import LOADING, RunRecord, SourceRecord, StoredSeries
 
-RUN, SOURCE, CHECKPOINT, WATCH = "run", "source", "checkpoint", "watch"
+RUN, SOURCE, CHECKPOINT, WATCH, TOMBSTONE = "run", "source", "checkpoint", "watch", "tombstone"
 
 
 @dataclass(slots=True)
@@ -25,10 +25,11 @@ class SourceState:
     samples: int = 0
 
 
-def run_document(run: RunRecord, generation: int) -> dict[str, Any]:
-    """Return the document of a run."""
+def run_document(run: RunRecord, generation: int, since: int = 0) -> dict[str, Any]:
+    """Return the document of a run; `since` is the lowest generation of its sources where one of its name was deleted before."""
     return {
         "record": RUN,
+        **({"generation": since} if since else {}),
         "@timestamp": run.start_ns // MS,
         "run": {
             "id": run.run,
@@ -44,6 +45,11 @@ def run_document(run: RunRecord, generation: int) -> dict[str, Any]:
         },
         "labels": searchable(run.labels),
     }
+
+
+def tombstone(run: str, generation: int) -> dict[str, Any]:
+    """Return what stands in place of the record of a deleted run: no document of it is of a later generation."""
+    return {"record": TOMBSTONE, "generation": generation, "run": {"id": run, "generation": generation}}
 
 
 def watch_document(watch: Watch) -> dict[str, Any]:
@@ -81,7 +87,7 @@ def searchable(labels: Mapping[str, str]) -> dict[str, str]:
 
 
 def run_record(document: Mapping[str, Any]) -> RunRecord:
-    """Return the record of a run from its document; the state is that of its sources."""
+    """Return the record of a run from its document; unless it is being deleted, its state is that of its sources."""
     run = document["run"]
     return RunRecord(
         run=run["id"],
@@ -92,6 +98,7 @@ def run_record(document: Mapping[str, Any]) -> RunRecord:
         zero=run["zero"],
         parameters=run.get("parameters") or {},
         labels=run.get("labels") or {},
+        state=run.get("state") or LOADING,
         loaded=run.get("loaded") or "",
     )
 

@@ -24,6 +24,7 @@ from ingest.store.elastic.reading import documents
 from ingest.store.elastic.record_documents import (
     RUN,
     SOURCE,
+    TOMBSTONE,
     WATCH,
     SourceState,
     run_document,
@@ -36,9 +37,18 @@ from ingest.store.elastic.record_documents import (
 )
 from ingest.store.elastic.sums import paged
 from ingest.store.live import Watch, watched
-from ingest.store.records import COMPLETE, LOADING, UNKNOWN_ZERO, RunRecord, SourceRecord, StoredSeries
+from ingest.store.records import (
+    COMPLETE,
+    DELETING,
+    LOADING,
+    UNKNOWN_ZERO,
+    RunGoneError,
+    RunRecord,
+    SourceRecord,
+    StoredSeries,
+)
 
-STATES_A_PAGE = 1000
+STATES_A_PAGE = SOURCES_A_PAGE = 1000
 NOT_FOUND, CONFLICT, OVERLOADED = 404, 409, 429
 Change = Callable[[Mapping[str, Any] | None], dict[str, Any] | None]
 
@@ -60,7 +70,8 @@ class Records:
             if document["record"] == RUN:
                 record = run_record(document)
                 whole = states.get(record.run) == {COMPLETE} and not unfinished(record)
-                records.append(replace(record, state=COMPLETE if whole else LOADING))
+                state = DELETING if record.state == DELETING else COMPLETE if whole else LOADING
+                records.append(replace(record, state=state))
         watches = [watch_of(document) for document in found if document["record"] == WATCH]
         return watched(sorted(records, key=lambda record: record.run), watches)
 
@@ -103,15 +114,19 @@ class Records:
                 found.append(stored_series(len(found), document["run"]["id"], told))
         return found, accounts
 
-    def begin(self, run: RunRecord, sources: int, *, anew: bool) -> None:
-        """Note a run, or join it with so many sources: StoreError where it has got other parameters in the meantime."""
+    def begin(self, run: RunRecord, sources: Sequence[SourceRecord], *, anew: bool) -> None:
+        """Note a run, or join it with sources: StoreError where it has got other parameters in the meantime, or was deleted."""
 
         def change(there: Mapping[str, Any] | None) -> dict[str, Any]:
-            if there is None or anew:
-                generation = 0 if there is None else int(there["run"].get("generation", 0))
-                return run_document(run, generation)
+            if there is not None and there["record"] == RUN and not lives(there):
+                raise StoreError(unfinished(run_record(there)))
+            since, generation = lowest_generation(there), int(there["run"].get("generation", 0)) if there else 0
+            if any(source.generation < since for source in sources):
+                raise RunGoneError(run.run)
+            if there is None or there["record"] == TOMBSTONE or anew:
+                return run_document(run, max(since, generation), since)
             known = run_record(there)
-            check_joinable(known, run, sources)
+            check_joinable(known, run, len(sources))
             for name, before, now in (
                 ("attribution", known.attribution, run.attribution),
                 ("time zero", known.zero == UNKNOWN_ZERO, run.zero == UNKNOWN_ZERO),
@@ -121,34 +136,52 @@ class Records:
             start = min(known.start_ns, run.start_ns)
             labels = {**known.labels, **run.labels}
             joined = replace(run, start_ns=start, labels=labels, loaded=known.loaded)
-            return run_document(joined, int(there["run"].get("generation", 0)))
+            return run_document(joined, generation, since)
 
-        self._changed(run.run, change)
+        self.changed(run.run, change)
 
     def check_joined(self, run: RunRecord) -> None:
-        """Raise StoreError where a run that a load has just joined is being coarsened since: it did not see the load coming."""
-        there = self._get(run.run)
-        known = run_record(there["_source"]) if there else run
+        """Raise StoreError where a run that a load has just joined is being coarsened or deleted since.
+
+        Who does that did not see the load coming.
+        """
+        there = self.get(run.run)
+        if there is None or not lives(there["_source"]):
+            raise RunGoneError(run.run)
+        known = run_record(there["_source"])
         if known.step_ns != run.step_ns or unfinished(known):
             raise StoreError(unfinished(known) or f"{run.run} was coarsened at this moment: --replace loads it anew")
 
+    def first_generation(self, run: str) -> int:
+        """Return the generation that a new source of a run begins with: above all that a deleted run of its name had."""
+        there = self.get(run)
+        return max(1, lowest_generation(there["_source"])) if there else 1
+
+    def check_alive(self, run: str, generation: int) -> None:
+        """Raise RunGoneError where a run has gone since sources of a generation were begun, or is another of its name now."""
+        there = self.get(run)
+        if there is None or not lives(there["_source"]) or generation < lowest_generation(there["_source"]):
+            raise RunGoneError(run)
+
     def generation(self, run: str) -> int:
-        """Return the generation of a run as it is now."""
-        there = self._get(run)
-        return int(there["_source"]["run"].get("generation", 0)) if there else 0
+        """Return the generation of a run as it is now; RunGoneError where it was deleted."""
+        there = self.get(run)
+        if there is None or not lives(there["_source"]):
+            raise RunGoneError(run)
+        return int(there["_source"]["run"].get("generation", 0))
 
     def raise_generation(self, run: str) -> int:
-        """Raise the generation of a run and return it: what was counted before may have gone."""
+        """Raise the generation of a run and return it: what was counted before may have gone. RunGoneError for a deleted one."""
         raised = 0
 
         def change(there: Mapping[str, Any] | None) -> dict[str, Any] | None:
             nonlocal raised
-            if there is None:
-                return None
+            if there is None or not lives(there):
+                raise RunGoneError(run)
             raised = int(there["run"].get("generation", 0)) + 1
             return {**there, "run": {**there["run"], "generation": raised}}
 
-        self._changed(run, change)
+        self.changed(run, change)
         return raised
 
     def amend(self, run: RunRecord, *, step_ns: int | None = None, **parameters: int | None) -> RunRecord:
@@ -160,7 +193,9 @@ class Records:
 
         def change(there: Mapping[str, Any] | None) -> dict[str, Any]:
             nonlocal amended
-            if there is None or int(there["run"]["step_ns"]) != run.step_ns:
+            if there is None or not lives(there):
+                raise RunGoneError(run.run)
+            if int(there["run"]["step_ns"]) != run.step_ns:
                 raise StoreError(f"{run.run} was replaced, coarsened or deleted in the meantime")
             before = there["run"].get("parameters") or {}
             if parameters.get(COARSENING) and before.get(COARSENING, parameters[COARSENING]) != parameters[COARSENING]:
@@ -171,7 +206,7 @@ class Records:
             amended = run_record(changed)
             return changed
 
-        self._changed(run.run, change)
+        self.changed(run.run, change)
         return amended
 
     def note_loaded(self, run: str) -> None:
@@ -179,17 +214,48 @@ class Records:
         when = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
         def change(there: Mapping[str, Any] | None) -> dict[str, Any] | None:
-            return None if there is None else {**there, "run": {**there["run"], "loaded": f"{when} by tailboard {__version__}"}}
+            if there is None or not lives(there):
+                raise RunGoneError(run)
+            return {**there, "run": {**there["run"], "loaded": f"{when} by tailboard {__version__}"}}
 
-        self._changed(run, change)
+        self.changed(run, change)
 
     def put_sources(self, sources: Iterable[tuple[SourceRecord, SourceState]]) -> None:
-        """Write the records of sources."""
-        lines = []
-        for record, state in sources:
-            action = {"index": {"_index": self._index, "_id": digest([SOURCE, record.run, record.source])}}
-            lines.append(orjson.dumps(action) + b"\n" + orjson.dumps(source_document(record, state)) + b"\n")
-        self.put(lines)
+        """Write the records of sources that are begun."""
+        self.put(self._source_line(record, state) for record, state in sources)
+
+    def update_sources(self, sources: Iterable[tuple[SourceRecord, SourceState]]) -> None:
+        """Write the records of sources in place of those that are there.
+
+        One that was begun again since is left alone. RunGoneError where one is not there: its run was deleted.
+        """
+        left = list(sources)
+        while left:
+            some, left = left[:SOURCES_A_PAGE], left[SOURCES_A_PAGE:]
+            left += self._update_page(some)
+
+    def _update_page(self, sources: Sequence[tuple[SourceRecord, SourceState]]) -> list[tuple[SourceRecord, SourceState]]:
+        """Write the records of some sources; return those that others have changed at the same moment."""
+        ids = [digest([SOURCE, record.run, record.source]) for record, _ in sources]
+        path = f"/{self._index}/_mget"
+        found = self._connection.call("POST", path, {"ids": ids}, _source_includes="generation")["docs"]
+        lines, sent = [], []
+        for (record, state), there in zip(sources, found, strict=True):
+            if not there.get("found"):
+                raise RunGoneError(record.run)
+            if int(there["_source"]["generation"]) <= record.generation:
+                guard = {"if_seq_no": there["_seq_no"], "if_primary_term": there["_primary_term"]}
+                lines.append(self._source_line(record, state, guard))
+                sent.append((record, state))
+        late: list[tuple[SourceRecord, SourceState]] = []
+        for chunk in chunked(lines):
+            here, sent = sent[: chunk.documents], sent[chunk.documents :]
+            late += [here[place] for place in self._put_chunk(chunk)]
+        return late
+
+    def _source_line(self, record: SourceRecord, state: SourceState, guard: Mapping[str, Any] | None = None) -> bytes:
+        action = {"index": {"_index": self._index, "_id": digest([SOURCE, record.run, record.source]), **(guard or {})}}
+        return orjson.dumps(action) + b"\n" + orjson.dumps(source_document(record, state)) + b"\n"
 
     def put_series(self, run: str, told: Mapping[Series, Sequence[StoredSeries]]) -> None:
         """Write, in the records of the sources of a run, series in place of those that they tell of now."""
@@ -207,19 +273,21 @@ class Records:
         for chunk in chunked(lines):
             self._put_chunk(chunk)
 
-    def _put_chunk(self, chunk: Chunk) -> None:
+    def _put_chunk(self, chunk: Chunk) -> list[int]:
+        """Write records; return the places of those that are guarded, and that others have changed since they were read."""
         try:
             answer = self._connection.call("POST", "/_bulk", chunk.body, _none_rejected, refresh=True)
         except TooLargeError:
             parts = list(halves(chunk))
             if len(parts) < 2:
                 raise StoreError(f"{self._connection.address.url}: the record of a source is too large for the server") from None
-            for part in parts:
-                self._put_chunk(part)
-            return
-        errors = [one["error"] for item in answer["items"] for one in item.values() if "error" in one]
+            first, second = (self._put_chunk(part) for part in parts)
+            return [*first, *(parts[0].documents + place for place in second)]
+        told = [one for item in answer["items"] for one in item.values()]
+        errors = [one["error"] for one in told if "error" in one and one["status"] != CONFLICT]
         if errors:
             raise StoreError(f"{self._connection.address.url}: the record of a source is refused: {errors[0].get('reason')}")
+        return [place for place, one in enumerate(told) if one["status"] == CONFLICT]
 
     def settle(self, run: str, source: str, taken: int) -> int:
         """Note that `taken` refused documents of a source are in now; return how many are still missing."""
@@ -227,19 +295,36 @@ class Records:
         try:
             there = self._connection.call("GET", path)["_source"]
         except Refusal as error:
+            if error.status == NOT_FOUND:
+                raise RunGoneError(run) from None
             raise StoreError(f"the record of the source {source} cannot be read: {error}") from None
         left = max(0, int(there["source"]["refused"]) - taken)
         told = {**there["source"], "refused": left, "state": LOADING if left else COMPLETE}
         self._connection.call("PUT", path, {**there, "source": told}, refresh=True)
         return left
 
+    def read_again(self, run: str, source: str, generation: int) -> None:
+        """Note that a source has to be read again, in a generation above this one, also where its content is the same."""
+        self._reopened(run, source, {"digest": ""}, generation)
+
     def reopen(self, run: str, source: str) -> None:
         """Note that a source has to be read again."""
-        path = f"/{self._index}/_doc/{digest([SOURCE, run, source])}"
-        there = self._connection.call("GET", path)["_source"]
-        self._connection.call("PUT", path, {**there, "source": {**there["source"], "state": LOADING}}, refresh=True)
+        self._reopened(run, source, {})
 
-    def _get(self, run: str) -> Mapping[str, Any] | None:
+    def _reopened(self, run: str, source: str, told: Mapping[str, Any], generation: int = 0) -> None:
+        path = f"/{self._index}/_doc/{digest([SOURCE, run, source])}"
+        try:
+            there = self._connection.call("GET", path)["_source"]
+        except Refusal as error:
+            if error.status == NOT_FOUND:
+                raise RunGoneError(run) from None
+            raise
+        changed = {**there, "source": {**there["source"], "state": LOADING, **told}}
+        changed["generation"] = max(int(there["generation"]), generation)
+        self._connection.call("PUT", path, changed, refresh=True)
+
+    def get(self, run: str) -> Mapping[str, Any] | None:
+        """Return the record of a run as it is now, with what guards it, or what stands in its place."""
         try:
             answer: Mapping[str, Any] = self._connection.call("GET", f"/{self._index}/_doc/{digest([RUN, run])}")
         except Refusal as error:
@@ -248,11 +333,11 @@ class Records:
             raise StoreError(f"the record of {run} cannot be read: {error}") from None
         return answer
 
-    def _changed(self, run: str, change: Change) -> None:
+    def changed(self, run: str, change: Change) -> None:
         """Write what `change` makes of the record of a run, again from the start while others write it, too."""
         path = f"/{self._index}/_doc/{digest([RUN, run])}"
         while True:
-            there = self._get(run)
+            there = self.get(run)
             body = change(there["_source"] if there else None)
             if body is None:
                 return
@@ -266,6 +351,19 @@ class Records:
                     continue
                 raise StoreError(f"the record of {run} is refused: {error}") from None
             return
+
+
+def lowest_generation(record: Mapping[str, Any] | None) -> int:
+    """Return the lowest generation that new sources may have beside the record of a run, living, deleted or none at all."""
+    if record is None:
+        return 0
+    told = int(record.get("generation", 0))
+    return told if lives(record) else told + 1
+
+
+def lives(record: Mapping[str, Any]) -> bool:
+    """Return whether a run is neither deleted nor being deleted."""
+    return bool(record["record"] == RUN and record["run"].get("state") != DELETING)
 
 
 def _none_rejected(answer: Mapping[str, Any]) -> None:

@@ -2,8 +2,8 @@
 
     {"status":400,"reason":"...","action":{"index":{"_index":"...","_id":"..."}},"document":{"@timestamp":...}}
 
-A document of an older generation than its source has now is obsolete: the source was read again since. What is taken gets
-its rollups, and a source of which nothing is refused any more is complete.
+A document of an older generation than its source has now is obsolete: the source was read again since. So is one of which run
+or source were deleted. What is taken gets its rollups, and a source of which nothing is refused any more is complete.
 """  # a sample of the lines
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 import orjson
 
-from ingest.errors import InputError, StoreError
+from ingest.errors import InputError
 from ingest.series import OFFSET
 from ingest.store.elastic.bulk import Delivery, Sender, owner_of
 from ingest.store.elastic.encoding import MS, chunked, label_in
 from ingest.store.elastic.rollups import RollupWriter
 from ingest.store.elastic.store import ElasticStore
 from ingest.store.elastic.touched import Touched
+from ingest.store.records import RunGoneError
 
 Source = tuple[str, str]
 
@@ -48,6 +49,11 @@ class Letter:
     document: Mapping[str, Any]
 
     @property
+    def run(self) -> str:
+        """Return the run that its document is of."""
+        return str((self.document.get("run") or {}).get("id", ""))
+
+    @property
     def source(self) -> Source | None:
         """Return run and source of a document of intervals; None for another."""
         found = self.document.get("source")
@@ -60,12 +66,10 @@ def replayed(store: ElasticStore, path: Path) -> ReplayAccount:
     Raises InputError for a file that holds something else, StoreError where the server fails.
     """
     letters = list(_letters(path))
-    generations = {
-        (run, record.source): record.generation
-        for run in {letter.source[0] for letter in letters if letter.source}
-        for record in store.sources(run)
-    }
-    current = [one for one in letters if one.source is None or one.document["generation"] >= generations.get(one.source, 0)]
+    runs = {record.run for record in store.runs()} & {letter.run for letter in letters}
+    known = {(run, record.source): record.generation for run in runs for record in store.sources(run)}
+    first = {run: store.first_generation(run) for run in runs}
+    current = [one for one in letters if _is_current(one, known, first)]
     account = ReplayAccount(sent=len(current), obsolete=len(letters) - len(current))
     again = path.with_name(f"{path.name}.again")
     again.unlink(missing_ok=True)
@@ -92,11 +96,32 @@ def replayed(store: ElasticStore, path: Path) -> ReplayAccount:
     return account
 
 
+def _is_current(letter: Letter, known: Mapping[Source, int], first: Mapping[str, int]) -> bool:
+    """Return whether a letter is of a run that is still there, and its source was not read again since.
+
+    `known` are the generations of sources, `first` the lowest ones of the runs that are there.
+    """
+    if letter.run not in first:
+        return False
+    generation = int(letter.document.get("generation", 0))
+    if letter.source is not None:
+        return letter.source in known and generation >= known[letter.source]
+    return generation >= first[letter.run] or first[letter.run] == 1
+
+
 def _complete(store: ElasticStore, sender: Sender, run: str, letters: Mapping[Source, list[Letter]]) -> str:
     """Make the rollups of what was sent, and note its sources complete; return a sentence about the run."""
+    with store.writing(run):
+        try:
+            return _completed(store, sender, run, letters)
+        finally:
+            sender.flush()
+
+
+def _completed(store: ElasticStore, sender: Sender, run: str, letters: Mapping[Source, list[Letter]]) -> str:
     record = {one.run: one for one in store.runs()}.get(run)
     if record is None:
-        raise StoreError(f"there is no run {run} any more: load it again")
+        raise RunGoneError(run)
     touched = Touched()
     left = 0
     for some in letters.values():

@@ -42,6 +42,7 @@ from ingest.timing import format_duration
 SLAB_NS = 60 * SECOND
 OLDEST_FIRST = ({"@timestamp": "asc"}, "_shard_doc")
 OWNER = "rollups"
+HOLDS_WINDOWS = {"range": {"rollup.step_ms": {"gt": WHOLE_RUN}}}
 
 Layouts = dict[Key, LogLinear]
 Stage = tuple[str, int]  # scope and step
@@ -52,7 +53,8 @@ class RollupWriter:
     """Makes the rollups of one run anew where a load has touched it. `lowered` says that something may have gone.
 
     `marks` tell what is final; what is `grown` to its end has rollups of the whole run, too. `missing` is what the run lacks,
-    None where the server's rollups cannot say it.
+    None where the server's rollups cannot say it. Where all windows of a run are made `anew`, rollups that older generations have
+    left go: those of hosts before the cluster's are made of them.
     """
 
     connection: Connection
@@ -64,6 +66,7 @@ class RollupWriter:
     lowered: bool
     marks: Marks = ALL_FINAL
     grown: bool = True
+    anew: bool = False
     missing: tuple[Lack, ...] | None = ()
     sent: Counter[Stage] = field(default_factory=Counter)
 
@@ -89,12 +92,18 @@ class RollupWriter:
             return
         layouts = layouts_of(stored)
         self._refresh("intervals")
-        self._write_hosts(slabs, layouts, self._generation())
+        first = self._generation()
+        self._write_hosts(slabs, layouts, first)
         self._refresh("rollups")
+        if self.anew:
+            self._drop_older(first, [{"term": {"rollup.scope": HOST}}, HOLDS_WINDOWS])
         generation = self._generation()
         self._write_cluster(slabs, layouts, generation)
         if self.grown:
             self._write_whole(layouts, generation)
+        if self.anew:
+            self._refresh("rollups")
+            self._drop_older(first, [])
         self._refresh("rollups")
         self._check_sent(slabs, generation)
 
@@ -198,6 +207,14 @@ class RollupWriter:
         strays = [deletion(hit["_index"], hit["_id"]) for page in found for hit in page if hit["_index"] != home]
         for chunk in chunked(strays):
             self.sender.send(OWNER, chunk)
+
+    def _drop_older(self, generation: int, filters: Sequence[Mapping[str, Any]]) -> None:
+        """Delete the rollups of the run that are of an older generation."""
+        query = [{"term": {"run.id": self.run.run}}, {"range": {"generation": {"lt": generation}}}, *filters]
+        found = pages(self.connection, self.names.all("rollups"), {"bool": {"filter": query}}, source=False)
+        for chunk in chunked(deletion(hit["_index"], hit["_id"]) for page in found for hit in page):
+            self.sender.send(OWNER, chunk)
+        self._refresh("rollups")
 
     def _slabs(self, index: str, filters: Sequence[Mapping[str, Any]], step_ns: int) -> Iterator[list[Intervals]]:
         """Yield the windows of a query under their series, all of one time slab after another."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -32,7 +33,8 @@ from ingest.store.elastic.encoding import MS, Chunk, interval_chunks
 from ingest.store.elastic.episodes import episodes_of, keep_episodes
 from ingest.store.elastic.holdings import ElasticHoldings
 from ingest.store.elastic.marks import keep_marks, marks_of
-from ingest.store.elastic.names import Names
+from ingest.store.elastic.mending import mend as repair
+from ingest.store.elastic.names import PERIODIC, Names
 from ingest.store.elastic.overtaken import check_all_there, check_not_overtaken
 from ingest.store.elastic.record_documents import SourceState
 from ingest.store.elastic.records import Records
@@ -40,6 +42,8 @@ from ingest.store.elastic.rollups import RollupWriter
 from ingest.store.elastic.sweeping import Sweeper
 from ingest.store.elastic.templates import site_of
 from ingest.store.elastic.touched import Touch, Touched, touch_of
+from ingest.store.elastic.verify import ElasticVerifier
+from ingest.store.elastic.writing import EVERY_GENERATION, keeping, writing
 from ingest.store.lacking import lacks_in
 from ingest.store.live import LiveStore, final_by_all
 from ingest.store.offers import offers_of
@@ -52,9 +56,11 @@ from ingest.store.records import (
     Spans,
     StoredSeries,
     check_unclaimed,
+    record_named,
     rollup_steps,
 )
 from ingest.store.rollups import layouts_moved
+from ingest.store.verify import Chosen, Verification
 
 if TYPE_CHECKING:
     from ingest.store.elastic.replay import ReplayAccount
@@ -112,6 +118,11 @@ class ElasticStore:
             self._sender.close()
         self._sender = None
 
+    def flush(self) -> None:
+        """Wait until all that was handed to the senders is in or refused."""
+        if self._sender is not None:
+            self._sender.flush()
+
     @property
     def sender(self) -> Sender:
         """Return the senders, started when they are first needed: after the reading processes were forked."""
@@ -162,9 +173,18 @@ class ElasticStore:
         for source in wanted:
             check_unclaimed(source, there.get(source.source))
             self._states.pop((source.run, source.source), None)
-        self.records.begin(run, len(wanted), anew=anew)
-        self.records.put_sources((replace(source, state=LOADING), SourceState()) for source in wanted)
-        self.records.check_joined(run)
+        with self.writing(run.run, wanted):
+            self.records.begin(run, wanted, anew=anew)
+            self.records.put_sources((replace(source, state=LOADING), SourceState()) for source in wanted)
+            self.records.check_joined(run)
+
+    def first_generation(self, run: str) -> int:
+        """Return the generation that a new source of a run begins with: above all that a deleted run of its name had."""
+        return self.records.first_generation(run)
+
+    def writing(self, run: str, sources: Sequence[SourceRecord] = ()) -> AbstractContextManager[None]:
+        """Hold what is written to a run, of some of its sources, as `writing` does."""
+        return writing(self, run, sources)
 
     def packed(self, run: RunRecord, source: SourceRecord, windows: Intervals) -> Packed:
         """Return whole windows as they are sent; done in the reading processes."""
@@ -208,7 +228,14 @@ class ElasticStore:
     def finish_run(self, run: RunRecord) -> None:
         """Sweep older generations, make the rollups of what was touched, and note the sources complete that are whole."""
         finished = self._finished.pop(run.run, [])
+        with self.writing(run.run, finished):
+            self._finish(run, finished)
+        self.stop_senders()
+
+    def _finish(self, run: RunRecord, finished: Sequence[SourceRecord]) -> None:
+        """Write the end of a load."""
         self.sender.flush()
+        self.records.check_alive(run.run, min((one.generation for one in finished), default=EVERY_GENERATION))
         check_not_overtaken(self.records, run.run, finished)
         for source in finished:
             state = self._states[source.run, source.source]
@@ -239,7 +266,6 @@ class ElasticStore:
             check_all_there(self.connection, self.names, source, self._states[source.run, source.source])
         self._put(finished, COMPLETE)
         self.records.note_loaded(run.run)
-        self.stop_senders()
 
     def lacking(self, run: RunRecord, accounts: Mapping[str, Sequence[Mapping[str, Any]]]) -> tuple[Lack, ...] | None:
         """Return what a run lacks by the accounts of its sources, None where the server's rollups cannot say it."""
@@ -248,7 +274,7 @@ class ElasticStore:
     def _put(self, sources: Sequence[SourceRecord], state: str) -> None:
         """Write the records of sources; one of which documents were refused is never complete."""
         told = [(source, self._states[source.run, source.source]) for source in sources]
-        self.records.put_sources((replace(source, state=LOADING if own.refused else state), own) for source, own in told)
+        self.records.update_sources((replace(source, state=LOADING if own.refused else state), own) for source, own in told)
 
     def delivered(self) -> Mapping[str, int]:
         """Return the final account of what was sent: created, updated, superseded, rejected, retried."""
@@ -265,18 +291,34 @@ class ElasticStore:
             f"mend what it names, then tailboard replay {self.dead_letters} --store {self.url}"
         )
 
-    def delete_run(self, run: str) -> int:
-        """Delete a run with all it holds; return how many documents that were."""
-        deleted = delete_run(self.connection, self.names, self.sender, run)
+    def delete_run(self, run: str, *, force: bool = False) -> int:
+        """Delete a run with all it holds; return how many documents that were.
+
+        Unless it is to be done by `force`, raises as `check_deletable` does.
+        """
+        deleted = delete_run(self.connection, self.names, self.sender, self.records, run, force=force)
         self.stop_senders()
         return deleted
 
     def coarsen(self, run: str, step_ns: int) -> Coarsened:
         """Add the windows of a run up to a larger step; return what was done. Cut off anywhere, a repeat completes it."""
-        record = next(record for record in self.runs() if record.run == run)
-        done = Coarsening(self.connection, self.names, self.sender, self.records, self.lacking).coarsen(record, step_ns)
+        record = record_named(run, self.runs())
+        with self.writing(run):
+            done = Coarsening(self.connection, self.names, self.sender, self.records, self.lacking).coarsen(record, step_ns)
         self.stop_senders()
         return done
+
+    def verify(self, chosen: Chosen, *, mend: bool = False) -> Verification:
+        """Return what does not fit together in the runs that `chosen` says yes to; repaired, where it can be, with `mend`."""
+        if mend:
+            for index in PERIODIC:
+                self.connection.call("POST", f"/{self.names.all(index)}/_refresh", ignore_unavailable=True)
+        verifier = ElasticVerifier(self.connection, self.names, self.records, chosen)
+        found = verifier.verify()
+        if mend and found.findings:
+            repair(self, verifier)
+            self.stop_senders()
+        return found
 
     def answer(self, question: Question) -> Answer:
         """Return the merged windows that a question asks for, from rollups where they answer, else from documents."""
@@ -328,7 +370,8 @@ class ElasticStore:
 
     def mark_all(self, run: str, marks: Sequence[Mapping[str, Any]]) -> None:
         """Note many marks of a run."""
-        keep_marks(self.connection, self.names, run, marks)
+        with keeping(self, "marks", run):
+            keep_marks(self.connection, self.names, run, marks)
 
     def marks(self, answer: Answer) -> list[Mapping[str, Any]]:
         """Return the marks of the runs of an answer in time order: run, at_ns, text, and end_ns where there is one."""
@@ -340,7 +383,8 @@ class ElasticStore:
 
     def keep_episodes(self, run: str, objective: str, episodes: Sequence[Episode]) -> None:
         """Write all episodes of an objective in a run, in place of those that an earlier check has left."""
-        keep_episodes(self.connection, self.names, run, objective, episodes)
+        with keeping(self, "episodes", run):
+            keep_episodes(self.connection, self.names, run, objective, episodes)
 
     def episodes(self, runs: Iterable[str]) -> list[Episode]:
         """Return the episodes of runs in time order."""

@@ -1,0 +1,169 @@
+"""Verifying a store: whether what it holds fits together, in kinds of faults that are the same for every store.
+
+A store finds `Finding`s (and with `mend` repairs them); here they are added up to one `Fault` a kind, with its words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ingest.errors import listed
+from ingest.store.coarsening import unfinished
+from ingest.store.records import COMPLETE, WATCHED, RunRecord, SourceRecord
+
+FILE, NO_RUN, NO_SOURCE, NO_SERIES = "file", "no run", "no source", "no series"
+BINS, LAYOUTS, GENERATIONS, STEPS, SAMPLES, ROLLUPS, STATES = (
+    "bins",
+    "layouts",
+    "generations",
+    "steps",
+    "samples",
+    "rollups",
+    "states",
+)
+NOT_READ = "not read:"  # how a source's account begins to tell that its rows were counted and not stored
+Chosen = Callable[[str], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a kind of fault says of its places, and what mends it."""
+
+    says: str
+    remedy: str
+
+
+MEND = "--mend deletes them"
+AGAIN = "--mend notes the sources incomplete, so that the next load reads them again"
+KINDS = {
+    FILE: Kind("{} places of the file are damaged", "load the logs into a new store"),
+    NO_RUN: Kind("{} documents or records belong to runs that are not there", MEND),
+    NO_SOURCE: Kind("{} documents or records belong to sources that are not there", f"{MEND} and makes the rollups again"),
+    NO_SERIES: Kind("{} documents belong to no series", MEND),
+    BINS: Kind("{} documents have bins that cannot be read or do not add up to their count", AGAIN),
+    LAYOUTS: Kind("{} series or documents have several layouts, or values that are no bins of theirs", AGAIN),
+    GENERATIONS: Kind("{} documents are of another reading of their source than the last", f"{MEND} and makes the rollups again"),
+    STEPS: Kind("{} documents have another step than their run", MEND),
+    SAMPLES: Kind("{} sources hold another number of samples than their load has counted", AGAIN),
+    ROLLUPS: Kind("{} rollups differ from the documents that they are made of", "--mend makes the rollups again"),
+    STATES: Kind("{} runs count as complete with sources that are not", AGAIN),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """`count` places of a run in which a fault of a kind was found, and the first of them in words."""
+
+    kind: str
+    run: str
+    count: int
+    example: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A kind of fault in a store: in how many places, in which runs, the first of them, what to do, and whether it was mended."""
+
+    kind: str
+    count: int
+    runs: tuple[str, ...]
+    example: str
+    remedy: str
+    mended: bool
+
+    def __str__(self) -> str:
+        """Return it as a line for people."""
+        says = KINDS[self.kind].says.format(f"{self.count:,}")
+        where = f" in {listed(run for run in self.runs if run)}" if any(self.runs) else ""
+        return f"{self.kind}: {says}{where}; the first: {self.example}; {'mended' if self.mended else self.remedy}"
+
+
+@dataclass(slots=True)
+class Verification:
+    """What a verification has found: faults, sentences about runs that are not whole, and what is left to do after mending."""
+
+    runs: int = 0
+    documents: int = 0
+    findings: list[Finding] = field(default_factory=list)
+    unfinished: list[str] = field(default_factory=list)
+    again: dict[str, str] = field(default_factory=dict)
+    mended: bool = False
+
+    def found(self, kind: str, run: str, count: int, example: str) -> None:
+        """Note a fault."""
+        if count:
+            self.findings.append(Finding(kind, run, count, example))
+
+    def of(self, *kinds: str) -> list[Finding]:
+        """Return what was found of some kinds."""
+        return [one for one in self.findings if one.kind in kinds]
+
+    @property
+    def faults(self) -> list[Fault]:
+        """Return one fault for each kind of which something was found."""
+        found = []
+        for kind, words in KINDS.items():
+            mine = self.of(kind)
+            if mine:
+                runs = tuple(sorted({one.run for one in mine}))
+                mended = self.mended and kind != FILE
+                found.append(Fault(kind, sum(one.count for one in mine), runs, mine[0].example, words.remedy, mended))
+        return found
+
+    @property
+    def settled(self) -> bool:
+        """Return whether nothing is left to do."""
+        return not self.again and all(fault.mended for fault in self.faults)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as `--json` prints it."""
+        faults = [
+            {
+                "kind": one.kind,
+                "count": one.count,
+                "runs": one.runs,
+                "first": one.example,
+                "remedy": one.remedy,
+                "mended": one.mended,
+            }
+            for one in self.faults
+        ]
+        told = {"runs": self.runs, "documents": self.documents, "faults": faults, "unfinished": self.unfinished}
+        return {**told, "load_again": sorted(self.again.values())}
+
+
+def is_whole(record: RunRecord) -> bool:
+    """Return whether nobody is writing to a run, and nothing of it is missing: its sums must be right then."""
+    return record.state == COMPLETE
+
+
+def unfinished_sentence(record: RunRecord, sources: Sequence[SourceRecord]) -> str:
+    """Return the sentence about a run of which no sums were compared."""
+    if known := unfinished(record):
+        return f"{known}; its sums were not compared"
+    if record.state == WATCHED:
+        return f"{record.run} is being watched: its sums were not compared"
+    paths = [one.path for one in sources if one.state != COMPLETE]
+    files = f" ({listed(sorted(paths))})" if paths else ""
+    return f"{record.run} is being loaded, or that was cut off (the same load completes it){files}: its sums were not compared"
+
+
+def counted(source: SourceRecord) -> int | None:
+    """Return how many samples the load of a source has counted; None where its account does not tell, or they were not stored."""
+    notes: Iterable[object] = source.account.get("notes") or ()
+    if "samples" not in source.account or any(str(note).startswith(NOT_READ) for note in notes):
+        return None
+    return int(source.account["samples"])
+
+
+def samples_differ(source: SourceRecord, stored: int) -> str:
+    """Return in words by how much the samples of a source differ from those that its load has counted; empty where they agree."""
+    wanted = counted(source) if source.state == COMPLETE else None
+    return "" if wanted is None or wanted == stored else f"{source.path} of {source.run}: {stored:,} stored, {wanted:,} counted"
+
+
+def in_words(labels: Mapping[str, object]) -> str:
+    """Return labels that are not empty, for people."""
+    return " ".join(f"{name}={value}" for name, value in labels.items() if value != "")
