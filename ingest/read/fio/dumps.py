@@ -47,7 +47,6 @@ def read(path: Path, context: Context) -> Iterator[Intervals]:
         chunk = differences.take(document)
         if chunk is not None:
             yield chunk
-    account.whole_rows.extend(differences.whole_rows)
     for reason, line in rejected:
         account.reject(reason, [line])
     if not seen:
@@ -64,7 +63,6 @@ class Differences:
         self.previous = previous
         self._context = context
         self._segment = int(state["segment"]) if state else 0
-        self.whole_rows: list[dict[str, Any]] = []
         self._ends: dict[Series, int] = {}
         for *labels, end in state["ends"] if state else ():
             self._ends[Series(*labels)] = int(end)
@@ -109,7 +107,7 @@ class Differences:
         """Keep the exact values of a row over a whole run."""
         if row.exact is not None and isinstance(row.table[0], Series):
             least, most, total = (int(column[0]) for column in (row.exact.min_ns, row.exact.max_ns, row.exact.sum_ns))
-            self.whole_rows.append(WholeRow(row.table[0], int(row.counts.sum()), least, most, total).told())
+            self._context.account.whole_rows.append(WholeRow(row.table[0], int(row.counts.sum()), least, most, total).told())
 
     def _counts(self, document: Document, job: Job, now: Summary, old: Summary | None) -> Int | None:
         """Return the counts of all bins that one job and direction did since the last document; None if nothing."""

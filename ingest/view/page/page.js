@@ -159,8 +159,7 @@
     threads: () => tailPanel("thread", 15),
     rate() {
       const found = table(byBins(), MOST.points), points = tailboard.ratesOf(found, found.names, run.covered);
-      const whole = points.filter(({ part }) => !part); // the lowest of windows that the data covers
-      const least = (whole.length ? whole : points).reduce((low, point) => (point.v < low.v ? point : low), { v: Infinity, t: run.begin, t2: run.end });
+      const whole = points.filter(({ part }) => !part), least = (whole.length ? whole : points).reduce((low, point) => (point.v < low.v ? point : low), { v: Infinity, t: run.begin, t2: run.end });
       const all = number(points.reduce((sum, { n }) => sum + n, 0)), lowest = number(Math.round(least.v));
       const sampled = found.events.some((n, row) => n !== found.done[row]);
       const says = `${all} ${sampled ? "events" : "I/Os"} in view; lowest ${lowest} a second, ${least.label}, ${when(least)}.${sampled ? ` All events, stored or not: ${WEIGHED}` : ""}`;
