@@ -77,7 +77,8 @@ class Pair:
 def bounded(rows: Intervals, percentile: Percentile, answer: Answer | None = None) -> Bounded:
     """Return the percentile of each row of an answer with its order-statistic bounds; UsageError for in-flight weights.
 
-    Where samples are missing the edges of the bounds hold whatever the percentile can be with them.
+    Where samples are missing in a known number, or can only be higher, the edges of the bounds hold whatever the percentile can
+    be with them.
     """
     if rows.completions is not None:
         raise UsageError("bounds count whole I/Os, in-flight weights are shares of them: leave out --attribution in-flight")
@@ -100,9 +101,9 @@ def bounded(rows: Intervals, percentile: Percentile, answer: Answer | None = Non
     high[above], high_edge[above] = (within_exact(rows, above, side[above]) for side in (high, high_edge))
     if answer is not None and answer.missing:
         lacking = Rows(rows, answer, ranked=ranked)
-        least, most = lacking.limits(percentile, value)
-        low_edge = np.where(lacking.complete, low_edge, np.fmin(low_edge, least))
-        high_edge = np.where(lacking.complete, high_edge, np.fmax(high_edge, most))
+        found = lacking.cells(percentile, value)
+        low_edge = np.where(lacking.complete, low_edge, np.fmin(low_edge, found.least))
+        high_edge = np.where(lacking.complete, high_edge, np.fmax(high_edge, found.most))
     opened = np.zeros(len(rows), np.bool_)
     told = np.flatnonzero(carried)
     bins = ranked.bins(told, percentile.ranks(count[told]))
