@@ -23,7 +23,7 @@ from ingest.plain import as_text
 from ingest.query.files import finest_width, median_width, run_starts
 from ingest.query.question import check_step
 from ingest.read import Found, ReadOptions, Source
-from ingest.read.copies import two_of_one
+from ingest.read.copies import rival, two_formats, two_of_one
 from ingest.read.formats import AVERAGED, PLAIN_JSON
 from ingest.read.sources import PREFER_HIST
 from ingest.read.undated import apart
@@ -223,6 +223,9 @@ def _to_do(
                 duplicates["same content under another name"] += 1
                 continue
             raise InputError(two_of_one(source, str(claimed[identity].path)), source.path)
+        if (other := rival(source, (*claimed, *stored))) is not None:
+            there = claimed[other].path if other in claimed else stored[other].path
+            raise InputError(two_formats(source, str(there)), source.path)
         claimed[identity] = source
         old = stored.get(identity)
         if old is None and any(twin in stored for twin in source.twins):

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ingest.caveats import Caveat
 from ingest.errors import listed
+from ingest.read.formats import DESCRIBED, HDR, OPERATIONS, SMALLFILE, YCSB
 from ingest.read.sources import SKIPPED, Found, Place, Skipped, Source
 
 SAMPLE = 1 << 16
 SAID = ("--host", "--host-alias")
+TIMED = (DESCRIBED, HDR, OPERATIONS, SMALLFILE, YCSB)  # all of kind service or response; fio's logs are joined by job
 
 
 def once_by_content(
@@ -91,14 +93,43 @@ def _digest(path: Path, size: int, *, whole: bool) -> bytes:
 def conflicts(found: Found) -> Iterator[Caveat]:
     """Yield the sources of one run that have the same labels and hold other data: adding them up would make two hosts one.
 
-    Where the user gave them one name, that is what was asked for.
+    Where the user gave them one name, that is what was asked for. Logs of unlike formats would be one series, too: in a store
+    one would replace the other, so that is never asked for.
     """
     first: dict[tuple[str, str], Source] = {}
+    timed: dict[tuple[str, str], Source] = {}
     for source in found.sources:
-        other = first.setdefault((source.context.series.run, source.identity), source)
+        run = source.context.series.run
+        other = first.setdefault((run, source.identity), source)
         asked = any(one.fact == "host" and one.origin in SAID for one in (*source.evidence, *other.evidence))
         if other is not source and not asked:
             yield Caveat("same-labels", str(source.path), two_of_one(source, str(other.path)))
+        if source.format in TIMED:
+            other = timed.setdefault((run, labels_in(source.identity)), source)
+            if other.format != source.format:
+                yield Caveat("same-labels", str(source.path), two_formats(source, str(other.path)))
+
+
+def labels_in(identity: str) -> str:
+    """Return the labels that an identity of a source holds, without its format."""
+    return identity.partition("|")[2]
+
+
+def rival(source: Source, identities: Iterable[str]) -> str | None:
+    """Return the first of the identities of other sources of its run that would write the same series in another format."""
+    if source.format not in TIMED:
+        return None
+    mine = labels_in(source.identity)
+    others = (one for one in identities if labels_in(one) == mine and one != source.identity)
+    return next((one for one in others if one.partition("|")[0] in TIMED), None)
+
+
+def two_formats(source: Source, other: str) -> str:
+    """Return the sentence about two sources of unlike formats that have the same labels."""
+    return (
+        f"has the same labels as {other}, which is of another format ({_labels_of(source)}): if both hold the same operations, "
+        "give one of them alone; else tell them apart by --host or --run"
+    )
 
 
 def two_of_one(source: Source, other: str) -> str:
@@ -106,6 +137,11 @@ def two_of_one(source: Source, other: str) -> str:
     series = source.context.series
     what = f"two hosts called {series.host}" if series.host else "two hosts without a name"
     return (
-        f"holds other data than {other} under the same labels (host {series.host or '-'}, volume {series.volume or '-'}, job "
-        f"{series.job or '-'}): {what}? use --host or --host-alias, another --run, or --replace"
+        f"holds other data than {other} under the same labels ({_labels_of(source)}): {what}? use --host or --host-alias, another "
+        "--run, or --replace"
     )
+
+
+def _labels_of(source: Source) -> str:
+    series = source.context.series
+    return f"host {series.host or '-'}, volume {series.volume or '-'}, job {series.job or '-'}"

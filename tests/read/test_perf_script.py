@@ -121,7 +121,8 @@ def test_traces_can_be_asked_like_any_log() -> None:
     for row, op in enumerate(table["op"].tolist()):
         values = [latency for name, kind, *_, latency in truth if (name, kind) == (op, "completion")]
         assert (table["count"][row], table["min"][row], table["max"][row]) == (len(values), min(values), max(values))
-        assert table["p50"][row] == oracle.midpoint(oracle.index_of(oracle.nearest_rank(values, "50")))
+        middle = oracle.midpoint(oracle.index_of(oracle.nearest_rank(values, "50")))
+        assert table["p50"][row] == max(min(values), min(max(values), middle))
 
 
 def request(number: int, at: int, sector: int, *, end: bool = False) -> str:

@@ -28,6 +28,7 @@ from ingest.read import ReadOptions, discover, formats
 from ingest.read.archives import Archives
 from ingest.read.archives.plain import short_names
 from ingest.store import open_store
+from tests.commands import tailboard
 
 DATA = Path(__file__).parents[1] / "data"
 CASES = DATA / "fio" / "cases"
@@ -534,3 +535,20 @@ def test_one_fio_log_imports_no_other_format() -> None:
     others = ("hdr", "perf", "chrome", "snabb", "operations", "smallfile", "ycsb_raw", "described", "marks", "fio.raw", "ndjson")
     assert not {name for name in loaded if name.startswith(tuple(f"ingest.read.{other}" for other in others)) and name != "ingest.read.fio.raw_shape"}
     assert not {"pyarrow", "yaml", "elasticsearch", "rich", "sqlite3"} & loaded
+
+
+def test_logs_of_unlike_formats_are_never_one_series(tmp_path: Path) -> None:
+    """Two logs of one process: files would add them up, and a store would keep what came last."""
+    head = "READ latency raw data: op, timestamp(ms), latency(us)\n"
+    (tmp_path / "x.raw").write_text(head + "READ,1700000000000,237\n" * 20)
+    (tmp_path / "x.csv").write_text("start_us,end_us,op\n" + "1700000000000000,1700000000000500,read\n" * 20)
+    for words in (["percentiles", str(tmp_path)], ["load", str(tmp_path), "--run", "r", "--store", f"sqlite:{tmp_path}/a.db"]):
+        done = tailboard(*words)
+        assert done.returncode == 3 and "another format" in done.stderr, done
+    store = ["--run", "r", "--store", f"sqlite:{tmp_path}/b.db"]
+    assert tailboard("load", str(tmp_path / "x.raw"), *store).returncode == 0
+    before = tailboard("percentiles", store[-1], "--format", "csv").stdout
+    later = tailboard("load", str(tmp_path / "x.csv"), *store)
+    assert later.returncode == 3 and "x.raw" in later.stderr
+    assert tailboard("percentiles", store[-1], "--format", "csv").stdout == before
+    assert tailboard("load", str(tmp_path / "x.csv"), *store, "--host", "other").returncode == 0

@@ -215,7 +215,7 @@ def test_b1_a_series_that_another_source_holds_in_other_bins_is_refused(tmp_path
     with open_store(ground.url, write=True) as store:
         (run,), (source,) = store.runs(), store.sources("r")
         store.db.execute("UPDATE series SET layout = replace(layout, ':1024:', ':2048:')")
-        (windows,) = store.windows(Question(by=("process",)))
+        windows = next(iter(store.windows(Question(by=("process",)))))
         store.db.execute("UPDATE series SET layout = replace(layout, ':2048:', ':1024:')")
         series = next(one.series for one in sqlite_documents.stored_series(store.db, ["r"]))
         moved = windows.take(windows.series * 0)

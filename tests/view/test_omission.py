@@ -169,7 +169,7 @@ def test_kinds_are_compared_where_there_are_two_or_one_that_warns(kinds, warning
 
 def test_what_is_said_of_the_schedule():
     told = omission.told({"service"}, ("3 rows rejected: x", RATES, RATES, SLOW, "a file named coordinated omission", "\udcff: schedule: achieved 3/s"))
-    assert told["said"] == [SLOW, RATES, "\\udcff: schedule: achieved 3/s"] and told["warned"]
+    assert told["said"] == [SLOW, RATES, "\\xff: schedule: achieved 3/s"] and told["warned"]
     many = omission.told({"service"}, tuple(f"g{number}.csv: schedule: achieved {number}/s" for number in range(9)) + (SLOW,))
     assert many["said"][0] == SLOW and len(many["said"]) == 7 and many["said"][-1] == "4 more sentences like these"
     assert omission.told({"service"}, ("schedule: achieved 9/s",)) == {"kinds": [], "said": ["schedule: achieved 9/s"], "warned": False}
