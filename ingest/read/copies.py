@@ -137,8 +137,8 @@ def two_of_one(source: Source, other: str) -> str:
     series = source.context.series
     what = f"two hosts called {series.host}" if series.host else "two hosts without a name"
     return (
-        f"holds other data than {other} under the same labels ({_labels_of(source)}): {what}? use --host or --host-alias, another "
-        "--run, or --replace"
+        f"holds other data than {other} under the same labels ({_labels_of(source)}): {what}? use --host or --host-alias, "
+        "another --run, or --replace"
     )
 
 
