@@ -245,6 +245,7 @@ def loaded(elastic: ElasticsearchDouble) -> tuple[int, list[int]]:
     return sum(one["latency"]["count"] for one in documents), [int(age) for age in ages]
 
 
+@pytest.mark.slow
 def test_up_ends_in_filled_dashboards_and_may_be_repeated(services: dict[str, dict], image: Path) -> None:
     login = ("elastic", 'p$ss w"rd')
     with (

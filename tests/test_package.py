@@ -7,9 +7,14 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pytest
+
+import pytest
+
 ROOT = Path(__file__).parents[1]
 
 
+@pytest.mark.slow
 def test_the_wheel_carries_mappings_and_kibana_inside_the_package(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     subprocess.run(command, check=True, cwd=ROOT, capture_output=True)

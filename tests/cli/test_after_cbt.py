@@ -57,6 +57,7 @@ def expected(tmp_path: Path, kind: str, archives: list[Path]):
         return clean.documents(), clean.rollups()
 
 
+@pytest.mark.slow
 def test_several_archives_in_one_call_and_again(ground, archives, tmp_path: Path) -> None:
     status, told = ended(hook(ground.url, archives))
     assert status == 0, told
@@ -78,6 +79,7 @@ def test_several_hooks_at_once(ground, archives, tmp_path: Path) -> None:
     assert (ground.documents(), ground.rollups()) == expected(tmp_path, "sqlite", archives)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ground", ["sqlite"], indirect=True)
 def test_an_archive_that_is_refused_does_not_hold_up_the_others(ground, archives, tmp_path: Path) -> None:
     empty = tmp_path / "empty"

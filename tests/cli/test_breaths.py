@@ -36,6 +36,7 @@ def lines(*words: object) -> list[dict]:
     return [json.loads(line) for line in tailboard("events", *words, "--format", "ndjson").stdout.splitlines()]
 
 
+@pytest.mark.slow
 def test_every_breath_of_the_real_timeline(decoded) -> None:
     expected = oracle.breaths(decoded)
     found = lines(SAMPLE, "--breaths")

@@ -272,6 +272,7 @@ def own(request, tmp_path: Path):
         yield ground
 
 
+@pytest.mark.slow
 def test_episodes_are_kept_once_and_swept_where_they_no_longer_hold(own, tmp_path: Path) -> None:
     path = tmp_path / "SLA.yml"
 
@@ -308,6 +309,7 @@ def test_a_server_that_was_set_up_before_there_were_episodes_is_told_of(tmp_path
     assert f"has no index template {ground.prefix}-episodes: tailboard setup" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_same_episode_has_the_same_id_in_both_stores(tmp_path: Path) -> None:
     ids = []
     for kind in ("sqlite", "double"):

@@ -298,6 +298,7 @@ def test_no_permission_is_said(open_folder: Path) -> None:
     refused(done, 3, "no permission")
 
 
+@pytest.mark.slow
 def test_what_lies_in_a_closed_folder_is_refused_and_said(open_folder: Path) -> None:
     shutil.copytree(FIO / "randrw", open_folder / "logs" / "h1")
     shutil.copytree(FIO / "randrw", open_folder / "logs" / "h2")
@@ -311,6 +312,7 @@ def test_what_lies_in_a_closed_folder_is_refused_and_said(open_folder: Path) -> 
     refused(store, 4, "no store")
 
 
+@pytest.mark.slow
 def test_unwritable_and_read_only_stores(open_folder: Path) -> None:
     folder = open_folder / "kept"
     folder.mkdir()

@@ -61,6 +61,7 @@ def pair(nights: Path, *words: object, baseline: str = "good", run: str = "bad",
 # ---- compare ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_files_sqlite_and_elasticsearch_compare_alike(sources, nights: Path) -> None:
     words = ("--baseline", "good", "--run", "bad", "--by", "host,op", "--format", "csv")
     found = tailboard("compare", *sources, *words)

@@ -61,6 +61,7 @@ def dated(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_every_event_as_ndjson(decoded: list[dict[str, Any]]) -> None:
     found = lines(SAMPLE)
     assert len(found) == len(decoded) == 6829
@@ -145,6 +146,7 @@ def test_a_table_for_people(dated: Path) -> None:
     assert len(tailboard("events", SAMPLE, "--limit", 1200).stdout.splitlines()) == 1202, "one heading for several tables"
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_is_no_error() -> None:
     for words in (
         f"events {SAMPLE}",

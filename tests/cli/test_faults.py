@@ -31,6 +31,7 @@ def tailboard(words: list[str], **more) -> subprocess.CompletedProcess:
     return subprocess.run([sys.executable, "-m", "ingest", *words], stderr=subprocess.PIPE, text=True, **more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRITING)
 def test_output_that_finds_no_room_is_told(name: str) -> None:
     with Path("/dev/full").open("wb") as full:
@@ -82,6 +83,7 @@ def store(tmp_path_factory) -> Path:
         return ground.path
 
 
+@pytest.mark.slow
 def test_a_read_only_file_system_is_read_and_not_written(store: Path, tmp_path: Path) -> None:
     if subprocess.run(["unshare", "--mount", "mount", "-t", "tmpfs", "tmpfs", str(tmp_path)], capture_output=True).returncode:
         pytest.skip("mounting is not allowed here: a read-only file system was not tried")

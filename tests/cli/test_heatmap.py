@@ -94,6 +94,7 @@ def test_an_overflow_row_in_every_form():
     assert re.search(r"^ *>\d", table, re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_a_range_of_latency_is_binned_anew():
     words = ("heatmap", EXAMPLE, "--step", "1s", "--latency", "2ms..20ms", "--format", "csv")
     fine, coarse = rows(tailboard(*words)), rows(tailboard(*words, "--rows", "15"))

@@ -100,6 +100,7 @@ def test_g1_values_of_csv_and_ndjson_are_as_they_are(hostile: Path, capsys) -> N
         assert {row["process"] for row in rows} == {"a", HOSTILE}
 
 
+@pytest.mark.slow
 def test_g2_a_name_that_is_no_utf8_is_loaded_and_watched(odd: Path, tmp_path: Path) -> None:
     url = f"sqlite:{tmp_path / 'x.db'}"
     environment = {**os.environ, "PYTHONIOENCODING": "utf-8:strict"}

@@ -274,6 +274,7 @@ def test_servers_that_do_not_answer_as_they_should_are_one_sentence(made, capsys
         assert kibana.objects("nowhere") == {}
 
 
+@pytest.mark.slow
 def test_secrets_are_in_no_output_even_with_everything_logged(made, monkeypatch, tmp_path: Path) -> None:
     """A process of its own, with logging of all libraries turned up: neither key nor password may be printed."""
     script = tmp_path / "loud.py"

@@ -350,6 +350,7 @@ def test_what_was_begun_before_a_kill_and_bears_other_labels_now_is_not_counted_
         assert [record.state for record in store.runs()] == [COMPLETE]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("many", "limits", "held"),
     [

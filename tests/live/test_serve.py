@@ -630,6 +630,7 @@ def addresses_of(port: int) -> set[str]:
     return {row[1].split(":")[0] for row in rows if row[3] == "0A" and int(row[1].split(":")[1], 16) == port}
 
 
+@pytest.mark.slow
 def test_it_listens_here_and_ends_when_it_is_told(store):
     for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 0)):
         with Command(store) as server:
@@ -639,6 +640,7 @@ def test_it_listens_here_and_ends_when_it_is_told(store):
             assert server.stop(number) == (status, "")
 
 
+@pytest.mark.slow
 def test_to_others_it_is_open_only_where_that_is_asked_for(store):
     with Command(store, "--host", "0.0.0.0") as server:
         assert get(server.port, "/data", headers={"Host": "192.0.2.7"}).status == 200

@@ -75,6 +75,7 @@ def test_a_page_keeps_up_with_logs(logs, tmp_path: Path) -> None:
     assert list((tmp_path / "temporary").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_nothing_is_left_of_a_server_that_was_killed(logs, tmp_path: Path) -> None:
     folder, _ = logs
     with Command(str(folder)) as server:
@@ -84,6 +85,7 @@ def test_nothing_is_left_of_a_server_that_was_killed(logs, tmp_path: Path) -> No
     until(lambda: not list((tmp_path / "temporary").iterdir()))
 
 
+@pytest.mark.slow
 def test_a_selection_of_logs_that_come_later(logs, tmp_path: Path) -> None:
     folder, writers = logs
     words = ("--by", "process", "--where", "process=y", "--step", "10s", "--recorded-unit", "us", "--jobs", "1")

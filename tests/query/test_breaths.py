@@ -120,6 +120,7 @@ def test_the_sample_is_the_first_in_a_fixed_order(tmp_path) -> None:
     assert abs(mean - all_cycles.mean()) < 4 * all_cycles.std() / math.sqrt(KEPT)
 
 
+@pytest.mark.slow
 def test_the_real_timeline(tmp_path) -> None:
     kept = kept_of(SAMPLE)
     found = snabb.breaths(snabb.decode(lzma.open(SAMPLE).read()))

@@ -178,6 +178,7 @@ def added(windows: Mapping[int, Counter], step: int) -> dict[int, Counter]:
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [SECOND, 10 * SECOND])
 def test_the_example_by_averages_is_what_a_slow_count_says(step) -> None:
     table, found = asked(Files([EXAMPLE], jobs=1), [MEANS, OF_PERCENTILES], step=step, by=("op",))

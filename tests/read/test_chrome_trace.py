@@ -166,6 +166,7 @@ def test_the_size_of_blocks_changes_nothing(tmp_path: Path, monkeypatch: pytest.
     assert source.context.account.as_dict() == again.context.account.as_dict()
 
 
+@pytest.mark.slow
 def test_a_trace_that_breaks_off_is_read_to_its_last_whole_event(tmp_path: Path) -> None:
     listed = [complete(number, args={"l": [{"a": 1}]}) for number in range(1, 6)]
     whole = "[\n" + ",\n".join(map(json.dumps, listed)) + "\n]\n"

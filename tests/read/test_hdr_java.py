@@ -76,6 +76,7 @@ def test_an_exported_log_is_read_by_java_with_the_bins_of_the_original(tmp_path:
     assert sorted((words[0].lower(), *words[1:]) for words in java.bins(path)) == wanted
 
 
+@pytest.mark.slow
 def test_java_adds_up_what_union_adds_up(tmp_path: Path) -> None:
     """Logs of four generators written by Java; our union of them, read by Java, has the sum of their bins."""
     paths = [tmp_path / f"gen{seed}.hlog" for seed in range(4)]

@@ -258,6 +258,7 @@ def test_impossible_counts_cost_only_their_own_line(words: bytes, reason: str) -
     assert found.indptr.tolist() == [0, 2, 2, 4] and found.bins.tolist() == [5, 900] * 2 and found.counts.tolist() == [4, 2] * 2
 
 
+@pytest.mark.slow
 def test_a_hostile_line_cannot_allocate_much(tmp_path: Path) -> None:
     """A line of 1 kB that inflates a thousandfold, and one of 1 MiB: refused, and the process stays small."""
     import resource

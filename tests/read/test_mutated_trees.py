@@ -276,6 +276,7 @@ def test_an_untouched_tree_is_answered_without_a_word(name: str) -> None:
 one_step = st.tuples(st.sampled_from(sorted(STEPS)), st.integers(0, 40), st.integers(0, 40))
 
 
+@pytest.mark.slow
 @settings(max_examples=figure(60, 1000))
 @example("cbt", [("folder_copied", 7, 3)])
 @example("cbt", [("moved", 6, 9), ("log_lost", 2, 31)])

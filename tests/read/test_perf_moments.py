@@ -287,6 +287,7 @@ def test_latencies_are_never_made_of_moments() -> None:
 CONTENT = "\n".join(text_of("cpu").split("\n")[20:140]).encode() + b"\n"
 
 
+@pytest.mark.slow
 @example(steps=[("flip", 1474, 2, b"")])
 @example(steps=[("crlf", 0, 21, b""), ("flip", 1079, 0, b"")])
 @settings(max_examples=figure(150, 500))

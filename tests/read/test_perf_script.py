@@ -183,6 +183,7 @@ def test_samples_alone_have_no_latency(log: Any) -> None:
 CONTENT = "".join(line + "\n" for line in text_of("us").splitlines()[-60:]).encode()
 
 
+@pytest.mark.slow
 @settings(max_examples=figure(150, 500))
 @given(mutations("flip delete insert truncate nul".split(), 8000, 150, st.binary(max_size=6)))
 def test_mutated_traces_never_crash_and_every_line_is_accounted_for(

@@ -83,6 +83,7 @@ def check_same(found: Timeline, events: list[dict[str, Any]]) -> None:
 # The recorded file ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_recorded_timeline_is_what_a_plain_loop_over_every_entry_reads(sample: tuple[list[dict[str, Any]], Timeline]) -> None:
     events, found = sample
     assert len(events) == 6829 and not found.ring.rejected

@@ -83,6 +83,7 @@ def pairs() -> dict[tuple[str, str, str], list[tuple[int, int]]]:
     return pairs_of(lzma.open(SAMPLE).read(), 2_596_133_918)
 
 
+@pytest.mark.slow
 def test_the_recorded_timeline_bin_by_bin(pairs: Any) -> None:
     found, source = rows_of(SAMPLE)
     assert found == by_hand(pairs)
@@ -235,6 +236,7 @@ def sampled(breaths: int, seed: int) -> tuple[oracle.Writer, dict[str, list[int]
     return ring, truth
 
 
+@pytest.mark.slow
 def test_estimates_of_sampled_events_agree_with_everything_that_happened(tmp_path: Path) -> None:
     """Within one event raw counts stay and percentiles are unbiased; rates a second stand for all events."""
     ring, truth = sampled(800_000, 4)

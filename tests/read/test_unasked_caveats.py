@@ -5,6 +5,8 @@ from __future__ import annotations
 import tarfile
 from pathlib import Path
 
+import pytest
+
 from ingest.errors import InputError
 from ingest.read import ReadOptions, discover
 from ingest.read.copies import conflicts
@@ -38,6 +40,7 @@ def caveats_of(name: str, path: Path) -> set[str]:
     }
 
 
+@pytest.mark.slow
 def test_recorded_data_raises_no_caveat_but_those_listed(tmp_path: Path) -> None:
     found = {line for name, path in recorded(tmp_path).items() for line in caveats_of(name, path)}
     listed = {line for line in LISTED.read_text().splitlines() if line and not line.startswith("#")}

@@ -61,6 +61,7 @@ def identities(ground) -> Counter:
         return Counter((name, process) for table, name in tables for (process,) in db.execute(f"SELECT process FROM {table}"))
 
 
+@pytest.mark.slow
 def test_files_and_stores_hold_the_same(ground, tmp_path) -> None:
     folder = rings(tmp_path / "rings", bad=BAD, good=GOOD, seldom=Work(rate=6, breaths=200, counters=True))
     account = loaded(ground.url, [folder])
@@ -81,6 +82,7 @@ def test_files_and_stores_hold_the_same(ground, tmp_path) -> None:
         assert alike(kept_in(ground.url, question), from_files(files, question))
 
 
+@pytest.mark.slow
 def test_the_real_timeline(ground) -> None:
     loaded(ground.url, [SAMPLE], reading={"t0": ZERO})
     assert alike(kept_in(ground.url), from_files(Files([SAMPLE], ReadOptions(run="r", t0=ZERO)), Question()))

@@ -110,6 +110,7 @@ def test_a_second_load_is_nothing_new(ground, unpacked: Path, archive: str) -> N
         assert sum(again.duplicate.values()) > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("archive", AVERAGED)
 def test_an_averaged_archive_is_the_same_whichever_of_its_folders_is_named(unpacked: Path, tmp_path: Path, archive: str) -> None:
     shutil.copytree(unpacked / archive, tmp_path / archive)

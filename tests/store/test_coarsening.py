@@ -74,6 +74,7 @@ def added_up(documents: list[dict], step: int) -> list[dict]:
     return sorted(found, key=repr)
 
 
+@pytest.mark.slow
 def test_answers_at_the_larger_step_stay_what_they_were(ground) -> None:
     loaded(ground.url, [EXAMPLE], run=EXAMPLE.name)
     before = {name: answered(ground.url, question) for name, question in ASKED.items()}
@@ -93,6 +94,7 @@ def test_answers_at_the_larger_step_stay_what_they_were(ground) -> None:
     assert ground.documents() == added_up(fine, MINUTE)
 
 
+@pytest.mark.slow
 def test_exact_values_and_weights_stay_what_they_were(ground, tmp_path: Path) -> None:
     store_of(ground.url, tmp_path / "logs", made(), run="raw")
     loaded(ground.url, [EXAMPLE], run="cbt", attribution="in-flight")
@@ -170,6 +172,7 @@ def test_a_load_with_the_step_of_before_is_refused_where_it_begins(ground, tmp_p
             store.begin(store.runs()[0], [source])
 
 
+@pytest.mark.slow
 def test_on_a_server_a_coarsening_cut_off_anywhere_is_told_keeps_loads_away_and_is_completed(tmp_path: Path, monkeypatch) -> None:
     with grounds("double", tmp_path) as ground:
         loaded(ground.url, [EXAMPLE], run=EXAMPLE.name)
@@ -196,6 +199,7 @@ def test_on_a_server_a_coarsening_cut_off_anywhere_is_told_keeps_loads_away_and_
             assert store.runs()[0].state == "complete" and not store.answer(question).warnings
 
 
+@pytest.mark.slow
 def test_two_coarsenings_to_unlike_steps_do_not_mix(tmp_path: Path, monkeypatch) -> None:
     """The second had read the record before the first put its mark there."""
     with grounds("double", tmp_path) as ground:
@@ -219,6 +223,7 @@ def cut_off(*_: object) -> int:
     raise StoreError("cut off")
 
 
+@pytest.mark.slow
 def test_an_answer_that_was_overtaken_is_given_again(tmp_path: Path, monkeypatch) -> None:
     with grounds("double", tmp_path) as ground:
         loaded(ground.url, [EXAMPLE], run=EXAMPLE.name)
@@ -292,6 +297,7 @@ def killed_and_completed(seed: int, ground) -> int:
     return hits
 
 
+@pytest.mark.slow
 @pytest.mark.ordeal
 def test_killed_at_random_moments_a_coarsening_is_completed_exactly(killing_ground) -> None:
     hits = seed = 0
@@ -307,6 +313,7 @@ def test_killed_twenty_times(killing_ground) -> None:
     assert sum(killed_and_completed(seed, killing_ground) for seed in range(100, 120)) >= 20
 
 
+@pytest.mark.slow
 @pytest.mark.ordeal
 @pytest.mark.parametrize("ground", [pytest.param(kind, marks=() if kind == "sqlite" else pytest.mark.slow) for kind in KINDS], indirect=True)
 def test_loads_and_coarsenings_at_once_leave_one_step(ground, tmp_path: Path) -> None:

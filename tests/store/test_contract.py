@@ -89,6 +89,7 @@ def test_stores_and_files_give_the_same_rows(example, files: Files, name: str) -
         assert rows == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", KINDS[1:], indirect=True, scope="module")
 @pytest.mark.parametrize(
     ("cost", "summed"),
@@ -185,6 +186,7 @@ def test_a_repair_that_lowers_a_count_replaces(ground, tmp_path: Path) -> None:
     same_as_clean(ground, tmp_path, lambda url: loaded(url, [logs], reading=ZERO))
 
 
+@pytest.mark.slow
 def test_another_step_or_unit_replaces_everything(ground, tmp_path: Path) -> None:
     loaded(ground.url, [EXAMPLE])
     with pytest.raises(StoreError, match="another step 1s then, 5s now: use --replace"):

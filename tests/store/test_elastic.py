@@ -58,6 +58,7 @@ def clean():
         yield ground.documents(), ground.rollups()
 
 
+@pytest.mark.slow
 @pytest.mark.ordeal
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, 8))])
 def test_faults_in_a_third_of_all_calls_lose_and_double_nothing(ground, clean, monkeypatch, seed: int) -> None:
@@ -126,6 +127,7 @@ def killed_and_completed(seed: int, logs: Path, double, seconds: float, clean, r
     return hits
 
 
+@pytest.mark.slow
 @pytest.mark.ordeal
 def test_killed_at_random_moments_a_load_is_completed_exactly(killing_ground) -> None:
     hits = seed = 0
@@ -177,6 +179,7 @@ def test_eight_loads_of_one_run_at_once(ground, tmp_path: Path) -> None:
     same_as_one_by_one(ground, hosts)
 
 
+@pytest.mark.slow
 @pytest.mark.ordeal
 def test_a_correction_while_other_hosts_load(ground, tmp_path: Path) -> None:
     hosts = logs_by_host(tmp_path, 4, turns=20)
@@ -189,6 +192,7 @@ def test_a_correction_while_other_hosts_load(ground, tmp_path: Path) -> None:
     same_as_one_by_one(ground, hosts)
 
 
+@pytest.mark.slow
 def test_a_bad_document_costs_only_itself_and_is_replayed(ground, tmp_path: Path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     ground.client.indices.put_mapping(index=_made(ground), properties={"latency": {"properties": {"count": {"type": "long"}}}})

@@ -65,6 +65,7 @@ def filled(ground, tmp_path: Path) -> None:
     assert command(["check", str(told), ground.url, "--run", "cbt", "--record"]) == 1
 
 
+@pytest.mark.slow
 def test_both_stores_export_what_a_load_sends(double, tmp_path: Path, capsys, monkeypatch) -> None:
     sqlite = SqliteGround(tmp_path)
     filled(sqlite, tmp_path)
@@ -76,6 +77,7 @@ def test_both_stores_export_what_a_load_sends(double, tmp_path: Path, capsys, mo
     assert by_id(exported(double.url, double.prefix, capsys, monkeypatch)) == expected
 
 
+@pytest.mark.slow
 def test_sent_to_another_server_the_run_is_there(double, tmp_path: Path, capsys, monkeypatch) -> None:
     sqlite = SqliteGround(tmp_path)
     filled(sqlite, tmp_path)

@@ -160,6 +160,7 @@ def test_a18_a_log_of_iops_that_came_later_is_read(tmp_path: Path) -> None:
             assert csv(store.answer(Question(by=("op",), step=SECOND))) == csv(Files([folder]).answer(Question(by=("op",), step=SECOND)))
 
 
+@pytest.mark.slow
 def test_a18_cbt_archive_counts_what_fio_counted(ground) -> None:
     """N, mean and maximum by host, volume and op, of an archive that holds means alone."""
     archive = FIO.parent / "cbt" / "averaged" / "results" / "00000000" / "id-cc7c4612"

@@ -188,6 +188,7 @@ def test_estimates_do_not_see_them_either(example) -> None:
     assert table.columns["count"].sum() == sum(row[5] for row in made()) and answer.kind == "service"
 
 
+@pytest.mark.slow
 def test_a_source_that_grew_leaves_nothing_of_its_older_offsets(ground, tmp_path: Path) -> None:
     rows = made(late=False)
     store_of(ground.url, tmp_path / "logs", rows[:3_000])

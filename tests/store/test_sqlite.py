@@ -306,6 +306,7 @@ def killing_ground(tmp_path_factory) -> tuple[Path, Path, float]:
     return logs, folder / "clean.db", time.monotonic() - began
 
 
+@pytest.mark.slow
 def test_killed_at_random_moments_a_load_is_completed_exactly(killing_ground, tmp_path: Path) -> None:
     hits = seed = 0
     while seed < figure(1, 5) or hits < figure(1, 3):  # now and then a load has ended before it is killed
@@ -334,6 +335,7 @@ def test_interrupt_in_mid_load_says_what_to_do(killing_ground, tmp_path: Path) -
     assert everything(store) == everything(clean)
 
 
+@pytest.mark.slow
 def test_eight_loads_of_one_run_at_once(tmp_path: Path) -> None:
     hosts, store, clean = logs_by_host(tmp_path, 8, turns=figure(30, 120)), tmp_path / "s.db", tmp_path / "clean.db"
     loads_at_once([load_command(host, store, "--host", host.name) for host in hosts])

@@ -97,6 +97,7 @@ def test_an_upgrade_is_all_or_nothing(clean, older: Path, monkeypatch) -> None:
     assert (tables(older), version(older)) == (before, 1)
 
 
+@pytest.mark.slow
 def test_several_programs_upgrade_at_once(clean, older: Path) -> None:
     words = [sys.executable, "-m", "ingest", "load", str(EXAMPLE), "--run", "r", "--store", f"sqlite:{older}"]
     programs = [subprocess.Popen(words, stderr=subprocess.DEVNULL) for _ in range(3)]
@@ -171,6 +172,7 @@ def load_command(path: Path) -> list[str]:
     return [sys.executable, "-m", "ingest", "load", str(EXAMPLE), "--run", "r", "--store", f"sqlite:{path}"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [0, 50_000, pytest.param(300_000, marks=pytest.mark.soak), 700_000])
 def test_a_limit_of_file_sizes_gives_a_sentence(clean, tmp_path: Path, limit: int) -> None:
     def limited() -> None:

@@ -160,6 +160,7 @@ def sources(request: pytest.FixtureRequest, nights: Path, tmp_path_factory: pyte
         yield [ground.url]
 
 
+@pytest.mark.slow
 def test_archives_are_compared_run_by_run(sources: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     words = ["compare", *sources, "-p", "99"]
     found, said = answered(capsys, *words, "--baseline", "B/*", "--run", "D/*")

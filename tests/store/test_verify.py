@@ -320,6 +320,7 @@ SOUND = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("store", ["sqlite", pytest.param("double", marks=pytest.mark.slow)])
 def test_whatever_was_loaded_is_sound(store: str, tmp_path: Path, capsys: Any) -> None:
     with grounds(store, tmp_path) as ground:
@@ -331,6 +332,7 @@ def test_whatever_was_loaded_is_sound(store: str, tmp_path: Path, capsys: Any) -
         assert told["runs"] >= len(SOUND)
 
 
+@pytest.mark.slow
 def test_a_store_is_sound_after_every_command(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
     """The commands of README and its table that write."""
     monkeypatch.chdir(tmp_path)

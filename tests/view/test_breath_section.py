@@ -275,6 +275,7 @@ def test_names_of_processes_are_shown_and_do_nothing(opened, tmp_path) -> None:
         assert page.evaluate("typeof hacked") == "undefined"
 
 
+@pytest.mark.slow
 def test_a_report_without_timelines_has_no_such_panel() -> None:
     fio = Files([Path(__file__).parents[1] / "data" / "fio" / "randrw"], ReadOptions(run="r"))
     [run] = overviews(fio, fio.run_names, Question())

@@ -159,6 +159,7 @@ def test_the_tail_of_one_host_and_op_is_named_first(browser, compare_html: Path)
         assert page.evaluate("tailboard.state") == page.evaluate("tailboard.content.state") | {"shading": "linear"}
 
 
+@pytest.mark.slow
 def test_distributions_and_their_ratio_are_those_of_the_query(browser, compare_html: Path, nights: Path):
     chosen = {"all together": {}, "op write": {"op": "write"}, "host h2, op write": {"host": "h2", "op": "write"}}
     with shown(browser, compare_html) as page:
@@ -469,6 +470,7 @@ def test_a_store_has_the_page_of_its_files(compare_html: Path, nights: Path, tmp
     assert tables[0] == tables[1] and len(tables[0]) == 4
 
 
+@pytest.mark.slow
 def test_runs_that_are_added_up_have_no_time_axis(nights: Path, tmp_path: Path):
     pytest.importorskip("vl_convert")
     written(tmp_path / "other", drawn(103), 22)

@@ -107,6 +107,7 @@ def test_names_do_nothing_but_stand_there(tmp_path: Path, browser) -> None:
         assert page.evaluate("() => typeof hacked") == "undefined"
 
 
+@pytest.mark.slow
 def test_a_report_without_episodes_has_no_section(tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     assert command(["report", str(EXAMPLE), "-o", str(path)]) == 0

@@ -137,6 +137,7 @@ def test_a_report_of_files_has_the_panel_at_its_end_and_a_live_page_none() -> No
     assert page.index('id="distribution"') < page.index('id="estimates"') < page.index("<footer>")
 
 
+@pytest.mark.slow
 def test_the_panel_in_a_browser(browser, tmp_path) -> None:
     files = Files([CBT], jobs=1)
     path = tmp_path / "report.html"

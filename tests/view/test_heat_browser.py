@@ -70,6 +70,7 @@ def step_of(cells: list[dict]) -> int:
     return int(width) * 1_000_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", SOME_QUICK)
 def test_every_cell_is_what_the_query_layer_counts(opened, example, files, view):
     with opened(example, fragment=address(VIEWS[view])) as page:
@@ -98,6 +99,7 @@ def test_every_cell_is_what_the_query_layer_counts(opened, example, files, view)
             assert text["datum"]["c"] == above
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("view", "chosen"), [("linear, zoomed", "host=ceph-b"), pytest.param("log", "op=write", marks=pytest.mark.slow), *(pytest.param(view, "host=ceph-b", marks=pytest.mark.slow) for view in VIEWS if view != "linear, zoomed")])
 def test_what_is_highlighted_is_what_a_filter_counts(opened, example, files, view, chosen):
     name, value = chosen.split("=")
@@ -183,6 +185,7 @@ def ordered(page) -> list[dict]:
     return sorted(rows_of(page, "heatmap", "shown"), key=lambda cell: (cell["t"], cell["lower"]))
 
 
+@pytest.mark.slow
 def test_a_drag_on_the_latency_axis_makes_finer_rows(opened, example, files):
     with opened(example) as page:
         before = ordered(page)
@@ -230,6 +233,7 @@ def parts_of(text: str) -> dict[str, float]:
     return {part.rsplit(" ", 3)[0]: float(part.rsplit(" ", 3)[1].replace(",", "")) for part in text.split(": ", 1)[1].rstrip(". ").split("), ")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("axis", ["log", pytest.param("linear", marks=pytest.mark.slow)])
 def test_a_clicked_cell_is_split_by_host_thread_and_operation(opened, example, files, axis):
     with opened(example, fragment=f"#axis={axis}") as page:

@@ -43,6 +43,7 @@ def timeline() -> Files:
     return Files([TIMELINE])
 
 
+@pytest.mark.slow
 def test_a_recorded_timeline_says_what_percentiles_says(opened, timeline: Files):
     runs = overviews(timeline, timeline.run_names, Question())
     step = runs[0].cluster.step_ns
@@ -160,6 +161,7 @@ def test_makers_of_unlike_rates_are_told_in_events():
     assert worst_windows(answer, "host", parse_percentiles("99.9")[0]) == []
 
 
+@pytest.mark.slow
 def test_a_run_of_other_kinds_keeps_its_counts():
     rows = [(lag("rare", "3,3 after x"), 0, {1200: 4}), (Series(run="r", op="read", kind="completion"), 0, {900: 7})]
     (run,) = Made(rows).overviews(where={"kind": "*"})

@@ -115,6 +115,7 @@ def test_marks_of_files_are_drawn_beside_those_of_a_store_and_not_kept(of_files,
             assert len(store.marks_of([record.run for record in store.runs()])) == 4
 
 
+@pytest.mark.slow
 def test_marks_have_ends_in_every_store_and_the_same_again_is_one(tmp_path: Path) -> None:
     for kind in ("sqlite", "double"):
         with grounds(kind, tmp_path) as ground:

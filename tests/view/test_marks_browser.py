@@ -87,6 +87,7 @@ def test_the_table_lists_what_is_in_view(browser, reported: Path) -> None:
         assert all(row[0].endswith(" s elapsed") for row in table_of(page))
 
 
+@pytest.mark.slow
 def test_a_hostile_text_does_nothing(browser, reported: Path) -> None:
     with shown(browser, reported) as page:
         assert HOSTILE[1] in [row[2] for row in table_of(page)]

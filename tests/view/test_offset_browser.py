@@ -313,6 +313,7 @@ def test_other_periods_and_a_part_of_the_time(browser, written: Path) -> None:
         assert filled(page) == set(counted(made()))
 
 
+@pytest.mark.slow
 def test_labels_are_text(browser, tmp_path: Path) -> None:
     names = [name.replace("\u2028", " ").replace('"', "''") for name in HOSTILE]
     rows = [(ZERO + at * 10 * MS, 1000, "h", f'"{names[at % len(names)]}"') for at in range(2_000)]

@@ -215,6 +215,7 @@ def test_zooming_gives_finer_columns(folder: Path, tmp_path: Path) -> None:
     assert len({cell["t"] for cell in few["cells"]}) <= 100 and sum(shown(few).values()) == 2_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("most", "by_host"), [(14_000, True), (3_500, False)])
 def test_what_there_is_no_room_for_is_coarser_and_said(folder: Path, monkeypatch, most: int, by_host: bool) -> None:
     """Seconds are added up offset by offset, rare threads by host; no event is lost, and what is told apart is right."""
@@ -299,6 +300,7 @@ SHARES = """const map = o.mapOf(run, given.asked, o.groupsOf(run, {}));
 return given.places.map(([label, column, row]) => o.sharesOf(run, label, o.groupsOf(run, {}), map, column, row));"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("height", [50, pytest.param(49, marks=pytest.mark.slow)])
 def test_whose_events_a_cell_holds(folder: Path, height: int) -> None:
     found = overview(files_of(folder))

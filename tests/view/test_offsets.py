@@ -154,6 +154,7 @@ def test_a_picture_without_a_browser(answer: OffsetMap) -> None:
     assert f"offset within each 1s, 50 rows, {sum(expected().values()):,} events" in svg and "shaded in proportion" in svg
 
 
+@pytest.mark.slow
 def test_a_picture_shows_one_group(folder: Path) -> None:
     with pytest.raises(UsageError, match="shows one group, here are p0, p1: choose with --where"):
         offset_tables.picture(mapped(folder, by=("process",)))

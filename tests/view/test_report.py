@@ -130,6 +130,7 @@ def counts_of(answer: Answer, *names: str) -> Counter:
     return found
 
 
+@pytest.mark.slow
 def test_packed_levels_hold_every_count(runs, files):
     (run,) = runs
     content, body = content_of(embed.packed({}, runs)[0])
@@ -151,6 +152,7 @@ def test_planes_are_read_back(numbers):
     assert Streams(embed.planes(np.array(numbers, np.int64))).take(len(numbers)) == numbers
 
 
+@pytest.mark.slow
 def test_threads_that_are_too_many_have_tails():
     rows = [(series("read" if at % 2 else "write", f"h{job % 20}", str(job)), at, {900 + job: 150, 1200: 1}) for job in range(40) for at in range(100)]
     origin = Made(rows)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from ingest.cli import run as command
+from ingest.plain import shown as as_shown
 from ingest.query.files import Files
 from ingest.query.overview import CLUSTER_WINDOWS, overviews
 from ingest.query.percentiles import Wanted, percentiles
@@ -132,6 +133,7 @@ def test_weights_are_ranked_like_counts(opened):
 
 
 def test_filters_act_on_all_panels(opened, example, files):
+    [(first, last)] = files.answer(Question(step=SECOND)).covered.values()
     with opened(example, by=("host",)) as page:
         for name, value in (("op", "write"), ("host", "ceph-b"), ("op", "")):
             choose(page, name, value)
@@ -142,11 +144,13 @@ def test_filters_act_on_all_panels(opened, example, files):
             assert sum(row["c"] for row in rows_of(page, "heatmap", "shown")) == answer.samples
             assert sum(row["n"] for row in rows_of(page, "rate")) == answer.samples
             assert {row["row"] for row in rows_of(page, "hosts", "rows")} == {key[0] for part in answer.parts for key in part.table}
-            rates = percentiles(answer, Wanted(()))
-            expected = {(int(t) // 1_000_000, host): rate for t, host, rate in zip(rates.columns["start_ns"], rates.columns["host"], rates.columns["rate"], strict=True)}
+            found = percentiles(answer, Wanted(())).columns
+            rows = zip(found["start_ns"].tolist(), found["end_ns"].tolist(), found["host"], found["count"].tolist(), strict=True)
+            expected = {(max(t, first) / 1e6, host): n * SECOND / (min(end, last) - max(t, first)) for t, end, host, n in rows}
             assert keyed(rows_of(page, "rate"), "t", "label") == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_a_dragged_range_zooms_all_panels_and_stands_in_the_address(opened, example, files):
     begin = ZERO / 1e6
     with opened(example, by=("host",)) as page:
@@ -396,15 +400,16 @@ def test_windows_without_completions_or_with_few_samples(opened):
 def test_labels_are_text(opened):
     rows = [(series(label, label, label, HOSTILE[0]), at, {900 + 60 * code: 500}) for code, label in enumerate(HOSTILE) for at in range(4)]
     marks = [{"run": HOSTILE[0], "at_ns": ZERO + SECOND, "text": HOSTILE[1]}]
+    labels = [as_shown(label) for label in HOSTILE]
     with opened(Made(rows, warnings=HOSTILE).overviews(), [(HOSTILE[1], HOSTILE[0])], marks, ("host",)) as page:
         assert page.evaluate("() => typeof hacked") == "undefined"
         assert page.evaluate("() => document.images.length + document.querySelectorAll('main b b').length") == 0
         assert HOSTILE[0] in page.locator("h1").inner_text()
-        for label in (*HOSTILE[:3], HOSTILE[4], HOSTILE[5]):
+        for label in (*labels[:3], labels[4], labels[5]):
             assert label in page.locator("#readout").text_content()
             assert label in page.locator("select[name=host]").text_content()
         assert HOSTILE[5] in page.locator("#worst").text_content()
-        assert {row["row"] for row in rows_of(page, "hosts", "rows")} == set(HOSTILE)
+        assert {row["row"] for row in rows_of(page, "hosts", "rows")} == set(labels)
         for view, mark in (("percentiles", "targets"), ("hosts", "heat"), ("heatmap", "heat"), ("rate", "targets")):
             hovered(page, view, mark)
             assert page.evaluate("() => document.querySelectorAll('#vg-tooltip-element :is(img, script, b)').length") == 0
@@ -666,6 +671,7 @@ def test_large_pictures_are_drawn_in_pieces_and_whole(opened):
         assert [[one[name] for name in kept] for one in sorted(found, key=where)] == [[one[name] for name in kept] for one in sorted(at_once, key=where)]
 
 
+@pytest.mark.slow
 def test_kinds_are_never_merged(opened):
     rows = [(series(kind=kind), at, {place: 200}) for kind, place in (("completion", 900), ("submission", 500)) for at in range(5)]
     origin = Made(rows)

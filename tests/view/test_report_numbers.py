@@ -111,6 +111,7 @@ def test_merging_is_what_the_query_layer_answers(seed):
             assert sorted(rows) == wanted, (scope, by, k, p)
 
 
+@pytest.mark.slow
 def test_the_example_is_what_the_query_layer_answers(archive):
     files = Files([archive])
     runs = overviews(files, files.run_names, Question())

@@ -123,6 +123,7 @@ def built(checkout: Path, *words: str) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
+@pytest.mark.slow
 def test_build_writes_objects_and_removes_those_that_are_no_longer_made(checkout: Path) -> None:
     assert built(checkout, "--check") == (0, "")
     objects = checkout / "kibana" / "saved_objects"
@@ -140,6 +141,7 @@ def test_build_writes_objects_and_removes_those_that_are_no_longer_made(checkout
     assert built(checkout, "--check") == (0, "")
 
 
+@pytest.mark.slow
 def test_build_names_each_rule_that_is_broken(checkout: Path) -> None:
     dashboard = checkout / "kibana" / "dashboards" / "heat-maps.yml"
     dashboard.write_text(dashboard.read_text().replace("at: [0, 22, ", "at: [1, 21, "))

@@ -57,6 +57,7 @@ def moved(value, by: int):
     return [moved(one, by) for one in value] if isinstance(value, list) else value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("picture", ["percentiles", "heatmap", *(pytest.param(one, marks=pytest.mark.slow) for one in ("surface", "hosts"))])
 def test_after_a_refresh_selections_stay_and_axes_follow_the_data(page, served, picture) -> None:
     spec = served.answered(served.spec(picture))
@@ -113,6 +114,7 @@ def test_a_brush_sets_the_time_range_once(page, served, picture) -> None:
     assert page.signal("drag") is None
 
 
+@pytest.mark.slow
 def test_one_run_is_shown_the_one_that_began_last(page, two_runs) -> None:
     page.draw(two_runs.answered(two_runs.spec("heatmap")))
     names = ("t", "lower", "c")
@@ -187,6 +189,7 @@ def test_service_response_and_wait_beside_one_another(page, stalled) -> None:
         assert max(row["cum"] for row in own) == answer(stalled, where={"kind": kind}, step="all").samples
 
 
+@pytest.mark.slow
 def test_a_host_that_stops_reporting_shows(page, server, tmp_path_factory) -> None:
     found = loaded(server, tmp_path_factory.mktemp("stops"), f"stops-{uuid.uuid4().hex[:8]}", {"nightly": (str(EXAMPLE),)})
     end = found.client.search(index=f"{found.prefix}-rollups-*", size=0, aggs={"last": {"max": {"field": "@timestamp"}}})
@@ -223,6 +226,7 @@ def test_marks_of_the_run_show_whatever_is_chosen(page, two_runs) -> None:
     assert band["x2"] - band["x1"] == pytest.approx(lasts / page.signal("span") * page.signal("main"), abs=1.5)
 
 
+@pytest.mark.slow
 def test_nothing_here_is_said(page, served) -> None:
     for picture, words in (("percentiles", {}), ("heatmap", {}), ("hosts", {}), ("threads", {"index": "intervals"}), ("distribution", {}), ("runs", {})):
         page.draw(served.answered(served.spec(picture, **words), Shown(0, HOUR)))

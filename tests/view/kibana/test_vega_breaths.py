@@ -46,6 +46,7 @@ def named(series) -> str:
     return f"{series.host} {series.process}"
 
 
+@pytest.mark.slow
 def test_cells_are_those_of_the_query(page, timelines) -> None:
     facets = drawn(page, timelines, "breath-density")
     windows = breath_rows(kept(timelines).windows)
@@ -147,6 +148,7 @@ def test_a_site_without_snabb_has_no_index_to_ask(page, timelines) -> None:
         assert page.signal("heading").startswith("no completions here")
 
 
+@pytest.mark.slow
 def test_a_histogram_is_counted_by_its_bounds() -> None:
     cells = {"histogram": {"field": "breath.cells", "interval": 1, "min_doc_count": 1, "hard_bounds": {"min": 0, "max": 99}}}
     assert buckets({"p": {"terms": {"field": "process.name", "size": 3}, "aggs": {"cells": cells}}}).all == 303
