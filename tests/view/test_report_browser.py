@@ -146,7 +146,7 @@ def test_filters_act_on_all_panels(opened, example, files):
             assert {row["row"] for row in rows_of(page, "hosts", "rows")} == {key[0] for part in answer.parts for key in part.table}
             found = percentiles(answer, Wanted(())).columns
             rows = zip(found["start_ns"].tolist(), found["end_ns"].tolist(), found["host"], found["count"].tolist(), strict=True)
-            expected = {(max(t, first) / 1e6, host): n * SECOND / (min(end, last) - max(t, first)) for t, end, host, n in rows}
+            expected = {(round(max(t, first) / 1e6), host): n * SECOND / (min(end, last) - max(t, first)) for t, end, host, n in rows}
             assert keyed(rows_of(page, "rate"), "t", "label") == pytest.approx(expected)
 
 
