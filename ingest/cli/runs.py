@@ -118,6 +118,7 @@ def check(globs: tuple[str, ...], *, mend: bool, as_json: bool, store: str | Non
     from ingest.errors import StoreError
     from ingest.plain import shown
     from ingest.series import run_matches
+    from ingest.view.episodes import counted
 
     with opened_store(store, write=mend) as store_:
         found = store_.verify(lambda run: not globs or (bool(run) and run_matches(run, globs)), mend=mend)
@@ -127,7 +128,7 @@ def check(globs: tuple[str, ...], *, mend: bool, as_json: bool, store: str | Non
         for fault in found.faults:
             print(shown(str(fault)))
         if not found.faults:
-            print(f"nothing found: {found.runs:,} runs, {found.documents:,} documents")
+            print(f"no fault in {counted(found.runs, 'run')}, {counted(found.documents, 'document')}")
     for text in found.unfinished:
         _say(text)
     for path in sorted(found.again.values()) if mend else ():

@@ -354,7 +354,7 @@ def test_a_store_is_sound_after_every_command(tmp_path: Path, capsys: Any, monke
         assert command(words) in (0, 1), words
         capsys.readouterr()
         assert command(["runs", "check", "--store", store]) == 0, words
-        assert capsys.readouterr().out.startswith("nothing found: "), words
+        assert capsys.readouterr().out.startswith("no fault in "), words
 
 
 def test_a_damaged_file_is_told_and_not_mended(tmp_path: Path, capsys: Any) -> None:
@@ -380,7 +380,7 @@ def test_what_is_said_to_people(tmp_path: Path, capsys: Any) -> None:
     loaded(ground.url, paths, reading=ZERO)
     check = ["runs", "check", "--store", ground.url]
     assert command(check) == 0
-    assert capsys.readouterr().out == "nothing found: 1 runs, 12 documents\n"
+    assert capsys.readouterr().out == "no fault in 1 run, 12 documents\n"
     by_sql(f"DELETE FROM intervals WHERE {A_DOCUMENT}")(ground)
     assert command(check) == 4
     first = capsys.readouterr().out.splitlines()[0]
