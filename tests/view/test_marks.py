@@ -184,7 +184,7 @@ def test_words_that_do_not_fit(files, capsys) -> None:
         (["mark", "--run", "r", "--at", "+1s", "--marks", str(files[0]), "--store", store], "leave out TEXT"),
         (["mark", "--run", "r", "x", "--store", store], "needs --at T and its text"),
         (["mark", "--run", "r", "--at", "+2s", "--end", "+1s", "x", "--store", store], "it ends before it begins"),
-        (["mark", "--run", "r", "--at", "9999-01-01", "x", "--store", store], "not between 1970 and 2262"),
+        (["mark", "--run", "r", "--at", "9999-01-01", "x", "--store", store], "outside of the years 1824 to 2115"),
         (["percentiles", str(EXAMPLE), "--marks", str(files[0])], "--marks draws: choose --format png or svg"),
     ):
         assert command(call) == 2
@@ -197,15 +197,20 @@ def test_a_run_without_a_time_zero_takes_only_marks_from_its_start(tmp_path: Pat
     shutil.copy(log, tmp_path / "lone_clat_hist.1.log")
     (tmp_path / "my.csv").write_text("2026-11-20T21:00:34Z,of a clock\n")
     call = [str(tmp_path / "lone_clat_hist.1.log"), "--marks", str(tmp_path / "my.csv")]
+
+    def texts(content) -> list[str]:
+        """Return the marks of a page, without the band of the last interval, which only fio's JSON would have."""
+        return [one["text"] for one in content["marks"] if one["text"] != "samples are missing"]
+
     content = reported(tmp_path, *call)
-    assert content["runs"][0]["relative"] and content["marks"] == []
+    assert content["runs"][0]["relative"] and texts(content) == []
     assert "none of the 1 marks of --marks is shown: the run has no time zero" in (tmp_path / "report.html").read_text()
     (tmp_path / "my.csv").write_text("2026-11-20T21:00:34Z,of a clock\n+1s,from the start\n")
-    assert [one["text"] for one in reported(tmp_path, *call)["marks"]] == ["from the start"]
+    assert texts(reported(tmp_path, *call)) == ["from the start"]
     store = f"sqlite:{tmp_path / 's.db'}"
     assert command(["load", call[0], "--run", "r", "--store", store, *call[1:]]) == 0
     assert "1 of 2 marks are of other times than the runs, and are left out (a run without a time zero" in capsys.readouterr().err
-    assert [one["text"] for one in reported(tmp_path, store)["marks"]] == ["from the start"]
+    assert texts(reported(tmp_path, store)) == ["from the start"]
 
 
 def test_marks_of_a_file_go_to_the_runs_that_they_overlap() -> None:
