@@ -60,6 +60,7 @@ def rows(done) -> list[dict[str, str]]:
 # ---- one answer, whatever holds the data -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMATS)
 def test_files_and_stores_answer_alike_to_the_last_character(store, several: Path, form: str, capsys) -> None:
     told = []
@@ -70,6 +71,7 @@ def test_files_and_stores_answer_alike_to_the_last_character(store, several: Pat
     assert "p99" in told[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [("--from", "+20s"), ("--where", "host=ceph-b"), ("--to", "+40s", "--where", "op=write")])
 def test_a_part_of_the_data_is_judged_alike(store, several: Path, words: tuple[str, ...], capsys) -> None:
     told = []
@@ -301,6 +303,7 @@ def test_episodes_are_kept_once_and_swept_where_they_no_longer_hold(own, tmp_pat
     assert kept(own.url) == []
 
 
+@pytest.mark.slow
 def test_a_server_that_was_set_up_before_there_were_episodes_is_told_of(tmp_path: Path, capsys) -> None:
     with grounds("double", tmp_path) as ground:
         loaded(ground.url, [EXAMPLE], run=EXAMPLE.name)

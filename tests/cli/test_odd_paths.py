@@ -123,6 +123,7 @@ def nested(folder: Path, depth: int, name: str) -> None:
     os.close(here)
 
 
+@pytest.mark.slow
 def test_g6_folders_nested_1500_deep_are_read(tmp_path: Path, capsys) -> None:
     logs, url = tmp_path / "logs", f"sqlite:{tmp_path / 's.db'}"
     logs.mkdir()

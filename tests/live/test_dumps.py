@@ -54,6 +54,7 @@ def test_dumps_in_pieces(kind: str, seed: int, tmp_path: Path) -> None:
         fed(seed, DUMPS.read_bytes(), ground.url, tmp_path)
 
 
+@pytest.mark.slow
 def test_another_run_that_is_appended_is_a_run_of_its_own(tmp_path: Path) -> None:
     """The same documents again: counts go back, and their times lie over those of the first run."""
     with grounds("sqlite", tmp_path) as ground:

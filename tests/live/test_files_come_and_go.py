@@ -115,6 +115,7 @@ def test_a_deleted_log_is_kept_and_read_to_its_end(ground, tmp_path: Path) -> No
         assert [record.state for record in store.runs()] == [COMPLETE]
 
 
+@pytest.mark.slow
 def test_a_log_that_is_rotated_and_compressed_is_counted_once(ground, tmp_path: Path) -> None:
     folder, clock = tmp_path / "logs", Clock()
     folder.mkdir()

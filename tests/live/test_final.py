@@ -139,6 +139,7 @@ def test_a_host_that_is_silent_for_a_minute_holds_nothing_back(tmp_path: Path) -
         assert answers(ground.url) == answers(batched)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ground", ["sqlite", pytest.param("double", marks=pytest.mark.slow)], indirect=True)
 def test_several_watches_of_one_run(ground, tmp_path: Path) -> None:
     rng, clock = random.Random(5), Clock()

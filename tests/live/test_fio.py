@@ -53,6 +53,7 @@ def watched(process: subprocess.Popen[bytes], folder: Path, url: str) -> tuple[l
         return [*said, *watch.watching.said], live
 
 
+@pytest.mark.slow
 def test_status_dumps_of_a_real_fio(tmp_path: Path) -> None:
     process = fio(tmp_path / "out", "--runtime=4")
     url = f"sqlite:{tmp_path / 'live.db'}"
@@ -62,6 +63,7 @@ def test_status_dumps_of_a_real_fio(tmp_path: Path) -> None:
     assert answers(url) == answers(batch(tmp_path / "out", tmp_path / "batch.db"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite", "double"])
 def test_histogram_logs_replace_what_the_dumps_gave(tmp_path: Path, kind: str) -> None:
     process = fio(tmp_path / "out", "--runtime=3", "--write_hist_log=h", "--log_hist_msec=500")

@@ -26,6 +26,7 @@ def line(host: str, second: int) -> str:
     return hdr.line(f"{second}.000", "1.000", {hdr.index_of(value, 2): 50}, digits=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite", pytest.param("double", marks=pytest.mark.slow)])
 def test_episodes_are_told_once_and_only_of_final_windows(tmp_path: Path, kind: str) -> None:
     """Host h2 lags by three seconds, and the watch is begun anew every ten seconds."""

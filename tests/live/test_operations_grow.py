@@ -62,6 +62,7 @@ def scheduled(log: Kind, kind: str, seed: int, words: dict[str, object], folder:
         schedule(seed, folder / "logs", ground.url, folder, cycles, cycles // 8, log, offsets=False, **words)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_rest")
 @pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in CASES])
 def test_whatever_happens_to_the_logs_the_store_answers_as_a_load_of_them(name: str, tmp_path: Path) -> None:

@@ -236,7 +236,7 @@ def test_runs_are_chosen_in_the_page(looking, tmp_path):
         page.locator("#newest").check()  # where one chose from is open still
         until(page, "document.title === 'Latency of third' && !document.getElementById('load') && tailboard.views.rate")
         put(url, plain(range(20)), "fourth", zero=ZERO + 9 * 3600 * SECOND)
-        until(page, "document.title === 'Latency of fourth'")
+        until(page, "document.title === 'Latency of fourth' && tailboard.content.runs[0].name === 'fourth'")
         settle(page)
         assert len({t for t, _ in drawn(page)}) == 20
         assert page.locator("#chosen").inner_text() == "1 of 4, fourth"

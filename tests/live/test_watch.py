@@ -90,6 +90,7 @@ def rotated(rng: random.Random, writer: Writer) -> None:
         writer.emptied(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "seed"),
     [

@@ -212,6 +212,7 @@ def test_few_breaths_of_great_weight_carry_no_line(tmp_path) -> None:
     assert fit.why == "no line: a few breaths stand for nearly all of 62"
 
 
+@pytest.mark.slow
 def test_damaged_timelines_are_refused_or_read(tmp_path) -> None:
     """Random bytes and numbers in entries and texts: never a warning, and nothing but InputError."""
     dice, path = random.Random(5), tmp_path / "x.timeline"

@@ -137,6 +137,7 @@ def test_bounds_hold_those_of_the_raw_samples_and_are_wider_by_the_bins_at_most(
     assert told >= (12 if text != "99" else 5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "second", "spread"),
     [

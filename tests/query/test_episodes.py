@@ -77,6 +77,7 @@ def test_every_episode_of_random_incidents_is_found_and_no_other(tmp_path: Path,
     assert incidents > CHUNK
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 40, 20))
 def test_final_windows_alone_decide_and_the_rest_is_provisional(tmp_path: Path, first: int) -> None:
     provisional = 0

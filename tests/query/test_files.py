@@ -125,6 +125,7 @@ def test_every_cell_of_recorded_runs(fio: Path, step: int | str) -> None:
             assert answered(paths, step, by) == expected(streams, bins, step, by), (name, by)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("step", "by"),
     [
@@ -142,6 +143,7 @@ def test_every_cell_of_the_archive(archive: Path, step: int | str, by: tuple[str
     assert answered(paths, step, by, jobs=2) == expected(streams, bins, step, by)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(
     st.lists(
@@ -230,6 +232,7 @@ def test_rates_and_means(fio: Path, log: Any) -> None:
     assert np.allclose(table.columns["mean"], [total / count for total, count in zip(sums, counts, strict=True)], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_heatmap_and_distribution_hold_the_same_counts(archive: Path) -> None:
     paths, streams, bins = archived(archive)
     edges = brute.edges(bins)
@@ -301,6 +304,7 @@ def test_order_of_files_and_number_of_processes_change_nothing(archive: Path) ->
     assert answered(files, SECOND, ("host", "op"), jobs=3) == one
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("entries", "rows", "block"),
     [
@@ -321,6 +325,7 @@ def test_chunk_and_block_sizes_change_nothing(
     assert [answered([folder], SECOND, ("op", "job")) for folder in folders] == plain
 
 
+@pytest.mark.slow
 def test_no_step_changes_the_number_of_samples(archive: Path) -> None:
     steps = ["all", "auto", SECOND, 2_700 * MS, 60 * SECOND, 3600 * SECOND]
     found = {str(step): Files([archive], jobs=1).answer(Question(step=step, force=True)).samples for step in steps}

@@ -71,6 +71,7 @@ def weight(tag: str) -> int:
     return 1 if rate(tag) is None else 5 ** (9 - rate(tag))
 
 
+@pytest.mark.slow
 @settings(max_examples=figure(100, 300))
 @given(made=rows, by=st.sampled_from([(), ("op",), ("op", "job"), ("tag",), ("op", "tag", "job")]))
 def test_groups_of_one_rate_keep_their_counts_and_mixed_ones_are_weighed(made: list, by: tuple[str, ...]) -> None:
@@ -154,6 +155,7 @@ def test_events_of_unlike_rates_are_not_added_up_in_flight() -> None:
     assert alone.columns["count"].tolist() == [2, 1] and alone.columns["rate"].tolist() == [2 * 5**6, 5**4]
 
 
+@pytest.mark.slow
 @settings(max_examples=figure(60, 200))
 @given(made=rows)
 def test_groups_may_be_joined_step_by_step(made: list) -> None:

@@ -218,6 +218,7 @@ def test_h2_a_third_store_is_checked(there, capsys, tmp_path: Path) -> None:
     assert output(capsys, "check", sla, MEMORY, "--run", "one", "--format", "csv") == expected
 
 
+@pytest.mark.slow
 def test_h2_a_third_store_has_a_report(there, capsys, tmp_path: Path) -> None:
     found = []
     for url in (there["sqlite"], there["memory"]):

@@ -137,6 +137,7 @@ def test_b5_the_true_value_lies_within_the_stated_bound(found: list, exact: bool
     )
 
 
+@pytest.mark.slow
 @given(recordings(), st.integers(50, 100))
 def test_the_bound_from_a_percentile_on_is_that_of_all_of_them(found: list, percent: int) -> None:
     total = merged([rows_of(layout, values) for layout, values in found])

@@ -36,6 +36,7 @@ def noise_of(kind: str, random_numbers: np.random.Generator, count: int) -> np.n
     return np.round(values / 40_000) * 40_000 if kind == "in bins" else values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["usual", "wild", "in bins"])
 @pytest.mark.parametrize("runs", [12, pytest.param(30, marks=pytest.mark.slow)])
 def test_false_alarms_are_two_in_a_hundred(kind: str, runs: int) -> None:

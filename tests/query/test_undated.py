@@ -81,6 +81,7 @@ QUESTIONS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("undated", [unknown_fio, unknown_hdr])
 @pytest.mark.parametrize("dated", [fio, hdr])
 def test_a7_an_undated_file_never_changes_a_dated_number(tmp_path: Path, dated, undated) -> None:

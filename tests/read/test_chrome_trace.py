@@ -312,6 +312,7 @@ CONTENTS = {
 }
 
 
+@pytest.mark.slow
 @settings(max_examples=figure(150, 600))
 @given(
     st.sampled_from(sorted(CONTENTS)),

@@ -448,6 +448,7 @@ CASES = {"csv": CSV, "ndjson": JSON, "smallfile": SMALL, "ycsb": YCSB}
 changes = mutations(["flip", "delete", "insert", "truncate", "nul"], 4000, 60, st.binary(max_size=6))
 
 
+@pytest.mark.slow
 @example(case="csv", steps=[("insert", 0, 0, b"\r")])
 @example(case="ndjson", steps=[("insert", 147, 0, b"\x80")])
 @settings(max_examples=figure(150, 500))

@@ -32,6 +32,7 @@ def deep(tmp_path: Path):
         one.rmdir()
 
 
+@pytest.mark.slow
 def test_g6_no_folder_is_too_deep(deep: Path, capsys) -> None:
     [file] = files_under([deep])
     assert file.name == LOG.name and list(scanned([deep])) == [file]

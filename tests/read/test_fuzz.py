@@ -67,6 +67,7 @@ def run(folder: Path, name: str, content: bytes) -> None:
     check(content, ask([path]))
 
 
+@pytest.mark.slow
 @settings(max_examples=figure(120, 400))
 @given(st.sampled_from(LOGS), mutations, st.sampled_from(["x_clat_hist.1.log", "x_clat_hist.log", "output.0_clat_hist.1.log.h1"]))
 @example("coarse-6", [("truncate", 0, 0, b"")], "x_clat_hist.1.log")
@@ -110,6 +111,7 @@ def test_mutated_logs_beside_their_json(tmp_path_factory: pytest.TempPathFactory
     check(content, ask([at]))
 
 
+@pytest.mark.slow
 @settings(max_examples=figure(50, 150))
 @given(st.sampled_from(["coarse-6", "client-server", "status-interval", "lat-percentiles"]), mutations)
 def test_mutated_json_never_crashes(tmp_path_factory: pytest.TempPathFactory, source: str, steps: list[Mutation]) -> None:

@@ -272,6 +272,7 @@ def test_mutated_logs_give_a_sentence_and_every_line_is_counted(tmp_path_factory
     assert source.context.account.rows == rows + source.context.account.rows_rejected
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES)
 @given(st.data())
 def test_blocks_at_once_are_what_their_lines_are(tmp_path_factory: Any, data: Any) -> None:

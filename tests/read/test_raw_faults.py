@@ -102,6 +102,7 @@ def test_a_lasting_jump_of_the_clock_is_kept(log: Any) -> None:
     assert account.accepted == 45 and not account.rejected
 
 
+@pytest.mark.slow
 def test_faults_of_every_kind_in_a_log_of_many_blocks(log: Any) -> None:
     """300,000 lines, a fault in every thousandth: each costs only itself, whatever block it lies in."""
     lines = [f"{number}, {number % 9999 + 1}, {number % 2}, 4096, 0" for number in range(300_000)]
@@ -200,6 +201,7 @@ def plain_rows(content: bytes, columns: int) -> int:
     return good
 
 
+@pytest.mark.slow
 @settings(max_examples=figure(150, 500))
 @given(st.sampled_from(sorted(CONTENTS)), mutations)
 @example("plain", [("truncate", 0, 0, b"")])
@@ -227,6 +229,7 @@ def test_mutated_logs_never_crash_and_every_line_is_accounted_for(
     assert account.accepted + jumps == plain_rows(content, columns)
 
 
+@pytest.mark.slow
 @settings(max_examples=figure(30, 60))
 @given(mutations)
 def test_mutated_logs_beside_their_json_and_histogram_log(

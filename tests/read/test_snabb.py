@@ -142,6 +142,7 @@ def decided(ring: oracle.Writer, apart: int) -> bool:
     return not whole or not apart or len(oracle.turns(oracle.entries(ring.data()))) == 1
 
 
+@pytest.mark.slow
 @settings(max_examples=figure(100, 300))
 @given(size=st.integers(2, 40), major=st.sampled_from([2, 3]), events=steps, apart=st.sampled_from([0, 10**6, 10**11]))
 def test_any_ring_is_read_in_the_order_of_writing(

@@ -292,6 +292,7 @@ def folder(factory: pytest.TempPathFactory) -> Path:
     return folder.made
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES * 3)
 @given(st.sampled_from(sorted(CONTENTS)), mutations, st.sampled_from([0, HZ, 10**6]))
 @example("whole", [("number", 0, 0, struct.pack("<d", 2.0**61))], 10**6)

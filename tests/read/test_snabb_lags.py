@@ -257,6 +257,7 @@ def test_estimates_of_sampled_events_agree_with_everything_that_happened(tmp_pat
         assert low * 0.99 <= value <= high * 1.01
 
 
+@pytest.mark.slow
 def test_raw_counts_within_a_rate_and_weights_where_rates_are_mixed(tmp_path: Path) -> None:
     ring, _ = sampled(300_000, 5)
     path = written(tmp_path, ring)

@@ -38,6 +38,7 @@ def test_a_store_says_what_the_files_say(example, name: str) -> None:
     assert len(rows) > 1 and rows[0].count("_error") == 7
 
 
+@pytest.mark.slow
 def test_runs_that_are_added_up_are_series_of_their_own(tmp_path) -> None:
     with grounds("sqlite", tmp_path) as ground:
         for run in ("a", "b"):

@@ -106,6 +106,7 @@ def test_exact_values_and_weights_stay_what_they_were(ground, tmp_path: Path) ->
     assert ",true," in before[0][1], "single operations have exact values"
 
 
+@pytest.mark.slow
 def test_offsets_keep_their_seconds(ground, tmp_path: Path) -> None:
     store_of(ground.url, tmp_path / "logs", made())
     fine, offsets = ground.documents(), ground.offsets()

@@ -130,6 +130,7 @@ def test_answers_equal_a_brute_force_over_the_documents(example, name: str) -> N
             assert (None if found != found else found) == cell[f"p{percent}"], (key, percent)
 
 
+@pytest.mark.slow
 def test_the_second_load_changes_nothing(ground) -> None:
     first = loaded(ground.url, [EXAMPLE])
     before = ground.documents(), ground.rollups()
@@ -139,6 +140,7 @@ def test_the_second_load_changes_nothing(ground) -> None:
     assert (ground.documents(), ground.rollups()) == before
 
 
+@pytest.mark.slow
 def test_rollups_equal_the_sums_of_documents(example) -> None:
     documents = example.documents()
     for scope, by in (("host", ("host", "op")), ("cluster", ("op",))):
@@ -213,6 +215,7 @@ def test_hosts_that_come_one_after_another_with_other_layouts(ground, tmp_path: 
         assert ground.rollups() == clean.rollups()
 
 
+@pytest.mark.slow
 def test_in_flight_weights(ground) -> None:
     loaded(ground.url, [EXAMPLE], run=EXAMPLE.name, attribution="in-flight")
     question = Question(by=("host",), step=SECOND, attribution="in-flight")
@@ -221,6 +224,7 @@ def test_in_flight_weights(ground) -> None:
         assert store.answer(question).samples == 59015
 
 
+@pytest.mark.slow
 def test_marks_runs_and_deletion(ground, tmp_path: Path) -> None:
     loaded(ground.url, [EXAMPLE])
     loaded(ground.url, [a_log(tmp_path / "logs")], run="other", reading=ZERO)

@@ -269,6 +269,7 @@ def test_setup_compares_and_changes_only_what_it_is_told_to(double, capsys) -> N
     assert "are of version 99, this tailboard knows" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_periods_name_the_indices_and_cannot_change_under_documents(double, capsys) -> None:
     words = ["setup", "--elasticsearch", double.url, "--index-prefix", "weekly", "--period", "week"]
     assert command(words) == 0
@@ -336,6 +337,7 @@ def test_urls_that_cannot_be_are_refused(url: str, reason: str) -> None:
     assert "secret" not in str(told.value)
 
 
+@pytest.mark.slow
 def test_wrong_keys_and_missing_privileges_are_named(capsys, monkeypatch) -> None:
     with ElasticsearchDouble(version=SERVER, api_key="cmlnaHQ6a2V5") as double:
         assert command(["percentiles", double.url]) == 4
@@ -365,6 +367,7 @@ def test_wrong_keys_and_missing_privileges_are_named(capsys, monkeypatch) -> Non
         assert told.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_full_disk_gives_one_sentence(ground, capsys, monkeypatch) -> None:
     monkeypatch.setenv("TAILBOARD_ES_PATIENCE", "0.3")
     index = _made(ground)
@@ -379,6 +382,7 @@ def test_a_full_disk_gives_one_sentence(ground, capsys, monkeypatch) -> None:
         assert store.answer(Question(step="all")).samples == 59015
 
 
+@pytest.mark.slow
 def test_overload_of_both_forms_is_waited_for(double, ground, clean) -> None:
     double.reject_next(whole=3)
     double.reject_next(items=0.5, requests=6)
@@ -395,6 +399,7 @@ def test_the_client_of_another_major_gives_a_sentence(capsys) -> None:
     assert "its major version is not that of the Python client" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_cluster_query_takes_few_requests(double, ground) -> None:
     loaded(ground.url, [EXAMPLE])
     for question in (Question(by=("op",), step=SECOND), Question(by=("host",), step=10 * SECOND), Question(step="all")):

@@ -139,6 +139,7 @@ def answers(url: str, run: str) -> list[list[str]]:
         return [answer(store, replace(question, runs=(run,))) for question in QUESTIONS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite", pytest.param("double", marks=pytest.mark.slow)])
 def test_when_all_have_ended_nothing_is_found(tmp_path: Path, kind: str) -> None:
     for seed in range(figure(2, 8)):

@@ -64,6 +64,7 @@ def test_estimates_of_moments_alone_say_it_too(trace: Path) -> None:
             store.approximate(Question(step="all"), parse_percentiles("50"))
 
 
+@pytest.mark.slow
 def test_a_timeline_that_counts_from_boot_needs_a_time_zero_on_a_server(ground, tmp_path: Path, capsys) -> None:
     timeline = tmp_path / "snabb.timeline"
     timeline.write_bytes(lzma.open(DATA / "snabb" / "real.timeline.xz").read())

@@ -201,6 +201,7 @@ def test_a_source_that_grew_leaves_nothing_of_its_older_offsets(ground, tmp_path
         assert {row[:7] for row in ground.rollups()} == {row[:7] for row in clean.rollups()}
 
 
+@pytest.mark.slow
 def test_a_correction_that_takes_events_away_replaces(ground, tmp_path: Path) -> None:
     rows = made(late=False)
     store_of(ground.url, tmp_path / "logs", rows)
@@ -213,6 +214,7 @@ def test_a_correction_that_takes_events_away_replaces(ground, tmp_path: Path) ->
     assert {row[2] for row in ground.rollups()} == {"service"}
 
 
+@pytest.mark.slow
 def test_a_load_can_leave_them_out_and_must_then_go_on_so(ground, tmp_path: Path) -> None:
     account = store_of(ground.url, tmp_path / "logs", made(), offsets=False)
     assert account.documents > 0 and account.offset_documents == 0 and not ground.offsets()
@@ -232,6 +234,7 @@ def test_offsets_are_the_same_where_latencies_are_stored_in_flight(ground, tmp_p
     assert {row[2] for row in ground.rollups()} == {"service.in-flight"}
 
 
+@pytest.mark.slow
 def test_runs_are_named_or_merged_and_those_without_offsets_are_said(ground, tmp_path: Path) -> None:
     rows = made()
     store_of(ground.url, tmp_path / "one", rows, run="one")
@@ -278,6 +281,7 @@ def test_a_deleted_run_leaves_no_offsets(ground, tmp_path: Path) -> None:
     assert not ground.offsets() and not ground.documents()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ground", KINDS[1:], indirect=True)
 def test_refused_offsets_are_replayed_and_make_no_rollups(ground, tmp_path: Path, monkeypatch) -> None:
     from ingest.store.elastic import encoding
@@ -306,6 +310,7 @@ def test_refused_offsets_are_replayed_and_make_no_rollups(ground, tmp_path: Path
     assert {hit["_source"]["kind"] for hit in ground.hits("rollups-*")} == {"service"}
 
 
+@pytest.mark.slow
 def test_the_commands_load_and_ask(ground, tmp_path: Path, capsys) -> None:
     path, columns = str(event_file(tmp_path, made())), str(description(tmp_path))
     load_words = ["load", path, "--input-format", columns, "--run", "r", "--store", ground.url, "--jobs", "1"]

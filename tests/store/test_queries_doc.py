@@ -46,6 +46,7 @@ def test_the_page_has_five_requests() -> None:
     assert len(REQUESTS) == 5
 
 
+@pytest.mark.slow
 def test_percentiles_over_time(double) -> None:
     found = asked(double, *REQUESTS[0][:2], json.loads(REQUESTS[0][2]))["aggregations"]["over_time"]["buckets"]
     columns = exact(double, Question(where={"op": "read"}, step=10 * SECOND))

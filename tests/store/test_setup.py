@@ -121,6 +121,7 @@ def leaves(value: Json, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return found or ([path] if not isinstance(value, dict | list) else [])
 
 
+@pytest.mark.slow
 @given(bodies, st.randoms(use_true_random=False))
 def test_f3_only_values_differ(body: Json, chance: random.Random) -> None:
     stored = rewritten(body, chance)

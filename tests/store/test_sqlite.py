@@ -320,6 +320,7 @@ def test_killed_fifty_times(killing_ground, tmp_path: Path) -> None:
     assert sum(killed_and_completed(seed, killing_ground, tmp_path) for seed in range(100, 150)) >= 50
 
 
+@pytest.mark.slow
 def test_interrupt_in_mid_load_says_what_to_do(killing_ground, tmp_path: Path) -> None:
     logs, clean, _ = killing_ground
     store = tmp_path / "s.db"

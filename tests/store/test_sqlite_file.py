@@ -148,6 +148,7 @@ def test_marks_of_a_store_of_version_2_are_read_as_they_are_and_get_an_end_when_
 SHARES = [0.05, 0.4, 0.9, *(pytest.param(share / 20, marks=pytest.mark.soak) for share in range(2, 20))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", SHARES)
 def test_a_full_disk_at_any_moment_leaves_a_whole_store(clean, tmp_path: Path, monkeypatch, share: float) -> None:
     """The file may not grow past a share of the pages that it needs, which SQLite reports as a full disk."""

@@ -42,6 +42,7 @@ def page_of(request, sides, tmp_path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_both_runs_are_drawn_with_their_lines(browser, page_of, sides) -> None:
     before, after = (breath_rows(kept(side).windows) for side in sides)
     lines = [fits(windows, lambda one: one.process) for windows in (before, after)]
@@ -78,6 +79,7 @@ def test_processes_of_other_names_are_taken_together(tmp_path) -> None:
     assert f"({ratios[1] / ratios[0]:.3g} times)" in view.says
 
 
+@pytest.mark.slow
 def test_there_is_no_panel_unless_both_have_timelines(tmp_path) -> None:
     some = kept(rings(tmp_path / "a", p=Work(breaths=40)))
     fio = kept(Path(__file__).parents[1] / "data" / "fio" / "randrw")

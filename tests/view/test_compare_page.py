@@ -422,6 +422,7 @@ def test_the_page_is_whole_in_itself(compare_html: Path):
 # ---- the command -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("limit", "status", "told"),
     [("1.1", 1, "above 1.1: h2 write p95 is 1.27 times the baseline"), ("1.5", 0, "No ratio is certain to be above 1.5")],
@@ -456,6 +457,7 @@ def charts_of(path: Path) -> dict:
     return {chart["name"]: chart["views"] for chart in json.loads(zlib.decompress(base64.b64decode(packed)))["charts"]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite", "double"])
 def test_a_store_has_the_page_of_its_files(compare_html: Path, nights: Path, tmp_path: Path, kind: str):
     path = tmp_path / "x.html"

@@ -81,6 +81,7 @@ def test_the_table_follows_filters_zoom_and_clock(browser, kept) -> None:
         assert {row["objective"] for row in rows_of(page, "percentiles", "episodes")} == {row[0] for row in table_of(page)}
 
 
+@pytest.mark.slow
 def test_files_are_judged_for_the_page_and_the_table_needs_no_script(tmp_path: Path, browser, kept) -> None:
     _, episodes = kept
     path = tmp_path / "report.html"
@@ -94,6 +95,7 @@ def test_files_are_judged_for_the_page_and_the_table_needs_no_script(tmp_path: P
     assert any("no stall" in text and "21:00:34 to 21:00:37 UTC" in text and "4.01s" in text for text in cells)
 
 
+@pytest.mark.slow
 def test_names_do_nothing_but_stand_there(tmp_path: Path, browser) -> None:
     path, sla = tmp_path / "report.html", tmp_path / "SLA.yml"
     names = [name[:150] for name in HOSTILE if name.isprintable()]

@@ -92,6 +92,7 @@ def test_a_report_of_files_holds_what_overlaps_the_run(of_files) -> None:
     assert "marks" in of_files["sections"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["load", "mark", "mark twice"])
 @pytest.mark.parametrize("kind", ["sqlite", "double"])
 def test_files_and_both_stores_have_the_same_marks(of_files, files, tmp_path: Path, kind: str, how: str) -> None:
@@ -105,6 +106,7 @@ def test_files_and_both_stores_have_the_same_marks(of_files, files, tmp_path: Pa
         assert plain(reported(tmp_path, ground.url)["marks"]) == plain(of_files["marks"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite", "double"])
 def test_marks_of_files_are_drawn_beside_those_of_a_store_and_not_kept(of_files, files, tmp_path: Path, kind: str) -> None:
     with grounds(kind, tmp_path) as ground:
@@ -135,6 +137,7 @@ def test_marks_have_ends_in_every_store_and_the_same_again_is_one(tmp_path: Path
                 ]
 
 
+@pytest.mark.slow
 def test_a_server_that_was_set_up_before_marks_had_an_end(tmp_path: Path, capsys) -> None:
     """Notes without an end are taken; one with an end is refused with what to do, which then helps."""
     with grounds("double", tmp_path) as ground:
@@ -244,6 +247,7 @@ def test_labels_of_marks_are_no_markup(tmp_path: Path) -> None:
     assert "<img src=x" not in page and "&lt;img src=x" in page
 
 
+@pytest.mark.slow
 def test_pictures_draw_marks_of_files_and_stores(files, tmp_path: Path, capfdbinary) -> None:
     pytest.importorskip("vl_convert")
     store = f"sqlite:{tmp_path / 's.db'}"

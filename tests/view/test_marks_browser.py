@@ -34,6 +34,7 @@ def table_of(page) -> list[list[str]]:
     return page.eval_on_selector_all("#marks-rows tr", "rows => rows.map(row => [...row.cells].map(cell => cell.textContent))")
 
 
+@pytest.mark.slow
 def test_bands_lie_where_the_marks_are_and_only_the_longest_are_drawn(browser, reported: Path) -> None:
     with shown(browser, reported) as page:
         assert len(rows_of(page, "percentiles", "marks")) == PAUSES + 3

@@ -86,6 +86,7 @@ def test_a18_report_of_histograms_leaves_means_out_with_a_note(tmp_path: Path) -
     assert any("means without a histogram are not shown here" in text for text in run.cluster.warnings)
 
 
+@pytest.mark.slow
 def test_a18_browser_draws_the_means(browser, tmp_path: Path) -> None:
     page_of(tmp_path, str(FIO / "means-100"))
     page, faults = browser.new_page(), []

@@ -124,6 +124,7 @@ def shade(colors: list[str], share: float) -> list[float]:
     return [one + part * (other - one) for one, other in zip(stops[low], stops[low + 1], strict=True)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_every_pixel_is_a_count(browser, written: Path, scheme: str) -> None:
     expected = counted(made())

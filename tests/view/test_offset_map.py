@@ -152,6 +152,7 @@ def same_marks(found: dict, answer: OffsetMap) -> None:
     )
 
 
+@pytest.mark.slow
 def test_every_cell_is_that_of_a_store(folder: Path, stored) -> None:
     """Of files and of stores the page holds the same ticks; whole or resampled, its maps are those that a store answers."""
     from_logs, from_documents = overview(files_of(folder)), overview(stored)
@@ -165,6 +166,7 @@ def test_every_cell_is_that_of_a_store(folder: Path, stored) -> None:
             assert shown(found) == cells_of(from_files(files_of(folder), Wanted(periods=Periods(period, rows))))
 
 
+@pytest.mark.slow
 def test_isolated_excluded_highlighted(folder: Path, stored) -> None:
     asked = [
         ({"process": ["p1", "p4"]}, {}, {"isolate": {"process": ("p1", "p4")}}),
@@ -277,6 +279,7 @@ def test_raw_logs_that_histograms_take_the_place_of_are_read_for_their_moments()
     assert shown(found) == cells_of(answer) and sum(shown(found).values()) == 17_600
 
 
+@pytest.mark.slow
 def test_runs_are_apart_or_together(folder: Path, tmp_path: Path) -> None:
     """Several runs have ticks of their own; merged, their sum; a run without single events has none."""
     with grounds("sqlite", tmp_path) as ground, open_store(ground.url, write=True) as store:

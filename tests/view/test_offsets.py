@@ -146,6 +146,7 @@ def test_odd_tables_draw_without_a_warning(page) -> None:
         assert len(page.marks("heat")) == len(cells)
 
 
+@pytest.mark.slow
 def test_a_picture_without_a_browser(answer: OffsetMap) -> None:
     pytest.importorskip("vl_convert")
     svg = pictures.drawn(offset_tables.picture(answer, "linear"), "svg").decode()
@@ -234,6 +235,7 @@ def test_the_terminal_shows_every_cell_and_what_is_marked(answer: OffsetMap, sha
     assert "?: nothing recorded; !: reported late" in lines[-1] and f"shaded by {shading}" in lines[-1]
 
 
+@pytest.mark.slow
 def test_the_terminal_has_each_group_and_colours(folder: Path) -> None:
     out = io.StringIO()
     answer = mapped(folder, by=("process",), periods=Periods(rows=10))

@@ -175,6 +175,7 @@ def test_what_is_said_of_the_schedule():
     assert omission.told({"service"}, ("schedule: achieved 9/s",)) == {"kinds": [], "said": ["schedule: achieved 9/s"], "warned": False}
 
 
+@pytest.mark.slow
 def test_the_page_has_the_panels_where_a_run_has_the_kinds():
     pytest.importorskip("vl_convert")
     origin = stalled(8)

@@ -96,6 +96,7 @@ def test_thinned_rows_keep_count_p50_p99_and_max(weighted):
     assert np.diff(rows.indptr).max() == 3
 
 
+@pytest.mark.slow
 def test_a_page_too_large_takes_the_wider_windows_of_threads(monkeypatch):
     rows = [row for host in range(20) for row in random_rows(host, windows=150, hosts=1, threads=1)]
     named = [(type(one)(run="r", host=f"h{number // 300}", job=str(number // 300), op=one.op, kind=one.kind), at, bins) for number, (one, at, bins) in enumerate(rows)]

@@ -57,6 +57,7 @@ def test_a_heat_map_of_several_groups_is_refused(archive):
     assert done.stdout == b""
 
 
+@pytest.mark.slow
 def test_every_cell_is_drawn(files):
     answer = files.answer(Question(step=2 * SECOND))
     spec = pictures.heatmap_picture(answer)

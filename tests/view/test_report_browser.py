@@ -132,6 +132,7 @@ def test_weights_are_ranked_like_counts(opened):
         assert sum(row["n"] for row in rows_of(page, "rate")) == sum(sum(bins.values()) for _, _, bins in rows)
 
 
+@pytest.mark.slow
 def test_filters_act_on_all_panels(opened, example, files):
     [(first, last)] = files.answer(Question(step=SECOND)).covered.values()
     with opened(example, by=("host",)) as page:
@@ -310,6 +311,7 @@ def test_arrows_go_from_window_to_window(opened):
         assert texts == ["10", "11", "12", "11"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scope", ["host", pytest.param("thread", marks=pytest.mark.slow)])
 def test_tail_maps_are_what_the_query_answers(opened, example, files, scope):
     view = f"{scope}s"

@@ -285,6 +285,7 @@ def test_the_grid_equals_a_brute_force_grid():
             assert found == brute_grid(rows, k, half), half
 
 
+@pytest.mark.slow
 def test_rows_of_an_eighth_octave_are_those_of_the_command(archive):
     files = Files([archive])
     told = js(HEAT, {"text": embed.packed({}, overviews(files, files.run_names, Question()))[0], "k": 1, "halves": [8]})[0]

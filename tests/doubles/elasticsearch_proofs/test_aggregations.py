@@ -52,6 +52,7 @@ def percentile(merged: dict[int, int], percent: float) -> Any:
     raise AssertionError
 
 
+@pytest.mark.slow
 @CUTS
 @given(rows)
 def test_metrics(server: ElasticsearchDouble, documents: list[Json]) -> None:

@@ -99,6 +99,7 @@ def test_media_types() -> None:
         assert send(nine, "POST", "/_search", "{}", {"Content-Type": "text/plain"}).status == 406
 
 
+@pytest.mark.slow
 def test_fast_enough_for_a_large_load() -> None:
     """5,000 documents of 100 bins in, then 60 windows of 1,000 ranges out: seconds, with much to spare for slow machines."""
     random = np.random.default_rng(7)

@@ -96,6 +96,7 @@ def _told(found: list[str], one: Exchange) -> list[str]:
     return [f"{one.number} {one.path}: {line}" for line in found]
 
 
+@pytest.mark.slow
 def test_f3_all_answers_but_the_order_of_hits(exchanges: list[Exchange]) -> None:
     assert len(exchanges) == 702
     found: list[str] = []

@@ -80,6 +80,7 @@ def compound(must: Any, filters: Any, should: Any, must_not: Any, least: Any) ->
     return {"bool": body}, holds
 
 
+@pytest.mark.slow
 @CUTS
 @given(rows, conditions())
 def test_queries(server: ElasticsearchDouble, documents: list[Json], condition: tuple[Json, Any]) -> None:

@@ -48,6 +48,7 @@ def test_objects_fit_the_schemas_of_the_facts_sheet(saved) -> None:
     assert problems(json.loads(json.dumps(line(saved)))) == []
 
 
+@pytest.mark.slow
 def test_the_same_words_give_the_same_bytes() -> None:
     assert ndjson(compiled()) == ndjson(compiled())
     assert kibana_files() == kibana_files()

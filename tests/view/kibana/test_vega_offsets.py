@@ -57,6 +57,7 @@ def test_a_process_alone(page, sampled, capsys) -> None:
         assert seconds(page, sampled.answered(sampled.spec("offsets", index="intervals"), shown)) == told(sampled, capsys, "--where", f"process={name}")
 
 
+@pytest.mark.slow
 def test_a_run_without_single_events_is_said(page, served) -> None:
     page.draw(served.answered(served.spec("offsets", index="intervals"), Shown(0, 3_600_000)))
     assert page.signal("heading").startswith("no completions here")
