@@ -21,7 +21,7 @@ from ingest.missing import Missing
 from ingest.parallel import fork_map
 from ingest.plain import as_text
 from ingest.query.files import finest_width, median_width, run_starts
-from ingest.query.question import check_step
+from ingest.query.steps import check_step
 from ingest.read import Found, ReadOptions, Source
 from ingest.read.copies import rival, two_formats, two_of_one
 from ingest.read.formats import AVERAGED, PLAIN_JSON

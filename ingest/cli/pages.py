@@ -55,7 +55,8 @@ def over_time(asks: Sequence[Ask], question: Question, pair: Pair) -> Pair | Non
     """
     from ingest.query.compare import Pair, kinds_of
     from ingest.query.lags import asked_weighed
-    from ingest.query.question import AUTO, widened
+    from ingest.query.question import AUTO
+    from ingest.query.steps import widened
 
     if len(asks) != 2 or any(len(kinds_of(side)) > 1 for side in (pair.baseline, pair.run)):
         return None

@@ -22,7 +22,8 @@ from ingest.layout import LogLinear, common_layout
 from ingest.query.latency_rows import Ladder, Rows, ladder
 from ingest.query.means import check_bins
 from ingest.query.overlap import overlaps
-from ingest.query.question import Answer, widened
+from ingest.query.question import Answer
+from ingest.query.steps import widened
 from ingest.query.table import Table
 from ingest.series import Group
 from ingest.timing import format_duration

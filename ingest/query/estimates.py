@@ -81,7 +81,7 @@ def with_estimates(table: Table, estimates: Sequence[Estimate]) -> Table:
             if name in one.truth:
                 columns[f"{name}_samples"] = one.truth[name]
             columns |= {f"{name}_{suffix}": values, f"{name}_{suffix}_error": errors[name]}
-    return Table(columns, table.labels)
+    return replace(table, columns=columns)
 
 
 def every_label(question: Question) -> tuple[str, ...]:

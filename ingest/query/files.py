@@ -17,27 +17,11 @@ from ingest.parallel import fork_map
 from ingest.query.clocks import beside, left_out, logs_left_out, shown_beside, undated_runs
 from ingest.query.file_offers import offers_of
 from ingest.query.means import described, holds_means_alone, own_facts, told_of, with_left_out, with_whole_runs
-from ingest.query.missing import Bounds, Lack, lacks
+from ingest.query.missing import Lack, lacks
 from ingest.query.origin import Offers
-from ingest.query.question import (
-    ALL,
-    AUTO,
-    Answer,
-    Question,
-    auto_span,
-    auto_step,
-    check_labels,
-    check_step,
-    finish,
-    inside,
-    keys_of,
-    moved_edges,
-    note_layouts,
-    range_in,
-    sure_step,
-    widened,
-)
-from ingest.query.spans import dense, note_reach, of_runs, over_reach, together
+from ingest.query.question import ALL, AUTO, Answer, Question, check_labels, finish, keys_of, moved_edges, note_layouts, range_in
+from ingest.query.spans import Bounds, dense, note_reach, of_runs, over_reach, reach_inside, together
+from ingest.query.steps import auto_span, auto_step, check_step, sure_step, widened
 from ingest.query.summed import Summed, in_order, is_grained, of_kinds, told_apart, wide_enough
 from ingest.query.whole_rows import whole_rows_of, with_whole_rows
 from ingest.read import Found, ReadOptions, Source, Windows, discover, read
@@ -56,7 +40,6 @@ if TYPE_CHECKING:
     from ingest.query.verdicts import Episode
 
 DEFAULT_WIDTH_NS = 1_000_000_000
-
 HELD_ENTRIES = 1_000_000  # bins a process holds before it adds them up: adding up takes several times their memory
 
 
@@ -170,8 +153,8 @@ class Files:
             layouts=summed.layouts,
         )
         alone = [source.context.series for source in self.found.sources if holds_means_alone(source)]
-        reach_in = {key: span for key, one in summed.reach.items() if (span := inside(one, kept[key[0]])) is not None}
-        return with_left_out(described(finish(parts, question, facts, reach_in), told), alone, question.key(self.found.labels))
+        answer = finish(parts, question, facts, reach_inside(summed.reach, kept))
+        return with_left_out(described(answer, told), alone, question.key(self.found.labels))
 
     def grain(self, run: str, step: int) -> int:
         """Return the width in ns of the windows that a range is made of; 1 at a step that no store could answer."""

@@ -13,7 +13,8 @@ from ingest.intervals import Intervals, Sum, in_time_order
 from ingest.layout import LogLinear, parse_layout
 from ingest.query.clocks import shown_beside
 from ingest.query.origin import INTERVAL_LOG, Origin
-from ingest.query.question import ALL, Answer, Question, check_labels, check_step
+from ingest.query.question import ALL, Answer, Question, check_labels
+from ingest.query.steps import check_step
 from ingest.query.union import regrouped, union
 
 if TYPE_CHECKING:

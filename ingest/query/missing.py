@@ -19,6 +19,7 @@ from ingest.errors import listed
 from ingest.intervals import Bool, Int, Intervals
 from ingest.marks import Noted, in_time_order, noted
 from ingest.missing import ANY_TIME, NO_LACK, OPEN, UNKNOWN, Lacking, Missing, Possible
+from ingest.query.spans import Bounds
 from ingest.query.table import Table
 from ingest.ranks import Percentile, Ranked
 from ingest.series import LABELS, Group, RunLabels, run_matches
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from ingest.query.question import Answer, Question
 
 Float = NDArray[np.float64]
-Bounds = tuple[int | None, int | None]
 
 EARLIER = "before"
 OLD_NOTES = ("bins from 786 us up", "never writes the last partial interval", "samples, all of", "not read: ")
@@ -226,7 +226,7 @@ def with_complete(table: Table, answer: Answer) -> Table:
             told |= {"exact": column & complete, "complete": complete}
         elif name != "complete":
             told[name] = column
-    return Table(told, table.labels)
+    return replace(table, columns=told)
 
 
 def union(several: Iterable[Sequence[Lack]]) -> tuple[Lack, ...]:
@@ -281,20 +281,3 @@ def folded(caveats: Iterable[Caveat]) -> tuple[Caveat, ...]:
         Caveat(code, listed(sorted(subjects)), sentence, remedy) for (code, sentence, remedy), subjects in together.items()
     )
 
-
-__all__ = [
-    "Cells",
-    "Lack",
-    "Rows",
-    "bands",
-    "caveats_of",
-    "cut",
-    "cut_at",
-    "folded",
-    "labelled",
-    "lacks",
-    "of_kinds",
-    "stored_entries",
-    "union",
-    "with_complete",
-]

@@ -25,8 +25,9 @@ from ingest.query.lags import LAG, asked_weighed
 from ingest.query.means import MeansAloneError, with_bins
 from ingest.query.missing import union
 from ingest.query.origin import Origin
-from ingest.query.question import MULTIPLES, Answer, Question, regrouped, widened
+from ingest.query.question import Answer, Question, regrouped
 from ingest.query.spans import Span, widen
+from ingest.query.steps import MULTIPLES, widened
 from ingest.ranks import Ranked, parse_percentiles, percentile_values
 from ingest.series import THREAD, Group, run_matches
 from ingest.timing import Instant, format_duration

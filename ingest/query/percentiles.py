@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,8 +16,9 @@ from ingest.query.means import check_bins
 from ingest.query.missing import MOST, Rows
 from ingest.query.origin import PERCENTILES, Origin
 from ingest.query.precision import precision_in
-from ingest.query.question import Answer, Question, widened
+from ingest.query.question import Answer, Question
 from ingest.query.spans import Span
+from ingest.query.steps import widened
 from ingest.query.table import Table, concatenated
 from ingest.ranks import Percentile, Ranked, bounds, censored, extremes, percentile_values, share_below
 from ingest.timing import format_duration
@@ -103,16 +104,21 @@ def covered_seconds(answer: Answer, rows: Intervals) -> NDArray[np.float64]:
     if not answer.covered or not answer.step_ns:
         return seconds_covered(rows.start_ns, rows.end_ns, np.stack([rows.start_ns, rows.end_ns], axis=1))
     place = answer.by.index("run") if "run" in answer.by else None
-    every = min(low for low, _ in answer.covered.values()), max(high for _, high in answer.covered.values())
-    never = -INT64_MAX, INT64_MAX
     names = [None if place is None or not isinstance(key, tuple) else key[place] for key in rows.table]
-    known = [every if name is None else answer.covered.get(name, never) for name in names]
-    return seconds_covered(rows.start_ns, rows.end_ns, np.array(known, np.int64).reshape(-1, 2)[rows.series])
+    return seconds_covered(rows.start_ns, rows.end_ns, spans_of(names, answer.covered)[rows.series])
 
 
-def seconds_covered(start_ns: Int, end_ns: Int, spans: Sequence[Span] | Int) -> NDArray[np.float64]:
-    """Return how many seconds of each window lie in the span of its row; all of them where none does."""
-    first, last = np.array(spans, np.int64).reshape(-1, 2).T
+def spans_of(runs: Iterable[str | None], covered: Mapping[str, Span]) -> Int:
+    """Return from when to when there is data of each run, of all of them for None; any time where that is not known."""
+    ever = -INT64_MAX, INT64_MAX
+    every = (min(low for low, _ in covered.values()), max(high for _, high in covered.values())) if covered else ever
+    known = [every if run is None else covered.get(run, ever) for run in runs]
+    return np.array(known, np.int64).reshape(-1, 2)
+
+
+def seconds_covered(start_ns: Int, end_ns: Int, spans: Int) -> NDArray[np.float64]:
+    """Return how many seconds of each window lie in the span of its row (n x 2); all of them where none does."""
+    first, last = spans.T
     low, high = np.maximum(first, start_ns), np.minimum(last, end_ns)
     seconds: NDArray[np.float64] = np.maximum(np.where(low < high, high - low, end_ns - start_ns), 1) / NS
     return seconds

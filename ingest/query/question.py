@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,19 +12,18 @@ import numpy as np
 from ingest.caveats import Caveat, sentences
 from ingest.csr import total
 from ingest.errors import InputError, UsageError, listed
-from ingest.grid import WEIGHT_BITS, coarsened, whole_windows
+from ingest.grid import WEIGHT_BITS, whole_windows
 from ingest.intervals import Intervals, merged
 from ingest.layout import LogLinear, common_layout
 from ingest.query.missing import Lack, caveats_of, of_kinds
-from ingest.query.spans import Span, widen
+from ingest.query.spans import Bounds, Span, covered_by
+from ingest.query.steps import AUTO_WINDOWS
 from ingest.series import IN_FLIGHT, LABELS, Group, RunLabels, Series, default_kind, group_of, label_of, run_matches
 from ingest.timing import Instant, format_duration
 
 AUTO, ALL = "auto", "all"
-AUTO_WINDOWS = 150
 NS_A_SECOND, NS_A_MS = 1_000_000_000, 1_000_000
 MOST_WEIGHED = 1 << 62
-MULTIPLES = (1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
 
 Key = Callable[[Series], Group | None]
 RunKind = tuple[str, str]
@@ -122,30 +120,13 @@ class Answer:
         return min((start for run, start in self.run_start_ns.items() if run not in self.undated), default=0)
 
 
-def range_in(question: Question, run_start_ns: int, step_ns: int) -> tuple[int | None, int | None]:
+def range_in(question: Question, run_start_ns: int, step_ns: int) -> Bounds:
     """Return from when to when a question asks about a run that is kept in windows of `step_ns`, in epoch ns; None for no bound.
 
     A range is that of the windows it touches: what was within a window is not kept.
     """
     begin, end = (None if edge is None else edge.epoch_ns(run_start_ns) for edge in (question.begin, question.end))
     return whole_windows(begin, end, step_ns)
-
-
-def inside(span: Span, bounds: tuple[int | None, int | None]) -> Span | None:
-    """Return what of a span lies within bounds, None where nothing does."""
-    low = span[0] if bounds[0] is None else max(span[0], bounds[0])
-    high = span[1] if bounds[1] is None else min(span[1], bounds[1])
-    return (low, high) if low <= high else None
-
-
-def auto_span(reach: Mapping[str, Span], bounds: Mapping[str, tuple[int | None, int | None]], stored_ns: int) -> Span:
-    """Return the whole windows that runs reach within the bounds of each: what `auto` makes its windows of."""
-    spans = [
-        inside((low // stored_ns * stored_ns, -(-high // stored_ns) * stored_ns), bounds[run])
-        for run, (low, high) in reach.items()
-    ]
-    known = [span for span in spans if span is not None]
-    return (min(low for low, _ in known), max(high for _, high in known)) if known else (0, 0)
 
 
 def moved_edges(question: Question, run_start_ns: int, step_ns: int) -> str:
@@ -197,10 +178,7 @@ def finish(
     joined = _by_layout([taken for part in rows for one in _alike(part, targets) if len(taken := _regrouped(one, regroup))])
     alone = bool(facts.undated) and facts.undated.issuperset(shape.runs)
     undated = frozenset() if alone else facts.undated.intersection(shape.runs)
-    covered: dict[str, Span] = {}
-    for (run, kind), span in (reach or {}).items():
-        if run in shape.taken and (kind in shape.taken[run] or not facts.step_ns):
-            widen(covered, run, span)
+    covered = covered_by(reach or {}, shape.taken, all_kinds=not facts.step_ns)
     layouts = {key: (layout,) for key, layout in targets.items()}
     shown = replace(facts, parts=tuple(joined), by=shape.by, kind=shape.kind, runs=shape.runs)
     shown = replace(shown, covered=covered, layouts=layouts)
@@ -381,35 +359,3 @@ def _nothing(question: Question, facts: Answer) -> str:
     asked = [f"--run {glob}" for glob in question.runs] + [f"--where {k}={v}" for k, v in question.where.items()]
     asked += ["--from/--to"] if question.begin or question.end else []
     return f"nothing matches {' '.join(asked) or 'the question'}; runs here: {listed(facts.runs)}"
-
-
-def auto_step(first_ns: int, last_ns: int, stored_ns: int, windows: int = AUTO_WINDOWS) -> int:
-    """Return the multiple of the stored step that makes about `windows` windows of the range, never more."""
-    span = max(last_ns - first_ns, stored_ns)
-    for multiple in MULTIPLES:
-        if span <= windows * stored_ns * multiple:
-            return stored_ns * multiple
-    return stored_ns * MULTIPLES[-1] * -(-span // (windows * stored_ns * MULTIPLES[-1]))
-
-
-def sure_step(first_ns: int, last_ns: int, stored_ns: int, windows: int = AUTO_WINDOWS) -> int:
-    """Return the widest step that divides whatever `auto_step` makes of this range once it has grown."""
-    least = auto_step(first_ns, last_ns, stored_ns, windows) // stored_ns
-    return stored_ns * math.gcd(*(multiple for multiple in MULTIPLES if multiple >= least), MULTIPLES[-1])
-
-
-def widened(parts: Sequence[Intervals], step_ns: int) -> list[Intervals]:
-    """Return windows added up to a multiple of their step."""
-    return [merged([coarsened(part, step_ns)]) for part in parts if len(part)]
-
-
-def check_step(step_ns: int, width_ns: float, *, force: bool) -> str:
-    """Return a warning if a step is finer than the rows it is made of and `force` is given; UsageError without it."""
-    if step_ns >= 0.9 * width_ns:
-        return ""
-    rows, step = format_duration(round(width_ns / 1e6) * 1_000_000 or 1), format_duration(step_ns)
-    if not force:
-        raise UsageError(
-            f"a step of {step} is finer than the rows ({rows}): it would invent detail; --force does it all the same"
-        )
-    return f"step {step} is finer than the rows ({rows}): counts are spread evenly within a row"

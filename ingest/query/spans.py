@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from ingest.intervals import Intervals, Sum, merged
 MANY_ENTRIES = 100_000
 
 Span = tuple[int, int]
+Bounds = tuple[int | None, int | None]  # from when to when, None for no bound
 Reach = dict[tuple[str, str], Span]  # from when to when the rows of a run and kind are, before they are cut into windows
 
 
@@ -130,3 +131,26 @@ def _runs_of(part: Intervals) -> tuple[list[str], NDArray[np.int64]]:
     names = list(dict.fromkeys(of_keys))
     place = {name: number for number, name in enumerate(names)}
     return names, np.array([place[name] for name in of_keys], np.int64)[part.series]
+
+
+def inside(span: Span, bounds: Bounds) -> Span | None:
+    """Return what of a span lies within bounds, None where nothing does."""
+    low = span[0] if bounds[0] is None else max(span[0], bounds[0])
+    high = span[1] if bounds[1] is None else min(span[1], bounds[1])
+    return (low, high) if low <= high else None
+
+
+def reach_inside(reach: Mapping[tuple[str, str], Span], bounds: Mapping[str, Bounds]) -> Reach:
+    """Return what of the reach of each run and kind lies within the bounds of its run."""
+    return {key: span for key, one in reach.items() if (span := inside(one, bounds[key[0]])) is not None}
+
+
+def covered_by(
+    reach: Mapping[tuple[str, str], Span], taken: Mapping[str, Collection[str]], *, all_kinds: bool
+) -> dict[str, Span]:
+    """Return from when to when there is data of each run that an answer holds: of the kinds taken of it, or of all its kinds."""
+    covered: dict[str, Span] = {}
+    for (run, kind), span in reach.items():
+        if run in taken and (all_kinds or kind in taken[run]):
+            widen(covered, run, span)
+    return covered

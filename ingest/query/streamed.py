@@ -18,10 +18,11 @@ from ingest.query.files import Files, median_width, warnings_of
 from ingest.query.in_ranges import Gathered, in_ranges
 from ingest.query.long_logs import entries_at_once, streams
 from ingest.query.missing import of_kinds, with_complete
-from ingest.query.percentiles import Wanted, seconds_covered
+from ingest.query.percentiles import Wanted, seconds_covered, spans_of
 from ingest.query.precision import together
-from ingest.query.question import Answer, Question, check_labels, check_step, inside, moved_edges, shape_of, told
-from ingest.query.spans import Span, spanned, widen
+from ingest.query.question import Answer, Question, check_labels, moved_edges, shape_of, told
+from ingest.query.spans import Span, covered_by, reach_inside, spanned
+from ingest.query.steps import check_step
 from ingest.query.table import Table, concatenated
 from ingest.query.union import union
 from ingest.read.account import Account
@@ -77,8 +78,7 @@ def streamed(files: Files, question: Question, wanted: Wanted) -> tuple[Table, A
         missing=missing,
         caveats=files.found.caveats,
     )
-    reach = {key: span for key, one in gathered.reach.items() if (span := inside(one, bounds[key[0]])) is not None}
-    return _finished(tables, question, facts, reach)
+    return _finished(tables, question, facts, reach_inside(gathered.reach, bounds))
 
 
 def _in_one(files: Files, question: Question, gathered: Gathered, sources: Sequence[Source]) -> bool:
@@ -107,18 +107,16 @@ def _finished(
     order = np.argsort(columns["start_ns"], kind="stable")
     if (order[1:] < order[:-1]).any():
         columns = {name: column[order] for name, column in columns.items()}
+    pairs = dict.fromkeys(zip(columns[RUN].tolist(), columns[KIND].tolist(), strict=True))
+    places = {pair: place for place, pair in enumerate(pairs)}
+    of_rows = np.array([places[pair] for pair in zip(columns[RUN].tolist(), columns[KIND].tolist(), strict=True)])
     kinds: dict[str, set[str]] = {}
-    for run, kind in set(zip(columns[RUN].tolist(), columns[KIND].tolist(), strict=True)):
+    for run, kind in pairs:
         kinds.setdefault(run, set()).add(kind)
     shape = shape_of(question, kinds)
-    covered: dict[str, Span] = {}
-    for (run, kind), span in reach.items():
-        if kind in shape.taken.get(run, ()):
-            widen(covered, run, span)
-    every = (min(low for low, _ in covered.values()), max(high for _, high in covered.values()))
-    by_run = "run" in shape.by
-    of_rows = [covered.get(run, every) if by_run else every for run in columns[RUN].tolist()]
-    columns["rate"] = columns["count"] / seconds_covered(columns["start_ns"], columns["end_ns"], of_rows)
+    covered = covered_by(reach, shape.taken, all_kinds=False)
+    spans = spans_of((run if "run" in shape.by else None for run, _ in pairs), covered)
+    columns["rate"] = columns["count"] / seconds_covered(columns["start_ns"], columns["end_ns"], spans[of_rows])
     named: dict[str, object] = {}
     for name, column in columns.items():
         if name == RUN and "run" in shape.named:
@@ -126,8 +124,8 @@ def _finished(
         elif name not in (RUN, KIND):
             named[name] = column
     table = Table(named, shape.by, together(table.precision for table in tables))
-    keep = [kind in shape.taken[run] for run, kind in zip(columns[RUN].tolist(), columns[KIND].tolist(), strict=True)]
-    table = table if all(keep) else table.take(np.flatnonzero(keep))
+    keep = np.array([kind in shape.taken[run] for run, kind in pairs])[of_rows]
+    table = table if keep.all() else table.take(np.flatnonzero(keep))
     if not len(table):
         raise InputError("nothing matches the question")
     if len(shape.by):

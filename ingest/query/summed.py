@@ -12,8 +12,9 @@ from ingest.grid import to_windows
 from ingest.intervals import Intervals, Sum
 from ingest.layout import LogLinear
 from ingest.query.ordered import ordered
-from ingest.query.question import Question, widened
+from ingest.query.question import Question
 from ingest.query.spans import Reach, Span, ranges, widen
+from ingest.query.steps import widened
 from ingest.read import Source
 from ingest.series import LABELS, default_kind
 

@@ -98,6 +98,3 @@ def _of_job(call: Call, beside: Beside, number: int, job: Job) -> Iterator[Missi
         begin, end = (None, None) if zero is None else (zero[0] * MS, (zero[0] + job.runtime_ms) * MS)
         own = labels if op == MIXED else {**labels, "op": op}
         yield Missing(own, begin, end, summary.count, summary.min_ns, summary.max_ns, caveat)
-
-
-__all__ = ["not_held"]

@@ -22,16 +22,14 @@ from ingest.query.question import (
     Key,
     Layouts,
     Question,
-    auto_span,
-    auto_step,
     check_labels,
     finish,
-    inside,
     moved_edges,
     note_layouts,
     range_in,
 )
-from ingest.query.spans import Reach, over_reach, ranges, widen
+from ingest.query.spans import Reach, over_reach, ranges, reach_inside, widen
+from ingest.query.steps import auto_span, auto_step
 from ingest.query.whole_rows import with_whole_rows
 from ingest.series import IN_FLIGHT, LABELS, OFFSET, mean_kind
 from ingest.store.chosen import chosen_records, on_one_clock
@@ -259,7 +257,7 @@ def _reach_in(catalogue: Catalogue, question: Question, key: Key) -> Reach:
                 if one.first_ns is not None and one.last_ns is not None:
                     widen(found, (record.run, one.series.kind), (one.first_ns, one.last_ns))
     bounds = {record.run: range_of(record, question) for record in catalogue.records}
-    return {place: span for place, one in found.items() if (span := inside(one, bounds[place[0]])) is not None}
+    return reach_inside(found, bounds)
 
 
 def windows_from(holdings: Holdings, records: Sequence[RunRecord], question: Question) -> Iterator[Intervals]:

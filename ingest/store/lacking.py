@@ -10,8 +10,8 @@ from ingest.intervals import Bool, Intervals
 from ingest.missing import ANY_TIME
 from ingest.query.missing import Lack, cut_at, lacks, stored_entries
 from ingest.query.question import Question, range_in
-from ingest.series import Group
 from ingest.store.records import CLUSTER, WHOLE_RUN, RunRecord
+from ingest.store.rollups import key_of
 
 Account = Mapping[str, Any]
 BY_HOST, BY_CLUSTER = ("host", "op", "kind"), ("op", "kind")
@@ -38,15 +38,11 @@ def caveats_in(accounts: Mapping[str, Iterable[Account]], runs: Iterable[str]) -
 
 
 def complete_rollups(windows: Intervals, step_ns: int, missing: tuple[Lack, ...]) -> Bool:
-    """Return which merged windows of a step lack nothing; their keys are scope, host, op and kind."""
-    keys = [key if isinstance(key, tuple) else ("", "", "", "") for key in windows.table]
-    cluster = all(key[0] == CLUSTER for key in keys)
-    by, table = BY_CLUSTER if cluster else BY_HOST, [_named(key, cluster=cluster) for key in keys]
+    """Return which merged windows of a step lack nothing; all are of the cluster, or all of hosts."""
+    keys = [key_of(key) for key in windows.table]
+    by = BY_CLUSTER if all(key.scope == CLUSTER for key in keys) else BY_HOST
+    table = [tuple(getattr(key, label) for label in by) for key in keys]
     start_ns, end_ns = windows.start_ns, windows.end_ns
     if step_ns == WHOLE_RUN:
         start_ns, end_ns = start_ns * 0 + ANY_TIME[0], end_ns * 0 + ANY_TIME[1]
     return cut_at(windows.series, table, start_ns, end_ns, by, missing).complete(len(windows))
-
-
-def _named(key: Group, *, cluster: bool) -> Group:
-    return key[2:] if cluster else key[1:]

@@ -11,7 +11,8 @@ from ingest.errors import UsageError
 from ingest.query.cells import cells, in_windows, of_step
 from ingest.query.means import check_bins
 from ingest.query.missing import bands
-from ingest.query.question import Answer, widened
+from ingest.query.question import Answer
+from ingest.query.steps import widened
 from ingest.ranks import Percentile, parse_percentiles
 from ingest.timing import format_duration
 from ingest.view import vega

@@ -13,8 +13,9 @@ from ingest.layout import LogLinear, fio_layout
 from ingest.query.files import LogRun
 from ingest.query.origin import Offers
 from ingest.query.overview import Overview, overviews
-from ingest.query.question import ALL, AUTO, Answer, Question, auto_step, finish
+from ingest.query.question import ALL, AUTO, Answer, Question, finish
 from ingest.query.spans import spanned, spanned_by_run
+from ingest.query.steps import auto_step
 from ingest.query.verdicts import Episode
 from ingest.series import IN_FLIGHT, Series
 

@@ -406,7 +406,7 @@ def test_auto_step_answers_for_rows_of_any_width(log: Any) -> None:
 @settings(max_examples=30)
 @given(st.integers(1, 10**6), st.integers(1, 10**7))
 def test_auto_makes_about_150_windows(first: int, span: int) -> None:
-    from ingest.query.question import auto_step
+    from ingest.query.steps import auto_step
 
     step = auto_step(first * SECOND, (first + span) * SECOND, SECOND)
     windows = (first + span) * SECOND // step - first * SECOND // step + 1

@@ -19,7 +19,8 @@ from ingest.layout import hdr_layout
 from ingest.query.curves import curves
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
-from ingest.query.question import Question, auto_step, sure_step
+from ingest.query.question import Question
+from ingest.query.steps import auto_step, sure_step
 from ingest.query.streamed import streamed
 from ingest.query.union import union
 from ingest.ranks import parse_percentiles
@@ -245,3 +246,4 @@ def test_streamed_percentiles_are_those_of_the_ordinary_way(tmp_path_factory, se
         assert np.array_equal(np.asarray(table.columns[name]), np.asarray(column), equal_nan=np.asarray(column).dtype.kind == "f"), name
     assert (facts.by, facts.kind, facts.runs, facts.warnings) == (answer.by, answer.kind, answer.runs, answer.warnings)
     assert facts.samples == answer.samples
+    assert table.precision == ordinary.precision

@@ -291,13 +291,7 @@ class Records:
 
     def settle(self, run: str, source: str, taken: int) -> int:
         """Note that `taken` refused documents of a source are in now; return how many are still missing."""
-        path = f"/{self._index}/_doc/{digest([SOURCE, run, source])}"
-        try:
-            there = self._connection.call("GET", path)["_source"]
-        except Refusal as error:
-            if error.status == NOT_FOUND:
-                raise RunGoneError(run) from None
-            raise StoreError(f"the record of the source {source} cannot be read: {error}") from None
+        path, there = self._source(run, source)
         left = max(0, int(there["source"]["refused"]) - taken)
         told = {**there["source"], "refused": left, "state": LOADING if left else COMPLETE}
         self._connection.call("PUT", path, {**there, "source": told}, refresh=True)
@@ -312,16 +306,21 @@ class Records:
         self._reopened(run, source, {})
 
     def _reopened(self, run: str, source: str, told: Mapping[str, Any], generation: int = 0) -> None:
-        path = f"/{self._index}/_doc/{digest([SOURCE, run, source])}"
-        try:
-            there = self._connection.call("GET", path)["_source"]
-        except Refusal as error:
-            if error.status == NOT_FOUND:
-                raise RunGoneError(run) from None
-            raise
+        path, there = self._source(run, source)
         changed = {**there, "source": {**there["source"], "state": LOADING, **told}}
         changed["generation"] = max(int(there["generation"]), generation)
         self._connection.call("PUT", path, changed, refresh=True)
+
+    def _source(self, run: str, source: str) -> tuple[str, Mapping[str, Any]]:
+        """Return where the record of a source is, and what it says; RunGoneError where it was deleted."""
+        path = f"/{self._index}/_doc/{digest([SOURCE, run, source])}"
+        try:
+            there: Mapping[str, Any] = self._connection.call("GET", path)["_source"]
+        except Refusal as error:
+            if error.status == NOT_FOUND:
+                raise RunGoneError(run) from None
+            raise StoreError(f"the record of the source {source} cannot be read: {error}") from None
+        return path, there
 
     def get(self, run: str) -> Mapping[str, Any] | None:
         """Return the record of a run as it is now, with what guards it, or what stands in its place."""

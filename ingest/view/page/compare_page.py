@@ -14,7 +14,8 @@ from ingest import __version__
 from ingest.query.compare import METHOD, Pair, compare, halvings
 from ingest.query.groupings import alone_in
 from ingest.query.lags import MIXED
-from ingest.query.question import Answer, widened
+from ingest.query.question import Answer
+from ingest.query.steps import widened
 from ingest.query.table import Table
 from ingest.ranks import Percentile
 from ingest.series import Group

@@ -18,7 +18,8 @@ from ingest.query.estimates import CBT, MEAN_OF_MEANS, MEAN_OF_PERCENTILES, grou
 from ingest.query.origin import LOGS, Origin
 from ingest.query.overview import Overview, literal
 from ingest.query.percentiles import Wanted, percentiles
-from ingest.query.question import Answer, Question, regrouped, widened
+from ingest.query.question import Answer, Question, regrouped
+from ingest.query.steps import widened
 from ingest.query.table import Table
 from ingest.ranks import COMMON, Percentile, extremes, parse_percentiles
 from ingest.series import default_kind

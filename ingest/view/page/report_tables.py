@@ -12,7 +12,8 @@ import numpy as np
 from ingest.query.missing import MOST
 from ingest.query.overview import Overview
 from ingest.query.percentiles import Wanted, percentiles
-from ingest.query.question import Answer, regrouped, widened
+from ingest.query.question import Answer, regrouped
+from ingest.query.steps import widened
 from ingest.query.table import Table
 from ingest.query.worst import worst_windows
 from ingest.ranks import SUMMARY, parse_percentiles
