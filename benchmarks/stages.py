@@ -72,7 +72,7 @@ def watch(clock: Clock) -> None:
     """Put the clock around the steps; a step that has another name by now is missing here and fails loudly."""
     import ingest.query.percentiles
     from ingest import intervals
-    from ingest.cli import queries
+    from ingest.cli import percentiles
     from ingest.query import files
     from ingest.read import integer_rows
     from ingest.read.fio import hist as fio_hist
@@ -85,7 +85,7 @@ def watch(clock: Clock) -> None:
         (intervals.Sum, "parts", MERGE),
         (files, "finish", MERGE),
         (ingest.query.percentiles, "percentiles", PERCENTILES),
-        (queries, "write", OUTPUT),
+        (percentiles, "write", OUTPUT),
     ]
     for place, name, step in steps:
         setattr(place, name, clock.timed(step, getattr(place, name)))
@@ -95,8 +95,7 @@ def watch(clock: Clock) -> None:
 
 def main() -> None:
     """Run the command of the words and print its seconds by step."""
-    import ingest.cli.origins
-    import ingest.cli.queries
+    import ingest.cli.percentiles
     import ingest.query.files
     import ingest.query.percentiles
     import ingest.view.text  # all that the command imports is start-up

@@ -1,4 +1,4 @@
-"""The command line: the only place that prints or exits. One file a family of commands, imported when it is called."""
+"""The command line: the only place that prints or exits. One file a command, named after it and imported when it is called."""
 
 from __future__ import annotations
 
@@ -19,41 +19,41 @@ gc.set_threshold(100_000, 50, 50)
 import click
 
 from ingest import __version__
-from ingest.cli.output import unwritable
-from ingest.cli.saying import say
-from ingest.cli.streams import ReaderGoneError, UnwritableError, drop_output, hold_streams
+from ingest.cli.shared.output import unwritable
+from ingest.cli.shared.say import say
+from ingest.cli.shared.streams import ReaderGoneError, UnwritableError, drop_output, hold_streams
 from ingest.errors import InputError, TailboardError
 from ingest.parallel import keep_freed_memory
 from ingest.plain import shown
 
-COMMANDS = {
-    "wrap-fio": "ingest.cli.wrap_fio",
-    "inspect": "ingest.cli.files",
-    "percentiles": "ingest.cli.queries",
-    "heatmap": "ingest.cli.heatmap",
-    "offsets": "ingest.cli.offsets",
-    "distribution": "ingest.cli.queries",
-    "compare": "ingest.cli.compare",
-    "trend": "ingest.cli.trend",
-    "check": "ingest.cli.check",
-    "report": "ingest.cli.report",
-    "serve": "ingest.cli.serve",
-    "load": "ingest.cli.load",
-    "watch": "ingest.cli.watch",
-    "runs": "ingest.cli.runs",
-    "mark": "ingest.cli.stores",
-    "events": "ingest.cli.events",
-    "export": "ingest.cli.stores",
-    "setup": "ingest.cli.server",
-    "replay": "ingest.cli.server",
-    "build": "ingest.cli.assets",
-    "demo": "ingest.cli.demo",
-}
+COMMANDS = (
+    "wrap-fio",
+    "inspect",
+    "percentiles",
+    "heatmap",
+    "offsets",
+    "distribution",
+    "compare",
+    "trend",
+    "check",
+    "report",
+    "serve",
+    "load",
+    "watch",
+    "runs",
+    "mark",
+    "events",
+    "export",
+    "setup",
+    "replay",
+    "build",
+    "demo",
+)  # in the order of the data flow; each is a module of this package
 INTERNAL, INTERRUPTED = 70, 130
 
 
 class Commands(click.Group):
-    """The commands, each imported from its family's file when it is asked for."""
+    """The commands, each imported from its file when it is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order of the data flow."""
@@ -63,7 +63,8 @@ class Commands(click.Group):
         """Return a command, or None if there is none of this name."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = getattr(import_module(COMMANDS[cmd_name]), cmd_name.replace("-", "_"))
+        name = cmd_name.replace("-", "_")
+        command: click.Command = getattr(import_module(f"ingest.cli.{name}"), name)
         return command
 
 

@@ -8,14 +8,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from ingest.cli import options
-from ingest.cli.origins import opened
-from ingest.cli.saying import say
-from ingest.cli.streams import verdict_stands
+from ingest.cli.shared import options as shared
+from ingest.cli.shared.say import say
+from ingest.cli.shared.sources import opened, split_sources
+from ingest.cli.shared.streams import verdict_stands
+from ingest.cli.shared.values import pairs
 from ingest.errors import DeliveryError, UsageError
 
 if TYPE_CHECKING:
@@ -39,6 +40,19 @@ class Judged:
     finals: dict[str, int]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Options(shared.Reading, shared.Showing):
+    """What a call of check says."""
+
+    runs: tuple[str, ...]
+    where: tuple[str, ...]
+    begin: str | None
+    end: str | None
+    record: bool
+    allow_unknown: bool
+    webhook: str | None
+
+
 @click.command()
 @click.argument("sla", metavar="SLA.yml", type=click.Path(path_type=Path))
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
@@ -49,11 +63,12 @@ class Judged:
 @click.option("--record", is_flag=True, help="Keep the episodes in the store, for reports and dashboards.")
 @click.option("--allow-unknown", is_flag=True, help="Exit 0, not 5, where missing samples leave a verdict open.")
 @click.option("--webhook", metavar="URL", help="POST each episode as JSON; env:NAME takes the address from the environment.")
-@options.reading_options
-@options.time_option
-@options.unit_option
+@shared.reading_options
+@shared.time_option
+@shared.unit_option
 @click.option("--format", type=click.Choice(["table", "csv", "ndjson", "junit"]), default="table", show_default=True)
-def check(sla: Path, sources: tuple[str, ...], **words: Any) -> int:
+@shared.typed(Options)
+def check(sla: Path, sources: tuple[str, ...], options: Options) -> int:
     """Objectives held against runs: when did the problem start and end, and who made it.
 
     \b
@@ -72,16 +87,16 @@ def check(sla: Path, sources: tuple[str, ...], **words: Any) -> int:
     from ingest.query.lags import answered
     from ingest.webhook import webhook
 
-    hook = webhook(words["webhook"]) if words["webhook"] else None
-    selection = _selection(words)
-    with _opened(sources, words) as judged:
+    hook = webhook(options.webhook) if options.webhook else None
+    selection = _selection(options)
+    with _opened(sources, options) as judged:
         objectives = _objectives(sla, judged.runs)
         found = verdicts_of(partial(answered, judged.origin), judged.runs, objectives, selection, sla, judged.finals)
-        if words["record"]:
+        if options.record:
             keep(judged.origin, found)  # type: ignore[arg-type]  # _opened gives a store where it is to be written
     with verdict_stands():
-        _write(found, sla, words)
-    return _told(hook, found) or _status(found, allow_unknown=words["allow_unknown"])
+        _write(found, sla, options)
+    return _told(hook, found) or _status(found, allow_unknown=options.allow_unknown)
 
 
 def _status(found: Checked, *, allow_unknown: bool) -> int:
@@ -91,37 +106,37 @@ def _status(found: Checked, *, allow_unknown: bool) -> int:
     return 0 if found.met or allow_unknown else CANNOT_TELL
 
 
-def _selection(words: dict[str, Any]) -> Question:
+def _selection(options: Options) -> Question:
     """Return what is to be judged; UsageError where only a part of a run would be kept as the whole, or I/Os are shares."""
     from ingest.query.question import Question
     from ingest.timing import parse_instant
 
-    if words["attribution"] != "completion":
+    if options.attribution != "completion":
         raise UsageError("objectives count whole I/Os, in-flight weights are shares of them: leave out --attribution")
-    if words["record"] and (words["where"] or words["begin"] or words["end"]):
+    if options.record and (options.where or options.begin or options.end):
         raise UsageError("--record keeps what whole runs show: leave out --where, --from and --to")
     return Question(
-        runs=words["runs"],
-        where=options.pairs(words["where"], "--where"),
-        begin=parse_instant(words["begin"]) if words["begin"] else None,
-        end=parse_instant(words["end"]) if words["end"] else None,
+        runs=options.runs,
+        where=pairs(options.where, "--where"),
+        begin=parse_instant(options.begin) if options.begin else None,
+        end=parse_instant(options.end) if options.end else None,
     )
 
 
 @contextmanager
-def _opened(sources: tuple[str, ...], words: dict[str, Any]) -> Iterator[Judged]:
+def _opened(sources: tuple[str, ...], options: Options) -> Iterator[Judged]:
     """Give the files or the store that are asked, a store to be written with --record."""
     from ingest.errors import StoreError
     from ingest.store import open_store
 
-    stores = options.split_sources(sources)[0] if words["record"] else []  # it reads standard input, which is there once
-    if words["record"] and not stores:
+    stores = split_sources(sources)[0] if options.record else []  # it reads standard input, which is there once
+    if options.record and not stores:
         raise UsageError("--record keeps episodes in a store: load the files first, then check the store")
-    with opened(sources, words) as origin:
+    with opened(sources, options) as origin:
         judged = _judged(origin)
         if not judged.runs:
             raise StoreError("the store holds no run yet: tailboard load PATH --run NAME")
-        if not words["record"]:
+        if not options.record:
             yield judged
             return
     with open_store(stores[0], write=True) as store:
@@ -161,13 +176,13 @@ def _objectives(path: Path, runs: RunLabels) -> Sequence[Objective]:
     return read_objectives(path, {name for labels in runs.values() for name in labels})
 
 
-def _write(found: Checked, path: Path, words: dict[str, Any]) -> None:
+def _write(found: Checked, path: Path, options: Options) -> None:
     """Print the verdicts in the format that was asked for."""
     from ingest.view import text
     from ingest.view.episodes import episode_rows, notes, print_checked, stamp_of
     from ingest.view.junit import junit
 
-    form, base = words["format"], _clock(found, words)
+    form, base = options.format, _clock(found, options)
     if form == "table":
         print_checked(found, base)
         return
@@ -177,14 +192,14 @@ def _write(found: Checked, path: Path, words: dict[str, Any]) -> None:
         sys.stdout.write(junit(found, path.name, base))
         return
     lines = {"csv": text.csv_lines, "ndjson": text.ndjson_lines}[form]
-    rows, stamp = episode_rows(found.verdicts, base, words["unit"]), stamp_of(base, found.verdicts)
+    rows, stamp = episode_rows(found.verdicts, base, options.unit), stamp_of(base, found.verdicts)
     sys.stdout.writelines(line + "\n" for line in lines(rows, stamp))
 
 
-def _clock(found: Checked, words: dict[str, Any]) -> str:
+def _clock(found: Checked, options: Options) -> str:
     """Return how times are shown; UsageError where a clock is asked that no run has."""
     relative = all(one.relative for one in found.verdicts)
-    base: str = words["time_base"] or ("elapsed" if relative else "utc")
+    base: str = options.time_base or ("elapsed" if relative else "utc")
     if base != "elapsed" and relative:
         raise UsageError("a run has no time zero, so its times are elapsed; give --t0 to have a clock")
     return base

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from ingest.cli import options
+from ingest.cli.shared.options import PERCENTILES
 from ingest.errors import InputError
 
 EXAMPLE = Path("examples") / "cbt-archive"
@@ -32,7 +32,7 @@ def demo(output: str) -> None:
         store = f"sqlite:{folder}/demo.db"
         for words in (
             ["load", str(archive), "--run", "demo", "--store", store],
-            ["percentiles", store, "--step", "5s", "--by", "host", "-p", options.PERCENTILES, "--time", "elapsed"],
+            ["percentiles", store, "--step", "5s", "--by", "host", "-p", PERCENTILES, "--time", "elapsed"],
             ["report", store, "-o", output],
         ):
             print(f"$ tailboard {' '.join(words)}".replace(store, "sqlite:demo.db"), file=sys.stderr, flush=True)

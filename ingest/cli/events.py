@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ingest.cli import options
-from ingest.cli.saying import say
+from ingest.cli.shared import options as shared
+from ingest.cli.shared.say import say
+from ingest.cli.shared.values import frequency
 from ingest.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,6 +32,21 @@ UNKNOWN = "unknown"
 Row = dict[str, Any]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Options(shared.Showing):
+    """What a call of events says."""
+
+    level: str | None
+    names: tuple[str, ...]
+    begin: str | None
+    end: str | None
+    limit: int | None
+    tsc_hz: str | None
+    t0: str | None
+    breaths: bool
+    callbacks: bool
+
+
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
 @click.option("--level", metavar="N|A-B", help="Only events of this level, or of these: 0 is outermost, as in 0-3.")
@@ -42,9 +58,10 @@ Row = dict[str, Any]
 @click.option("--t0", metavar="T|mtime", help="Time of the first event, if the timeline's clock is not the time of day.")
 @click.option("--breaths", is_flag=True, help="A row a breath: cycles, packets, bytes, bits.")
 @click.option("--callbacks", is_flag=True, help="A row a callback of an app, where its events tell what it moved.")
-@options.time_option
-@click.option("--format", "form", type=click.Choice(["table", "csv", "ndjson"]), default="table", show_default=True)
-def events(file: Path, **words: Any) -> None:
+@shared.time_option
+@click.option("--format", type=click.Choice(["table", "csv", "ndjson"]), default="table", show_default=True)
+@shared.typed(Options)
+def events(file: Path, options: Options) -> None:
     """The events of a Snabb timeline, oldest first, with the lag of each.
 
     \b
@@ -60,18 +77,18 @@ def events(file: Path, **words: Any) -> None:
 
     With --breaths and --callbacks: when it began (of a callback: ended), cycles, ns, what it moved, and the rate of its events.
     """
-    from ingest.cli import breaths as tables
+    from ingest.cli import events_breaths as tables
     from ingest.read import ReadOptions, discover
     from ingest.read.formats import SNABB
     from ingest.read.snabb.timeline import timeline
     from ingest.timing import parse_instant
 
-    tables.check(words)
-    t0 = words["t0"]
+    tables.check(options)
+    t0 = options.t0
     reading = ReadOptions(
         input_format=SNABB,
         t0=t0 if t0 in (None, "mtime") else parse_instant(str(t0)).ns,
-        tsc_hz=options.frequency(words["tsc_hz"]) if words["tsc_hz"] else 0,
+        tsc_hz=frequency(options.tsc_hz) if options.tsc_hz else 0,
     )
     if file.is_dir():
         raise UsageError(f"{file} is a folder: name one timeline, such as {file}/events.timeline")
@@ -79,16 +96,16 @@ def events(file: Path, **words: Any) -> None:
     found = timeline(file, reading.tsc_hz)
     zero = source.context.zero.epoch_ns
     start = int(found.stamp_ns[0]) if found.real else zero or 0
-    shown = _Shown(found, found.lags(), 0 if found.real else start, _stamp(words["time_base"], start, known=zero is not None))
-    if words["breaths"] or words["callbacks"]:
-        of = tables.breath_rows if words["breaths"] else tables.callback_rows
-        told = of(found, (shown.stamp.name, shown.stamp.of), shown.shift_ns, lambda stamps: _inside(stamps, start, words))
-        _warn(found, len(told), "breaths" if words["breaths"] else "callbacks")
-        tables.print_rows(told[: words["limit"]], words["form"], shown.stamp.name)
+    shown = _Shown(found, found.lags(), 0 if found.real else start, _stamp(options.time_base, start, known=zero is not None))
+    if options.breaths or options.callbacks:
+        of = tables.breath_rows if options.breaths else tables.callback_rows
+        told = of(found, (shown.stamp.name, shown.stamp.of), shown.shift_ns, lambda stamps: _inside(stamps, start, options))
+        _warn(found, len(told), "breaths" if options.breaths else "callbacks")
+        tables.print_rows(told[: options.limit], options.format, shown.stamp.name)
         return
-    rows = _selected(found, shown.shift_ns, start, words)
+    rows = _selected(found, shown.shift_ns, start, options)
     _warn(found, len(rows))
-    if words["form"] == "ndjson":
+    if options.format == "ndjson":
         _print_ndjson(shown.rows(rows, AT_ONCE))
     else:
         _print_table(shown, rows)
@@ -119,27 +136,27 @@ def _stamp(base: str | None, start_ns: int, *, known: bool) -> _Stamp:
     return _Stamp("time", lambda stamp: f"{np.datetime64(stamp, 'ns')}Z")
 
 
-def _selected(found: Timeline, shift_ns: int, start_ns: int, words: dict[str, Any]) -> Int:
+def _selected(found: Timeline, shift_ns: int, start_ns: int, options: Options) -> Int:
     """Return the indices of the events that are asked for."""
     import numpy as np
 
-    low, high = _levels(words["level"])
-    wanted = np.array([_wanted(message, low, high, words["names"]) for message in found.messages], np.bool_)[found.codes]
-    rows = np.flatnonzero(wanted & _inside(found.stamp_ns + shift_ns, start_ns, words))
-    return rows[: words["limit"]] if words["limit"] else rows
+    low, high = _levels(options.level)
+    wanted = np.array([_wanted(message, low, high, options.names) for message in found.messages], np.bool_)[found.codes]
+    rows = np.flatnonzero(wanted & _inside(found.stamp_ns + shift_ns, start_ns, options))
+    return rows[: options.limit] if options.limit else rows
 
 
-def _inside(stamps: Int, start_ns: int, words: dict[str, Any]) -> Bool:
+def _inside(stamps: Int, start_ns: int, options: Options) -> Bool:
     """Return which moments lie in the range that is asked for."""
     import numpy as np
 
     from ingest.timing import parse_instant
 
     wanted = np.ones(len(stamps), np.bool_)
-    if words["begin"]:
-        wanted &= stamps >= parse_instant(words["begin"]).epoch_ns(start_ns)
-    if words["end"]:
-        wanted &= stamps <= parse_instant(words["end"]).epoch_ns(start_ns)
+    if options.begin:
+        wanted &= stamps >= parse_instant(options.begin).epoch_ns(start_ns)
+    if options.end:
+        wanted &= stamps <= parse_instant(options.end).epoch_ns(start_ns)
     return wanted
 
 

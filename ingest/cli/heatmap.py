@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from ingest.cli import options
-from ingest.cli.queries import PICTURES, answered, asked, clock_of, one_axis, parse_step, stamp_of, write, write_picture
-from ingest.cli.saying import say
+from ingest.cli.shared import options as shared
+from ingest.cli.shared.answers import PICTURES, answered, asked, clock_of, one_axis, stamp_of, write, write_picture
+from ingest.cli.shared.say import say
+from ingest.cli.shared.values import pairs, parse_step
 from ingest.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ MOST_ROWS, MOST_COLUMNS = 100_000, 1_000_000
 TALLEST = 200
 FINE_WINDOWS = 8
 
-rows_options = options.stacked(
+rows_options = shared.stacked(
     click.option(
         "--latency", metavar="A..B", help="Only this range of latency, in rows as fine as the bins: 1ms..20ms, ..5ms, 1s.."
     ),
@@ -41,7 +42,7 @@ rows_options = options.stacked(
         "--columns", type=click.IntRange(1, MOST_COLUMNS), help="So many columns of equal width, counts spread by overlap."
     ),
 )
-drawing_options = options.map_options(
+drawing_options = shared.map_options(
     "--shading",
     "Count series whose label K matches a second time.",
     shades=("rank", "linear", "exponent"),
@@ -49,15 +50,31 @@ drawing_options = options.map_options(
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Options(shared.Asking, shared.Showing):
+    """What a call of heatmap says."""
+
+    step: str
+    force: bool
+    latency: str | None
+    most_rows: int | None
+    axis: str
+    drop: str | None
+    columns: int | None
+    highlight: tuple[str, ...]
+    shading: str
+
+
 @click.command()
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
-@options.step_options
-@options.selecting_options
+@shared.step_options
+@shared.selecting_options
 @rows_options
 @drawing_options
-@options.reading_options
-@options.unit_option
-def heatmap(sources: tuple[str, ...], **words: Any) -> None:
+@shared.reading_options
+@shared.unit_option
+@shared.typed(Options)
+def heatmap(sources: tuple[str, ...], options: Options) -> None:
     """Counts by window and latency: what a latency heat map is drawn from.
 
     \b
@@ -72,79 +89,79 @@ def heatmap(sources: tuple[str, ...], **words: Any) -> None:
     --latency, --axis linear, --columns, --drop or --highlight one row per cell of such a map, with highlighted (of count) and
     over (1: what --drop left out). As a table a map in colours, as wide as the terminal; letters where there is no colour.
     """
-    rows = _rows(words)
-    answer, lit = _answers(sources, words)
-    form = words["format"]
+    rows = _rows(options)
+    answer, lit = _answers(sources, options)
+    form = options.format
     if form == "table" or form in PICTURES:
-        _draw(answer, _asked(rows, lit, words), words)
+        _draw(answer, _asked(rows, lit, options), options)
         return
     from ingest.query.cells import cells
     from ingest.query.heatmap import heatmap as bins_of
     from ingest.view.preview import told
 
-    if rows is None and lit is None and not words["columns"]:
-        write(bins_of(answer), answer, words, "heat map")
+    if rows is None and lit is None and not options.columns:
+        write(bins_of(answer), answer, options, "heat map")
         return
-    found = cells(answer, rows, lit, words["columns"] or 0)
-    write(found.table(dropped=bool(words["drop"])), answer, words, "heat map")
+    found = cells(answer, rows, lit, options.columns or 0)
+    write(found.table(dropped=bool(options.drop)), answer, options, "heat map")
     for line in told(found):
         say(line)
 
 
-def _draw(answer: Answer, map_of: Asked, words: dict[str, Any]) -> None:
+def _draw(answer: Answer, map_of: Asked, options: Options) -> None:
     one_axis(answer)
-    if words["format"] in PICTURES:
+    if options.format in PICTURES:
         from ingest.view.pictures import heatmap_picture
 
-        write_picture(heatmap_picture(answer, clock_of(answer, words), map_of), answer, words)
+        write_picture(heatmap_picture(answer, clock_of(answer, options), map_of), answer, options)
         return
     from ingest.query.precision import precision_from
     from ingest.view.preview import print_heatmap
     from ingest.view.terminal import heading
 
-    print_heatmap(answer, heading(answer, "heat map", precision_from(answer.parts)), stamp_of(answer, words), map_of)
+    print_heatmap(answer, heading(answer, "heat map", precision_from(answer.parts)), stamp_of(answer, options), map_of)
 
 
-def _answers(sources: tuple[str, ...], words: dict[str, Any]) -> tuple[Answer, Answer | None]:
+def _answers(sources: tuple[str, ...], options: Options) -> tuple[Answer, Answer | None]:
     """Return the answer, and the part of it that is highlighted."""
     from ingest.query.highlight import split, with_labels
 
-    question = asked(words, parse_step(words["step"]))
-    if words["columns"]:
+    question = asked(options, parse_step(options.step), force=options.force)
+    if options.columns:
         if question.step == "all":
             raise UsageError("--columns: with --step all there is one window, of the whole range")
-        question = replace(question, windows=max(question.windows, FINE_WINDOWS * words["columns"]))
-    chosen = options.pairs(words["highlight"], "--highlight")
+        question = replace(question, windows=max(question.windows, FINE_WINDOWS * options.columns))
+    chosen = pairs(options.highlight, "--highlight")
     if not chosen:
-        return answered(sources, words, question), None
-    return split(answered(sources, words, with_labels(question, chosen)), question, chosen)
+        return answered(sources, options, question), None
+    return split(answered(sources, options, with_labels(question, chosen)), question, chosen)
 
 
-def _rows(words: dict[str, Any]) -> Rows | None:
+def _rows(options: Options) -> Rows | None:
     """Return the rows that are asked for; None where nothing is said of them."""
     from ingest.query.latency_rows import Rows
 
-    low, high = _range(words["latency"])
-    drop = _share(words["drop"])
+    low, high = _range(options.latency)
+    drop = _share(options.drop)
     if drop and high:
         raise UsageError("--drop and the end of --latency both say where the map ends: give one of them")
-    rows = Rows(words["axis"], low, high, words["most_rows"] or 0, drop=drop)
+    rows = Rows(options.axis, low, high, options.most_rows or 0, drop=drop)
     return None if rows == Rows() else rows
 
 
-def _asked(rows: Rows | None, lit: Answer | None, words: dict[str, Any]) -> Asked:
+def _asked(rows: Rows | None, lit: Answer | None, options: Options) -> Asked:
     """Return what is to be drawn: eight rows an octave where nothing else is said."""
     from ingest.query.latency_rows import Rows
     from ingest.view.preview import EIGHTHS, Asked
 
-    rows, room = rows or Rows(), EIGHTHS.most if words["format"] == "table" else TALLEST
+    rows, room = rows or Rows(), EIGHTHS.most if options.format == "table" else TALLEST
     if rows.axis == "linear":
-        drawn = replace(rows, most=rows.most or (room if words["format"] == "table" else 0))
+        drawn = replace(rows, most=rows.most or (room if options.format == "table" else 0))
     elif rows.most or rows.low_ns or rows.high_ns:
         drawn = replace(rows, most=rows.most or room)
     else:
         drawn = replace(rows, octave=EIGHTHS.octave, most=room)
-    return Asked(drawn, words["columns"] or 0, words["shading"], lit, ", ".join(words["highlight"]))
+    return Asked(drawn, options.columns or 0, options.shading, lit, ", ".join(options.highlight))
 
 
 def _range(text: str | None) -> tuple[int, int]:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ingest.cli import options
-from ingest.cli.marks import keep, read_all
-from ingest.cli.origins import READING
-from ingest.cli.progress import Progress
-from ingest.cli.queries import parse_step
-from ingest.cli.saying import say
-from ingest.cli.stores import letters_named
+from ingest.cli.shared import options as shared
+from ingest.cli.shared.marks import keep, read_all
+from ingest.cli.shared.progress import Progress
+from ingest.cli.shared.say import say
+from ingest.cli.shared.sources import store_url
+from ingest.cli.shared.stores import letters_named
+from ingest.cli.shared.values import cores, pairs, parse_step, read_options
 from ingest.errors import InputError, StoreError, TailboardError, UsageError, listed
 
 if TYPE_CHECKING:
@@ -27,15 +27,26 @@ if TYPE_CHECKING:
 SHOWN_FINDINGS = 20
 
 
+@dataclass(frozen=True, kw_only=True)
+class Options(shared.Loading):
+    """What a call of load says."""
+
+    each: bool
+    marks: tuple[Path, ...]
+    strict: bool
+    as_json: bool
+
+
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@options.loading_options
+@shared.loading_options
 @click.option("--each", is_flag=True, help="Each PATH is a load of its own, named RUN/FOLDER: several archives at once.")
-@options.marks_option
+@shared.marks_option
 @click.option("--replace", is_flag=True, help="Load anew what is there: other step, units, offsets, or corrected files.")
 @click.option("--strict", is_flag=True, help="Exit with 3 if any row is rejected or any file refused.")
 @click.option("--json", "as_json", is_flag=True, help="Print the account as JSON on stdout.")
-def load(paths: tuple[str, ...], **words: Any) -> int:
+@shared.typed(Options)
+def load(paths: tuple[str, ...], options: Options) -> int:
     """Load log files and folders into a store, exactly once.
 
     \b
@@ -50,17 +61,17 @@ def load(paths: tuple[str, ...], **words: Any) -> int:
     Run it again after it was interrupted, or when files have grown: what is there already is skipped. The account at the
     end says what became of every file and row.
     """
-    chosen, url = load_options(words, "a load"), options.store_url(words["store"])
-    marks, runs = read_all(words["marks"]), list[str]()
+    chosen, url = load_options(options, "a load"), store_url(options.store)
+    marks, runs = read_all(options.marks), list[str]()
     accounts: dict[str, Any] = {}
     failed: list[tuple[str, TailboardError]] = []
-    for run, files in _loads(words["run"], [Path(path) for path in paths], each=words["each"]):
+    for run, files in _loads(options.run, [Path(path) for path in paths], each=options.each):
         try:
-            account, wrong = _loaded(files, replace(chosen, read=replace(chosen.read, run=run)), url, strict=words["strict"])
+            account, wrong = _loaded(files, replace(chosen, read=replace(chosen.read, run=run)), url, strict=options.strict)
             accounts[run] = account.as_dict()
             runs += account.runs
         except (InputError, StoreError) as error:
-            if not words["each"]:
+            if not options.each:
                 raise
             wrong = error
         if wrong:
@@ -70,13 +81,13 @@ def load(paths: tuple[str, ...], **words: Any) -> int:
 
         with open_store(url, write=True) as store:
             keep(store, runs, marks)
-    if words["as_json"]:
+    if options.as_json:
         import json
 
-        print(json.dumps(accounts if words["each"] else accounts[words["run"]], indent=2))
+        print(json.dumps(accounts if options.each else accounts[options.run], indent=2))
     if not failed:
         return 0
-    if not words["each"]:
+    if not options.each:
         raise failed[0][1]
     for run, wrong in failed:
         say(f"{run}: {wrong}")
@@ -84,24 +95,24 @@ def load(paths: tuple[str, ...], **words: Any) -> int:
     return failed[0][1].exit_status
 
 
-def load_options(words: dict[str, Any], what: str) -> LoadOptions:
-    """Return how the words of a call say to load; `what` is called so in errors."""
+def load_options(options: shared.Loading, what: str) -> LoadOptions:
+    """Return how a call says to load; `what` is called so in errors."""
     from ingest.load_plan import LoadOptions
 
-    if not words["run"].strip() or any(mark in words["run"] for mark in "*?[\n"):
+    if not options.run.strip() or any(mark in options.run for mark in "*?[\n"):
         raise UsageError("--run takes a plain name, without * ? [")
-    step = parse_step(words["step"]) if words["step"] else None
+    step = parse_step(options.step) if options.step else None
     if isinstance(step, str):
         raise UsageError(f"--step of {what} is a width such as 1s")
     return LoadOptions(
-        read=options.read_options(words["run"], **{name: words[name] for name in READING}),
+        read=read_options(options, options.run),
         step_ns=step,
-        force=words["force"],
-        attribution=words["attribution"],
-        labels=options.pairs(words["labels"], "--label"),
-        replace=words.get("replace", False),
-        offsets=words["offsets"],
-        jobs=options.cores(words["jobs"]),
+        force=options.force,
+        attribution=options.attribution,
+        labels=pairs(options.labels, "--label"),
+        replace=options.replace,
+        offsets=options.offsets,
+        jobs=cores(options.jobs),
     )
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from ingest.cli import options
+from ingest.cli.shared import options as shared
 from ingest.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,19 +18,30 @@ if TYPE_CHECKING:
 PICTURES = ("png", "svg")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Options(shared.Asking, shared.Showing):
+    """What a call of offsets says."""
+
+    period: str
+    rows: int
+    highlight: tuple[str, ...]
+    scale: str
+
+
 @click.command()
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
 @click.option("--period", default="1s", show_default=True, metavar="P", help="Whole period of a column: 100ms, 1s, 1m, 1h, 1d.")
 @click.option("--rows", type=click.IntRange(1, 1000), default=50, show_default=True, help="Rows that a period is cut into.")
-@options.selecting_options
-@options.map_options(
+@shared.selecting_options
+@shared.map_options(
     "--scale",
     "Show events whose label K matches in a hue of their own.",
     shades=("rank", "linear"),
     hues="Shade cells by their rank among all cells, or in proportion to their count.",
 )
-@options.reading_options
-def offsets(sources: tuple[str, ...], **words: Any) -> None:
+@shared.reading_options
+@shared.typed(Options)
+def offsets(sources: tuple[str, ...], options: Options) -> None:
     """When within each second things happened: events by whole period and by offset within it.
 
     \b
@@ -43,44 +55,44 @@ def offsets(sources: tuple[str, ...], **words: Any) -> None:
     also highlighted (of count). Of several --where (or --highlight) of one label one must match; with != none may. From a
     store 1 ms is the finest; files are exact.
     """
-    from ingest.cli.queries import stamp_of, warn
+    from ingest.cli.shared.answers import stamp_of, warn
 
-    answer = _answered(sources, words, _wanted(words))
+    answer = _answered(sources, options, _wanted(options))
     told = cast("Any", answer)  # it has what times and warnings need, as every answer
-    if words["format"] == "table":
+    if options.format == "table":
         from ingest.view.offset_terminal import heading, print_offsets
 
-        print_offsets(answer, heading(answer), stamp_of(told, words), words["scale"])
+        print_offsets(answer, heading(answer), stamp_of(told, options), options.scale)
         return
-    if words["format"] in PICTURES:
-        from ingest.cli.queries import clock_of, write_picture
+    if options.format in PICTURES:
+        from ingest.cli.shared.answers import clock_of, write_picture
         from ingest.view.offset_tables import picture
 
-        write_picture(picture(answer, words["scale"], clock_of(told, words), ", ".join(words["highlight"])), told, words)
+        write_picture(picture(answer, options.scale, clock_of(told, options), ", ".join(options.highlight)), told, options)
         return
     from ingest.query.offset_map import offsets as rows_of
     from ingest.view import text
 
     warn(told)
-    lines = text.csv_lines if words["format"] == "csv" else text.ndjson_lines
-    sys.stdout.writelines(line + "\n" for line in lines(rows_of(answer), stamp_of(told, words)))
+    lines = text.csv_lines if options.format == "csv" else text.ndjson_lines
+    sys.stdout.writelines(line + "\n" for line in lines(rows_of(answer), stamp_of(told, options)))
 
 
-def _wanted(words: dict[str, Any]) -> Wanted:
-    """Return what the words of a call ask for; UsageError for what cannot be."""
-    from ingest.cli.queries import asked
+def _wanted(options: Options) -> Wanted:
+    """Return what a call asks for; UsageError for what cannot be."""
+    from ingest.cli.shared.answers import asked
     from ingest.offsets import Periods
     from ingest.query.offset_counts import Wanted
     from ingest.timing import parse_duration
 
-    if words["attribution"] != "completion":
+    if options.attribution != "completion":
         raise UsageError("offsets are of moments: leave out --attribution")
-    isolate, exclude = _globs(words["where"], "--where")
-    lit, none = _globs(words["highlight"], "--highlight")
+    isolate, exclude = _globs(options.where, "--where")
+    lit, none = _globs(options.highlight, "--highlight")
     if none:
         raise UsageError("--highlight takes NAME=GLOB: leave out with --where NAME!=GLOB")
-    periods = Periods(parse_duration(words["period"]), words["rows"])
-    return Wanted(asked({**words, "where": ()}, "all"), periods, isolate, exclude, lit)
+    periods = Periods(parse_duration(options.period), options.rows)
+    return Wanted(asked(replace(options, where=()), "all"), periods, isolate, exclude, lit)
 
 
 def _globs(texts: tuple[str, ...], option: str) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
@@ -94,18 +106,18 @@ def _globs(texts: tuple[str, ...], option: str) -> tuple[dict[str, list[str]], d
     return found
 
 
-def _answered(sources: tuple[str, ...], words: dict[str, Any], wanted: Wanted) -> OffsetMap:
+def _answered(sources: tuple[str, ...], options: Options, wanted: Wanted) -> OffsetMap:
     """Return what files or a store answer. Of a histogram log and a raw log of the same I/Os the raw one is read.
 
     Where something is highlighted it is asked a second time.
     """
     from dataclasses import replace
 
-    from ingest.cli.origins import opened
+    from ingest.cli.shared.sources import opened
     from ingest.query.offset_map import highlighted
     from ingest.query.origin import OFFSETS, needed
 
-    with opened(sources, {**words, "prefer": "raw"}) as origin:
+    with opened(sources, replace(options, prefer="raw")) as origin:
         ask = needed(origin, OFFSETS)
         answer = ask(replace(wanted, lit={}))
         return highlighted(answer, ask(wanted)) if wanted.lit else answer

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
-from ingest.cli import options
 from ingest.cli.check import violations
-from ingest.cli.pages import written as write_page
-from ingest.cli.queries import asked, parse_step
+from ingest.cli.shared import options as shared
+from ingest.cli.shared.answers import asked
+from ingest.cli.shared.pages import written as write_page
+from ingest.cli.shared.values import parse_step
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(shared.Asking):
+    """What a call of report says."""
+
+    output: str
+    sla: str | None
+    objectives: Path | None
+    full: bool
+    marks: tuple[Path, ...]
+    step: str
+    force: bool
 
 
 @click.command()
@@ -24,11 +38,12 @@ from ingest.cli.queries import asked, parse_step
     help="Draw when these were violated, as check finds it [default: what check --record has kept].",
 )
 @click.option("--full", is_flag=True, help="All windows, hosts and threads, whatever the size of the page.")
-@options.marks_option
-@options.step_options
-@options.selecting_options
-@options.reading_options
-def report(sources: tuple[str, ...], **words: Any) -> None:
+@shared.marks_option
+@shared.step_options
+@shared.selecting_options
+@shared.reading_options
+@shared.typed(Options)
+def report(sources: tuple[str, ...], options: Options) -> None:
     """One HTML file that shows where the tail came from; opens offline.
 
     \b
@@ -41,31 +56,36 @@ def report(sources: tuple[str, ...], **words: Any) -> None:
     offsets of single events, rates, the distribution, and the facts of the run; of several runs the load curve. Filters and
     zoom work in the page itself.
     """
-    written(sources, words, words["output"])
+    write_page(page_of(sources, options), options.output)
 
 
-def written(sources: tuple[str, ...], words: dict[str, Any], output: str) -> None:
-    """Write the report of a selection to a file, or to stdout."""
-    write_page(page_of(sources, words), output)
-
-
-def page_of(sources: tuple[str, ...], words: dict[str, Any]) -> str:
+def page_of(sources: tuple[str, ...], options: Options) -> str:
     """Return the report of a selection as HTML."""
-    from ingest.cli.marks import read_all
-    from ingest.cli.origins import opened
+    from ingest.cli.shared.marks import read_all
+    from ingest.cli.shared.sources import opened
     from ingest.query.means import MeansAloneError
     from ingest.timing import parse_duration
     from ingest.view.page.contents import means_from, parts_from, run_names
     from ingest.view.page.report import page_of as page
 
-    question = asked(words, parse_step(words["step"]))
-    sla = parse_duration(words["sla"]) if words.get("sla") else 0
-    marks = read_all(words.get("marks", ()))
-    with opened(sources, words) as origin:
-        episodes = violations(origin, words["objectives"], question) if words.get("objectives") else None
+    question = asked(options, parse_step(options.step), force=options.force)
+    sla = parse_duration(options.sla) if options.sla else 0
+    marks = read_all(options.marks)
+    with opened(sources, options) as origin:
+        episodes = violations(origin, options.objectives, question) if options.objectives else None
         names = run_names(origin)
-        told = {"sla_ns": sla, "full": words.get("full", False), "offsets": True, "episodes": episodes, "given": marks}
         try:
-            return page(parts_from(origin, names, question, estimates=True, **told))
+            parts = parts_from(
+                origin,
+                names,
+                question,
+                estimates=True,
+                sla_ns=sla,
+                full=options.full,
+                offsets=True,
+                episodes=episodes,
+                given=marks,
+            )
+            return page(parts)
         except MeansAloneError:
             return means_from(origin, names, question)

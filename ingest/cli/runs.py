@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from ingest.cli.saying import say
-from ingest.cli.stores import chosen, letters_named, opened_store, store_option
+from ingest.cli.shared.say import say
+from ingest.cli.shared.stores import chosen, letters_named, opened_store, store_option
 from ingest.errors import TailboardError, UsageError
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ def runs() -> None:
 
 @runs.command("list")
 @store_option
-@click.option("--format", type=click.Choice(["table", "ndjson"]), default="table", show_default=True)
-def list_(store: str | None, **words: Any) -> None:
+@click.option("--format", "form", type=click.Choice(["table", "ndjson"]), default="table", show_default=True)
+def list_(store: str | None, form: str) -> None:
     """All runs: state, step, sources, samples, time zero, when loaded."""
     from ingest.timing import format_duration
     from ingest.view.text import utc
@@ -57,7 +57,7 @@ def list_(store: str | None, **words: Any) -> None:
                     "means_alone": means_alone(source.account for source in sources),
                 }
             )
-    if words["format"] == "ndjson":
+    if form == "ndjson":
         sys.stdout.writelines(json.dumps(row) + "\n" for row in rows)
         return
     from rich.box import SIMPLE_HEAD

@@ -6,16 +6,18 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from ingest.cli import options
-from ingest.cli.marks import read_all
-from ingest.cli.origins import READING
-from ingest.cli.queries import asked, parse_step
-from ingest.cli.saying import say
+from ingest.cli.shared import options as shared
+from ingest.cli.shared.answers import asked
+from ingest.cli.shared.marks import read_all
+from ingest.cli.shared.say import say
+from ingest.cli.shared.sources import split_sources
+from ingest.cli.shared.values import cores, parse_step, read_options
 from ingest.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -25,19 +27,36 @@ SHORTEST_NS, LONGEST_NS = 500_000_000, 3600 * 1_000_000_000
 INTERRUPTED = 130
 
 
+@dataclass(frozen=True, kw_only=True)
+class Options(shared.Asking):
+    """What a call of serve says."""
+
+    port: int
+    address: str
+    refresh: str
+    marks: tuple[Path, ...]
+    sla: str | None
+    step: str
+
+
 @click.command()
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
 @click.option("--port", type=click.IntRange(0, 65535), default=8350, show_default=True, help="Port; 0 takes any that is free.")
 @click.option(
-    "--host", default="127.0.0.1", show_default=True, help="Address to listen at: any but this computer's own opens it to others."
+    "--host",
+    "address",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address to listen at: any but this computer's own opens it to others.",
 )
 @click.option("--refresh", default="10s", show_default=True, metavar="D", help="How often an open page asks for news.")
-@options.marks_option
+@shared.marks_option
 @click.option("--sla", metavar="LATENCY", help="Draw a line at this latency, as in 5ms.")
 @click.option("--step", default="auto", show_default=True, metavar="S|auto|all", help="Window: 10s, 1m, about 150, or all.")
-@options.selecting_options
-@options.reading_without_host
-def serve(sources: tuple[str, ...], **words: Any) -> int:
+@shared.selecting_options
+@shared.reading_without_host
+@shared.typed(Options)
+def serve(sources: tuple[str, ...], options: Options) -> int:
     """The report as a page that refreshes by itself, on 127.0.0.1.
 
     \b
@@ -62,16 +81,16 @@ def serve(sources: tuple[str, ...], **words: Any) -> int:
     except ImportError:
         raise UsageError("serve needs waitress: pip install 'tailboard[serve]'") from None
 
-    refresh = parse_duration(words["refresh"])
+    refresh = parse_duration(options.refresh)
     if not SHORTEST_NS <= refresh <= LONGEST_NS:
-        raise UsageError(f"--refresh takes 500ms to 1h, not {words['refresh']}")
-    stores, paths = options.split_sources(sources)
-    marks = tuple(read_all(words["marks"]))
+        raise UsageError(f"--refresh takes 500ms to 1h, not {options.refresh}")
+    stores, paths = split_sources(sources)
+    marks = tuple(read_all(options.marks))
     runtime()  # says what is missing
-    host, question = words["host"], asked(words, parse_step(words["step"]))
-    with _store_of(stores, paths, words, question) as url:
-        subject = Subject(url, question, refresh, parse_duration(words["sla"]) if words["sla"] else 0, marks)
-        server = listening(application(subject, names_of(host), anywhere=not is_local(host)), host, words["port"])
+    host, question = options.address, asked(options, parse_step(options.step))
+    with _store_of(stores, paths, options, question) as url:
+        subject = Subject(url, question, refresh, parse_duration(options.sla) if options.sla else 0, marks)
+        server = listening(application(subject, names_of(host), anywhere=not is_local(host)), host, options.port)
         shown = f"[{host}]" if ":" in host else host
         what = ", ".join(map(str, paths)) or url
         say(f"http://{shown}:{server.effective_port}/ shows {what}; Ctrl-C ends it")
@@ -85,7 +104,7 @@ def serve(sources: tuple[str, ...], **words: Any) -> int:
 
 
 @contextmanager
-def _store_of(stores: Sequence[str], paths: Sequence[Path], words: dict[str, Any], question: Question) -> Iterator[str]:
+def _store_of(stores: Sequence[str], paths: Sequence[Path], options: Options, question: Question) -> Iterator[str]:
     """Give the store to show: the one that is named, or one that is kept up with logs."""
     if stores:
         _reachable(stores[0])
@@ -103,10 +122,10 @@ def _store_of(stores: Sequence[str], paths: Sequence[Path], words: dict[str, Any
     run = re.sub(r"[*?\[\n]", "_", root_of(paths).name) or "run"
     fine = question.step if question.step in STEPS and int(question.step) < SECOND else None
     chosen = LoadOptions(
-        read=options.read_options(run, **{name: words[name] for name in READING if name != "host"}, host=None),
+        read=read_options(options, run),
         step_ns=None if fine is None else int(fine),
-        attribution=words["attribution"],
-        jobs=options.cores(words["jobs"]),
+        attribution=options.attribution,
+        jobs=cores(options.jobs),
     )
     with as_store(paths, chosen, _say) as url:
         yield url

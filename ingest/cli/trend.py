@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import click
 
-from ingest.cli import options
-from ingest.cli.compare import (
+from ingest.cli.shared import options as shared
+from ingest.cli.shared.answers import PICTURES, write_picture
+from ingest.cli.shared.by_run import (
     REGRESSED,
+    EachRun,
     answered,
     bounded_options,
     format_option,
@@ -20,10 +23,9 @@ from ingest.cli.compare import (
     undated_beside,
     write_rows,
 )
-from ingest.cli.pages import beside_page, page_option, written
-from ingest.cli.queries import PICTURES, write_picture
-from ingest.cli.saying import say
-from ingest.cli.streams import verdict_stands
+from ingest.cli.shared.pages import beside_page, page_option, written
+from ingest.cli.shared.say import say
+from ingest.cli.shared.streams import verdict_stands
 from ingest.errors import InputError, UsageError, listed
 from ingest.read.undated import undated_part_of
 
@@ -31,6 +33,15 @@ if TYPE_CHECKING:
     from ingest.query.question import Answer
     from ingest.query.table import Table
     from ingest.query.trend import Judgement, Night
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(EachRun):
+    """What a call of trend says."""
+
+    wanted: str
+    least_change: str
+    last: int
 
 
 @click.command()
@@ -43,11 +54,12 @@ if TYPE_CHECKING:
     "--last", type=click.IntRange(1, 10_000), default=7, show_default=True, help="Runs that --fail-above takes the median of."
 )
 @click.option("--fail-above", metavar="RATIO", help="Exit with 1 where the newest run is certain (95 %) to be above this.")
-@options.reading_options
-@options.unit_option
+@shared.reading_options
+@shared.unit_option
 @format_option
 @page_option
-def trend(sources: tuple[str, ...], **words: Any) -> int:
+@shared.typed(Options)
+def trend(sources: tuple[str, ...], options: Options) -> int:
     """A percentile by run, in the order in which the runs began: bounds, change points, a verdict on the newest.
 
     \b
@@ -69,16 +81,16 @@ def trend(sources: tuple[str, ...], **words: Any) -> int:
     from ingest.series import run_matches
 
     limit, percentiles, least = (
-        ratio_limit(words["fail_above"]),
-        parse_percentiles(words["wanted"]),
-        _least(words["least_change"]),
+        ratio_limit(options.fail_above),
+        parse_percentiles(options.wanted),
+        _least(options.least_change),
     )
-    output, form = words["output"], beside_page(words["format"], words["output"])
-    question, by = question_of(words, (*COLUMNS, "start"))
-    with opened_runs(sources, words) as (asks, labels):
-        names = [name for name in asks if run_matches(name, words["runs"])]
+    output, form = options.output, beside_page(options.printed, options.output)
+    question, by = question_of(options, (*COLUMNS, "start"))
+    with opened_runs(sources, options) as (asks, labels):
+        names = [name for name in asks if run_matches(name, options.runs)]
         if not names:
-            raise InputError(f"no run matches {' '.join(words['runs'])}; there are {listed(sorted(asks))}")
+            raise InputError(f"no run matches {' '.join(options.runs)}; there are {listed(sorted(asks))}")
         dated = [name for name in names if undated_part_of(name) not in names]
         found_in = permutations(dated, labels)
         if found_in:
@@ -89,7 +101,7 @@ def trend(sources: tuple[str, ...], **words: Any) -> int:
             nights, notes = in_order(alike([answered(asks[name], name, question) for name in names], by))
     table = rows_of(nights, percentiles, least)
     notes = (*notes, *_warnings([night.answer for night in nights]))
-    found = judged(table, nights[-1].run, words["last"])
+    found = judged(table, nights[-1].run, options.last)
     status, told = _verdict(found, nights[-1].run, limit)
     if output:
         from ingest.view.page.trend_page import trend_page
@@ -98,7 +110,7 @@ def trend(sources: tuple[str, ...], **words: Any) -> int:
         written(trend_page(nights, table, found, told or calm, notes, bad=bool(status)), output)
     if form:
         with verdict_stands():
-            _write(nights, table, notes, {**words, "format": form})
+            _write(nights, table, notes, shared.Showing(format=form, unit=options.unit))
     for line in told:
         say(line)
     return status
@@ -113,11 +125,11 @@ def _permutations_told(found: Mapping[str, tuple[str, str]]) -> list[str]:
     return [f"{len(archives)} archives of {many} unlike runs: a series each, by what they are below their archives"]
 
 
-def _write(nights: Sequence[Night], table: Table, notes: Sequence[str], words: dict[str, Any]) -> None:
+def _write(nights: Sequence[Night], table: Table, notes: Sequence[str], showing: shared.Showing) -> None:
     from ingest.view import trend as view
     from ingest.view.text import utc
 
-    form = words["format"]
+    form = showing.format
     told = [*notes, *view.notes(nights, table)]
     if form == "table":
         view.print_trend(nights, table, told)
@@ -127,9 +139,9 @@ def _write(nights: Sequence[Night], table: Table, notes: Sequence[str], words: d
     if form in PICTURES:
         from dataclasses import replace
 
-        write_picture(view.trend_picture(nights, table), replace(nights[-1].answer, warnings=()), words)
+        write_picture(view.trend_picture(nights, table), replace(nights[-1].answer, warnings=()), showing)
         return
-    write_rows(table, form, words["unit"], ("value", "lo", "hi", "level"), lambda stamp_ns: utc(stamp_ns) if stamp_ns else "")
+    write_rows(table, form, showing.unit, ("value", "lo", "hi", "level"), lambda stamp_ns: utc(stamp_ns) if stamp_ns else "")
 
 
 def _warnings(answers: Sequence[Answer]) -> list[str]:

@@ -7,24 +7,25 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ingest.cli import options
 from ingest.cli.load import load_options
 from ingest.cli.load import told as told_load
-from ingest.cli.marks import keep, read_all
-from ingest.cli.saying import say
-from ingest.cli.stores import letters_named
+from ingest.cli.shared import options as shared
+from ingest.cli.shared.marks import keep, read_all
+from ingest.cli.shared.say import say
+from ingest.cli.shared.sources import store_url
+from ingest.cli.shared.stores import letters_named
 from ingest.errors import InputError, StoreError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ingest.cli.telling import Telling
+    from ingest.cli.watch_objectives import Telling
     from ingest.live.watch.cycle import Cycle, Watch
     from ingest.load import LoadAccount
 
@@ -32,10 +33,22 @@ INTERRUPTED = 130
 LONGEST_LAG_NS = 3600 * 10**9  # older rows are of a benchmark that ran before
 
 
+@dataclass(frozen=True, kw_only=True)
+class Options(shared.Loading):
+    """What a call of watch says."""
+
+    marks: tuple[Path, ...]
+    interval: str
+    until_idle: str | None
+    objectives: Path | None
+    webhook: str | None
+    as_json: bool
+
+
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@options.loading_options
-@options.marks_option
+@shared.loading_options
+@shared.marks_option
 @click.option("--interval", default="1s", show_default=True, metavar="D", help="How often to look at the files.")
 @click.option("--until-idle", metavar="D", help="End once nothing has come for so long, as in 60s [default: never].")
 @click.option(
@@ -46,7 +59,8 @@ LONGEST_LAG_NS = 3600 * 10**9  # older rows are of a benchmark that ran before
 )
 @click.option("--webhook", metavar="URL", help="POST each of them as JSON, too; env:NAME takes the address from there.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object for each cycle that did something, one at the end.")
-def watch(paths: tuple[str, ...], **words: Any) -> int:
+@shared.typed(Options)
+def watch(paths: tuple[str, ...], options: Options) -> int:
     """Load log files and folders while they grow, and new ones as they come.
 
     \b
@@ -68,12 +82,12 @@ def watch(paths: tuple[str, ...], **words: Any) -> int:
 
     for path in paths:
         check_is_file(Path(path))
-    chosen, (pace, idle) = load_options(words, "a watch"), _pace(words)
-    telling, marks = _telling(words), read_all(words["marks"])
+    chosen, (pace, idle) = load_options(options, "a watch"), _pace(options)
+    telling, marks = _telling(options), read_all(options.marks)
     hold_many_files()
-    url = options.store_url(words["store"])
+    url = store_url(options.store)
     with open_store(url, write=True) as store, letters_named(store), _signals() as stopped:
-        shown = _Shown(as_json=words["as_json"])
+        shown = _Shown(as_json=options.as_json)
         running = Watch(Watching.begun([Path(path) for path in paths], store, chosen), telling)
         _cycles(running, shown, pace, idle, stopped)
         _let_signals_end_it()
@@ -93,24 +107,24 @@ def watch(paths: tuple[str, ...], **words: Any) -> int:
     return 0
 
 
-def _pace(words: dict[str, Any]) -> tuple[float, float | None]:
+def _pace(options: Options) -> tuple[float, float | None]:
     """Return how often to look in seconds, and after how many idle seconds to end."""
     from ingest.timing import parse_duration
 
-    idle = parse_duration(words["until_idle"]) / 1e9 if words["until_idle"] else None
-    return parse_duration(words["interval"]) / 1e9, idle
+    idle = parse_duration(options.until_idle) / 1e9 if options.until_idle else None
+    return parse_duration(options.interval) / 1e9, idle
 
 
-def _telling(words: dict[str, Any]) -> Telling | None:
+def _telling(options: Options) -> Telling | None:
     """Return what judges after each cycle; None without --objectives."""
-    from ingest.cli.telling import Telling
+    from ingest.cli.watch_objectives import Telling
     from ingest.webhook import webhook
 
-    if not words["objectives"]:
-        if words["webhook"]:
+    if not options.objectives:
+        if options.webhook:
             raise UsageError("--webhook tells of objectives: give them with --objectives SLA.yml")
         return None
-    return Telling(words["objectives"], webhook(words["webhook"]) if words["webhook"] else None)
+    return Telling(options.objectives, webhook(options.webhook) if options.webhook else None)
 
 
 class _Stopped:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from ingest.cli.saying import say
+from ingest.cli.shared.say import say
 from ingest.errors import UsageError
 
 SCRIPT = Path(__file__).parents[1] / "wrap" / "fio.sh"

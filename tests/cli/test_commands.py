@@ -269,9 +269,9 @@ def test_one_bad_file_does_not_cost_the_others(tmp_path: Path) -> None:
 def as_nobody(*words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Run a command without root's power over modes; modules are imported before, from wherever they are."""
     script = (
-        "import os, sys, ingest.cli, ingest.cli.load, ingest.cli.queries, ingest.cli.stores, ingest.cli.files, ingest.cli.origins\n"
+        "import os, sys, ingest.cli, ingest.cli.load, ingest.cli.percentiles, ingest.cli.export, ingest.cli.inspect\n"
         "import ingest.load, ingest.store.sqlite, ingest.query.files, ingest.query.percentiles, ingest.view.text, yaml, rich.table\n"
-        "import ingest.read.reconcile, ingest.cli.progress, ingest.timing, heapq, ingest.query.streamed\n"
+        "import ingest.read.reconcile, ingest.cli.shared.progress, ingest.timing, heapq, ingest.query.streamed\n"
         "if os.geteuid() == 0:\n    os.setgid(65534); os.setuid(65534)\n"
         "sys.exit(ingest.cli.run(sys.argv[1:]))\n"
     )

@@ -18,7 +18,7 @@ import pytest
 
 from ingest import Files, Question
 from ingest.cli import run
-from ingest.cli.pages import compared, over_time
+from ingest.cli.shared.pages import compared, over_time
 from ingest.layout import LogLinear
 from ingest.query.compare import Pair
 from ingest.query.groupings import grouped, labels_of

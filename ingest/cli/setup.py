@@ -1,21 +1,36 @@
-"""setup and replay: what an Elasticsearch server needs beside loads."""
+"""setup: what an Elasticsearch server and Kibana need beside loads."""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import click
 
-from ingest.cli.saying import say
-from ingest.cli.stores import store_option
-from ingest.errors import InputError, StoreError, UsageError
+from ingest.cli.shared import options as shared
+from ingest.cli.shared.say import say
+from ingest.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
     from ingest.store.elastic.connection import Address
     from ingest.store.elastic.setup import Change
     from ingest.store.elastic.templates import Site
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What a call of setup says."""
+
+    kibana: str | None
+    space: str | None
+    rules: str | None
+    index_prefix: str | None
+    period: str
+    shards: int
+    compact: bool
+    dry_run: bool
+    overwrite: bool
 
 
 @click.command()
@@ -29,7 +44,8 @@ if TYPE_CHECKING:
 @click.option("--compact", is_flag=True, help="A third of the disk on 9.x (logsdb), queries 1.7 times slower; nothing on 8.x.")
 @click.option("--dry-run", is_flag=True, help="Only show what would change.")
 @click.option("--overwrite", is_flag=True, help="Change templates that differ.")
-def setup(url: str | None, **words: Any) -> int:
+@shared.typed(Options)
+def setup(url: str | None, options: Options) -> int:
     """Put index templates on an Elasticsearch server and dashboards into Kibana, or show what would change.
 
     \b
@@ -43,20 +59,20 @@ def setup(url: str | None, **words: Any) -> int:
     P@custom is yours: it is created empty and never written again. With --kibana alone only Kibana is set up; its objects
     have fixed ids, so setting up again overwrites them. Secrets come from the environment (docs/security.md, docs/kibana.md).
     """
-    from ingest.cli.kibana import set_up, target_of
+    from ingest.cli.setup_kibana import set_up, target_of
 
-    address = _address(url, words)
-    target = target_of(words, address.prefix)
-    left = _set_up_templates(address, words) if url or not target else 0
+    address = _address(url, options)
+    target = target_of(options, address.prefix)
+    left = _set_up_templates(address, options) if url or not target else 0
     if target:
-        set_up(target, dry_run=words["dry_run"])
-    if left and not words["dry_run"]:
+        set_up(target, dry_run=options.dry_run)
+    if left and not options.dry_run:
         told = "template differs from what was asked and was" if left == 1 else "templates differ from what was asked and were"
         raise StoreError(f"{left} {told} left alone: --overwrite changes {'it' if left == 1 else 'them'}")
     return 0
 
 
-def _address(url: str | None, words: dict[str, Any]) -> Address:
+def _address(url: str | None, options: Options) -> Address:
     """Return where Elasticsearch is and what its index names begin with; only the latter counts with --kibana alone."""
     from dataclasses import replace
 
@@ -65,38 +81,38 @@ def _address(url: str | None, words: dict[str, Any]) -> Address:
     server = url or os.environ.get("TAILBOARD_STORE", "")
     if server.startswith(("http://", "https://")):
         address = parse_address(server)
-    elif words["kibana"] and not url:
+    elif options.kibana and not url:
         address = Address("", os.environ.get("TAILBOARD_INDEX_PREFIX", DEFAULT_PREFIX))
     else:
         raise UsageError("setup needs --elasticsearch http://HOST:9200, or --kibana http://HOST:5601")
-    address = replace(address, prefix=words["index_prefix"] or address.prefix)
+    address = replace(address, prefix=options.index_prefix or address.prefix)
     check_prefix(address.prefix)
     return address
 
 
-def _set_up_templates(address: Address, words: dict[str, Any]) -> int:
+def _set_up_templates(address: Address, options: Options) -> int:
     """Put what is missing (with --overwrite what differs, too), or only show it; return how many differ and were left alone."""
     from ingest.store.elastic.connection import Connection
     from ingest.store.elastic.setup import apply, changes, fitting, make_empty
     from ingest.store.elastic.templates import Site
 
-    site = Site(address.prefix, words["period"], words["shards"], words["compact"])
+    site = Site(address.prefix, options.period, options.shards, options.compact)
     site.check()
     connection = Connection(address)
     connection.open()
     site, sentence = fitting(connection, site)
     if sentence:
-        _line(sentence)
+        say(sentence)
     found = changes(connection, site)
-    wanted = [change for change in found if change.missing or words["overwrite"]]
+    wanted = [change for change in found if change.missing or options.overwrite]
     left = [change for change in found if change not in wanted]
     for change in found:
-        _show(change, "would be" if words["dry_run"] or change in left else "is")
-    if not words["dry_run"]:
+        _show(change, "would be" if options.dry_run or change in left else "is")
+    if not options.dry_run:
         apply(connection, site, wanted)
-        for sentence in make_empty(connection, site) if words["kibana"] else ():
-            _line(sentence)
-    _line(_summary(site, address.store, connection.version, len(found), len(left)))
+        for sentence in make_empty(connection, site) if options.kibana else ():
+            say(sentence)
+    say(_summary(site, address.store, connection.version, len(found), len(left)))
     return len(left)
 
 
@@ -106,40 +122,6 @@ def _summary(site: Site, url: str, version: str, changed: int, left: int) -> str
 
 
 def _show(change: Change, verb: str) -> None:
-    _line(f"{change.kind} template {change.name} {verb} {'created' if change.missing else 'changed'}")
+    say(f"{change.kind} template {change.name} {verb} {'created' if change.missing else 'changed'}")
     for line in change.lines:
-        _line(f"    {line}")
-
-
-@click.command()
-@click.argument("dead_letters", metavar="DEADLETTERS")
-@store_option
-def replay(dead_letters: str, store: str | None) -> int:
-    """Send the documents of a dead-letter file again, after what the server had against them was mended.
-
-    \b
-    Example:
-      tailboard replay tailboard-dead-letters.ndjson --store http://127.0.0.1:9200
-
-    What is still refused stays in the file; rollups are made right, and runs of which nothing is missing are complete.
-    """
-    from ingest.query.origin import DEAD_LETTERS, needed
-    from ingest.store import open_store
-
-    path = Path(dead_letters)
-    if not path.is_file():
-        raise InputError("there is no such file", path)
-    with open_store(store or os.environ.get("TAILBOARD_STORE", ""), write=True) as opened:
-        account = needed(opened, DEAD_LETTERS)(path)
-    _line(f"{account.sent} documents sent again: {account.taken} are in now, {account.refused} are refused again")
-    if account.obsolete:
-        _line(f"{account.obsolete} documents were dropped: their sources or runs have been read again or deleted since")
-    for line in account.runs:
-        _line(line)
-    if account.refused:
-        raise StoreError(f"{account.refused} documents are still refused (the first: {account.reason})")
-    return 0
-
-
-def _line(text: str) -> None:
-    say(text)
+        say(f"    {line}")

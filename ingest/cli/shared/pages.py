@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ingest.cli.output import write_whole
-from ingest.cli.saying import say
+from ingest.cli.shared.output import write_whole
+from ingest.cli.shared.say import say
 from ingest.errors import UsageError
 
 if TYPE_CHECKING:

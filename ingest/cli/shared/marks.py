@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingest.cli.saying import say
+from ingest.cli.shared.say import say
 
 if TYPE_CHECKING:
     from ingest.marks import Mark

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from ingest.cli.saying import say
+from ingest.cli.shared.say import say
 from ingest.errors import TailboardError, listed
 
 

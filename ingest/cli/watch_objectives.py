@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingest.cli.saying import say
+from ingest.cli.shared.say import say
 from ingest.errors import DeliveryError, RefusedError
 
 if TYPE_CHECKING:

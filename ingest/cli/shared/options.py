@@ -1,28 +1,35 @@
-"""Options that several commands share, and how their texts become values."""
+"""Options that several commands share, each with the type of what a call says of it.
+
+A command has a class `Options` of its own, made of the classes here and of its own fields; `@typed(Options)` hands it over.
+"""
 
 from __future__ import annotations
 
-import os
-import re
-import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from ingest.errors import InputError, UsageError
-from ingest.plain import as_text
-
 Command = TypeVar("Command", bound=Callable[..., Any])
+Result = TypeVar("Result")
 
-DEFAULT_STORE = "sqlite:tailboard.db"
-SCHEDULE = ("rate", "intended_start_column", "expected_interval")
-EVENTS = ("fio_version", "digits", "prefer", "keep_idle", "tsc_hz")
-VERSION = re.compile(r"^(fio-)?\d{1,3}\.\d{1,4}(\.\d{1,4})?(-.*)?$")
-FREQUENCY = re.compile(r"^(\d{1,12}(?:\.\d{1,9})?(?:e\d{1,2})?) ?(?:([kMG]?)Hz)?$", re.IGNORECASE)
-HERTZ, FASTEST_HZ = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}, 9 * 10**9
-RATE = re.compile(r"^\d{1,12}(\.\d{1,9})?$")
+
+def typed(kind: type[Any]) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
+    """Return a decorator that hands the options of a call to a command as one value of `kind`, called `options`."""
+    names = {one.name for one in fields(kind)}
+
+    def decorate(command: Callable[..., Result]) -> Callable[..., Result]:
+        @wraps(command)
+        def called(**given: Any) -> Result:
+            own = {name: given.pop(name) for name in names.intersection(given)}
+            return command(options=kind(**own), **given)
+
+        return called
+
+    return decorate
 
 
 def stacked(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
@@ -85,6 +92,29 @@ reading_rest = stacked(
 reading_options = stacked(input_format, host_of_all, reading_rest)
 reading_without_host = stacked(input_format, reading_rest)  # where --host is an address
 
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How log files are read."""
+
+    input_format: str | None
+    host: str | None = None
+    host_alias: tuple[str, ...]
+    t0: str | None
+    host_offset: tuple[str, ...]
+    recorded_unit: str | None
+    fio_version: str | None
+    digits: int | None
+    prefer: str
+    keep_idle: bool
+    tsc_hz: str | None
+    rate: str | None
+    intended_start_column: str | None
+    expected_interval: str | None
+    attribution: str
+    jobs: int | None
+
+
 loading_options = stacked(
     click.option(
         "--run", "run", required=True, metavar="ID", help="Name of the load; in an archive each permutation adds its path."
@@ -99,6 +129,20 @@ loading_options = stacked(
     ),
 )
 
+
+@dataclass(frozen=True, kw_only=True)
+class Loading(Reading):
+    """What is loaded into which store, and how."""
+
+    run: str
+    store: str | None
+    step: str | None
+    force: bool
+    labels: tuple[str, ...]
+    offsets: bool
+    replace: bool = False
+
+
 selecting_options = stacked(
     click.option("--run", "runs", metavar="GLOB", multiple=True, help="Runs to take, by id or name of the load."),
     click.option("--by", metavar="LABELS", default="", help="Group by host,op,job,kind,run,volume,... or a setting."),
@@ -107,6 +151,24 @@ selecting_options = stacked(
     click.option("--to", "end", metavar="T", help="Up to, likewise."),
     click.option("--merge-runs", is_flag=True, help="Add up different runs; otherwise each is a group of its own."),
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selecting:
+    """Which series of which runs, in which range, and how they are grouped."""
+
+    runs: tuple[str, ...] = ()
+    by: str
+    where: tuple[str, ...]
+    begin: str | None
+    end: str | None
+    merge_runs: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asking(Reading, Selecting):
+    """A question to files or a store."""
+
 
 step_options = stacked(
     click.option("--step", default="auto", show_default=True, metavar="S|auto|all", help="Window: 10s, 1m, about 150, or all."),
@@ -129,6 +191,17 @@ time_option = click.option(
     default=None,
     help="Times as UTC, local time, or seconds from the run's start [default: utc].",
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Showing:
+    """How an answer is written."""
+
+    format: str
+    unit: str = "ns"
+    time_base: str | None = None
+
+
 PERCENTILES = "50,95,99,99.9"
 percentiles_option = click.option(
     "-p", "wanted", default=PERCENTILES, show_default=True, metavar="LIST", help="Percentiles, 0 to 100."
@@ -169,154 +242,3 @@ curve_options = stacked(
 )
 
 
-def curve_files(hgrm: tuple[str, ...], sla: tuple[str, ...]) -> list[Any]:
-    """Return the curves of files named as FILE:UNIT; UsageError where the unit is not said."""
-    from ingest.read.hgrm import read_hgrm, read_sla
-    from ingest.timing import UNITS_NS
-
-    found = []
-    for texts, option, reader in ((hgrm, "--hgrm", read_hgrm), (sla, "--sla", read_sla)):
-        for text in texts:
-            name, _, unit = text.rpartition(":")
-            if unit not in ("ns", "us", "ms", "s") or not name:
-                raise UsageError(f"{option} {text}: the file does not say its unit: {text}:ms, for example")
-            found.append(reader(Path(name), UNITS_NS[unit]))
-    return found
-
-
-def pairs(texts: tuple[str, ...], option: str) -> dict[str, str]:
-    """Return the pairs of repeated K=V options; UsageError if one has no `=`."""
-    found = {}
-    for text in map(as_text, texts):
-        name, mark, value = text.partition("=")
-        if not mark or not name:
-            raise UsageError(f"{option} takes NAME=VALUE, not {text!r}")
-        found[name] = value
-    return found
-
-
-def read_options(
-    run: str = "",
-    *,
-    input_format: str | None,
-    host: str | None,
-    host_alias: tuple[str, ...],
-    t0: str | None,
-    host_offset: tuple[str, ...],
-    recorded_unit: str | None,
-    rate: str | None = None,
-    intended_start_column: str | None = None,
-    expected_interval: str | None = None,
-    fio_version: str | None = None,
-    digits: int | None = None,
-    prefer: str = "hist",
-    keep_idle: bool = False,
-    tsc_hz: str | None = None,
-) -> Any:
-    """Return the ReadOptions that the words of a call stand for."""
-    from ingest.read.description import is_description, parse_description
-    from ingest.read.formats import names as format_names
-    from ingest.read.sources import ReadOptions
-    from ingest.timing import MOST_NS, UNITS_NS, parse_duration, parse_instant
-
-    described = bool(input_format) and is_description(str(input_format))
-    if input_format and not described and input_format not in format_names():
-        words = ", ".join(format_names())
-        raise UsageError(f"no input format {input_format!r}: there are {words}, or a file that describes one (events.yml)")
-    if fio_version and not VERSION.match(fio_version):
-        raise UsageError(f"--fio-version takes what fio --version says, such as 3.33, not {fio_version!r}")
-    if rate and (not RATE.match(rate) or not float(rate)):
-        raise UsageError(f"--rate takes requests a second, such as 1000, not {rate!r}")
-    offsets = {}
-    for name, text in pairs(host_offset, "--host-offset").items():
-        try:
-            offsets[name] = round(float(text) * UNITS_NS["ms"])
-        except (ValueError, OverflowError):
-            offsets[name] = MOST_NS
-        if abs(offsets[name]) >= MOST_NS:
-            raise UsageError(f"--host-offset takes HOST=MS, not {name}={text}")
-    return ReadOptions(
-        run=as_text(run),
-        input_format="" if described else input_format or "",
-        host=as_text(host or ""),
-        host_alias=pairs(host_alias, "--host-alias"),
-        host_offset_ns=offsets,
-        t0=t0 if t0 in (None, "mtime") else parse_instant(str(t0)).ns,
-        recorded_unit_ns=UNITS_NS[recorded_unit] if recorded_unit else None,
-        expected_interval_ns=parse_duration(expected_interval) if expected_interval else 0,
-        rate=rate or "",
-        intended_column=intended_start_column or "",
-        digits=digits or 0,
-        prefer=prefer,
-        keep_idle=keep_idle,
-        fio_version=tuple(int(part) for part in re.findall(r"\d+", fio_version)[:3]) if fio_version else None,
-        description=parse_description(Path(str(input_format))) if described else None,
-        tsc_hz=frequency(tsc_hz) if tsc_hz else 0,
-    )
-
-
-def frequency(text: str) -> int:
-    """Return a frequency in Hz; UsageError unless it is one of a counter that runs at 1 MHz to 9 GHz."""
-    found = FREQUENCY.match(text)
-    hz = round(float(found[1]) * HERTZ[(found[2] or "").lower()]) if found else 0
-    if not HERTZ["m"] <= hz <= FASTEST_HZ:
-        raise UsageError(f"--tsc-hz takes a frequency from 1 MHz to 9 GHz, such as 2.6e9 or 2600MHz, not {text!r}")
-    return hz
-
-
-def cores(jobs: int | None) -> int:
-    """Return how many processes are to read: as asked, else as many as there are cores to run on."""
-    if jobs:
-        return jobs
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def store_url(named: str | None) -> str:
-    """Return the URL that --store names, else that of the default store."""
-    return named or os.environ.get("TAILBOARD_STORE", DEFAULT_STORE)
-
-
-def split_sources(sources: tuple[str, ...]) -> tuple[list[str], list[Path]]:
-    """Return the stores and the paths among the sources of a call; without any, the default store."""
-    from ingest.query.origin import is_store
-
-    stores, paths = [], []
-    for source in sources or (store_url(None),):
-        if is_store(source):
-            stores.append(source)
-        elif source == "-":
-            paths.append(_standard_input())
-        else:
-            paths.append(Path(source))
-    if stores and paths:
-        raise UsageError("ask a store or files, not both at once")
-    if len(stores) > 1:
-        raise UsageError("ask one store at a time")
-    return stores, paths
-
-
-def _standard_input() -> Path:
-    """Return a temporary file with what standard input holds; readers look at a file twice, which a pipe cannot give.
-
-    It and its folder are called stdin, so that runs and processes have the same names each time; compressed data gets its ending.
-    """
-    import atexit
-    import shutil
-    import tempfile
-
-    from ingest.read.formats import STDIN
-    from ingest.read.text import ending_of
-
-    if sys.stdin.isatty():
-        raise UsageError("- reads standard input, but nothing is piped into it")
-    folder = Path(tempfile.mkdtemp(prefix="tailboard-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    path = folder / STDIN / STDIN
-    path.parent.mkdir()
-    with path.open("wb") as out:
-        shutil.copyfileobj(sys.stdin.buffer, out)
-    if not path.stat().st_size:
-        raise InputError("standard input is empty")
-    with path.open("rb") as check:
-        ending = ending_of(check.read(8))
-    return path.rename(path.with_name(STDIN + ending)) if ending else path

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ingest.errors import UsageError
 
 if TYPE_CHECKING:
+    from ingest.cli.percentiles import Options
     from ingest.query.estimate_rows import Estimate
     from ingest.query.percentiles import Wanted
     from ingest.query.question import Answer, Question
@@ -17,21 +18,21 @@ FORMATS = ("table", "csv", "ndjson")
 
 
 def asked_estimates(
-    sources: tuple[str, ...], words: dict[str, Any], question: Question, columns: Wanted, accuracy: float
+    sources: tuple[str, ...], options: Options, question: Question, columns: Wanted, accuracy: float
 ) -> tuple[Table, list[Estimate], Answer]:
     """Return the percentiles of a question, the estimates that --estimate names, and the answer with what is to be said of both.
 
     UsageError for what cannot be.
     """
-    from ingest.cli.origins import opened
+    from ingest.cli.shared.sources import opened
     from ingest.query.estimates import estimated, parse_estimates
     from ingest.query.lags import answered
     from ingest.query.percentiles import narrowed, percentiles
 
-    names = parse_estimates(words["estimate"])
-    if words["format"] not in FORMATS:
-        raise UsageError(f"--estimate goes with --format {', '.join(FORMATS)}, not {words['format']}")
-    with opened(sources, words) as origin:
+    names = parse_estimates(options.estimate or "")
+    if options.format not in FORMATS:
+        raise UsageError(f"--estimate goes with --format {', '.join(FORMATS)}, not {options.format}")
+    with opened(sources, options) as origin:
         answer = answered(origin, question)
         if accuracy:
             answer = narrowed(answer, max(columns.percentiles), accuracy)

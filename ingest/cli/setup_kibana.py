@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ingest.cli.saying import say
+from ingest.cli.shared.say import say
 from ingest.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
+    from ingest.cli.setup import Options
     from ingest.objectives import Objective
     from ingest.view.kibana.connection import Connection
     from ingest.view.kibana.importing import Account
@@ -28,19 +29,19 @@ class Target:
     objectives: tuple[Objective, ...] | None
 
 
-def target_of(words: Mapping[str, Any], prefix: str) -> Target | None:
-    """Return what the words of a call want of Kibana, None where they do not name it. Raises UsageError, InputError."""
+def target_of(options: Options, prefix: str) -> Target | None:
+    """Return what a call wants of Kibana, None where they do not name it. Raises UsageError, InputError."""
     from ingest.objectives import read_objectives
     from ingest.view.kibana.credentials import DEFAULT_SPACE, checked_space, checked_url
 
-    if not words["kibana"]:
+    if not options.kibana:
         for option in ("space", "rules"):
-            if words[option]:
+            if getattr(options, option):
                 raise UsageError(f"--{option} is about Kibana: give --kibana http://HOST:5601, too")
         return None
     # Labels of runs are not known here: rules for objectives that name them are left to check, which knows.
-    objectives = read_objectives(Path(words["rules"]), run_labels=None) if words["rules"] else None
-    return Target(checked_url(words["kibana"]), checked_space(words["space"] or DEFAULT_SPACE), prefix, objectives)
+    objectives = read_objectives(Path(options.rules), run_labels=None) if options.rules else None
+    return Target(checked_url(options.kibana), checked_space(options.space or DEFAULT_SPACE), prefix, objectives)
 
 
 def set_up(target: Target, *, dry_run: bool) -> None:

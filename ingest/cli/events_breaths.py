@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ingest.cli.saying import say
+from ingest.cli.shared.say import say
 from ingest.errors import UsageError
 
 if TYPE_CHECKING:
+    from ingest.cli.events import Options
     from ingest.intervals import Int
     from ingest.read.snabb.timeline import Timeline
 
@@ -25,14 +26,14 @@ UNTOLD = (
 )
 
 
-def check(words: Mapping[str, Any]) -> None:
+def check(options: Options) -> None:
     """Raise UsageError for options that are about single events where breaths or callbacks are asked for, or both are."""
-    chosen = [name for name in ("breaths", "callbacks") if words[name]]
+    chosen = [name for name in ("breaths", "callbacks") if getattr(options, name)]
     if len(chosen) > 1:
         raise UsageError("--breaths and --callbacks are two tables: ask for one")
-    if not chosen and words["form"] == "csv":
+    if not chosen and options.format == "csv":
         raise UsageError("--format csv is for --breaths and --callbacks: events have unlike arguments, ndjson tells them all")
-    wrong = [option for option, name in (("--level", "level"), ("--name", "names")) if chosen and words[name]]
+    wrong = [option for option, name in (("--level", "level"), ("--name", "names")) if chosen and getattr(options, name)]
     if wrong:
         raise UsageError(f"{wrong[0]} chooses events: leave it out with --{chosen[0]}")
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ingest.cli import options
-from ingest.cli.origins import READING
+from ingest.cli.shared.sources import split_sources
+from ingest.cli.shared.values import cores, read_options
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ingest.breaths import Kept
+    from ingest.cli.compare import Options
     from ingest.query.question import Question
     from ingest.view.page.panels import Panel
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 def breath_panels(
     sources: tuple[str, ...],
     named: Sequence[tuple[Path, str]],
-    words: Mapping[str, Any],
+    options: Options,
     sides: Sequence[Sequence[str]],
     question: Question,
 ) -> list[Panel]:
@@ -35,20 +36,20 @@ def breath_panels(
     found = []
     for names in sides:
         asked = [replace(question, runs=(literal(name),), where={**question.where, "run": literal(name)}) for name in names]
-        found.append(together([_kept(sources, named, words, one) for one in asked]))
+        found.append(together([_kept(sources, named, options, one) for one in asked]))
     panel = breath_panel(*found)
     return [panel] if panel else []
 
 
-def _kept(sources: tuple[str, ...], named: Sequence[tuple[Path, str]], words: Mapping[str, Any], question: Question) -> Kept:
+def _kept(sources: tuple[str, ...], named: Sequence[tuple[Path, str]], options: Options, question: Question) -> Kept:
     from ingest.query.breath_sources import from_files, from_store, together
     from ingest.query.files import Files
     from ingest.store import open_store
 
-    stores, _ = options.split_sources(sources)
+    stores, _ = split_sources(sources)
     if stores:
         with open_store(stores[0]) as store:
             return from_store(store, question)
-    reading = options.read_options(**{name: words[name] for name in READING})
-    jobs = options.cores(words["jobs"])
+    reading = read_options(options)
+    jobs = cores(options.jobs)
     return together([from_files(Files([path], replace(reading, run=name), jobs), question) for path, name in named])

@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from ingest.cli.origins import opened
-from ingest.cli.queries import asked, parse_step
-from ingest.cli.saying import say
+from ingest.cli.shared.answers import asked
+from ingest.cli.shared.say import say
+from ingest.cli.shared.sources import opened
+from ingest.cli.shared.values import parse_step
 from ingest.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from ingest.cli.export import Options
 
 DEFAULT_BY = "op,kind,tag"
 
 
-def export_hlog(sources: tuple[str, ...], words: dict[str, Any]) -> None:
+def export_hlog(sources: tuple[str, ...], options: Options) -> None:
     """Print the log; memory stays flat where files are asked, whatever their number and length."""
     import ingest
     from ingest.query.interval_log import interval_log
     from ingest.view import hlog
 
-    if words["attribution"] != "completion":
+    if options.attribution != "completion":
         raise UsageError("hlog holds whole samples: in-flight weights cannot be written")
-    step = parse_step(words["step"]) if words["step"] else 0
+    step = parse_step(options.step) if options.step else 0
     if step == "auto":
         raise UsageError("--step of an export is a width such as 10s, or all")
-    question = asked({**words, "by": words["by"] or DEFAULT_BY}, step or "auto")
-    with opened(sources, words) as origin:
+    question = asked(replace(options, by=options.by or DEFAULT_BY), step or "auto")
+    with opened(sources, options) as origin:
         found = interval_log(origin, question)
         written = False
         for windows in found.windows:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ingest.cli import options
-from ingest.cli.origins import READING
+from ingest.cli.shared import options as shared
+from ingest.cli.shared.sources import split_sources
+from ingest.cli.shared.values import cores, read_options
 from ingest.errors import InputError
 from ingest.plain import shown
 
@@ -24,14 +26,23 @@ MOST_IN_LINE = 3
 RUN_PARTS = 3
 
 
+@dataclass(frozen=True, kw_only=True)
+class Options(shared.Reading):
+    """What a call of inspect says."""
+
+    asked: tuple[str, ...]
+    format: str
+
+
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option(
     "--why", "asked", metavar="PATH", multiple=True, help="What each fact about this file, or files of this folder, rests on."
 )
-@options.reading_options
+@shared.reading_options
 @click.option("--format", type=click.Choice(["table", "ndjson"]), default="table", show_default=True)
-def inspect(paths: tuple[str, ...], **words: Any) -> None:
+@shared.typed(Options)
+def inspect(paths: tuple[str, ...], options: Options) -> None:
     """What each file is taken for: format, run, labels, time zero and its source, rows, and why others are skipped.
 
     \b
@@ -48,10 +59,10 @@ def inspect(paths: tuple[str, ...], **words: Any) -> None:
     from ingest.read.copies import conflicts
     from ingest.read.reconcile import reconciled, skew
 
-    _, given = options.split_sources(paths)
-    found = discover(given, options.read_options(**{name: words[name] for name in READING}))
-    if words["asked"]:
-        for path in words["asked"]:
+    _, given = split_sources(paths)
+    found = discover(given, read_options(options))
+    if options.asked:
+        for path in options.asked:
             _print_why(found, Path(path))
         return
 
@@ -65,13 +76,13 @@ def inspect(paths: tuple[str, ...], **words: Any) -> None:
         yield source.context.account, tuple(sorted(ops))
 
     ops: dict[int, tuple[str, ...]] = {}
-    for number, (account, seen) in fork_map(work, found.sources, options.cores(words["jobs"])):
+    for number, (account, seen) in fork_map(work, found.sources, cores(options.jobs)):
         found.sources[number].context.account.replace(account)
         ops[number] = seen
     rows = [_source_row(source, ops[number]) for number, source in enumerate(found.sources)]
     others = [{"path": str(entry.path), "format": entry.action, "reason": entry.reason} for entry in found.skipped]
     caveats = [*found.caveats, *conflicts(found), *_lacks(found)]
-    if words["format"] == "ndjson":
+    if options.format == "ndjson":
         told = [{"path": one.subject, "format": "caveat", "code": one.code, "reason": str(one)} for one in caveats]
         sys.stdout.writelines(json.dumps(row) + "\n" for row in [*rows, *others, *told])
         return

@@ -1,0 +1,62 @@
+"""mark: what happened at a time of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ingest.cli.shared.marks import keep, read_all
+from ingest.cli.shared.say import say
+from ingest.cli.shared.stores import chosen, opened_store, store_option
+from ingest.errors import UsageError
+
+
+@click.command()
+@click.argument("text", required=False)
+@click.option("--run", "run", required=True, metavar="GLOB", help="Run that it happened in.")
+@click.option("--at", "at", metavar="T", help="When: ISO 8601, epoch s or ms, +90s (from the start), now-15m.")
+@click.option("--end", "until", metavar="T", help="Until when it lasted, likewise.")
+@click.option(
+    "--marks",
+    "marks",
+    metavar="FILE",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Many at once, in place of TEXT: lines of time,text or time,end,text, or a JVM's GC log (-Xlog:gc*).",
+)
+@store_option
+def mark(text: str | None, run: str, at: str | None, until: str | None, marks: tuple[Path, ...], store: str | None) -> None:
+    """Note what happened at a time of a run; reports draw it.
+
+    \b
+    Examples:
+      tailboard mark --run nightly-42 --at +33s "osd.3 down"
+      tailboard mark --run nightly-42 --at +33s --end +44s "recovery"
+      tailboard mark --run nightly-42 --marks gc.log --marks operations.csv
+
+    Marks of a file go to the runs that they overlap, those from +90s to every run; the same mark again is noted once.
+    """
+    if marks:
+        if text is not None or at or until:
+            raise UsageError("--marks takes times and texts from files: leave out TEXT, --at and --end")
+        _mark_all(run, marks, store)
+        return
+    if text is None or not at:
+        raise UsageError("a mark needs --at T and its text, or --marks FILE")
+    from ingest.marks import checked
+    from ingest.timing import parse_instant
+    from ingest.view.text import utc
+
+    one = checked(parse_instant(at), parse_instant(until) if until else None, text)
+    with opened_store(store, write=True) as store_:
+        for record in chosen(store_, (run,)):
+            stamp = one.at.epoch_ns(record.start_ns)
+            store_.mark(record.run, stamp, one.text, None if one.end is None else one.end.epoch_ns(record.start_ns))
+            say(f"marked {record.run} at {utc(stamp)}")
+
+
+def _mark_all(run: str, paths: tuple[Path, ...], store: str | None) -> None:
+    found = read_all(paths)
+    with opened_store(store, write=True) as store_:
+        keep(store_, [record.run for record in chosen(store_, (run,))], found)

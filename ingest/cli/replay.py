@@ -1,0 +1,42 @@
+"""replay: documents that an Elasticsearch server refused are sent again."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from ingest.cli.shared.say import say
+from ingest.cli.shared.stores import store_option
+from ingest.errors import InputError, StoreError
+
+
+@click.command()
+@click.argument("dead_letters", metavar="DEADLETTERS")
+@store_option
+def replay(dead_letters: str, store: str | None) -> int:
+    """Send the documents of a dead-letter file again, after what the server had against them was mended.
+
+    \b
+    Example:
+      tailboard replay tailboard-dead-letters.ndjson --store http://127.0.0.1:9200
+
+    What is still refused stays in the file; rollups are made right, and runs of which nothing is missing are complete.
+    """
+    from ingest.query.origin import DEAD_LETTERS, needed
+    from ingest.store import open_store
+
+    path = Path(dead_letters)
+    if not path.is_file():
+        raise InputError("there is no such file", path)
+    with open_store(store or os.environ.get("TAILBOARD_STORE", ""), write=True) as opened:
+        account = needed(opened, DEAD_LETTERS)(path)
+    say(f"{account.sent} documents sent again: {account.taken} are in now, {account.refused} are refused again")
+    if account.obsolete:
+        say(f"{account.obsolete} documents were dropped: their sources or runs have been read again or deleted since")
+    for line in account.runs:
+        say(line)
+    if account.refused:
+        raise StoreError(f"{account.refused} documents are still refused (the first: {account.reason})")
+    return 0

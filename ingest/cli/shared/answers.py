@@ -1,0 +1,117 @@
+"""Questions to files or a store, and their answers written as table, csv, ndjson or picture."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from ingest.cli.shared.say import say
+from ingest.cli.shared.values import pairs
+from ingest.errors import UsageError, listed
+
+if TYPE_CHECKING:
+    from ingest.cli.shared.options import Asking, Reading, Showing
+    from ingest.query.question import Answer, Question
+
+PICTURES = ("png", "svg")
+
+
+def asked(options: Asking, step: int | str, *, force: bool = False) -> Question:
+    """Return the question that the options of a call ask."""
+    from ingest.query.question import Question
+    from ingest.timing import parse_instant
+
+    by = tuple(dict.fromkeys(name.strip() for name in options.by.split(",") if name.strip()))
+    return Question(
+        runs=options.runs,
+        where=pairs(options.where, "--where"),
+        by=by,
+        step=step,
+        begin=parse_instant(options.begin) if options.begin else None,
+        end=parse_instant(options.end) if options.end else None,
+        merge_runs=options.merge_runs,
+        force=force,
+        attribution=options.attribution,
+    )
+
+
+def answered(sources: tuple[str, ...], reading: Reading, question: Question) -> Answer:
+    """Return what files or a store answer; UsageError for a range by the clock where no run has one."""
+    from ingest.cli.shared.sources import opened
+    from ingest.query.lags import answered as answered_by
+
+    with opened(sources, reading) as origin:
+        return in_range(answered_by(origin, question), question)
+
+
+def in_range(answer: Answer, question: Question) -> Answer:
+    """Return the answer; UsageError where it was asked for by times of the clock, and no run in it has one."""
+    from ingest.query.clocks import ABSOLUTE, is_absolute
+
+    if answer.relative and is_absolute(question):
+        raise UsageError(ABSOLUTE)
+    return answer
+
+
+def write(table: Any, answer: Answer, showing: Showing, what: str) -> None:
+    """Print a table in the format that was asked for."""
+    from ingest.view import text
+
+    base, stamp = clock_of(answer, showing), stamp_of(answer, showing)
+    form = showing.format
+    if form == "table":
+        from ingest.query.precision import precision_from
+        from ingest.view.terminal import heading, print_table
+
+        bound = precision_from(answer.parts) if table.precision is None else table.precision
+        print_table(table, heading(answer, what, bound), stamp)
+        return
+    warn(answer)
+    lines = {"csv": text.csv_lines, "ndjson": text.ndjson_lines}
+    if form in lines:
+        sys.stdout.writelines(line + "\n" for line in lines[form](table, stamp, showing.unit))
+    else:
+        names = [name for name in table.columns if name[0] == "p" and name[1:2].isdigit() and "_" not in name]
+        zero = answer.start_of if base == "elapsed" else 0
+        sys.stdout.writelines(line + "\n" for line in text.fiologparser_lines(table, zero, names))
+
+
+def write_picture(spec: Any, answer: Answer, showing: Showing) -> None:
+    """Write a filled spec as png or svg to stdout."""
+    from ingest.view.pictures import drawn
+
+    if showing.format == "png" and sys.stdout.isatty():
+        raise UsageError("a png is no text for a terminal: send it to a file, as in > picture.png")
+    warn(answer)
+    picture = drawn(spec, showing.format)
+    sys.stdout.flush()
+    sys.stdout.buffer.write(picture)
+
+
+def one_axis(answer: Answer) -> None:
+    """Raise UsageError for an answer that no picture over time can be drawn of: some of its runs have no clock."""
+    if answer.undated:
+        raise UsageError(f"{listed(sorted(answer.undated))}: no start time, so no axis with the other runs; choose with --run")
+
+
+def clock_of(answer: Answer, showing: Showing) -> str:
+    """Return how times are shown: utc, local or elapsed; UsageError where a clock is asked that the run does not have."""
+    base: str = showing.time_base or ("elapsed" if answer.relative else "utc")
+    if base != "elapsed" and answer.relative:
+        raise UsageError("this run has no time zero, so its times are elapsed; give --t0 to have a clock")
+    return base
+
+
+def stamp_of(answer: Answer, showing: Showing) -> Any:
+    """Return the function that writes a time as it was asked for; elapsed where only other runs of the answer have a clock."""
+    from ingest.query.clocks import named, stamps_beside
+    from ingest.view import text
+
+    stamps = {"utc": text.utc, "local": text.local, "elapsed": text.elapsed(answer.start_of)}
+    return named(stamps[clock_of(answer, showing)], stamps_beside(answer))
+
+
+def warn(answer: Answer) -> None:
+    """Print what a reader of the numbers must know to stderr."""
+    for line in answer.warnings:
+        say(line)

@@ -1,0 +1,146 @@
+"""Runs that are asked one by one, for what sets them side by side: compare and trend."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ingest.cli.shared import options as shared
+from ingest.cli.shared.answers import PICTURES, asked
+from ingest.cli.shared.sources import split_sources
+from ingest.cli.shared.values import cores, read_options
+from ingest.errors import StoreError, UsageError, listed
+from ingest.read.undated import undated_part_of
+
+if TYPE_CHECKING:
+    from ingest.query.question import Answer, Question
+    from ingest.query.table import Table
+    from ingest.series import RunLabels
+
+    Ask = Callable[[Question], Answer]
+
+REGRESSED = 1
+
+bounded_options = shared.stacked(
+    click.option("--by", metavar="LABELS", default="", help="Group by host,op,job,kind,volume,... or a setting."),
+    click.option("--where", metavar="K=GLOB", multiple=True, help="Only series whose label K matches."),
+    click.option("--from", "begin", metavar="T", help="From: ISO 8601, epoch s or ms, +90s (from each run's start), now-15m."),
+    click.option("--to", "end", metavar="T", help="Up to, likewise."),
+)
+format_option = click.option(
+    "--format", "printed", type=click.Choice(["table", "csv", "ndjson", *PICTURES]), show_default="table; with -o nothing"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EachRun(shared.Asking):
+    """What is asked of each run, and what is made of the answers; `printed` is the format of what is printed, if it is said."""
+
+    printed: str | None
+    unit: str
+    fail_above: str | None
+    output: str | None
+
+
+@contextmanager
+def opened_runs(sources: tuple[str, ...], options: EachRun) -> Iterator[tuple[Mapping[str, Ask], RunLabels]]:
+    """Give what answers questions about each run of a store or of files, and the runs' labels.
+
+    Several paths are a run each, named after the path; an archive of many is that many.
+    """
+    stores, paths = split_sources(sources)
+    if options.attribution != "completion":
+        raise UsageError("bounds count whole I/Os, in-flight weights are shares of them: leave out --attribution")
+    if stores:
+        from ingest.store import open_store
+
+        with open_store(stores[0]) as store:
+            records = store.runs()
+            if not records:
+                raise StoreError("the store holds no run yet: tailboard load PATH --run NAME")
+            yield {record.run: store.answer for record in records}, {record.run: record.labels for record in records}
+        return
+    from ingest.cli.shared.progress import Progress
+    from ingest.query.files import Files
+
+    reading = read_options(options)
+    with Progress("reading") as bar:
+        known: dict[str, Ask] = {}
+        labels: dict[str, Mapping[str, str]] = {}
+        for path, name in named(paths):
+            files = Files([path], replace(reading, run=name), cores(options.jobs), bar)
+            for run in files.run_names:
+                if run in known:
+                    raise UsageError(f"two sources hold a run {run}: load them with --run into a store to tell them apart")
+                known[run] = files.answer
+            labels |= files.found.labels
+        yield known, labels
+
+
+def named(paths: Sequence[Path]) -> list[tuple[Path, str]]:
+    """Return each path with what its run is to be called: nothing for a path alone, whose files tell."""
+    if len(paths) == 1:
+        return [(paths[0], "")]
+    short = [path.resolve().name if path.is_dir() else path.name.split(".", maxsplit=1)[0] for path in paths]
+    times = Counter(short)
+    return [(path, name if times[name] == 1 else str(path)) for path, name in zip(paths, short, strict=True)]
+
+
+def undated_beside(names: Sequence[str], taken: Sequence[str]) -> tuple[str, ...]:
+    """Return the sentence about logs without a start time of the runs that are taken: they are runs of their own."""
+    left = sorted(name for name in names if name not in taken and undated_part_of(name) in taken)
+    return (f"not in it: {listed(left)}, logs without a start time beside dated ones",) if left else ()
+
+
+def answered(ask: Ask, run: str, question: Question) -> Answer:
+    """Return the answer about one run."""
+    from ingest.query.overview import literal
+
+    exact = literal(run)
+    return ask(replace(question, runs=(exact,), where={**question.where, "run": exact}))
+
+
+def question_of(options: EachRun, columns: Sequence[str]) -> tuple[Question, tuple[str, ...]]:
+    """Return the question about each run, and the labels that were asked for: kinds chosen by a glob are told apart as well.
+
+    UsageError for labels that cannot be.
+    """
+    question = asked(replace(options, runs=(), merge_runs=False), "all")
+    for name in question.by:
+        if name in columns:
+            raise UsageError(f"--by {name}: {name} is a column of the answer already")
+    if "run" in question.where:
+        raise UsageError("runs are chosen with --run, not with --where run=...")
+    several = "kind" in question.where and "kind" not in question.by
+    return replace(question, by=("kind", *question.by)) if several else question, question.by
+
+
+def ratio_limit(text: str | None) -> float:
+    """Return the ratio of --fail-above, infinite without one; UsageError if it is no number above 0."""
+    if text is None:
+        return math.inf
+    try:
+        limit = float(text)
+    except ValueError:
+        limit = math.nan
+    if not 0 < limit < math.inf:
+        raise UsageError(f"--fail-above takes a ratio such as 1.2, not {text!r}")
+    return limit
+
+
+def write_rows(table: Table, form: str, unit: str, latencies: Sequence[str], stamp: Callable[[int], str] = str) -> None:
+    """Print a table as csv or ndjson, the named columns in a unit and all others as they are."""
+    from ingest.view import text
+
+    scale = text.UNITS[unit]
+    columns = {name: column / scale if name in latencies and scale > 1 else column for name, column in table.columns.items()}
+    lines = {"csv": text.csv_lines, "ndjson": text.ndjson_lines}[form]
+    sys.stdout.writelines(line + "\n" for line in lines(replace(table, columns=columns), stamp))

@@ -1,0 +1,87 @@
+"""Where the answers of a call come from: files or a store, behind one face."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ingest.cli.shared.values import cores, read_options
+from ingest.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from ingest.cli.shared.options import Reading
+    from ingest.query.origin import Origin
+
+DEFAULT_STORE = "sqlite:tailboard.db"
+
+
+def store_url(named: str | None) -> str:
+    """Return the URL that --store names, else that of the default store."""
+    return named or os.environ.get("TAILBOARD_STORE", DEFAULT_STORE)
+
+
+def split_sources(sources: tuple[str, ...]) -> tuple[list[str], list[Path]]:
+    """Return the stores and the paths among the sources of a call; without any, the default store."""
+    from ingest.query.origin import is_store
+
+    stores, paths = [], []
+    for source in sources or (store_url(None),):
+        if is_store(source):
+            stores.append(source)
+        elif source == "-":
+            paths.append(_standard_input())
+        else:
+            paths.append(Path(source))
+    if stores and paths:
+        raise UsageError("ask a store or files, not both at once")
+    if len(stores) > 1:
+        raise UsageError("ask one store at a time")
+    return stores, paths
+
+
+def _standard_input() -> Path:
+    """Return a temporary file with what standard input holds; readers look at a file twice, which a pipe cannot give.
+
+    It and its folder are called stdin, so that runs and processes have the same names each time; compressed data gets its ending.
+    """
+    import atexit
+    import shutil
+    import tempfile
+
+    from ingest.read.formats import STDIN
+    from ingest.read.text import ending_of
+
+    if sys.stdin.isatty():
+        raise UsageError("- reads standard input, but nothing is piped into it")
+    folder = Path(tempfile.mkdtemp(prefix="tailboard-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = folder / STDIN / STDIN
+    path.parent.mkdir()
+    with path.open("wb") as out:
+        shutil.copyfileobj(sys.stdin.buffer, out)
+    if not path.stat().st_size:
+        raise InputError("standard input is empty")
+    with path.open("rb") as check:
+        ending = ending_of(check.read(8))
+    return path.rename(path.with_name(STDIN + ending)) if ending else path
+
+
+@contextmanager
+def opened(sources: tuple[str, ...], reading: Reading) -> Iterator[Origin]:
+    """Give the files or the store that the sources of a call name."""
+    stores, paths = split_sources(sources)
+    if stores:
+        from ingest.store import open_store
+
+        with open_store(stores[0]) as store:
+            yield store
+        return
+    from ingest.cli.shared.progress import Progress
+    from ingest.query.files import Files
+
+    with Progress("reading") as bar:
+        yield Files(paths, read_options(reading), cores(reading.jobs), bar)
