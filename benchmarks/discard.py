@@ -11,13 +11,13 @@ from pathlib import Path
 
 import elasticsearch  # noqa: F401  # a load into Elasticsearch imports it, too
 
-from ingest.intervals import Intervals
-from ingest.load import load
-from ingest.load_plan import LoadOptions
-from ingest.parallel import keep_freed_memory
+from ingest.core.intervals import Intervals
+from ingest.core.parallel import keep_freed_memory
+from ingest.core.timing import parse_instant
+from ingest.load.load import load
+from ingest.load.plan import LoadOptions
 from ingest.read import ReadOptions
 from ingest.store import RunRecord, SourceRecord, Spans
-from ingest.timing import parse_instant
 
 ZERO = "2026-11-01T00:00:00Z"
 

@@ -124,9 +124,9 @@ def store(path: Path) -> Path:
 
 
 def _fill(path: Path) -> None:
-    from ingest.documents import pack
+    from ingest.core.documents import pack
     from ingest.store.records import RunRecord, SourceRecord
-    from ingest.store.sqlite import SqliteStore
+    from ingest.store.sqlite.store import SqliteStore
 
     run = RunRecord("bench", "bench", SECOND, start_ns=START_NS, zero="made")
     sources = [
@@ -149,9 +149,9 @@ def _fill(path: Path) -> None:
 
 def _windows(thread: int) -> Iterator[object]:
     """Yield the windows of one thread's reads, then of its writes."""
-    from ingest.intervals import Intervals
-    from ingest.layout import fio_layout
-    from ingest.series import Series
+    from ingest.core.intervals import Intervals
+    from ingest.core.layout import fio_layout
+    from ingest.core.series import Series
 
     host, job = divmod(thread, THREADS_A_HOST)
     for number, op in enumerate(("read", "write")):

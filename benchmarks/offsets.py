@@ -28,12 +28,13 @@ import numpy as np
 from measure import MB, Bench, peak
 
 from ingest import Files, Question, ReadOptions
-from ingest.query.offset_counts import Wanted
-from ingest.query.offset_map import OffsetMap
-from ingest.query.offsets import from_files
-from ingest.read import described, formats
+from ingest.query.offsets.counts import Wanted
+from ingest.query.offsets.map import OffsetMap
+from ingest.query.offsets.stored import from_files
+from ingest.read import formats
 from ingest.read.context import Context
-from ingest.read.description import parse_description
+from ingest.read.delimited import described
+from ingest.read.delimited.description import parse_description
 from ingest.read.events import Events
 from ingest.read.formats import DESCRIBED, Reader
 

@@ -26,12 +26,12 @@ from generate import START_NS  # beside this file
 from measure import print_table
 
 from ingest import Question, open_store, parse_percentiles
-from ingest.documents import pack
-from ingest.grid import SECOND, coarsened
-from ingest.intervals import Intervals, merged
-from ingest.layout import fio_layout
+from ingest.core.documents import pack
+from ingest.core.grid import SECOND, coarsened
+from ingest.core.intervals import Intervals, merged
+from ingest.core.layout import fio_layout
+from ingest.core.series import Series
 from ingest.query.percentiles import Wanted, percentiles
-from ingest.series import Series
 from ingest.store.elastic.encoding import interval_chunks
 from ingest.store.elastic.names import Names
 from ingest.store.records import RunRecord, SourceRecord

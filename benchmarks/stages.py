@@ -71,8 +71,8 @@ class Clock:
 def watch(clock: Clock) -> None:
     """Put the clock around the steps; a step that has another name by now is missing here and fails loudly."""
     import ingest.query.percentiles
-    from ingest import intervals
     from ingest.cli import percentiles
+    from ingest.core import intervals
     from ingest.query import files
     from ingest.read import integer_rows
     from ingest.read.fio import hist as fio_hist

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from ingest.errors import UsageError
-from ingest.fields import assets, reference, sqlite_schema
+from ingest.core.errors import UsageError
+from ingest.core.fields import assets, reference, sqlite_schema
 from ingest.store.elastic.templates import generated_templates
 from ingest.view.kibana.compile import kibana_files
 from ingest.view.kibana.lint import problems

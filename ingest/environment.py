@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ingest.errors import StoreError, UsageError
+from ingest.core.errors import StoreError, UsageError
 
 
 def seconds(name: str, default: float) -> float:

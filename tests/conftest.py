@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, settings
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))  # strategies and oracles, under any import mode
 
-from ingest.layout import LogLinear  # noqa: E402  # tests/ first
+from ingest.core.layout import LogLinear  # noqa: E402  # tests/ first
+from ingest.core.series import Series  # noqa: E402
 from ingest.read import ReadOptions, discover, read  # noqa: E402
 from ingest.read.account import Account  # noqa: E402
-from ingest.series import Series  # noqa: E402
 
 settings.register_profile(
     "tailboard", derandomize=True, deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow]

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ingest.read import ReadOptions
-from ingest.read.description import parse_description
+from ingest.read.delimited.description import parse_description
 
 COLUMNS = "end_ns,took_ns,host,process,op,weight"
 DESCRIBED = """\

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from commands import tailboard as command
 from event_files import description, event_file
-from ingest.csr import MOST_SAMPLES, total
-from ingest.errors import CapacityError
-from ingest.grid import in_flight
-from ingest.intervals import Exact, Sum, merged
-from ingest.layout import fio_layout
-from ingest.ranks import Ranked, extremes, parse_percentiles, percentile_values
+from ingest.core.csr import MOST_SAMPLES, total
+from ingest.core.errors import CapacityError
+from ingest.core.grid import in_flight
+from ingest.core.intervals import Exact, Sum, merged
+from ingest.core.layout import fio_layout
+from ingest.core.ranks import Ranked, extremes, parse_percentiles, percentile_values
 from oracles import hdr
 from strategies import made
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.grid import STEPS, clipped, coarsened, in_flight, stored_step, to_windows, window_start
-from ingest.intervals import Intervals, merged
+from ingest.core.grid import STEPS, clipped, coarsened, in_flight, stored_step, to_windows, window_start
+from ingest.core.intervals import Intervals, merged
 from oracles import brute
 from strategies import FIO_LAYOUTS, check, intervals, made, per_key, totals
 

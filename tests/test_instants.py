@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commands import tailboard
-from ingest.errors import InputError, UsageError
+from ingest.core.errors import InputError, UsageError
+from ingest.core.timing import MOST_NS, Instant, is_instant, parse_instant
 from ingest.read.context import TimeZero
-from ingest.timing import MOST_NS, Instant, is_instant, parse_instant
 from oracles import hdr, logs
 
 FAR = ["2116-03-01", "2262-04-12", "2300-01-01T00:00:00Z", "9999-12-31T23:59:59-12:00", "0001-01-01T00:00:00+12:00", "1677-09-21"]

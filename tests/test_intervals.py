@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest import intervals as waist
-from ingest.csr import row_sums, sum_rows
-from ingest.intervals import Exact, Intervals, Sum, concatenate, merged, no_exact
-from ingest.layout import fio_layout
+from ingest.core import intervals as waist
+from ingest.core.csr import row_sums, sum_rows
+from ingest.core.intervals import Exact, Intervals, Sum, concatenate, merged, no_exact
+from ingest.core.layout import fio_layout
 from strategies import FIO_LAYOUTS, check, intervals, made, per_key, totals
 
 COARSE = FIO_LAYOUTS[6]

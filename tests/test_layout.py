@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.layout import LogLinear, common_layout, fio_layout, parse_layout
+from ingest.core.layout import LogLinear, common_layout, fio_layout, parse_layout
 from oracles import brute
 from strategies import FIO_LAYOUTS, HDR_LAYOUTS, layouts, made, totals
 

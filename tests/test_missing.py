@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.caveats import Caveat
-from ingest.intervals import Intervals
-from ingest.layout import fio_layout
-from ingest.missing import NO_LACK, OPEN, UNKNOWN, Lacking, Missing, Possible
-from ingest.ranks import Ranked, parse_percentiles
+from ingest.core.caveats import Caveat
+from ingest.core.intervals import Intervals
+from ingest.core.layout import fio_layout
+from ingest.core.missing import NO_LACK, OPEN, UNKNOWN, Lacking, Missing, Possible
+from ingest.core.ranks import Ranked, parse_percentiles
 from tests.effort import figure
 
 LAYOUT = fio_layout(29, 1)

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.errors import InputError
-from ingest.objectives import WORDS, Objective, read_objectives
-from ingest.ranks import parse_percentiles
+from ingest.core.errors import InputError
+from ingest.core.ranks import parse_percentiles
+from ingest.objectives.objectives import WORDS, Objective, read_objectives
 from tests.mutations import mutated, mutations
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "SLA.yml"

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.errors import UsageError
-from ingest.intervals import Intervals, merged
-from ingest.offsets import LAYOUT, Order, Periods, Stored, from_bins, shared
+from ingest.core.errors import UsageError
+from ingest.core.intervals import Intervals, merged
+from ingest.core.offsets import LAYOUT, Order, Periods, Stored, from_bins, shared
+from ingest.core.series import Series
 from ingest.read.events import Events
-from ingest.series import Series
 from oracles import offsets as oracle
 
 MS, SECOND = oracle.MS, oracle.SECOND

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.errors import UsageError
-from ingest.intervals import Exact, Intervals
-from ingest.layout import fio_layout
-from ingest.ranks import (
+from ingest.core.errors import UsageError
+from ingest.core.intervals import Exact, Intervals
+from ingest.core.layout import fio_layout
+from ingest.core.ranks import (
     Ranked,
     bounds,
     censored,

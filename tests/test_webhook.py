@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ingest.errors import DeliveryError, UsageError
+from ingest.core.errors import DeliveryError, UsageError
+from ingest.objectives.webhook import Webhook, payload, webhook
 from ingest.query.verdicts import Episode
-from ingest.webhook import Webhook, payload, webhook
 from tests.doubles.receiver import receiver
 
 SECOND = 1_000_000_000

@@ -62,9 +62,9 @@ def _read(path: Path) -> tuple[int, int]:
 
 def _query(path: Path, by: tuple[str, ...]) -> None:
     """Open the store, answer, and compute the percentiles: all of a query but its start-up and its output."""
+    from ingest.core.ranks import parse_percentiles
     from ingest.query.percentiles import Wanted, percentiles
     from ingest.query.question import Question
-    from ingest.ranks import parse_percentiles
     from ingest.store import open_store
 
     with open_store(f"sqlite:{path}") as store:

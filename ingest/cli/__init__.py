@@ -22,9 +22,9 @@ from ingest import __version__
 from ingest.cli.shared.output import unwritable
 from ingest.cli.shared.say import say
 from ingest.cli.shared.streams import ReaderGoneError, UnwritableError, drop_output, hold_streams
-from ingest.errors import InputError, TailboardError
-from ingest.parallel import keep_freed_memory
-from ingest.plain import shown
+from ingest.core.errors import InputError, TailboardError
+from ingest.core.parallel import keep_freed_memory
+from ingest.core.plain import shown
 
 COMMANDS = (
     "wrap-fio",

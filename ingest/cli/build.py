@@ -7,7 +7,7 @@ import sys
 import click
 
 from ingest.cli.shared.say import say
-from ingest.errors import TailboardError, listed
+from ingest.core.errors import TailboardError, listed
 
 
 class StaleError(TailboardError):

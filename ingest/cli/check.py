@@ -17,16 +17,16 @@ from ingest.cli.shared.say import say
 from ingest.cli.shared.sources import opened, split_sources
 from ingest.cli.shared.streams import verdict_stands
 from ingest.cli.shared.values import pairs
-from ingest.errors import DeliveryError, UsageError
+from ingest.core.errors import DeliveryError, UsageError
 
 if TYPE_CHECKING:
-    from ingest.check import Checked
-    from ingest.objectives import Objective
+    from ingest.core.series import RunLabels
+    from ingest.objectives.check import Checked
+    from ingest.objectives.objectives import Objective
+    from ingest.objectives.webhook import Webhook
     from ingest.query.origin import Origin
     from ingest.query.question import Question
     from ingest.query.verdicts import Episode
-    from ingest.series import RunLabels
-    from ingest.webhook import Webhook
 
 VIOLATED, CANNOT_TELL = 1, 5
 
@@ -82,10 +82,10 @@ def check(sla: Path, sources: tuple[str, ...], options: Options) -> int:
     state (open, ended, or provisional where windows are not final). Exit status 1 where an objective is violated, 5 where missing
     samples could change the verdict ("cannot tell"; --allow-unknown makes it 0), 4 where the webhook could not be told.
     """
-    from ingest.check import check as verdicts_of
-    from ingest.check import keep
+    from ingest.objectives.check import check as verdicts_of
+    from ingest.objectives.check import keep
+    from ingest.objectives.webhook import webhook
     from ingest.query.lags import answered
-    from ingest.webhook import webhook
 
     hook = webhook(options.webhook) if options.webhook else None
     selection = _selection(options)
@@ -108,8 +108,8 @@ def _status(found: Checked, *, allow_unknown: bool) -> int:
 
 def _selection(options: Options) -> Question:
     """Return what is to be judged; UsageError where only a part of a run would be kept as the whole, or I/Os are shares."""
+    from ingest.core.timing import parse_instant
     from ingest.query.question import Question
-    from ingest.timing import parse_instant
 
     if options.attribution != "completion":
         raise UsageError("objectives count whole I/Os, in-flight weights are shares of them: leave out --attribution")
@@ -126,7 +126,7 @@ def _selection(options: Options) -> Question:
 @contextmanager
 def _opened(sources: tuple[str, ...], options: Options) -> Iterator[Judged]:
     """Give the files or the store that are asked, a store to be written with --record."""
-    from ingest.errors import StoreError
+    from ingest.core.errors import StoreError
     from ingest.store import open_store
 
     stores = split_sources(sources)[0] if options.record else []  # it reads standard input, which is there once
@@ -145,7 +145,7 @@ def _opened(sources: tuple[str, ...], options: Options) -> Iterator[Judged]:
 
 def _judged(origin: Origin) -> Judged:
     """Return what files or a store tell of their runs."""
-    from ingest.check import finals_of, labels_of
+    from ingest.objectives.check import finals_of, labels_of
 
     runs = origin.runs()
     return Judged(origin, labels_of(runs), finals_of(runs))
@@ -156,10 +156,10 @@ def violations(origin: Origin, path: Path, question: Question) -> list[Episode]:
 
     What could not be judged is said on stderr. InputError as `check` raises it.
     """
-    from ingest.check import check as verdicts_of
+    from ingest.objectives.check import check as verdicts_of
     from ingest.query.lags import answered
     from ingest.query.question import Question as Selection
-    from ingest.view.episodes import notes
+    from ingest.view.terminal.episodes import notes
 
     judged = _judged(origin)
     selection = Selection(question.runs, question.where, begin=question.begin, end=question.end)
@@ -171,16 +171,16 @@ def violations(origin: Origin, path: Path, question: Question) -> list[Episode]:
 
 
 def _objectives(path: Path, runs: RunLabels) -> Sequence[Objective]:
-    from ingest.objectives import read_objectives
+    from ingest.objectives.objectives import read_objectives
 
     return read_objectives(path, {name for labels in runs.values() for name in labels})
 
 
 def _write(found: Checked, path: Path, options: Options) -> None:
     """Print the verdicts in the format that was asked for."""
+    from ingest.objectives.junit import junit
     from ingest.view import text
-    from ingest.view.episodes import episode_rows, notes, print_checked, stamp_of
-    from ingest.view.junit import junit
+    from ingest.view.terminal.episodes import episode_rows, notes, print_checked, stamp_of
 
     form, base = options.format, _clock(found, options)
     if form == "table":
@@ -207,7 +207,7 @@ def _clock(found: Checked, options: Options) -> str:
 
 def _told(hook: Webhook | None, found: Checked) -> int:
     """Tell the webhook of every episode that is certain; return the exit status, 0 where all went well."""
-    from ingest.check import certain
+    from ingest.objectives.check import certain
 
     if hook is None:
         return 0

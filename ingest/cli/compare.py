@@ -29,15 +29,15 @@ from ingest.cli.shared.pages import beside_page, compared, over_time, page_optio
 from ingest.cli.shared.say import say
 from ingest.cli.shared.sources import split_sources
 from ingest.cli.shared.streams import verdict_stands
-from ingest.errors import InputError, UsageError, listed
+from ingest.core.errors import InputError, UsageError, listed
 from ingest.read.undated import undated_part_of
 
 if TYPE_CHECKING:
     from ingest.cli.shared.by_run import Ask
+    from ingest.core.series import RunLabels
     from ingest.query.compare import Pair
     from ingest.query.sweeps import Paired
     from ingest.query.table import Table
-    from ingest.series import RunLabels
 
 SIDES = ("baseline", "run")
 
@@ -82,11 +82,11 @@ def compare(sources: tuple[str, ...], options: Options) -> int:
     percentile,baseline,run,ratio,lo,hi,count_baseline,count_run, largest effect first: baseline and run in --unit (ns), lo and
     hi the 95 % bounds of the ratio by order statistics. A cell is empty where there are too few samples to carry it.
     """
+    from ingest.core.ranks import parse_percentiles
     from ingest.query.compare import COLUMNS, halvings, labelled, together
     from ingest.query.compare import compare as rows_of
     from ingest.query.groupings import grouped, is_lag, labels_of
     from ingest.query.sweeps import PERMUTATION
-    from ingest.ranks import parse_percentiles
 
     limit, percentiles = ratio_limit(options.fail_above), parse_percentiles(options.wanted)
     output, form = options.output, beside_page(options.printed, options.output)
@@ -133,7 +133,7 @@ def compare(sources: tuple[str, ...], options: Options) -> int:
 
 def chosen(names: Sequence[str], glob: str, option: str, *, merge: bool) -> list[str]:
     """Return the one run that a glob names, all of them with `merge`; an error that lists the runs for none or several."""
-    from ingest.series import run_matches
+    from ingest.core.series import run_matches
 
     found = [name for name in names if name == glob] or [name for name in names if run_matches(name, (glob,))]
     if not found:
@@ -146,8 +146,8 @@ def chosen(names: Sequence[str], glob: str, option: str, *, merge: bool) -> list
 
 def pairs_among(asks: Mapping[str, Ask], labels: RunLabels, options: Options) -> Paired | None:
     """Return the pairs of runs where a side names several and they can be paired; None where a side is to be one run."""
+    from ingest.core.series import run_matches
     from ingest.query.sweeps import paired_runs
-    from ingest.series import run_matches
 
     names = list(asks)
     globs = [str(getattr(options, side)) for side in SIDES]
@@ -169,7 +169,7 @@ def pair_notes(found: Paired) -> tuple[str, ...]:
 
 
 def _write(pair: Pair, table: Table, windows: Pair | None, showing: shared.Showing) -> None:
-    from ingest.view import comparison
+    from ingest.view.terminal import comparison
 
     form = showing.format
     if form == "table":
@@ -188,7 +188,7 @@ def _judged(table: Table, limit: float) -> tuple[int, list[str]]:
     """Return the exit status, 1 where the lower bound of a ratio is above the limit, and what to say; up to five are named."""
     if limit == math.inf:
         return 0, []
-    from ingest.view.comparison import row_name
+    from ingest.view.terminal.comparison import row_name
 
     low = table.columns["lo"]
     above = [row for row in range(len(table)) if low[row] > limit]

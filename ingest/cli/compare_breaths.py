@@ -12,8 +12,8 @@ from ingest.cli.shared.values import cores, read_options
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ingest.breaths import Kept
     from ingest.cli.compare import Options
+    from ingest.core.breaths import Kept
     from ingest.query.question import Question
     from ingest.view.page.panels import Panel
 

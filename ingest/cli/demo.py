@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from ingest.cli.shared.options import PERCENTILES
-from ingest.errors import InputError
+from ingest.core.errors import InputError
 
 EXAMPLE = Path("examples") / "cbt-archive"
 

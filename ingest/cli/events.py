@@ -16,10 +16,10 @@ import click
 from ingest.cli.shared import options as shared
 from ingest.cli.shared.say import say
 from ingest.cli.shared.values import frequency
-from ingest.errors import UsageError
+from ingest.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from ingest.intervals import Bool, Int
+    from ingest.core.intervals import Bool, Int
     from ingest.read.snabb.lags import Lags
     from ingest.read.snabb.messages import Message
     from ingest.read.snabb.timeline import Timeline
@@ -78,10 +78,10 @@ def events(file: Path, options: Options) -> None:
     With --breaths and --callbacks: when it began (of a callback: ended), cycles, ns, what it moved, and the rate of its events.
     """
     from ingest.cli import events_breaths as tables
+    from ingest.core.timing import parse_instant
     from ingest.read import ReadOptions, discover
     from ingest.read.formats import SNABB
     from ingest.read.snabb.timeline import timeline
-    from ingest.timing import parse_instant
 
     tables.check(options)
     t0 = options.t0
@@ -150,7 +150,7 @@ def _inside(stamps: Int, start_ns: int, options: Options) -> Bool:
     """Return which moments lie in the range that is asked for."""
     import numpy as np
 
-    from ingest.timing import parse_instant
+    from ingest.core.timing import parse_instant
 
     wanted = np.ones(len(stamps), np.bool_)
     if options.begin:
@@ -296,7 +296,7 @@ def _print_table(shown: _Shown, chosen: Int) -> None:
 
 def _cells(row: Row, stamp: str) -> dict[str, str]:
     """Return a row as people read it; a lag that is no latency stands in brackets."""
-    from ingest.view.terminal import latency
+    from ingest.view.terminal.tables import latency
 
     lag = "" if row["lag_ns"] is None else latency(row["lag_ns"])
     return {

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ingest.cli.shared.say import say
-from ingest.errors import UsageError
+from ingest.core.errors import UsageError
 
 if TYPE_CHECKING:
     from ingest.cli.events import Options
-    from ingest.intervals import Int
+    from ingest.core.intervals import Int
     from ingest.read.snabb.timeline import Timeline
 
 Row = dict[str, Any]

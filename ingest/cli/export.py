@@ -16,10 +16,10 @@ from ingest.cli.shared.answers import asked
 from ingest.cli.shared.say import say
 from ingest.cli.shared.sources import opened, split_sources
 from ingest.cli.shared.stores import chosen
-from ingest.errors import UsageError
+from ingest.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from ingest.intervals import Intervals
+    from ingest.core.intervals import Intervals
     from ingest.query.origin import Origin
     from ingest.query.question import Question
     from ingest.view.text import Stamp
@@ -75,7 +75,7 @@ def export(sources: tuple[str, ...], options: Options) -> None:
         warn(answer)
         sys.stdout.writelines(texts(answer, UNITS[options.unit], options.ticks))
         return
-    from ingest.series import LABELS
+    from ingest.core.series import LABELS
 
     question = asked(replace(options, by=",".join(LABELS)), "auto")
     parts = (_csv_rows(windows, clocks) for windows, clocks in _exported(sources, options, question))

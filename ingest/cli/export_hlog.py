@@ -10,7 +10,7 @@ from ingest.cli.shared.answers import asked
 from ingest.cli.shared.say import say
 from ingest.cli.shared.sources import opened
 from ingest.cli.shared.values import parse_step
-from ingest.errors import InputError, UsageError
+from ingest.core.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from ingest.cli.export import Options

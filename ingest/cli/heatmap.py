@@ -13,12 +13,12 @@ from ingest.cli.shared import options as shared
 from ingest.cli.shared.answers import PICTURES, answered, asked, clock_of, one_axis, stamp_of, write, write_picture
 from ingest.cli.shared.say import say
 from ingest.cli.shared.values import pairs, parse_step
-from ingest.errors import UsageError
+from ingest.core.errors import UsageError
 
 if TYPE_CHECKING:
     from ingest.query.latency_rows import Rows
     from ingest.query.question import Answer
-    from ingest.view.preview import Asked
+    from ingest.view.terminal.heatmap import Asked
 
 SHARE = re.compile(r"^\d{1,3}(\.\d{1,9})?%?$")
 MOST_ROWS, MOST_COLUMNS = 100_000, 1_000_000
@@ -97,7 +97,7 @@ def heatmap(sources: tuple[str, ...], options: Options) -> None:
         return
     from ingest.query.cells import cells
     from ingest.query.heatmap import heatmap as bins_of
-    from ingest.view.preview import told
+    from ingest.view.terminal.heatmap import told
 
     if rows is None and lit is None and not options.columns:
         write(bins_of(answer), answer, options, "heat map")
@@ -116,8 +116,8 @@ def _draw(answer: Answer, map_of: Asked, options: Options) -> None:
         write_picture(heatmap_picture(answer, clock_of(answer, options), map_of), answer, options)
         return
     from ingest.query.precision import precision_from
-    from ingest.view.preview import print_heatmap
-    from ingest.view.terminal import heading
+    from ingest.view.terminal.heatmap import print_heatmap
+    from ingest.view.terminal.tables import heading
 
     print_heatmap(answer, heading(answer, "heat map", precision_from(answer.parts)), stamp_of(answer, options), map_of)
 
@@ -152,7 +152,7 @@ def _rows(options: Options) -> Rows | None:
 def _asked(rows: Rows | None, lit: Answer | None, options: Options) -> Asked:
     """Return what is to be drawn: eight rows an octave where nothing else is said."""
     from ingest.query.latency_rows import Rows
-    from ingest.view.preview import EIGHTHS, Asked
+    from ingest.view.terminal.heatmap import EIGHTHS, Asked
 
     rows, room = rows or Rows(), EIGHTHS.most if options.format == "table" else TALLEST
     if rows.axis == "linear":
@@ -166,7 +166,7 @@ def _asked(rows: Rows | None, lit: Answer | None, options: Options) -> Asked:
 
 def _range(text: str | None) -> tuple[int, int]:
     """Return the range in ns, 0 where an end is open; UsageError unless it is A..B."""
-    from ingest.timing import parse_duration
+    from ingest.core.timing import parse_duration
 
     if not text:
         return 0, 0

@@ -14,11 +14,11 @@ import click
 from ingest.cli.shared import options as shared
 from ingest.cli.shared.sources import split_sources
 from ingest.cli.shared.values import cores, read_options
-from ingest.errors import InputError
-from ingest.plain import shown
+from ingest.core.errors import InputError
+from ingest.core.plain import shown
 
 if TYPE_CHECKING:
-    from ingest.caveats import Caveat
+    from ingest.core.caveats import Caveat
     from ingest.read import Found
 
 MOST_OPS = 4
@@ -53,7 +53,7 @@ def inspect(paths: tuple[str, ...], options: Options) -> None:
 
     Every log is read to its end, so that repairs and rejects show; nothing is stored.
     """
-    from ingest.parallel import fork_map
+    from ingest.core.parallel import fork_map
     from ingest.query.means import own_facts, told_of
     from ingest.read import Source, discover, read
     from ingest.read.copies import conflicts
@@ -166,7 +166,7 @@ def _print(rows: list[dict[str, Any]], others: list[dict[str, Any]]) -> None:
     from rich.table import Table
 
     from ingest.view.marked import escape
-    from ingest.view.terminal import people
+    from ingest.view.terminal.tables import people
 
     console = people()
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))

@@ -17,11 +17,11 @@ from ingest.cli.shared.say import say
 from ingest.cli.shared.sources import store_url
 from ingest.cli.shared.stores import letters_named
 from ingest.cli.shared.values import cores, pairs, parse_step, read_options
-from ingest.errors import InputError, StoreError, TailboardError, UsageError, listed
+from ingest.core.errors import InputError, StoreError, TailboardError, UsageError, listed
 
 if TYPE_CHECKING:
-    from ingest.load import LoadAccount
-    from ingest.load_plan import LoadOptions
+    from ingest.load.load import LoadAccount
+    from ingest.load.plan import LoadOptions
     from ingest.store import Store
 
 SHOWN_FINDINGS = 20
@@ -97,7 +97,7 @@ def load(paths: tuple[str, ...], options: Options) -> int:
 
 def load_options(options: shared.Loading, what: str) -> LoadOptions:
     """Return how a call says to load; `what` is called so in errors."""
-    from ingest.load_plan import LoadOptions
+    from ingest.load.plan import LoadOptions
 
     if not options.run.strip() or any(mark in options.run for mark in "*?[\n"):
         raise UsageError("--run takes a plain name, without * ? [")
@@ -133,7 +133,7 @@ def _loads(run: str, paths: Sequence[Path], *, each: bool) -> Iterator[tuple[str
 
 def _loaded(files: list[Path], chosen: LoadOptions, url: str, *, strict: bool) -> tuple[LoadAccount, TailboardError | None]:
     """Return the account of one load, told to people, and what is wrong with it all the same: refused documents or rows."""
-    from ingest.load import load as load_all
+    from ingest.load.load import load as load_all
     from ingest.store import open_store
 
     began = time.monotonic()

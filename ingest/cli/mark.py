@@ -9,7 +9,7 @@ import click
 from ingest.cli.shared.marks import keep, read_all
 from ingest.cli.shared.say import say
 from ingest.cli.shared.stores import chosen, opened_store, store_option
-from ingest.errors import UsageError
+from ingest.core.errors import UsageError
 
 
 @click.command()
@@ -44,8 +44,8 @@ def mark(text: str | None, run: str, at: str | None, until: str | None, marks: t
         return
     if text is None or not at:
         raise UsageError("a mark needs --at T and its text, or --marks FILE")
-    from ingest.marks import checked
-    from ingest.timing import parse_instant
+    from ingest.core.marks import checked
+    from ingest.core.timing import parse_instant
     from ingest.view.text import utc
 
     one = checked(parse_instant(at), parse_instant(until) if until else None, text)

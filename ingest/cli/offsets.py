@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from ingest.cli.shared import options as shared
-from ingest.errors import UsageError
+from ingest.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from ingest.query.offset_counts import Wanted
-    from ingest.query.offset_map import OffsetMap
+    from ingest.query.offsets.counts import Wanted
+    from ingest.query.offsets.map import OffsetMap
 
 PICTURES = ("png", "svg")
 
@@ -60,7 +60,7 @@ def offsets(sources: tuple[str, ...], options: Options) -> None:
     answer = _answered(sources, options, _wanted(options))
     told = cast("Any", answer)  # it has what times and warnings need, as every answer
     if options.format == "table":
-        from ingest.view.offset_terminal import heading, print_offsets
+        from ingest.view.terminal.offsets import heading, print_offsets
 
         print_offsets(answer, heading(answer), stamp_of(told, options), options.scale)
         return
@@ -70,7 +70,7 @@ def offsets(sources: tuple[str, ...], options: Options) -> None:
 
         write_picture(picture(answer, options.scale, clock_of(told, options), ", ".join(options.highlight)), told, options)
         return
-    from ingest.query.offset_map import offsets as rows_of
+    from ingest.query.offsets.map import offsets as rows_of
     from ingest.view import text
 
     warn(told)
@@ -81,9 +81,9 @@ def offsets(sources: tuple[str, ...], options: Options) -> None:
 def _wanted(options: Options) -> Wanted:
     """Return what a call asks for; UsageError for what cannot be."""
     from ingest.cli.shared.answers import asked
-    from ingest.offsets import Periods
-    from ingest.query.offset_counts import Wanted
-    from ingest.timing import parse_duration
+    from ingest.core.offsets import Periods
+    from ingest.core.timing import parse_duration
+    from ingest.query.offsets.counts import Wanted
 
     if options.attribution != "completion":
         raise UsageError("offsets are of moments: leave out --attribution")
@@ -114,7 +114,7 @@ def _answered(sources: tuple[str, ...], options: Options, wanted: Wanted) -> Off
     from dataclasses import replace
 
     from ingest.cli.shared.sources import opened
-    from ingest.query.offset_map import highlighted
+    from ingest.query.offsets.map import highlighted
     from ingest.query.origin import OFFSETS, needed
 
     with opened(sources, replace(options, prefer="raw")) as origin:

@@ -11,14 +11,14 @@ import click
 from ingest.cli.shared import options as shared
 from ingest.cli.shared.answers import PICTURES, answered, asked, clock_of, in_range, one_axis, stamp_of, write, write_picture
 from ingest.cli.shared.values import parse_step
-from ingest.errors import UsageError
+from ingest.core.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ingest.core.ranks import Percentile
     from ingest.query.question import Answer, Question
     from ingest.query.table import Table
-    from ingest.ranks import Percentile
 
 MOST_BELOW = 50
 
@@ -76,10 +76,10 @@ def percentiles(sources: tuple[str, ...], options: Options) -> None:
     --estimate the usual wrong ways stand beside the exact columns (p99_cbt), each with its error as a share (p99_cbt_error).
     """
     from ingest.cli.shared.sources import opened
+    from ingest.core.ranks import parse_percentiles
+    from ingest.core.timing import parse_duration
     from ingest.query.percentiles import Wanted, narrowed, table_of
     from ingest.query.percentiles import percentiles as rows_of
-    from ingest.ranks import parse_percentiles
-    from ingest.timing import parse_duration
 
     chosen = parse_percentiles(options.wanted)
     if options.marks and options.format not in PICTURES:
@@ -97,8 +97,8 @@ def percentiles(sources: tuple[str, ...], options: Options) -> None:
     columns = Wanted(chosen, below, options.interpolate, bounds=bool(accuracy), possible=options.bounds)
     if options.estimate:
         from ingest.cli.percentiles_estimates import asked_estimates
-        from ingest.query.estimates import with_estimates
-        from ingest.view.estimates import print_estimates
+        from ingest.query.estimates.estimates import with_estimates
+        from ingest.view.terminal.estimates import print_estimates
 
         table, estimates, answer = asked_estimates(sources, options, question, columns, accuracy)
         if options.format == "table":

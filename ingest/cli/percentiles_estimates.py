@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ingest.errors import UsageError
+from ingest.core.errors import UsageError
 
 if TYPE_CHECKING:
     from ingest.cli.percentiles import Options
-    from ingest.query.estimate_rows import Estimate
+    from ingest.query.estimates.rows import Estimate
     from ingest.query.percentiles import Wanted
     from ingest.query.question import Answer, Question
     from ingest.query.table import Table
@@ -25,7 +25,7 @@ def asked_estimates(
     UsageError for what cannot be.
     """
     from ingest.cli.shared.sources import opened
-    from ingest.query.estimates import estimated, parse_estimates
+    from ingest.query.estimates.estimates import estimated, parse_estimates
     from ingest.query.lags import answered
     from ingest.query.percentiles import narrowed, percentiles
 

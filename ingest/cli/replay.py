@@ -9,7 +9,7 @@ import click
 
 from ingest.cli.shared.say import say
 from ingest.cli.shared.stores import store_option
-from ingest.errors import InputError, StoreError
+from ingest.core.errors import InputError, StoreError
 
 
 @click.command()

@@ -63,8 +63,8 @@ def page_of(sources: tuple[str, ...], options: Options) -> str:
     """Return the report of a selection as HTML."""
     from ingest.cli.shared.marks import read_all
     from ingest.cli.shared.sources import opened
+    from ingest.core.timing import parse_duration
     from ingest.query.means import MeansAloneError
-    from ingest.timing import parse_duration
     from ingest.view.page.contents import means_from, parts_from, run_names
     from ingest.view.page.report import page_of as page
 

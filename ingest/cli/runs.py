@@ -10,7 +10,7 @@ import click
 
 from ingest.cli.shared.say import say
 from ingest.cli.shared.stores import chosen, letters_named, opened_store, store_option
-from ingest.errors import TailboardError, UsageError
+from ingest.core.errors import TailboardError, UsageError
 
 if TYPE_CHECKING:
     from ingest.store import RunRecord, Store
@@ -36,9 +36,9 @@ def runs() -> None:
 @click.option("--format", "form", type=click.Choice(["table", "ndjson"]), default="table", show_default=True)
 def list_(store: str | None, form: str) -> None:
     """All runs: state, step, sources, samples, time zero, when loaded."""
-    from ingest.timing import format_duration
+    from ingest.core.timing import format_duration
+    from ingest.core.whole_runs import means_alone
     from ingest.view.text import utc
-    from ingest.whole_runs import means_alone
 
     with opened_store(store) as store_:
         rows = []
@@ -64,7 +64,7 @@ def list_(store: str | None, form: str) -> None:
     from rich.table import Table
 
     from ingest.view.marked import escape
-    from ingest.view.terminal import people
+    from ingest.view.terminal.tables import people
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for name in ("run", "state", "step", "sources", "samples", "start", "loaded"):
@@ -115,10 +115,10 @@ def check(globs: tuple[str, ...], *, mend: bool, as_json: bool, store: str | Non
     something was: with --mend if something is left to do, such as to load a file again. Nothing is changed without --mend.
     Runs that are being loaded or watched are looked at for owners alone (docs/scale.md).
     """
-    from ingest.errors import StoreError
-    from ingest.plain import shown
-    from ingest.series import run_matches
-    from ingest.view.episodes import counted
+    from ingest.core.errors import StoreError
+    from ingest.core.plain import shown
+    from ingest.core.series import run_matches
+    from ingest.view.terminal.episodes import counted
 
     with opened_store(store, write=mend) as store_:
         found = store_.verify(lambda run: not globs or (bool(run) and run_matches(run, globs)), mend=mend)
@@ -199,8 +199,8 @@ def coarsen(run: str | None, *, step: str, age: str | None, dry_run: bool, store
     What is finer than the new step is gone; offsets keep their seconds. Cut off, the same command completes it. Later the
     same sources are skipped as already loaded, others are refused for this run, and --replace loads all of it anew.
     """
+    from ingest.core.timing import format_duration, parse_duration
     from ingest.store.coarsening import check_step
-    from ingest.timing import format_duration, parse_duration
 
     step_ns = parse_duration(step)
     check_step(step_ns)
@@ -225,7 +225,7 @@ def coarsen(run: str | None, *, step: str, age: str | None, dry_run: bool, store
 
 
 def _coarsen(store: Store, record: RunRecord, step_ns: int) -> None:
-    from ingest.timing import format_duration
+    from ingest.core.timing import format_duration
 
     done = store.coarsen(record.run, step_ns)
     if done.from_ns == done.to_ns:
@@ -247,8 +247,8 @@ def _selected(store: Store, run: str | None, age: str | None) -> list[RunRecord]
     """Return the records of the runs that a glob selects and that are older than `age`."""
     import time
 
+    from ingest.core.timing import parse_duration
     from ingest.store.records import began_ns
-    from ingest.timing import parse_duration
 
     if run is None and age is None:
         raise UsageError("give a run, a glob, or --older-than")

@@ -18,7 +18,7 @@ from ingest.cli.shared.marks import read_all
 from ingest.cli.shared.say import say
 from ingest.cli.shared.sources import split_sources
 from ingest.cli.shared.values import cores, parse_step, read_options
-from ingest.errors import InputError, UsageError
+from ingest.core.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from ingest.query.question import Question
@@ -71,9 +71,9 @@ def serve(sources: tuple[str, ...], options: Options) -> int:
     --run it shows the run that began last. Runs, range and step are chosen in the page and stand in its address. Neither
     store nor logs are ever written to. Ctrl-C ends it.
     """
+    from ingest.core.timing import parse_duration
     from ingest.live.serve.app import application
     from ingest.live.serve.page import Subject
-    from ingest.timing import parse_duration
     from ingest.view.page.parts import runtime
 
     try:
@@ -110,9 +110,9 @@ def _store_of(stores: Sequence[str], paths: Sequence[Path], options: Options, qu
         _reachable(stores[0])
         yield stores[0]
         return
-    from ingest.grid import SECOND, STEPS
+    from ingest.core.grid import SECOND, STEPS
     from ingest.live.serve.logs import as_store
-    from ingest.load_plan import LoadOptions
+    from ingest.load.plan import LoadOptions
     from ingest.read.folders import check_is_file, root_of
 
     for path in paths:

@@ -10,7 +10,7 @@ import click
 
 from ingest.cli.shared import options as shared
 from ingest.cli.shared.say import say
-from ingest.errors import StoreError, UsageError
+from ingest.core.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
     from ingest.store.elastic.connection import Address

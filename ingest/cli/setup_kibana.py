@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.cli.shared.say import say
-from ingest.errors import StoreError, UsageError
+from ingest.core.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
     from ingest.cli.setup import Options
-    from ingest.objectives import Objective
+    from ingest.objectives.objectives import Objective
     from ingest.view.kibana.connection import Connection
     from ingest.view.kibana.importing import Account
     from ingest.view.kibana.rules import Left, Rule
@@ -31,7 +31,7 @@ class Target:
 
 def target_of(options: Options, prefix: str) -> Target | None:
     """Return what a call wants of Kibana, None where they do not name it. Raises UsageError, InputError."""
-    from ingest.objectives import read_objectives
+    from ingest.objectives.objectives import read_objectives
     from ingest.view.kibana.credentials import DEFAULT_SPACE, checked_space, checked_url
 
     if not options.kibana:

@@ -26,7 +26,7 @@ from ingest.cli.shared.by_run import (
 from ingest.cli.shared.pages import beside_page, page_option, written
 from ingest.cli.shared.say import say
 from ingest.cli.shared.streams import verdict_stands
-from ingest.errors import InputError, UsageError, listed
+from ingest.core.errors import InputError, UsageError, listed
 from ingest.read.undated import undated_part_of
 
 if TYPE_CHECKING:
@@ -73,12 +73,12 @@ def trend(sources: tuple[str, ...], options: Options) -> int:
     hi,count,level,change: value in --unit (ns) with its 95 % bounds, level the median since the last change, change the ratio
     of levels where a new one begins. --fail-above holds the newest run's lower bound against the median of the runs before it.
     """
+    from ingest.core.ranks import parse_percentiles
+    from ingest.core.series import run_matches
     from ingest.query.compare import labelled
     from ingest.query.sweeps import PERMUTATION, permutations
     from ingest.query.trend import COLUMNS, alike, by_archive, in_order, judged
     from ingest.query.trend import trend as rows_of
-    from ingest.ranks import parse_percentiles
-    from ingest.series import run_matches
 
     limit, percentiles, least = (
         ratio_limit(options.fail_above),
@@ -126,7 +126,7 @@ def _permutations_told(found: Mapping[str, tuple[str, str]]) -> list[str]:
 
 
 def _write(nights: Sequence[Night], table: Table, notes: Sequence[str], showing: shared.Showing) -> None:
-    from ingest.view import trend as view
+    from ingest.view.terminal import trend as view
     from ingest.view.text import utc
 
     form = showing.format

@@ -20,14 +20,14 @@ from ingest.cli.shared.marks import keep, read_all
 from ingest.cli.shared.say import say
 from ingest.cli.shared.sources import store_url
 from ingest.cli.shared.stores import letters_named
-from ingest.errors import InputError, StoreError, UsageError
+from ingest.core.errors import InputError, StoreError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ingest.cli.watch_objectives import Telling
     from ingest.live.watch.cycle import Cycle, Watch
-    from ingest.load import LoadAccount
+    from ingest.load.load import LoadAccount
 
 INTERRUPTED = 130
 LONGEST_LAG_NS = 3600 * 10**9  # older rows are of a benchmark that ran before
@@ -109,7 +109,7 @@ def watch(paths: tuple[str, ...], options: Options) -> int:
 
 def _pace(options: Options) -> tuple[float, float | None]:
     """Return how often to look in seconds, and after how many idle seconds to end."""
-    from ingest.timing import parse_duration
+    from ingest.core.timing import parse_duration
 
     idle = parse_duration(options.until_idle) / 1e9 if options.until_idle else None
     return parse_duration(options.interval) / 1e9, idle
@@ -118,7 +118,7 @@ def _pace(options: Options) -> tuple[float, float | None]:
 def _telling(options: Options) -> Telling | None:
     """Return what judges after each cycle; None without --objectives."""
     from ingest.cli.watch_objectives import Telling
-    from ingest.webhook import webhook
+    from ingest.objectives.webhook import webhook
 
     if not options.objectives:
         if options.webhook:

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.cli.shared.say import say
-from ingest.errors import DeliveryError, RefusedError
+from ingest.core.errors import DeliveryError, RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ingest.objectives.webhook import Webhook
     from ingest.query.verdicts import Episode
     from ingest.store import Store
-    from ingest.webhook import Webhook
 
 SHARE, QUICK_SECONDS = 10, 0.2  # judging all of a long run may take a tenth of the time
 
@@ -26,8 +26,8 @@ class Telling:
     """
 
     def __init__(self, sla: Path, hook: Webhook | None = None) -> None:
-        from ingest.check import after
-        from ingest.objectives import read_objectives
+        from ingest.objectives.check import after
+        from ingest.objectives.objectives import read_objectives
 
         self._judge: Callable[[Store, str], None] = after(read_objectives(sla, None), self._tell, sla)
         self._hook = hook
@@ -54,7 +54,7 @@ class Telling:
             self._hook.tell(self._waiting)
 
     def _tell(self, one: Episode) -> None:
-        from ingest.webhook import sentence
+        from ingest.objectives.webhook import sentence
 
         say(f"{sentence(one)}")
         self._waiting.append(one)

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from ingest.cli.shared.say import say
-from ingest.errors import UsageError
+from ingest.core.errors import UsageError
 
 SCRIPT = Path(__file__).parents[1] / "wrap" / "fio.sh"
 DEFAULT = "/usr/bin/fio"

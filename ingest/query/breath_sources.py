@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.breaths import BreathWindows, Kept, Rows, joined, nothing, only, taken
-from ingest.errors import InputError
-from ingest.grid import SECOND
-from ingest.parallel import fork_map
+from ingest.core.breaths import BreathWindows, Kept, Rows, joined, nothing, only, taken
+from ingest.core.errors import InputError
+from ingest.core.grid import SECOND
+from ingest.core.parallel import fork_map
+from ingest.core.series import LABELS, RunLabels, Series
 from ingest.query.files import run_starts
 from ingest.query.origin import BREATHS, Origin
 from ingest.query.question import Question
 from ingest.read.formats import SNABB
 from ingest.read.snabb.work import kept_of
-from ingest.series import LABELS, RunLabels, Series
 from ingest.store.chosen import chosen_records
 
 if TYPE_CHECKING:

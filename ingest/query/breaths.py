@@ -15,9 +15,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from ingest.breaths import BREATH, CYCLES, PACKETS, SUMS, BreathWindows, only, taken, weight_of
-from ingest.intervals import Int
-from ingest.series import Series
+from ingest.core.breaths import BREATH, CYCLES, PACKETS, SUMS, BreathWindows, only, taken, weight_of
+from ingest.core.intervals import Int
+from ingest.core.series import Series
 
 LEAST_FITTED = 30
 LEAST_ALIKE = 3  # of unlike weights: how many of equal ones are as certain

@@ -14,19 +14,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.csr import surely_addable
-from ingest.errors import UsageError
-from ingest.grid import WEIGHT_BITS
-from ingest.intervals import Int
-from ingest.layout import LogLinear, common_layout
+from ingest.core.csr import surely_addable
+from ingest.core.errors import UsageError
+from ingest.core.grid import WEIGHT_BITS
+from ingest.core.intervals import Int
+from ingest.core.layout import LogLinear, common_layout
+from ingest.core.series import Group
+from ingest.core.timing import format_duration
 from ingest.query.latency_rows import Ladder, Rows, ladder
 from ingest.query.means import check_bins
 from ingest.query.overlap import overlaps
 from ingest.query.question import Answer
 from ingest.query.steps import widened
 from ingest.query.table import Table
-from ingest.series import Group
-from ingest.timing import format_duration
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ingest.errors import listed
+from ingest.core.errors import listed
 from ingest.query.question import ALL, Answer, Question
 
 if TYPE_CHECKING:  # stores ask by clocks, too, and need no reader for that

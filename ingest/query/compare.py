@@ -19,17 +19,17 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.errors import UsageError, listed
-from ingest.intervals import Intervals, merged
-from ingest.layout import LogLinear, common_layout
+from ingest.core.errors import UsageError, listed
+from ingest.core.intervals import Intervals, merged
+from ingest.core.layout import LogLinear, common_layout
+from ingest.core.ranks import Percentile, Ranked, parse_percentiles, percentile_values, rank_bounds, within_exact
+from ingest.core.series import Group
 from ingest.query.means import check_bins
 from ingest.query.missing import Rows, union
 from ingest.query.missing import labelled as missing_labelled
 from ingest.query.question import Answer, regrouped
 from ingest.query.spans import spanned
 from ingest.query.table import Table, concatenated
-from ingest.ranks import Percentile, Ranked, parse_percentiles, percentile_values, rank_bounds, within_exact
-from ingest.series import Group
 
 Int = NDArray[np.int64]
 Float = NDArray[np.float64]

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ingest.core.ranks import reported
 from ingest.query.lags import whole_counts
 from ingest.query.means import check_bins
 from ingest.query.question import Answer
 from ingest.query.table import Table
-from ingest.ranks import reported
 from ingest.read.hgrm import Curve
 from ingest.view.hgrm import levels
 

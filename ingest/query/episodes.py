@@ -4,7 +4,7 @@
     episodes                  |---------------------|                 from the first violated window to the last
 
 Windows lie in rows ordered by group, then time. A stretch without completions is one row, however long: a clock that jumps
-costs nothing. Everything works on whole columns; see `ingest.check` for who asks.
+costs nothing. Everything works on whole columns; see `ingest.objectives.check` for who asks.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.errors import InputError
-from ingest.intervals import Bool, Int, Intervals
-from ingest.missing import OPEN as OPEN_END
-from ingest.missing import UNKNOWN
-from ingest.objectives import HOLD, VIOLATE, Objective
+from ingest.core.errors import InputError
+from ingest.core.intervals import Bool, Int, Intervals
+from ingest.core.missing import OPEN as OPEN_END
+from ingest.core.missing import UNKNOWN
+from ingest.core.ranks import Percentile, Ranked, censored, percentile_values, reported
+from ingest.core.series import Group
+from ingest.objectives.objectives import HOLD, VIOLATE, Objective
 from ingest.query.means import check_bins
 from ingest.query.missing import Lack, Rows, cut_at
 from ingest.query.question import Answer, regrouped
 from ingest.query.verdicts import ENDED, OPEN, PROVISIONAL, Episode, Labels, Verdict
-from ingest.ranks import Percentile, Ranked, censored, percentile_values, reported
-from ingest.series import Group
 
 HOST = "host"
 FOREVER = 1 << 62

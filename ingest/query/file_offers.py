@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from ingest.query.origin import BREATHS, INTERVAL_LOG, LOGS, OFFSET_TICKS, OFFSETS, PERCENTILES, WEIGHED, WHOLE_RUNS, Offers
 
 if TYPE_CHECKING:
-    from ingest.breaths import Kept
+    from ingest.core.breaths import Kept
     from ingest.query.files import Files
     from ingest.query.interval_log import IntervalLog
-    from ingest.query.offset_counts import Wanted
-    from ingest.query.offset_map import OffsetMap
-    from ingest.query.offset_overview import OffsetOverview
+    from ingest.query.offsets.counts import Wanted
+    from ingest.query.offsets.map import OffsetMap
+    from ingest.query.offsets.overview import OffsetOverview
     from ingest.query.question import Question
 
 
@@ -36,12 +36,12 @@ class _Reading:
         return from_files(self._files, question)
 
     def offsets(self, wanted: Wanted) -> OffsetMap:
-        from ingest.query.offsets import from_files
+        from ingest.query.offsets.stored import from_files
 
         return from_files(self._files, wanted)
 
     def offset_ticks(self, names: Mapping[str, str], wanted: Wanted, *, full: bool) -> list[OffsetOverview]:
-        from ingest.query.offset_overview import of_files
+        from ingest.query.offsets.overview import of_files
 
         return of_files(self._files, names, wanted, full=full)
 

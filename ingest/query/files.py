@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ingest.errors import InputError, listed
-from ingest.grid import UNTIMED, clipped, coarsened, in_flight, in_windows, stored_step, window_parts
-from ingest.intervals import Intervals, Sum
-from ingest.parallel import fork_map
+from ingest.core.errors import InputError, listed
+from ingest.core.grid import UNTIMED, clipped, coarsened, in_flight, in_windows, stored_step, window_parts
+from ingest.core.intervals import Intervals, Sum
+from ingest.core.parallel import fork_map
+from ingest.core.series import IN_FLIGHT, LABELS, OFFSET, in_flight_kind
+from ingest.core.whole_runs import WholeRun
 from ingest.query.clocks import beside, left_out, logs_left_out, shown_beside, undated_runs
 from ingest.query.file_offers import offers_of
 from ingest.query.means import described, holds_means_alone, own_facts, told_of, with_left_out, with_whole_runs
@@ -31,8 +33,6 @@ from ingest.read.events import MOMENTS, Events, events_layout
 from ingest.read.formats import HDR, SNABB
 from ingest.read.lacks import dead
 from ingest.read.reconcile import reconciled, skew
-from ingest.series import IN_FLIGHT, LABELS, OFFSET, in_flight_kind
-from ingest.whole_runs import WholeRun
 
 if TYPE_CHECKING:
     from ingest.query.percentiles import Wanted
@@ -178,7 +178,7 @@ class Files:
         from ingest.query.percentiles import percentiles
 
         if all(source.format == HDR for source in self.found.sources):
-            from ingest.query.streamed import streamed
+            from ingest.query.streaming.streamed import streamed
 
             found = streamed(self, question, wanted)
             if found is not None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ingest.errors import InputError
+from ingest.core.errors import InputError
+from ingest.core.ranks import Percentile
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer
 from ingest.query.table import Table
-from ingest.ranks import Percentile
 
 RESPONSE, SERVICE, WAIT = "response", "service", "wait"
 

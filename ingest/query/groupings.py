@@ -11,11 +11,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from ingest.core.series import Group
 from ingest.query.compare import Pair, kinds_of, paired
 from ingest.query.lags import LAG
 from ingest.query.question import Answer, regrouped
 from ingest.query.sweeps import PERMUTATION
-from ingest.series import Group
 
 USUAL = ("op", "host")
 APART = ("kind", PERMUTATION)

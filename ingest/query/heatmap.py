@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.intervals import Int, Intervals, in_time_order
+from ingest.core.intervals import Int, Intervals, in_time_order
 from ingest.query.lags import whole_counts
 from ingest.query.means import check_bins
 from ingest.query.question import Answer

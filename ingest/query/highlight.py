@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
-from ingest.errors import InputError, UsageError, listed
+from ingest.core.errors import InputError, UsageError, listed
 from ingest.query.question import Answer, Question, regrouped
 
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.grid import MS, coarsened
-from ingest.intervals import Intervals, Sum, in_time_order
-from ingest.layout import LogLinear, parse_layout
+from ingest.core.grid import MS, coarsened
+from ingest.core.intervals import Intervals, Sum, in_time_order
+from ingest.core.layout import LogLinear, parse_layout
 from ingest.query.clocks import shown_beside
 from ingest.query.origin import INTERVAL_LOG, Origin
 from ingest.query.question import ALL, Answer, Question, check_labels
 from ingest.query.steps import check_step
-from ingest.query.union import regrouped, union
+from ingest.query.streaming.union import regrouped, union
 
 if TYPE_CHECKING:
     from ingest.query.files import Files
@@ -62,7 +62,7 @@ def _unit(layouts: Iterable[LogLinear]) -> int:
 def from_files(files: Files, question: Question) -> IntervalLog:
     """Return the windows of files, added up over all of them as they are read."""
     from ingest.query.files import median_width, run_starts, warnings_of
-    from ingest.query.long_logs import entries_at_once, streams
+    from ingest.query.streaming.long_logs import entries_at_once, streams
 
     check_labels(question, files.found.labels)
     chosen, apart = files.choice(question)

@@ -17,11 +17,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from ingest.grid import WEIGHT_BITS
-from ingest.intervals import Bool, Int, Intervals
+from ingest.core.grid import WEIGHT_BITS
+from ingest.core.intervals import Bool, Int, Intervals
+from ingest.core.series import Group
 from ingest.query.origin import WEIGHED, Origin
 from ingest.query.question import Answer, Question, regrouped
-from ingest.series import Group
 
 SAMPLED = re.compile(r"(\d),(\d) after ")
 ALWAYS, FIFTH = 9, 5

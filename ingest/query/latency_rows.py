@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.errors import UsageError
-from ingest.intervals import Int
-from ingest.layout import LogLinear
+from ingest.core.errors import UsageError
+from ingest.core.intervals import Int
+from ingest.core.layout import LogLinear
+from ingest.core.timing import format_duration
 from ingest.query.overlap import autoscaled
-from ingest.timing import format_duration
 
 LINEAR_ROWS = 40
 NONE = Fraction(0)

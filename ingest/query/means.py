@@ -11,12 +11,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ingest.errors import InputError, listed
-from ingest.intervals import Intervals, no_exact
+from ingest.core.errors import InputError, listed
+from ingest.core.intervals import Intervals, no_exact
+from ingest.core.series import Group, Series, is_mean, mean_kind
+from ingest.core.timing import format_duration
+from ingest.core.whole_runs import WholeRun, replaced_rows, sum_of, whole_runs
 from ingest.query.question import ALL, Answer, Key, Question
-from ingest.series import Group, Series, is_mean, mean_kind
-from ingest.timing import format_duration
-from ingest.whole_runs import WholeRun, replaced_rows, sum_of, whole_runs
 
 if TYPE_CHECKING:  # stores answer with means, too, and need no reader for that
     from ingest.read.sources import Source

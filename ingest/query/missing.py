@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.caveats import Caveat
-from ingest.errors import listed
-from ingest.intervals import Bool, Int, Intervals
-from ingest.marks import Noted, in_time_order, noted
-from ingest.missing import ANY_TIME, NO_LACK, OPEN, UNKNOWN, Lacking, Missing, Possible
+from ingest.core.caveats import Caveat
+from ingest.core.errors import listed
+from ingest.core.intervals import Bool, Int, Intervals
+from ingest.core.marks import Noted, in_time_order, noted
+from ingest.core.missing import ANY_TIME, NO_LACK, OPEN, UNKNOWN, Lacking, Missing, Possible
+from ingest.core.ranks import Percentile, Ranked
+from ingest.core.series import LABELS, Group, RunLabels, run_matches
 from ingest.query.spans import Bounds
 from ingest.query.table import Table
-from ingest.ranks import Percentile, Ranked
-from ingest.series import LABELS, Group, RunLabels, run_matches
 
 if TYPE_CHECKING:
     from ingest.query.question import Answer, Question

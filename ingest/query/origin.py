@@ -15,34 +15,34 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
-from ingest.errors import UsageError
+from ingest.core.errors import UsageError
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from ingest.breaths import Kept
-    from ingest.intervals import Intervals
+    from ingest.core.breaths import Kept
+    from ingest.core.intervals import Intervals
+    from ingest.core.ranks import Percentile
+    from ingest.core.whole_runs import WholeRun
     from ingest.query.files import Files
     from ingest.query.interval_log import IntervalLog
-    from ingest.query.offset_counts import Wanted as WantedOffsets
-    from ingest.query.offset_map import OffsetMap
-    from ingest.query.offset_overview import OffsetOverview
+    from ingest.query.offsets.counts import Wanted as WantedOffsets
+    from ingest.query.offsets.map import OffsetMap
+    from ingest.query.offsets.overview import OffsetOverview
     from ingest.query.percentiles import Wanted
     from ingest.query.question import Answer, Question
     from ingest.query.table import Table
     from ingest.query.verdicts import Episode
-    from ingest.ranks import Percentile
     from ingest.store.elastic.names import Names
     from ingest.store.elastic.replay import ReplayAccount
     from ingest.store.live import LiveStore
     from ingest.store.records import RunRecord
-    from ingest.whole_runs import WholeRun
 
 T = TypeVar("T")
 
 KINDS = {  # how the URLs of a kind of store begin, and what opens one: it is called with the URL, and `write`
-    "sqlite:": "ingest.store.sqlite.open_url",
+    "sqlite:": "ingest.store.sqlite.store.open_url",
     "http://": "ingest.store.elastic.store.ElasticStore",
     "https://": "ingest.store.elastic.store.ElasticStore",
 }

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.intervals import Int
+from ingest.core.intervals import Int
 
 Float = NDArray[np.float64]
 

@@ -18,8 +18,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.errors import InputError, listed
-from ingest.intervals import Intervals
+from ingest.core.errors import InputError, listed
+from ingest.core.intervals import Intervals
+from ingest.core.ranks import Ranked, parse_percentiles, percentile_values
+from ingest.core.series import THREAD, Group, run_matches
+from ingest.core.timing import Instant, format_duration
 from ingest.query.clocks import ABSOLUTE, is_absolute
 from ingest.query.lags import LAG, asked_weighed
 from ingest.query.means import MeansAloneError, with_bins
@@ -28,9 +31,6 @@ from ingest.query.origin import Origin
 from ingest.query.question import Answer, Question, regrouped
 from ingest.query.spans import Span, widen
 from ingest.query.steps import MULTIPLES, widened
-from ingest.ranks import Ranked, parse_percentiles, percentile_values
-from ingest.series import THREAD, Group, run_matches
-from ingest.timing import Instant, format_duration
 
 CLUSTER_WINDOWS, HOST_WINDOWS, THREAD_WINDOWS = 720, 360, 180
 LEAST_WINDOWS = 60

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.errors import UsageError
-from ingest.grid import INT64_MAX
-from ingest.intervals import Int, Intervals
+from ingest.core.errors import UsageError
+from ingest.core.grid import INT64_MAX
+from ingest.core.intervals import Int, Intervals
+from ingest.core.ranks import Percentile, Ranked, bounds, censored, extremes, percentile_values, share_below
+from ingest.core.timing import format_duration
 from ingest.query.lags import answered, events_of, mixed_rows
 from ingest.query.means import check_bins
 from ingest.query.missing import MOST, Rows
@@ -20,8 +22,6 @@ from ingest.query.question import Answer, Question
 from ingest.query.spans import Span
 from ingest.query.steps import widened
 from ingest.query.table import Table, concatenated
-from ingest.ranks import Percentile, Ranked, bounds, censored, extremes, percentile_values, share_below
-from ingest.timing import format_duration
 
 NS = 1e9
 WIDENINGS = 20

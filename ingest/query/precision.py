@@ -13,9 +13,9 @@ from operator import or_
 
 import numpy as np
 
-from ingest.intervals import Int, Intervals
-from ingest.layout import MIDPOINT, LogLinear
-from ingest.ranks import Percentile, Ranked
+from ingest.core.intervals import Int, Intervals
+from ingest.core.layout import MIDPOINT, LogLinear
+from ingest.core.ranks import Percentile, Ranked
 
 MOST_SHARE = 1.0
 

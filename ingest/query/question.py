@@ -9,17 +9,17 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
-from ingest.caveats import Caveat, sentences
-from ingest.csr import total
-from ingest.errors import InputError, UsageError, listed
-from ingest.grid import WEIGHT_BITS, whole_windows
-from ingest.intervals import Intervals, merged
-from ingest.layout import LogLinear, common_layout
+from ingest.core.caveats import Caveat, sentences
+from ingest.core.csr import total
+from ingest.core.errors import InputError, UsageError, listed
+from ingest.core.grid import WEIGHT_BITS, whole_windows
+from ingest.core.intervals import Intervals, merged
+from ingest.core.layout import LogLinear, common_layout
+from ingest.core.series import IN_FLIGHT, LABELS, Group, RunLabels, Series, default_kind, group_of, label_of, run_matches
+from ingest.core.timing import Instant, format_duration
 from ingest.query.missing import Lack, caveats_of, of_kinds
 from ingest.query.spans import Bounds, Span, covered_by
 from ingest.query.steps import AUTO_WINDOWS
-from ingest.series import IN_FLIGHT, LABELS, Group, RunLabels, Series, default_kind, group_of, label_of, run_matches
-from ingest.timing import Instant, format_duration
 
 AUTO, ALL = "auto", "all"
 NS_A_SECOND, NS_A_MS = 1_000_000_000, 1_000_000

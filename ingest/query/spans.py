@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.grid import INT64_MAX
-from ingest.intervals import Intervals, Sum, merged
+from ingest.core.grid import INT64_MAX
+from ingest.core.intervals import Intervals, Sum, merged
 
 MANY_ENTRIES = 100_000
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from ingest.errors import UsageError
-from ingest.grid import coarsened
-from ingest.intervals import Intervals, merged
+from ingest.core.errors import UsageError
+from ingest.core.grid import coarsened
+from ingest.core.intervals import Intervals, merged
+from ingest.core.timing import format_duration
 from ingest.query.spans import Bounds, Span, inside
-from ingest.timing import format_duration
 
 AUTO_WINDOWS = 150
 MULTIPLES = (1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)

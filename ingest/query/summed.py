@@ -8,15 +8,15 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
-from ingest.grid import to_windows
-from ingest.intervals import Intervals, Sum
-from ingest.layout import LogLinear
-from ingest.query.ordered import ordered
+from ingest.core.grid import to_windows
+from ingest.core.intervals import Intervals, Sum
+from ingest.core.layout import LogLinear
+from ingest.core.series import LABELS, default_kind
 from ingest.query.question import Question
 from ingest.query.spans import Reach, Span, ranges, widen
 from ingest.query.steps import widened
+from ingest.query.streaming.ordered import ordered
 from ingest.read import Source
-from ingest.series import LABELS, default_kind
 
 Met = dict[tuple[str, str], set[LogLinear]]  # layouts by run and kind
 

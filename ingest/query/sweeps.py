@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ingest.series import RunLabels
+from ingest.core.series import RunLabels
 
 DEPTHS = ("total_iodepth", "iodepth", "numjobs")
 FIRST = ("workload", "mode", "op_size", "rwmixread", *DEPTHS)  # what a run is told apart by before its other settings

@@ -22,14 +22,14 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.errors import UsageError, listed
+from ingest.core.errors import UsageError, listed
+from ingest.core.ranks import Percentile
+from ingest.core.series import Group
 from ingest.query.compare import Bounded, bounded, kinds_of, together
 from ingest.query.means import check_bins
 from ingest.query.question import Answer, regrouped
 from ingest.query.table import Table
-from ingest.ranks import Percentile
 from ingest.read.undated import undated_part_of
-from ingest.series import Group
 
 Float = NDArray[np.float64]
 

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ingest.intervals import Intervals, no_exact
+from ingest.core.intervals import Intervals, no_exact
+from ingest.core.series import Group
+from ingest.core.whole_runs import WholeRow, replaced_rows, whole_rows
 from ingest.query.question import ALL, Key, Question
-from ingest.series import Group
-from ingest.whole_runs import WholeRow, replaced_rows, whole_rows
 
 if TYPE_CHECKING:  # stores ask for whole rows, too, and need no reader for that
     from ingest.read.sources import Source

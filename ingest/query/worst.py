@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ingest.csr import total
-from ingest.intervals import Intervals
+from ingest.core.csr import total
+from ingest.core.intervals import Intervals
+from ingest.core.ranks import Percentile, Ranked, censored, parse_percentiles, percentile_values
 from ingest.query.lags import in_events, mixed_rows
 from ingest.query.question import Answer, regrouped
-from ingest.ranks import Percentile, Ranked, censored, parse_percentiles, percentile_values
 
 MAX = parse_percentiles("100")[0]
 

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from ingest.caveats import Caveat
-from ingest.csr import MOST_SAMPLES
-from ingest.errors import CapacityError, InputError
-from ingest.intervals import Int, Intervals
+from ingest.core.caveats import Caveat
+from ingest.core.csr import MOST_SAMPLES
+from ingest.core.errors import CapacityError, InputError
+from ingest.core.intervals import Int, Intervals
+from ingest.core.timing import OUT_OF_RANGE, is_instant
 from ingest.read.context import EXPECTED, Context
 from ingest.read.event_rows import Windows
 from ingest.read.events import Events, events_layout, latencies
@@ -22,7 +23,6 @@ from ingest.read.formats import reader_of
 from ingest.read.lacks import counted, followed
 from ingest.read.placing import discover
 from ingest.read.sources import Evidence, Found, ReadOptions, Skipped, Source
-from ingest.timing import OUT_OF_RANGE, is_instant
 
 
 def read(source: Source, windows: Windows | None = None, seen: Callable[[Events], None] | None = None) -> Iterator[Intervals]:
@@ -48,7 +48,7 @@ def read(source: Source, windows: Windows | None = None, seen: Callable[[Events]
     expected = context.options.get(EXPECTED)
     if not expected:
         return rows
-    from ingest.omission import with_corrected
+    from ingest.core.omission import with_corrected
 
     return with_corrected(rows, int(expected), context.account)
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from ingest.caveats import Caveat
-from ingest.errors import InputError
-from ingest.intervals import Histogram
-from ingest.missing import Missing
+from ingest.core.caveats import Caveat
+from ingest.core.errors import InputError
+from ingest.core.intervals import Histogram
+from ingest.core.missing import Missing
 
 FINDINGS_KEPT = 5
 NOT_PLAIN = ("totals", "findings", "missing", "caveats", "_lines")

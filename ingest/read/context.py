@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ingest.errors import InputError
-from ingest.intervals import Histogram
+from ingest.core.errors import InputError
+from ingest.core.intervals import Histogram
+from ingest.core.series import Series
+from ingest.core.timing import OUT_OF_RANGE, is_instant
 from ingest.read.account import Account
-from ingest.read.description import Description
-from ingest.series import Series
-from ingest.timing import OUT_OF_RANGE, is_instant
+from ingest.read.delimited.description import Description
 
 EXPECTED, RATE, INTENDED = "tailboard.expected_interval_ns", "tailboard.rate", "tailboard.intended_column"
 TSC_HZ = "tailboard.tsc_hz"

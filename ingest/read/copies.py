@@ -7,8 +7,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from ingest.caveats import Caveat
-from ingest.errors import listed
+from ingest.core.caveats import Caveat
+from ingest.core.errors import listed
 from ingest.read.formats import DESCRIBED, HDR, OPERATIONS, SMALLFILE, YCSB
 from ingest.read.sources import SKIPPED, Found, Place, Skipped, Source
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ingest.plain import as_text
+from ingest.core.plain import as_text
+from ingest.core.series import LABELS
 from ingest.read.sources import Found, Source
-from ingest.series import LABELS
 
 
 def decodable(found: Found) -> Found:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ingest.intervals import Bool, Int
-from ingest.series import Series
+from ingest.core.intervals import Bool, Int
+from ingest.core.series import Series
 
 MOST_SERIES = 10_000
 TOO_MANY = f"more than {MOST_SERIES:,} series: labels of this kind tell single operations apart, not streams"

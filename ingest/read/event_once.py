@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from ingest.core.series import default_kind
 from ingest.read import events
 from ingest.read.events import Events
 from ingest.read.formats import RAW, YCSB
 from ingest.read.sources import Source
-from ingest.series import default_kind
 
 AGAIN = {YCSB: "response"}  # the kind of the second line of an operation, by format
 

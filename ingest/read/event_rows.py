@@ -14,11 +14,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ingest.csr import MOST_SAMPLES, TOO_MANY, summed_ns, surely_addable, total
-from ingest.errors import CapacityError
-from ingest.grid import INT64_MAX, SECOND, WEIGHT_BITS
-from ingest.intervals import Bool, Exact, Histogram, Int, Intervals, merged
-from ingest.layout import LogLinear
+from ingest.core.csr import MOST_SAMPLES, TOO_MANY, summed_ns, surely_addable, total
+from ingest.core.errors import CapacityError
+from ingest.core.grid import INT64_MAX, SECOND, WEIGHT_BITS
+from ingest.core.intervals import Bool, Exact, Histogram, Int, Intervals, merged
+from ingest.core.layout import LogLinear
 from ingest.read.account import Account
 from ingest.read.events import Events, bin_of
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.csr import total
-from ingest.intervals import Int
-from ingest.layout import LogLinear, hdr_half
+from ingest.core.csr import total
+from ingest.core.intervals import Int
+from ingest.core.layout import LogLinear, hdr_half
+from ingest.core.series import OFFSET, Series
 from ingest.read.account import Account
-from ingest.series import OFFSET, Series
 
 LATENCY_BITS = 47
 DAY_NS = 86_400 * 10**9

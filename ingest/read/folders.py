@@ -8,7 +8,7 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from ingest.errors import InputError
+from ingest.core.errors import InputError
 
 ODD = "a named pipe, a socket or a device"
 WAITS = f"{ODD}: read it with `cat FILE | tailboard ... -`"

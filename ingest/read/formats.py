@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ingest.intervals import Intervals
+    from ingest.core.intervals import Intervals
     from ingest.read.context import Context
     from ingest.read.events import Events
     from ingest.read.sources import Around, Source
@@ -142,7 +142,7 @@ TABLE: list[Format] = [
     Format(
         SMALLFILE,
         "smallfile response times",
-        "smallfile",
+        "delimited.smallfile",
         names=r"/rsptimes_[^/]*\.csv$",
         known_by="file name `rsptimes_...csv`",
         holds="single operations of a thread",
@@ -150,7 +150,7 @@ TABLE: list[Format] = [
     Format(
         YCSB,
         "YCSB raw measurements",
-        "ycsb_raw",
+        "delimited.ycsb_raw",
         head=rb" latency raw data: op, timestamp\(ms\), latency\(us\)",
         reach=WHOLE_HEAD,
         known_by="content: `latency raw data: op, timestamp(ms), latency(us)`",
@@ -185,7 +185,7 @@ TABLE: list[Format] = [
     Format(
         OPERATIONS,
         "operation log",
-        "operations",
+        "delimited.operations",
         head=rb"\A[^\n]*,",
         known_by="content: a first line that names a start and an end or latency",
         holds="single operations; with a schedule their response and wait time",
@@ -193,7 +193,7 @@ TABLE: list[Format] = [
     Format(
         DESCRIBED,
         "file described in YAML",
-        "described",
+        "delimited.described",
         known_by="never by itself: `--input-format FILE.yml`",
         holds="single operations, as the `.yml` says",
     ),

@@ -23,11 +23,11 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 
-from ingest.errors import InputError
-from ingest.marks import Mark, one_line
+from ingest.core.errors import InputError
+from ingest.core.marks import Mark, one_line
+from ingest.core.timing import MOST_NS, UNITS_NS, Instant, iso_ns
 from ingest.read.account import Account
 from ingest.read.text import plain_name, whole_blocks
-from ingest.timing import MOST_NS, UNITS_NS, Instant, iso_ns
 
 MS, US = UNITS_NS["ms"], UNITS_NS["us"]
 EPOCH_MS_FROM = 10**11  # smaller ones are milliseconds since the JVM started

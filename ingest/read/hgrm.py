@@ -20,7 +20,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from ingest.errors import InputError
+from ingest.core.errors import InputError
 from ingest.read.hdr.names import HGRM
 from ingest.read.text import blocks
 

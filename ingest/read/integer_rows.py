@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.csr import joined_rows
+from ingest.core.csr import joined_rows
 
 Bytes = NDArray[np.uint8]
 Int = NDArray[np.int64]

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingest.caveats import Caveat
-from ingest.intervals import Intervals
-from ingest.missing import Missing, labels_of
-from ingest.plain import as_text
+from ingest.core.caveats import Caveat
+from ingest.core.intervals import Intervals
+from ingest.core.missing import Missing, labels_of
+from ingest.core.plain import as_text
 from ingest.read.formats import DESCRIBED, OPERATIONS, RAW, SMALLFILE, YCSB
 
 if TYPE_CHECKING:

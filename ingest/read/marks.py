@@ -19,13 +19,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ingest.errors import InputError, UsageError
-from ingest.marks import LONGEST_TEXT, Mark, checked
+from ingest.core.errors import InputError, UsageError
+from ingest.core.marks import LONGEST_TEXT, Mark, checked
+from ingest.core.timing import FarTimeError, Instant, parse_instant
 from ingest.read.account import Account
 from ingest.read.folders import check_is_file
 from ingest.read.gc_log import GC_OF_OLD_JVM, gc_pauses, looks_like_gc_log, looks_like_old_gc_log
 from ingest.read.text import head, whole_blocks
-from ingest.timing import FarTimeError, Instant, parse_instant
 
 MOST_MARKS = 200_000
 TIMES = ("time", "at", "start", "begin", "from", "when", "timestamp", "date")

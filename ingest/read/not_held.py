@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from ingest.missing import Missing
+from ingest.core.missing import Missing
+from ingest.core.series import MIXED
 from ingest.read.fio.joining import MS, Beside, log_name_of, without_log_caveat
 from ingest.read.fio.json_plus import Job
 from ingest.read.fio.readers import kind_of_log
 from ingest.read.formats import JSON
 from ingest.read.lacks import refused
 from ingest.read.sources import COMPLETION, REFUSED, Around, ReadOptions, Skipped, Source
-from ingest.series import MIXED
 
 DIED = "fio wrote no result here"
 NO_LISTING = "no permission to list"

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ingest.caveats import Caveat
-from ingest.errors import InputError
+from ingest.core.caveats import Caveat
+from ingest.core.errors import InputError
 from ingest.read import unread
 from ingest.read.archives import Archives
 from ingest.read.archives.pbench import CLIENTS
@@ -291,7 +291,7 @@ def _readable(sources: Sequence[Source], call: _Call) -> list[Source]:
         return list(sources)
     for source in needing:
         call.documents.forget(source.path)
-        from ingest.read.arrow_lines import MISSING
+        from ingest.read.delimited.arrow_lines import MISSING
 
         call.refuse(source.path, MISSING)
     return [source for source in sources if not reader_of(source.format).arrow]

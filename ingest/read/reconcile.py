@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ingest.intervals import Histogram, Intervals
-from ingest.ranks import parse_percentiles, percentile_values
+from ingest.core.intervals import Histogram, Intervals
+from ingest.core.ranks import parse_percentiles, percentile_values
+from ingest.core.series import MIXED
 from ingest.read.context import Summary
 from ingest.read.fio.starts import STAGED
 from ingest.read.formats import HIST, RAW
 from ingest.read.sources import COMPLETION, Source
-from ingest.series import MIXED
 
 MS = 1e6
 

@@ -13,8 +13,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from ingest.intervals import Int
-from ingest.timing import format_duration
+from ingest.core.intervals import Int
+from ingest.core.timing import format_duration
 
 SECOND = 1_000_000_000
 ENOUGH = Fraction(99, 100)

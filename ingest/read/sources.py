@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingest.caveats import Caveat
-from ingest.errors import listed
-from ingest.missing import Missing
+from ingest.core.caveats import Caveat
+from ingest.core.errors import listed
+from ingest.core.missing import Missing
+from ingest.core.series import Series
 from ingest.read.account import Account
 from ingest.read.context import EXPECTED, INTENDED, RATE, TSC_HZ, Context, TimeZero
-from ingest.read.description import Description
+from ingest.read.delimited.description import Description
 from ingest.read.formats import AVERAGED, HIST, RAW, reader_of
 from ingest.read.text import COMPRESSED, last_line_end
-from ingest.series import Series
 
 if TYPE_CHECKING:
     from ingest.read.fio.joining import Documents

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Self, cast
 
-from ingest.errors import InputError
+from ingest.core.errors import InputError
 from ingest.read.account import Account
 
 BLOCK = 1 << 20

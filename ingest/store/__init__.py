@@ -7,9 +7,9 @@ from importlib import import_module
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from ingest.breaths import Kept
-from ingest.errors import UsageError
-from ingest.intervals import Int, Intervals
+from ingest.core.breaths import Kept
+from ingest.core.errors import UsageError
+from ingest.core.intervals import Int, Intervals
 from ingest.query.origin import GROWTH, KINDS, Origin, needed
 from ingest.query.question import Key
 from ingest.query.verdicts import Episode

@@ -8,13 +8,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ingest.errors import InputError, UsageError, listed
-from ingest.grid import coarsened
-from ingest.intervals import Intervals, Sum, merged
-from ingest.layout import LogLinear, common_layout
+from ingest.core.errors import InputError, UsageError, listed
+from ingest.core.grid import coarsened
+from ingest.core.intervals import Intervals, Sum, merged
+from ingest.core.layout import LogLinear, common_layout
+from ingest.core.series import IN_FLIGHT, LABELS, OFFSET, mean_kind
+from ingest.core.timing import format_duration
+from ingest.core.whole_runs import WholeRow, WholeRun, whole_rows, whole_runs
 from ingest.query.clocks import beside, run_left_out, shown_beside
 from ingest.query.means import described, own_facts, with_left_out, with_whole_runs
-from ingest.query.ordered import ordered
 from ingest.query.question import (
     ALL,
     AUTO,
@@ -30,8 +32,8 @@ from ingest.query.question import (
 )
 from ingest.query.spans import Reach, over_reach, ranges, reach_inside, widen
 from ingest.query.steps import auto_span, auto_step
+from ingest.query.streaming.ordered import ordered
 from ingest.query.whole_rows import with_whole_rows
-from ingest.series import IN_FLIGHT, LABELS, OFFSET, mean_kind
 from ingest.store.chosen import chosen_records, on_one_clock
 from ingest.store.coarsening import COARSENED, grid_of, unfinished
 from ingest.store.lacking import caveats_in, lacks_in
@@ -50,8 +52,6 @@ from ingest.store.records import (
     rollup_steps,
 )
 from ingest.store.rollups import cluster_group, host_group, layouts_by
-from ingest.timing import format_duration
-from ingest.whole_runs import WholeRow, WholeRun, whole_rows, whole_runs
 
 ROLLUP_LABELS = {"run", "host", "op", "kind"}
 SAID_WITH_ANSWERS = ("coordinated omission:", "schedule:", "means:")  # what a source's account says of every number from it

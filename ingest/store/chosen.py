@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 
-from ingest.errors import InputError, StoreError, listed
+from ingest.core.errors import InputError, StoreError, listed
+from ingest.core.series import LABELS, RunLabels, Series, label_of, run_matches
 from ingest.query.clocks import left_out
 from ingest.query.question import Question
-from ingest.series import LABELS, RunLabels, Series, label_of, run_matches
 from ingest.store.records import UNKNOWN_ZERO, RunRecord
 
 

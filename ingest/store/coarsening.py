@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ingest.errors import StoreError, UsageError
-from ingest.grid import STEPS
+from ingest.core.errors import StoreError, UsageError
+from ingest.core.grid import STEPS
+from ingest.core.timing import format_duration
 from ingest.store.records import COMPLETE, DELETING, RunRecord
-from ingest.timing import format_duration
 
 COARSENED, COARSENING = "coarsened_from_ns", "coarsening_to_ns"
 

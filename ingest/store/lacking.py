@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ingest.caveats import Caveat
-from ingest.intervals import Bool, Intervals
-from ingest.missing import ANY_TIME
+from ingest.core.caveats import Caveat
+from ingest.core.intervals import Bool, Intervals
+from ingest.core.missing import ANY_TIME
 from ingest.query.missing import Lack, cut_at, lacks, stored_entries
 from ingest.query.question import Question, range_in
 from ingest.store.records import CLUSTER, WHOLE_RUN, RunRecord

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from ingest.intervals import Intervals
+from ingest.core.intervals import Intervals
 from ingest.store.records import UNKNOWN_ZERO, WATCHED, RunRecord, SourceRecord, Spans
 
 NOTHING_LEFT = 1 << 62  # as `final_ns`: no live series is waited for

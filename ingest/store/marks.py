@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from ingest.errors import InputError
-from ingest.grid import SECOND
-from ingest.marks import AFTER_END_NS, MOST_OF_RUN, Mark, longest, of_run, overlaps
+from ingest.core.errors import InputError
+from ingest.core.grid import SECOND
+from ingest.core.marks import AFTER_END_NS, MOST_OF_RUN, Mark, longest, of_run, overlaps
 from ingest.query.overview import literal, span_of
 from ingest.query.question import Question
 from ingest.store import RunRecord, Store

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
+from ingest.core.whole_runs import WholeRun, whole_runs
 from ingest.query.origin import BREATHS, OFFSET_TICKS, OFFSETS, WHOLE_RUNS, Offers
-from ingest.whole_runs import WholeRun, whole_runs
 
 if TYPE_CHECKING:
-    from ingest.breaths import Kept
-    from ingest.query.offset_counts import Wanted
-    from ingest.query.offset_map import OffsetMap
-    from ingest.query.offset_overview import OffsetOverview
+    from ingest.core.breaths import Kept
+    from ingest.query.offsets.counts import Wanted
+    from ingest.query.offsets.map import OffsetMap
+    from ingest.query.offsets.overview import OffsetOverview
     from ingest.query.question import Question
     from ingest.store import Store
 
@@ -29,12 +29,12 @@ class _Keeping:
         self._store = store
 
     def offsets(self, wanted: Wanted) -> OffsetMap:
-        from ingest.query.offsets import from_store
+        from ingest.query.offsets.stored import from_store
 
         return from_store(self._store, wanted)
 
     def offset_ticks(self, names: Mapping[str, str], wanted: Wanted, *, full: bool) -> list[OffsetOverview]:
-        from ingest.query.offset_overview import of_store
+        from ingest.query.offsets.overview import of_store
 
         return of_store(self._store, names, wanted, full=full)
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from ingest.errors import StoreError
-from ingest.grid import SECOND
-from ingest.layout import LogLinear
-from ingest.series import IN_FLIGHT, OFFSET, Group, Series
+from ingest.core.errors import StoreError
+from ingest.core.grid import SECOND
+from ingest.core.layout import LogLinear
+from ingest.core.series import IN_FLIGHT, OFFSET, Group, Series
 
 Spans = Mapping[Series, tuple[int, int]]
 

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ingest.documents import known_only
-from ingest.errors import StoreError
-from ingest.intervals import Intervals, Sum, no_exact
-from ingest.layout import LogLinear, common_layout
-from ingest.ranks import STORED, Percentile, Ranked, extremes, percentile_values
-from ingest.series import Group, Series
+from ingest.core.documents import known_only
+from ingest.core.errors import StoreError
+from ingest.core.intervals import Intervals, Sum, no_exact
+from ingest.core.layout import LogLinear, common_layout
+from ingest.core.ranks import STORED, Percentile, Ranked, extremes, percentile_values
+from ingest.core.series import Group, Series
+from ingest.core.timing import format_duration
 from ingest.store.records import CLUSTER, HOST, StoredSeries
-from ingest.timing import format_duration
 
 MOST_ENTRIES = 1_000_000
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ingest.errors import listed
+from ingest.core.errors import listed
 from ingest.store.coarsening import unfinished
 from ingest.store.records import COMPLETE, WATCHED, RunRecord, SourceRecord
 

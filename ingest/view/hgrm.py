@@ -21,12 +21,12 @@ from decimal import ROUND_HALF_UP, Decimal
 
 import numpy as np
 
-from ingest.intervals import Intervals
-from ingest.layout import LogLinear, hdr_half
-from ingest.plain import shown
+from ingest.core.intervals import Intervals
+from ingest.core.layout import LogLinear, hdr_half
+from ingest.core.plain import shown
+from ingest.core.ranks import reported
 from ingest.query.means import check_bins
 from ingest.query.question import Answer
-from ingest.ranks import reported
 
 TICKS = 5
 LAST = 100.0

@@ -26,13 +26,13 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.errors import InputError
-from ingest.intervals import Int, Intervals
-from ingest.layout import LogLinear, hdr_half, hdr_layout
+from ingest.core.errors import InputError
+from ingest.core.intervals import Int, Intervals
+from ingest.core.layout import LogLinear, hdr_half, hdr_layout
+from ingest.core.ranks import within_exact
+from ingest.core.timing import UNITS_NS
 from ingest.query.means import REMEDY
-from ingest.ranks import within_exact
 from ingest.read.hdr.names import tag_of
-from ingest.timing import UNITS_NS
 
 INNER, OUTER = 0x1C849313, 0x1C849314
 HEADER = struct.Struct(">IIIIqqd")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.markup import escape as unmarked
 
-from ingest.plain import shown
+from ingest.core.plain import shown
 
 
 def escape(text: object) -> str:

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ingest.errors import UsageError
-from ingest.intervals import in_time_order
-from ingest.query.offset_map import OffsetMap, joined, lit_counts
-from ingest.timing import format_duration
+from ingest.core.errors import UsageError
+from ingest.core.intervals import in_time_order
+from ingest.core.timing import format_duration
+from ingest.query.offsets.map import OffsetMap, joined, lit_counts
 from ingest.view import vega
 from ingest.view.pictures import clock_signals
 

@@ -7,16 +7,16 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from ingest.errors import UsageError
+from ingest.core.errors import UsageError
+from ingest.core.ranks import Percentile, parse_percentiles
+from ingest.core.timing import format_duration
 from ingest.query.cells import cells, in_windows, of_step
 from ingest.query.means import check_bins
 from ingest.query.missing import bands
 from ingest.query.question import Answer
 from ingest.query.steps import widened
-from ingest.ranks import Percentile, parse_percentiles
-from ingest.timing import format_duration
 from ingest.view import vega
-from ingest.view.preview import Asked, told
+from ingest.view.terminal.heatmap import Asked, told
 
 WHOLE_RANGE = 1 << 62
 SCALE = 2.0

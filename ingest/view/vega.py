@@ -42,15 +42,15 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from ingest.fields import assets
-from ingest.plain import shown
+from ingest.core.fields import assets
+from ingest.core.plain import shown
+from ingest.core.ranks import Percentile, parse_percentiles, reported
+from ingest.core.series import Group
 from ingest.query.cells import Cells
 from ingest.query.cells import cells as of_latency
 from ingest.query.latency_rows import Rows
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer
-from ingest.ranks import Percentile, parse_percentiles, reported
-from ingest.series import Group
 
 Columns = dict[str, list[Any]]
 Arrays = dict[str, NDArray[Any]]

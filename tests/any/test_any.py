@@ -21,15 +21,15 @@ from typing import Any
 import pytest
 
 from ingest import Files, Question, open_store
-from ingest.errors import TailboardError
-from ingest.load import load
-from ingest.load_plan import LoadOptions
+from ingest.core.errors import TailboardError
+from ingest.core.ranks import parse_percentiles
+from ingest.core.series import LABELS
+from ingest.core.timing import Instant
+from ingest.load.load import load
+from ingest.load.plan import LoadOptions
 from ingest.query.percentiles import Wanted, percentiles
-from ingest.ranks import parse_percentiles
 from ingest.read import ReadOptions
-from ingest.read.description import parse_description
-from ingest.series import LABELS
-from ingest.timing import Instant
+from ingest.read.delimited.description import parse_description
 from ingest.view.text import csv_lines
 from tests.any import model
 from tests.any.making import DESCRIPTION, Data, asked, made, write

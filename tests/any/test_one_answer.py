@@ -11,7 +11,7 @@ import pytest
 
 from ingest import Files, Question, open_store, parse_instant
 from ingest.cli import run as command
-from ingest.errors import InputError
+from ingest.core.errors import InputError
 from ingest.query.percentiles import percentiles
 from ingest.read import ReadOptions
 from ingest.view.text import csv_lines

@@ -14,12 +14,12 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from ingest import open_store
-from ingest.check import Checked, after
 from ingest.cli import run as command
-from ingest.objectives import WORDS, read_objectives
+from ingest.objectives.check import Checked, after
+from ingest.objectives.junit import junit
+from ingest.objectives.objectives import WORDS, read_objectives
 from ingest.query.verdicts import Verdict
-from ingest.read.description import parse_description
-from ingest.view.junit import junit
+from ingest.read.delimited.description import parse_description
 from oracles import episodes as oracle
 from tests.cli.test_commands import EXAMPLE, ROOT, tailboard
 from tests.doubles.receiver import receiver

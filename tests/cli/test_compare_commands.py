@@ -13,7 +13,8 @@ import pytest
 
 from ingest import Files, Question
 from ingest.query.compare import Pair, paired
-from ingest.view import comparison, vega
+from ingest.view import vega
+from ingest.view.terminal import comparison
 from tests.cli.test_commands import EXAMPLE, FIO, ROOT, refused, rows, tailboard
 from tests.query.nights import drawn, written
 from tests.store.grounds import grounds, loaded

@@ -11,7 +11,7 @@ import pytest
 
 from ingest import open_store
 from ingest.cli import run as command
-from ingest.fields import fields, in_store, indices
+from ingest.core.fields import fields, in_store, indices
 from tests.store.grounds import FIO, ElasticGround, grounds, loaded
 
 DAY = 86_400

@@ -7,13 +7,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from ingest.grid import coarsened
-from ingest.intervals import Intervals, merged
+from ingest.core.grid import coarsened
+from ingest.core.intervals import Intervals, merged
+from ingest.core.series import LABELS, Series
 from ingest.query.origin import Offers, Origin
 from ingest.query.question import Answer, Key, Question
 from ingest.query.spans import spanned
 from ingest.query.verdicts import Episode
-from ingest.series import LABELS, Series
 from ingest.store.answers import Catalogue, Plan, answer_from, facts_from, windows_from
 from ingest.store.records import HOST, RunRecord, StoredSeries
 

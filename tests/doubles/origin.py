@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ingest.grid import coarsened, in_flight
-from ingest.intervals import Intervals, merged
-from ingest.layout import LogLinear, fio_layout
+from ingest.core.grid import coarsened, in_flight
+from ingest.core.intervals import Intervals, merged
+from ingest.core.layout import LogLinear, fio_layout
+from ingest.core.series import IN_FLIGHT, Series
 from ingest.query.files import LogRun
 from ingest.query.origin import Offers
 from ingest.query.overview import Overview, overviews
@@ -17,7 +18,6 @@ from ingest.query.question import ALL, AUTO, Answer, Question, finish
 from ingest.query.spans import spanned, spanned_by_run
 from ingest.query.steps import auto_step
 from ingest.query.verdicts import Episode
-from ingest.series import IN_FLIGHT, Series
 
 SECOND = 1_000_000_000
 ZERO = 1_795_208_404 * SECOND

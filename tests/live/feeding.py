@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ingest import Question, open_store, parse_instant, parse_percentiles
-from ingest.errors import InputError
+from ingest.core.errors import InputError
+from ingest.core.series import LABELS
 from ingest.live.watch.cycle import Watch
 from ingest.live.watch.watching import Watching
-from ingest.load import load
-from ingest.load_plan import LoadOptions
+from ingest.load.load import load
+from ingest.load.plan import LoadOptions
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.read import ReadOptions
-from ingest.series import LABELS
 from ingest.view.text import csv_lines
 from tests.oracles import hdr
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from ingest import Question, open_store
-from ingest.parallel import fork_map
+from ingest.core.parallel import fork_map
 from ingest.store.records import COMPLETE, LOADING, WATCHED
 from tests.commands import tailboard
 from tests.live.feeding import HEAD, SECOND, Clock, answers, batch, begun, log_lines, options
@@ -80,7 +80,7 @@ def test_what_was_read_of_a_truncated_log_is_kept_beside_what_comes_after_it(gro
 
 def added_up(folder: Path, logs: list[Path]) -> list[str]:
     """What two loads of logs under one name hold together: two stores cannot, so the logs bear hosts that are not asked for."""
-    from ingest.load import load
+    from ingest.load.load import load
 
     store = folder / "added.db"
     store.unlink(missing_ok=True)
@@ -234,7 +234,7 @@ def test_a_log_of_another_benchmark_under_known_labels_is_refused(tmp_path: Path
 
 
 def test_a_load_completes_what_a_killed_watch_has_left(ground, tmp_path: Path) -> None:
-    from ingest.load import load
+    from ingest.load.load import load
 
     folder, clock = tmp_path / "logs", Clock()
     folder.mkdir()

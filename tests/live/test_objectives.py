@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ingest import Question, open_store
-from ingest.check import after, check, finals_of, labels_of
-from ingest.objectives import read_objectives
+from ingest.objectives.check import after, check, finals_of, labels_of
+from ingest.objectives.objectives import read_objectives
 from ingest.query.verdicts import PROVISIONAL
 from tests.cli.test_commands import tailboard
 from tests.doubles.receiver import receiver

@@ -9,8 +9,8 @@ import pytest
 
 from ingest import open_store
 from ingest.live.watch import again
-from ingest.read import operation_lines
-from ingest.read.description import parse_description
+from ingest.read.delimited import operation_lines
+from ingest.read.delimited.description import parse_description
 from tests.live.feeding import EPOCH, HLOG, OBJECTS, OPERATIONS, YCSB, Clock, Kind, Writer, answers, batch, begun
 from tests.live.test_watch import schedule
 from tests.store.grounds import grounds

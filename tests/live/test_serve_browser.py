@@ -13,10 +13,10 @@ from importlib.metadata import version
 import pytest
 from playwright.sync_api import Error
 
+from ingest.core.timing import Instant
 from ingest.query.question import Question
 from ingest.store import open_store
 from ingest.store.records import WATCHED
-from ingest.timing import Instant
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.doubles.origin import SECOND, ZERO, series
 from tests.effort import figure

@@ -14,8 +14,8 @@ import pytest
 
 from breath_rings import BAD, GOOD, HZ, Work, ring, rings
 from ingest import Files, Question, parse_instant
-from ingest.breaths import CYCLES, KEPT, PACKETS, BreathWindows
-from ingest.errors import InputError
+from ingest.core.breaths import CYCLES, KEPT, PACKETS, BreathWindows
+from ingest.core.errors import InputError
 from ingest.query.breath_sources import from_files
 from ingest.query.breaths import BREATH, breath_rows, callback_rows, costs, density, fits, names_of
 from ingest.read import ReadOptions
@@ -237,9 +237,9 @@ def test_damaged_timelines_are_refused_or_read(tmp_path) -> None:
 
 def test_sums_past_the_reach_of_doubles_keep_fifteen_digits() -> None:
     """A breath of 2^40 cycles beside small ones: its square is past 2^53."""
-    from ingest.breaths import Work as Rows
-    from ingest.breaths import windows_of
-    from ingest.series import Series
+    from ingest.core.breaths import Work as Rows
+    from ingest.core.breaths import windows_of
+    from ingest.core.series import Series
 
     cycles = np.array([2**40 + 1, *range(1000, 1100)], np.int64)
     packets = np.arange(len(cycles), dtype=np.float64)

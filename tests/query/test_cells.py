@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from ingest.errors import InputError, UsageError
-from ingest.layout import LogLinear, fio_layout
+from ingest.core.errors import InputError, UsageError
+from ingest.core.layout import LogLinear, fio_layout
 from ingest.query.cells import cells, in_windows
 from ingest.query.heatmap import heatmap
 from ingest.query.highlight import split, with_labels

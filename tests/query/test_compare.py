@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.errors import UsageError
-from ingest.intervals import Intervals
-from ingest.layout import LogLinear, fio_layout, hdr_layout
+from ingest.core.errors import UsageError
+from ingest.core.intervals import Intervals
+from ingest.core.layout import LogLinear, fio_layout, hdr_layout
+from ingest.core.ranks import parse_percentiles
 from ingest.query.compare import alone, bounded, compare, halvings, paired, rank_bounds, ratio_bounds, together
 from ingest.query.question import Answer, Question
 from ingest.query.table import Table
-from ingest.ranks import parse_percentiles
 from oracles.brute import index_of
 from strategies import percents
 from tests.doubles.origin import NS, Made, series

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from ingest import Files, Question
-from ingest.check import Checked, check
 from ingest.cli import run as command
-from ingest.errors import InputError
-from ingest.objectives import read_objectives
+from ingest.core.errors import InputError
+from ingest.objectives.check import Checked, check
+from ingest.objectives.objectives import read_objectives
 from ingest.query.verdicts import OPEN, PROVISIONAL, Episode
 from ingest.read import ReadOptions
-from ingest.read.description import parse_description
+from ingest.read.delimited.description import parse_description
 from oracles import episodes as oracle
 from oracles import logs
 from tests.query.incidents import MS, SECOND, ZERO, as_yaml, drawn, written

@@ -17,15 +17,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from event_files import event_file, reading
-from ingest.errors import InputError, UsageError
+from ingest.core.errors import InputError, UsageError
+from ingest.core.ranks import parse_percentiles
+from ingest.core.timing import Instant, parse_instant
 from ingest.query.files import Files
 from ingest.query.heatmap import distribution, heatmap
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.ranks import parse_percentiles
 from ingest.read import ReadOptions, text
 from ingest.read.fio import hist as fio_hist
-from ingest.timing import Instant, parse_instant
 from oracles import brute, logs, per_io
 from strategies import chains
 from tests.commands import tailboard

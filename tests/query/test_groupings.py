@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ingest.errors import UsageError
+from ingest.core.errors import UsageError
+from ingest.core.ranks import parse_percentiles
+from ingest.core.series import Series
 from ingest.query.compare import compare
 from ingest.query.groupings import UNLIKE_EVENTS, alone_in, grouped, groupings, labels_of
 from ingest.query.question import Question
-from ingest.ranks import parse_percentiles
-from ingest.series import Series
 from tests.doubles.origin import Made, random_rows, series
 
 PS = parse_percentiles("50,99,100")

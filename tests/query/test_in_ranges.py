@@ -12,12 +12,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ingest.query import in_ranges, streamed
+from ingest.core.ranks import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted
 from ingest.query.question import Question
+from ingest.query.streaming import in_ranges, streamed
 from ingest.query.table import Table
-from ingest.ranks import parse_percentiles
 from ingest.read import ReadOptions
 from ingest.read.hdr import ranges as hdr_ranges
 from oracles import hdr

@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.errors import UsageError
-from ingest.grid import in_flight
-from ingest.intervals import Intervals, merged
-from ingest.layout import LogLinear
+from ingest.core.errors import UsageError
+from ingest.core.grid import in_flight
+from ingest.core.intervals import Intervals, merged
+from ingest.core.layout import LogLinear
+from ingest.core.ranks import parse_percentiles
+from ingest.core.series import Series
 from ingest.query.heatmap import distribution, heatmap
 from ingest.query.lags import weighed, weight_of, whole_counts
 from ingest.query.percentiles import Wanted, narrowed, percentiles
 from ingest.query.question import Answer, Question, finish, regrouped
-from ingest.ranks import parse_percentiles
-from ingest.series import Series
 from tests.effort import figure
 
 LAYOUT = LogLinear(64, 64 * 40, open_ended=False)

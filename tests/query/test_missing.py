@@ -15,12 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest import Files, Question, parse_instant, parse_percentiles
-from ingest.caveats import Caveat
-from ingest.check import check
-from ingest.intervals import Intervals
-from ingest.layout import fio_layout
-from ingest.missing import Missing
-from ingest.objectives import read_objectives
+from ingest.core.caveats import Caveat
+from ingest.core.intervals import Intervals
+from ingest.core.layout import fio_layout
+from ingest.core.missing import Missing
+from ingest.objectives.check import check
+from ingest.objectives.objectives import read_objectives
 from ingest.query.compare import compare, paired
 from ingest.query.missing import bands, lacks
 from ingest.query.percentiles import Wanted, percentiles

@@ -12,11 +12,11 @@ import pytest
 
 from event_files import description, event_file, reading
 from ingest import Files, Question, parse_instant
-from ingest.errors import InputError, UsageError
-from ingest.offsets import Periods
-from ingest.query.offset_counts import Wanted
-from ingest.query.offset_map import OffsetMap, offsets
-from ingest.query.offsets import from_files
+from ingest.core.errors import InputError, UsageError
+from ingest.core.offsets import Periods
+from ingest.query.offsets.counts import Wanted
+from ingest.query.offsets.map import OffsetMap, offsets
+from ingest.query.offsets.stored import from_files
 from ingest.read import ReadOptions
 from oracles import offsets as oracle
 from tests.commands import tailboard as command

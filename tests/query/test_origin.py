@@ -17,7 +17,7 @@ import pytest
 
 from ingest import Files, Question, Wanted, open_store, parse_percentiles, percentiles
 from ingest.cli import run as command
-from ingest.errors import UsageError
+from ingest.core.errors import UsageError
 from ingest.query import origin as origins
 from ingest.query.interval_log import interval_log
 from ingest.query.lags import answered
@@ -164,7 +164,7 @@ def test_h2_nobody_asks_what_an_origin_is() -> None:
     assert asking.search("if isinstance(origin, Files):") and asking.search('getattr(ask, "__self__", None)')
 
 
-@pytest.mark.parametrize("module", ["ingest.store.sqlite", "ingest.store.elastic.store", "ingest.query.origin"])
+@pytest.mark.parametrize("module", ["ingest.store.sqlite.store", "ingest.store.elastic.store", "ingest.query.origin"])
 def test_h2_a_store_loads_no_reader(module: str) -> None:
     script = f"import sys, {module}; print(*sorted(name for name in sys.modules if name.startswith('ingest.')))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT, timeout=120)
@@ -250,7 +250,7 @@ def test_h2_what_a_third_store_cannot_do_it_says(there, capsys, words: list[str]
 
 def test_h6_long_logs_are_streamed_for_whoever_asks_files(monkeypatch) -> None:
     """The way is chosen in `Files`: a call from Python takes it as the command does."""
-    from ingest.query import streamed
+    from ingest.query.streaming import streamed
 
     log = ROOT / "tests" / "data" / "hdr" / "2.0.3-3-digits.hlog"
     taken = []

@@ -13,19 +13,19 @@ from hypothesis import strategies as st
 
 from commands import tailboard
 from effort import figure
-from ingest.documents import pack, unpack
-from ingest.intervals import Exact, Intervals, merged
-from ingest.layout import LogLinear, common_layout, fio_layout, hdr_layout, parse_layout
+from ingest.core.documents import pack, unpack
+from ingest.core.intervals import Exact, Intervals, merged
+from ingest.core.layout import LogLinear, common_layout, fio_layout, hdr_layout, parse_layout
+from ingest.core.ranks import extremes, parse_percentiles, percentile_values, reported
 from ingest.query.files import Files
 from ingest.query.precision import Precision, of_bins, precision_from, precision_of
 from ingest.query.question import Question
-from ingest.ranks import extremes, parse_percentiles, percentile_values, reported
 from ingest.read.events import events_layout
 from ingest.read.hdr.codec import Geometry
 from ingest.read.hdr.layouts import Layouts
 from ingest.store.elastic.encoding import bins_of
 from ingest.view.hgrm import text as hgrm_text
-from ingest.view.terminal import bound_text
+from ingest.view.terminal.tables import bound_text
 from strategies import made
 
 DATA = Path(__file__).parents[1] / "data" / "precision"

@@ -11,13 +11,13 @@ from statistics import median
 import numpy as np
 import pytest
 
-from ingest.errors import UsageError
-from ingest.layout import fio_layout
+from ingest.core.errors import UsageError
+from ingest.core.layout import fio_layout
+from ingest.core.ranks import parse_percentiles
 from ingest.query.compare import rank_bounds
 from ingest.query.question import Question
 from ingest.query.trend import FEW_RUNS, Night, alike, change_points, in_order, judged, levels, trend
-from ingest.ranks import parse_percentiles
-from ingest.view.trend import notes as notes_of
+from ingest.view.terminal.trend import notes as notes_of
 from oracles.brute import edges
 from tests.doubles.origin import SECOND, ZERO, Made, series
 from tests.query.nights import BINS, HOSTS, OPS, drawn

@@ -15,14 +15,14 @@ import pytest
 
 from ingest import Files, Question, open_store
 from ingest.cli import run as command
-from ingest.errors import UsageError
+from ingest.core.errors import UsageError
+from ingest.core.ranks import parse_percentiles
+from ingest.core.timing import Instant
 from ingest.query.compare import together
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.trend import in_order
-from ingest.ranks import parse_percentiles
 from ingest.read import ReadOptions, discover
 from ingest.read.undated import apart
-from ingest.timing import Instant
 from tests.store.grounds import grounds, loaded
 
 DATA = Path(__file__).parents[1] / "data"

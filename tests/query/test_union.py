@@ -13,17 +13,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.errors import InputError, TailboardError
-from ingest.intervals import Intervals, merged
-from ingest.layout import hdr_layout
+from ingest.core.errors import InputError, TailboardError
+from ingest.core.intervals import Intervals, merged
+from ingest.core.layout import hdr_layout
+from ingest.core.ranks import parse_percentiles
 from ingest.query.curves import curves
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
 from ingest.query.steps import auto_step, sure_step
-from ingest.query.streamed import streamed
-from ingest.query.union import union
-from ingest.ranks import parse_percentiles
+from ingest.query.streaming.streamed import streamed
+from ingest.query.streaming.union import union
 from ingest.read import ReadOptions
 from ingest.read.hgrm import read_hgrm, read_sla
 from ingest.view import hgrm

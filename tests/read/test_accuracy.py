@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from ingest.core.ranks import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.ranks import parse_percentiles
 from oracles import events as oracle
 
 BOTH = Path(__file__).parent.parent / "data" / "raw" / "both"

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ingest.errors import InputError
+from ingest.core.errors import InputError
+from ingest.core.ranks import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.means import OWN
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.ranks import parse_percentiles
 from ingest.read import ReadOptions, discover, read
 from ingest.read.fio.window_counts import fitted, segments
 

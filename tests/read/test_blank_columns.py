@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.errors import InputError, UsageError
+from ingest.core.errors import InputError, UsageError
 from ingest.read import ReadOptions, discover, events
 from ingest.read.account import Account
-from ingest.read.blank_columns import fields, marked
-from ingest.read.description import parse_description
+from ingest.read.delimited.blank_columns import fields, marked
+from ingest.read.delimited.description import parse_description
 
 TABLES = Path(__file__).parent.parent / "data" / "tables"
 MS, SECOND = 1_000_000, 1_000_000_000

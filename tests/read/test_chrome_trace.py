@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.errors import InputError, TailboardError
+from ingest.core.errors import InputError, TailboardError
+from ingest.core.ranks import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.ranks import parse_percentiles
 from ingest.read import ReadOptions, Source, discover, events
 from ingest.read.chrome import objects as chrome
 from oracles.events import nearest_rank

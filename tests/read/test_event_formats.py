@@ -17,13 +17,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ingest.errors import InputError, TailboardError, UsageError
+from ingest.core.errors import InputError, TailboardError, UsageError
+from ingest.core.ranks import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.ranks import parse_percentiles
 from ingest.read import ReadOptions, Windows, discover, events, read
-from ingest.read.description import parse_description
+from ingest.read.delimited.description import parse_description
 from oracles import events as oracle
 from tests.commands import tailboard
 from tests.effort import figure

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ingest.layout import fio_layout
+from ingest.core.layout import fio_layout
 from ingest.read.context import Context
 from ingest.read.fio import repairs
 from ingest.read.fio.compounded import Evidence, evidence, falls

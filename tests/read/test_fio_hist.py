@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.errors import InputError
+from ingest.core.errors import InputError
+from ingest.core.ranks import censored, parse_percentiles, percentile_values
 from ingest.query.files import Files
 from ingest.query.question import Question
-from ingest.ranks import censored, parse_percentiles, percentile_values
 from ingest.read import ReadOptions, text
 from ingest.read.fio import hist as fio_hist
 from ingest.read.fio import repairs as fio_repairs

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ingest.errors import InputError
+from ingest.core.errors import InputError
 from ingest.query.files import Files
 from ingest.query.question import Question
 from ingest.read.fio import json_plus as fio_json
@@ -243,8 +243,8 @@ def test_job_start_is_the_best_time_zero(fio: Path, tmp_path: Path, taken: Any) 
 
 
 def test_the_exact_maximum_is_p100(fio: Path, tmp_path: Path) -> None:
+    from ingest.core.ranks import parse_percentiles
     from ingest.query.percentiles import Wanted, percentiles
-    from ingest.ranks import parse_percentiles
 
     path = alone(tmp_path, recorded(fio, "randrw"))
     raw = per_io.samples(fio / "randrw" / "a_clat.1.log")

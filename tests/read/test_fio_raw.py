@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ingest.errors import InputError
+from ingest.core.errors import InputError
+from ingest.core.ranks import parse_percentiles
+from ingest.core.timing import Instant
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.ranks import parse_percentiles
 from ingest.read import ReadOptions, Windows, discover, event_rows, read
-from ingest.timing import Instant
 from oracles import events as oracle
 from oracles import per_io
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ingest.errors import InputError
-from ingest.layout import fio_layout
+from ingest.core.errors import InputError
+from ingest.core.layout import fio_layout
 from ingest.query.files import Files
 from ingest.read import ReadOptions, discover
 from ingest.read.fio import raw, raw_shape, versions

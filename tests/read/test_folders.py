@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ingest.cli import run as command
-from ingest.errors import InputError
+from ingest.core.errors import InputError
 from ingest.live.watch.files import scanned
 from ingest.read.folders import files_under, listed_files
 

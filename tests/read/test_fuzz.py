@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ingest.errors import TailboardError
+from ingest.core.errors import TailboardError
 from ingest.query.files import Files
 from ingest.query.question import Question
 from tests.effort import figure

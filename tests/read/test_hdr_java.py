@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ingest.intervals import Intervals
-from ingest.layout import hdr_layout
+from ingest.core.intervals import Intervals
+from ingest.core.layout import hdr_layout
 from ingest.query.files import Files
 from ingest.query.question import Question
 from ingest.read import ReadOptions

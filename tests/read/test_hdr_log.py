@@ -16,14 +16,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.errors import InputError
-from ingest.intervals import Intervals
-from ingest.layout import hdr_layout
-from ingest.omission import corrected
+from ingest.core.errors import InputError
+from ingest.core.intervals import Intervals
+from ingest.core.layout import hdr_layout
+from ingest.core.omission import corrected
+from ingest.core.ranks import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.ranks import parse_percentiles
 from ingest.read import ReadOptions, discover, read
 from ingest.read.hdr.codec import PayloadError, payload_of, payload_of_bytes
 from ingest.read.hdr.counts import counts_of

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest import open_store
-from ingest.query import in_ranges, streamed
+from ingest.core.ranks import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.ranks import parse_percentiles
+from ingest.query.streaming import in_ranges, streamed
 from ingest.read import ReadOptions
 from ingest.read.hdr import ranges as hdr_ranges
 from ingest.read.hdr.tallies import Tallies

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.errors import InputError
-from ingest.marks import LONGEST_TEXT, Mark, longest, of_run, one_line
+from ingest.core.errors import InputError
+from ingest.core.marks import LONGEST_TEXT, Mark, longest, of_run, one_line
+from ingest.core.timing import Instant
 from ingest.read import gc_log, marks
 from ingest.read.gc_log import clock_of, looks_like_gc_log
 from ingest.read.marks import read_marks
-from ingest.timing import Instant
 
 GC = Path(__file__).parents[1] / "data" / "gc"
 SECOND = 10**9

@@ -16,13 +16,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ingest.errors import InputError
-from ingest.load import load
-from ingest.load_plan import LoadOptions
+from ingest.core.errors import InputError
+from ingest.core.ranks import parse_percentiles
+from ingest.load.load import load
+from ingest.load.plan import LoadOptions
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.ranks import parse_percentiles
 from ingest.read import ReadOptions, discover
 from ingest.store import open_store
 from tests.commands import tailboard

@@ -14,15 +14,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.errors import InputError, TailboardError
+from ingest.core.errors import InputError, TailboardError
+from ingest.core.ranks import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.gap import gap
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.ranks import parse_percentiles
-from ingest.read import ReadOptions, discover, operation_blocks, operation_lines, operations, read
+from ingest.read import ReadOptions, discover, read
 from ingest.read import text as text_blocks
 from ingest.read.context import Context
+from ingest.read.delimited import operation_blocks, operation_lines, operations
 from ingest.read.schedule import due_at, facts
 from oracles import hdr
 from tests.commands import tailboard

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from ingest.core.ranks import parse_percentiles, percentile_values
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.ranks import parse_percentiles, percentile_values
 from ingest.read import ReadOptions, discover, read
 from oracles import brute, per_io
 

@@ -17,13 +17,13 @@ from typing import Any
 
 import pytest
 
-from ingest.errors import InputError
-from ingest.load import load
-from ingest.load_plan import LoadOptions
+from ingest.core.errors import InputError
+from ingest.core.ranks import parse_percentiles
+from ingest.load.load import load
+from ingest.load.plan import LoadOptions
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.ranks import parse_percentiles
 from ingest.read import ReadOptions, discover, formats
 from ingest.read.archives import Archives
 from ingest.read.archives.plain import short_names

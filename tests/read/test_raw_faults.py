@@ -14,11 +14,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ingest.errors import InputError, TailboardError
+from ingest.core.errors import InputError, TailboardError
+from ingest.core.series import OPS
 from ingest.query.files import Files
 from ingest.query.question import Question
 from ingest.read import ReadOptions, discover, read
-from ingest.series import OPS
 from oracles import events as oracle
 from tests.effort import figure
 from tests.mutations import Mutation, mutated

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from ingest import Files, Question, open_store, parse_percentiles
-from ingest.errors import StoreError
-from ingest.load import LoadAccount, load
-from ingest.load_plan import LoadOptions
+from ingest.core.errors import StoreError
+from ingest.load.load import LoadAccount, load
+from ingest.load.plan import LoadOptions
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.read import ReadOptions
 from ingest.view.text import csv_lines

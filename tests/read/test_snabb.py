@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from ingest.errors import InputError
+from ingest.core.errors import InputError
 from ingest.read.snabb.breaths import breaths
 from ingest.read.snabb.clock import Readings, clock_of, nanoseconds
 from ingest.read.snabb.lags import COUNTED

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ingest.errors import InputError, TailboardError
+from ingest.core.errors import InputError, TailboardError
 from ingest.query.files import Files
 from ingest.query.lags import weighed
 from ingest.query.question import Question

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.errors import InputError
+from ingest.core.errors import InputError
+from ingest.core.ranks import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.lags import weighed
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.ranks import parse_percentiles
 from ingest.read import ReadOptions, discover, events, read
 from ingest.read.snabb.lags import REASONS
 from oracles import events as single

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.errors import InputError
+from ingest.core.errors import InputError
 from ingest.read import ReadOptions, discover
 from ingest.read.copies import conflicts
 

@@ -20,8 +20,8 @@ from typing import Any
 
 from ingest import open_store
 from ingest.cli import run as command
-from ingest.load import LoadAccount, load
-from ingest.load_plan import LoadOptions
+from ingest.load.load import LoadAccount, load
+from ingest.load.plan import LoadOptions
 from ingest.read import ReadOptions
 
 FIO = Path(__file__).parents[1] / "data" / "fio"

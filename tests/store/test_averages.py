@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ingest import Files, Question, open_store, parse_percentiles
-from ingest.query.estimates import estimated, with_estimates
+from ingest.query.estimates.estimates import estimated, with_estimates
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer
 from ingest.view.text import csv_lines

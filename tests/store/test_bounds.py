@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from ingest import Question, open_store
-from ingest.errors import CapacityError
+from ingest.core.errors import CapacityError
+from ingest.core.ranks import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
-from ingest.ranks import parse_percentiles
 from ingest.read import ReadOptions
 from ingest.view.text import csv_lines
 from oracles import hdr, logs

@@ -13,9 +13,9 @@ import pytest
 
 from breath_rings import BAD, GOOD, Work, ring, rings
 from ingest import Files, Question, open_store, parse_instant
-from ingest.breaths import BreathSample, BreathWindows, Kept
 from ingest.cli import run as command
-from ingest.errors import StoreError
+from ingest.core.breaths import BreathSample, BreathWindows, Kept
+from ingest.core.errors import StoreError
 from ingest.query.breath_sources import from_files, from_store
 from ingest.query.breaths import costs, density, fits, names_of
 from ingest.read import ReadOptions

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ingest.cli import run as command
-from ingest.errors import StoreError
+from ingest.core.errors import StoreError
 from ingest.store.elastic.bulk import Delivery, Sender
 from ingest.store.elastic.connection import Connection, parse_address
 from ingest.store.elastic.encoding import Chunk

@@ -16,7 +16,7 @@ import pytest
 
 from ingest import Question, open_store
 from ingest.cli import run as command
-from ingest.errors import StoreError, UsageError
+from ingest.core.errors import StoreError, UsageError
 from ingest.store.coarsening import COARSENING
 from ingest.store.elastic.sweeping import Sweeper
 from tests.doubles.elasticsearch import ElasticsearchDouble

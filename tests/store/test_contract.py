@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ingest import Files, Question, open_store, parse_instant, parse_percentiles
-from ingest.errors import InputError, StoreError
+from ingest.core.errors import InputError, StoreError
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.read import ReadOptions
 from ingest.store import answers

@@ -13,8 +13,8 @@ import pytest
 
 from ingest import Question, open_store
 from ingest.cli import run as command
-from ingest.errors import StoreError, TailboardError
-from ingest.store.sqlite_damage import damage
+from ingest.core.errors import StoreError, TailboardError
+from ingest.store.sqlite.damage import damage
 from tests.effort import figure
 
 FIO = Path(__file__).parents[1] / "data" / "fio" / "randrw"

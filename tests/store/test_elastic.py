@@ -18,7 +18,7 @@ import pytest
 
 from ingest import Question, open_store
 from ingest.cli import run as command
-from ingest.errors import StoreError, UsageError
+from ingest.core.errors import StoreError, UsageError
 from ingest.store.elastic.connection import parse_address
 from ingest.store.elastic.templates import differences
 from tests.doubles.elasticsearch import ElasticsearchDouble

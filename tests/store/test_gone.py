@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from ingest import load_plan, open_store
+from ingest import open_store
 from ingest.cli import run as command
-from ingest.errors import StoreError
+from ingest.core.errors import StoreError
+from ingest.load import plan as load_plan
 from ingest.query.verdicts import Episode
 from ingest.store.elastic import deleting
 from ingest.store.elastic import store as elastic_store
@@ -23,7 +24,7 @@ from ingest.store.elastic.records import Records
 from ingest.store.elastic.rollups import RollupWriter
 from ingest.store.elastic.store import ElasticStore
 from ingest.store.elastic.sweeping import Sweeper
-from ingest.store.sqlite import SqliteStore
+from ingest.store.sqlite.store import SqliteStore
 from tests.live.feeding import Clock, Writer, begun
 from tests.store.grounds import FIO, ElasticGround, SqliteGround, grounds, loaded
 from tests.store.test_contract import ZERO

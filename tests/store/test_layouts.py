@@ -13,10 +13,12 @@ import pytest
 
 from ingest import Files, Question, open_store, parse_instant
 from ingest.cli import run as command
-from ingest.errors import StoreError, TailboardError
+from ingest.core.errors import StoreError, TailboardError
 from ingest.read import ReadOptions
-from ingest.store import live_store, sqlite_documents, sqlite_rollups
+from ingest.store import live_store
 from ingest.store.elastic.sweeping import Sweeper
+from ingest.store.sqlite import documents as sqlite_documents
+from ingest.store.sqlite import rollups as sqlite_rollups
 from tests.doubles.elasticsearch.bulk import Writer
 from tests.effort import figure
 from tests.live.feeding import EPOCH, Clock, begun
@@ -310,7 +312,7 @@ def test_f1_in_a_file_a_coarsening_that_lost_a_window_changes_nothing(tmp_path: 
     ground = SqliteGround(tmp_path)
     loaded(ground.url, [DOUBLE])
     before = ground.documents(), ground.rollups()
-    from ingest.store import sqlite_coarsening
+    from ingest.store.sqlite import coarsening as sqlite_coarsening
 
     real = sqlite_coarsening.coarsened
     monkeypatch.setattr(sqlite_coarsening, "coarsened", lambda part, step: real(part.take(range_but_last(part)), step))
@@ -349,7 +351,7 @@ def test_f1_in_a_file_a_replacing_load_that_lost_a_document_deletes_nothing(tmp_
     loaded(ground.url, [log], reading=UNIT)
     with monkeypatch.context() as broken:
         real = sqlite_documents.document_rows
-        broken.setattr("ingest.store.sqlite.document_rows", lambda *words: list(real(*words))[1:])
+        broken.setattr("ingest.store.sqlite.store.document_rows", lambda *words: list(real(*words))[1:])
         with pytest.raises(StoreError, match="nothing of what was there before was deleted; run the same load again"):
             loaded(ground.url, [log], reading=UNIT, replace=True)
     assert in_all(ground) == sum(samples.values())

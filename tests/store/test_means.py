@@ -13,11 +13,11 @@ import pytest
 
 from ingest import Files, Question, open_store, parse_percentiles
 from ingest.cli import run as command
-from ingest.errors import InputError
+from ingest.core.errors import InputError
+from ingest.core.timing import Instant
 from ingest.query.cells import cells
 from ingest.query.means import OWN
 from ingest.query.percentiles import Wanted, percentiles
-from ingest.timing import Instant
 from ingest.view.text import csv_lines
 from tests.store.grounds import grounds, loaded
 

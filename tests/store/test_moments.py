@@ -9,9 +9,9 @@ import pytest
 
 from ingest import Question, open_store, parse_percentiles
 from ingest.cli import run as command
-from ingest.errors import InputError
-from ingest.query.offset_counts import Wanted
-from ingest.query.offsets import from_store
+from ingest.core.errors import InputError
+from ingest.query.offsets.counts import Wanted
+from ingest.query.offsets.stored import from_store
 from tests.store.grounds import grounds, loaded
 
 DATA = Path(__file__).parents[1] / "data"

@@ -14,13 +14,13 @@ import pytest
 from event_files import description, event_file, reading
 from ingest import Files, Question, open_store, parse_instant, parse_percentiles
 from ingest.cli import run as command
-from ingest.errors import InputError, StoreError, UsageError
-from ingest.load import LoadAccount, load
-from ingest.load_plan import LoadOptions
-from ingest.offsets import Periods
-from ingest.query.offset_counts import Wanted
-from ingest.query.offset_map import OffsetMap, offsets
-from ingest.query.offsets import from_files, from_store
+from ingest.core.errors import InputError, StoreError, UsageError
+from ingest.core.offsets import Periods
+from ingest.load.load import LoadAccount, load
+from ingest.load.plan import LoadOptions
+from ingest.query.offsets.counts import Wanted
+from ingest.query.offsets.map import OffsetMap, offsets
+from ingest.query.offsets.stored import from_files, from_store
 from ingest.query.percentiles import Wanted as Columns
 from ingest.query.percentiles import percentiles
 from ingest.view.text import csv_lines
@@ -347,7 +347,7 @@ def test_the_commands_load_and_ask(ground, tmp_path: Path, capsys) -> None:
 
 
 def test_more_than_is_held_at_once_is_stored_alike(tmp_path: Path, monkeypatch) -> None:
-    from ingest import offsets as core
+    from ingest.core import offsets as core
 
     with grounds("sqlite", tmp_path) as whole, grounds("sqlite", tmp_path) as little:
         store_of(whole.url, tmp_path / "logs", made(late=False))

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from ingest.errors import StoreError
+from ingest.core.errors import StoreError
 from ingest.store.elastic.store import ElasticStore
 from ingest.store.elastic.sweeping import Sweeper
-from ingest.store.sqlite import SqliteStore
+from ingest.store.sqlite.store import SqliteStore
 from tests.store.grounds import ElasticGround, grounds, loaded
 from tests.store.test_contract import ZERO, a_log
 

@@ -16,12 +16,12 @@ from pathlib import Path
 import pytest
 
 from ingest import Files, Question, open_store, parse_percentiles
-from ingest.errors import InputError, StoreError
-from ingest.load import load
-from ingest.load_plan import LoadOptions
+from ingest.core.errors import InputError, StoreError
+from ingest.load.load import load
+from ingest.load.plan import LoadOptions
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.read import ReadOptions
-from ingest.store import sqlite_holdings
+from ingest.store.sqlite import holdings as sqlite_holdings
 from ingest.view.text import csv_lines
 from oracles.per_io import histogram_files
 from tests.effort import figure

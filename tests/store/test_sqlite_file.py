@@ -14,10 +14,10 @@ import pytest
 
 from ingest import Question, open_store
 from ingest.cli import run as command
-from ingest.errors import StoreError
-from ingest.fields import assets
-from ingest.store import sqlite_file
-from ingest.store.sqlite import SqliteStore
+from ingest.core.errors import StoreError
+from ingest.core.fields import assets
+from ingest.store.sqlite import file as sqlite_file
+from ingest.store.sqlite.store import SqliteStore
 from tests.store.grounds import SqliteGround, loaded
 from tests.store.test_contract import EXAMPLE, SECOND, answered
 

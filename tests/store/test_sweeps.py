@@ -14,9 +14,9 @@ import pytest
 
 from ingest import Files, Question, open_store, parse_percentiles
 from ingest.cli import run as command
+from ingest.core.timing import Instant
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.sweeps import Paired, Sweep, paired_runs, permutations, swept
-from ingest.timing import Instant
 from ingest.view.page.contents import labels_of
 from ingest.view.text import csv_lines
 from tests.doubles.origin import Made, series

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ingest.core.ranks import parse_percentiles
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer
-from ingest.ranks import parse_percentiles
 
 HOSTILE = ("</script><script>hacked = 1</script>", "<img src=x onerror='hacked = 1'>", "<b>bold</b>", "\u2028'\"&", "\u202eright to left", "x" * 1000)
 SETTLED = "async () => { let seen; do { seen = tailboard.ready; await seen; } while (seen !== tailboard.ready); }"

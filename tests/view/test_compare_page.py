@@ -19,12 +19,13 @@ import pytest
 from ingest import Files, Question
 from ingest.cli import run
 from ingest.cli.shared.pages import compared, over_time
-from ingest.layout import LogLinear
+from ingest.core.layout import LogLinear
+from ingest.core.ranks import parse_percentiles
 from ingest.query.compare import Pair
 from ingest.query.groupings import grouped, labels_of
-from ingest.ranks import parse_percentiles
-from ingest.view import comparison, vega
+from ingest.view import vega
 from ingest.view.page.compare_page import compare_page
+from ingest.view.terminal import comparison
 from tests.doubles.origin import SECOND, Made, series
 from tests.query.nights import drawn, written
 from tests.store.grounds import grounds, loaded

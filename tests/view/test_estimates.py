@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ingest.query.estimates import estimated
+from ingest.core.ranks import parse_percentiles
+from ingest.query.estimates.estimates import estimated
 from ingest.query.files import Files
 from ingest.query.overview import overviews
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.ranks import parse_percentiles
 from ingest.view.page import estimate_section
 from ingest.view.page.contents import parts_from, run_names
 from ingest.view.page.report import page_of

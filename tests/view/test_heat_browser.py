@@ -140,7 +140,7 @@ def test_a_highlighted_thread_in_windows_that_both_levels_have(opened):
 
 @pytest.mark.slow
 def test_unlike_layouts_are_highlighted_in_their_common_one(opened):
-    from ingest.layout import fio_layout
+    from ingest.core.layout import fio_layout
 
     layouts = {"read": NS, "write": replace(NS, coarseness=3), "trim": fio_layout(29, 1, 1)}
     rows = [(series(op), at, {place: 3 + at, place + 9: 2}) for at in range(6) for op, place in (("read", 1100), ("write", 137), ("trim", 550))]

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ingest.core.ranks import parse_percentiles
+from ingest.core.series import Series
 from ingest.query.files import Files
 from ingest.query.heatmap import heatmap
 from ingest.query.lags import asked_weighed
@@ -15,8 +17,6 @@ from ingest.query.overview import THREAD, overviews, thread_name
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, Question
 from ingest.query.worst import worst_windows
-from ingest.ranks import parse_percentiles
-from ingest.series import Series
 from tests.doubles.origin import NS, SECOND, ZERO, Made
 from tests.view.page import answered, choose, drawn, items_of, keyed, rows_of
 

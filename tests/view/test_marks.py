@@ -12,10 +12,10 @@ import pytest
 
 from ingest import Files, open_store
 from ingest.cli import run as command
-from ingest.errors import InputError
-from ingest.marks import Mark
+from ingest.core.errors import InputError
+from ingest.core.marks import Mark
+from ingest.core.timing import Instant
 from ingest.query.question import Question
-from ingest.timing import Instant
 from ingest.view import pictures, vega
 from ingest.view.page import mark_section
 from ingest.view.page.contents import parts_from, run_names

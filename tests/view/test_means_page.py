@@ -13,9 +13,9 @@ import pytest
 
 from ingest import Files, Question
 from ingest.cli import run as command
+from ingest.core.ranks import parse_percentiles
 from ingest.query.overview import overviews
 from ingest.query.percentiles import Wanted, percentiles
-from ingest.ranks import parse_percentiles
 from tests.view.page import settle
 
 FIO = Path(__file__).parents[1] / "data" / "fio"

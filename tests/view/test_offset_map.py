@@ -15,14 +15,16 @@ import pytest
 
 from event_files import event_file, reading
 from ingest import Files, Question, open_store, parse_instant
-from ingest.load import load
-from ingest.load_plan import LoadOptions
-from ingest.offsets import Periods
-from ingest.query import offset_overview, offset_resolution, offset_ticks
-from ingest.query.offset_counts import Wanted
-from ingest.query.offset_map import OffsetMap, highlighted, joined, lit_counts
-from ingest.query.offset_overview import OffsetOverview, offset_overviews, shown_names
-from ingest.query.offsets import from_files, from_store
+from ingest.core.offsets import Periods
+from ingest.load.load import load
+from ingest.load.plan import LoadOptions
+from ingest.query.offsets import overview as offset_overview
+from ingest.query.offsets import resolution as offset_resolution
+from ingest.query.offsets import ticks as offset_ticks
+from ingest.query.offsets.counts import Wanted
+from ingest.query.offsets.map import OffsetMap, highlighted, joined, lit_counts
+from ingest.query.offsets.overview import OffsetOverview, offset_overviews, shown_names
+from ingest.query.offsets.stored import from_files, from_store
 from ingest.read import ReadOptions
 from ingest.view.page import offset_section
 from oracles import offsets as oracle

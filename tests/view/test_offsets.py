@@ -14,12 +14,13 @@ from rich.console import Console
 
 from event_files import event_file, reading
 from ingest import Files, Question
-from ingest.errors import UsageError
-from ingest.offsets import Periods
-from ingest.query.offset_counts import Wanted
-from ingest.query.offset_map import OffsetMap, highlighted, joined
-from ingest.query.offsets import from_files
-from ingest.view import offset_tables, offset_terminal, pictures, text, vega
+from ingest.core.errors import UsageError
+from ingest.core.offsets import Periods
+from ingest.query.offsets.counts import Wanted
+from ingest.query.offsets.map import OffsetMap, highlighted, joined
+from ingest.query.offsets.stored import from_files
+from ingest.view import offset_tables, pictures, text, vega
+from ingest.view.terminal import offsets as offset_terminal
 from oracles import offsets as oracle
 from tests.vega.drawn import DARK, LIGHT, drawing, installed
 from tests.view.conftest import missing

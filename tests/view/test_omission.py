@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ingest.layout import LogLinear
+from ingest.core.layout import LogLinear
+from ingest.core.ranks import parse_percentiles
 from ingest.query.gap import gap
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.ranks import parse_percentiles
 from ingest.view.page import embed, omission, report
 from tests.doubles.origin import NS, SECOND, Made, series
 

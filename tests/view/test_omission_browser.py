@@ -10,15 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ingest.plain import shown
+from ingest.core.plain import shown
+from ingest.core.ranks import parse_percentiles
+from ingest.core.timing import Instant
 from ingest.query.files import Files
 from ingest.query.gap import gap
 from ingest.query.overview import overviews
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.ranks import parse_percentiles
 from ingest.read import ReadOptions
-from ingest.timing import Instant
 from ingest.view import vega
 from tests.doubles.origin import SECOND, ZERO, Made, series
 from tests.vega.drawn import DARK, EACH_MAJOR, LIGHT, drawing, installed

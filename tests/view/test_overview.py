@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from ingest.cli import run as command
-from ingest.intervals import merged
-from ingest.layout import fio_layout
+from ingest.core.intervals import merged
+from ingest.core.layout import fio_layout
+from ingest.core.ranks import parse_percentiles
+from ingest.core.timing import Instant
 from ingest.query import overview
 from ingest.query.files import Files
 from ingest.query.overview import THREAD, overviews, thinned
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, Question
-from ingest.ranks import parse_percentiles
-from ingest.store.sqlite import SqliteStore
-from ingest.timing import Instant
+from ingest.store.sqlite.store import SqliteStore
 from ingest.view.page import embed
 from tests.doubles.origin import SECOND, ZERO, Made, random_rows, series
 

@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from ingest.errors import UsageError
+from ingest.core.errors import UsageError
+from ingest.core.ranks import parse_percentiles
 from ingest.query.cells import cells
 from ingest.query.files import Files
 from ingest.query.question import Question
-from ingest.ranks import parse_percentiles
-from ingest.view import pictures, preview, text, vega
+from ingest.view import pictures, text, vega
+from ingest.view.terminal import heatmap as preview
 from tests.commands import tailboard
 from tests.doubles.origin import NS, SECOND, ZERO, Made, random_rows, series
 

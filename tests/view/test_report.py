@@ -17,16 +17,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.errors import InputError, UsageError
-from ingest.intervals import merged
-from ingest.layout import LogLinear, common_layout, fio_layout
+from ingest.core.errors import InputError, UsageError
+from ingest.core.intervals import merged
+from ingest.core.layout import LogLinear, common_layout, fio_layout
+from ingest.core.ranks import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.latency_rows import row_layout
 from ingest.query.overview import MOST_HOSTS, literal, overviews
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, Question
 from ingest.query.worst import worst_windows
-from ingest.ranks import parse_percentiles
 from ingest.view import vega
 from ingest.view.page import embed, report
 from ingest.view.page import parts as page_parts

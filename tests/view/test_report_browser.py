@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 from ingest.cli import run as command
-from ingest.plain import shown as as_shown
+from ingest.core.plain import shown as as_shown
+from ingest.core.ranks import parse_percentiles
+from ingest.core.timing import Instant
 from ingest.query.files import Files
 from ingest.query.overview import CLUSTER_WINDOWS, overviews
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
 from ingest.query.worst import worst_windows
-from ingest.ranks import parse_percentiles
-from ingest.timing import Instant
 from tests.doubles.origin import NS, SECOND, ZERO, Made, random_rows, series
 from tests.view.conftest import shown
 from tests.view.page import HOSTILE, answered, choose, drag, drawn, hovered, items_of, keyed, place, rows_of, settle

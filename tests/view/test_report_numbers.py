@@ -18,14 +18,14 @@ import numpy as np
 import pytest
 
 from event_files import event_file, reading
-from ingest.layout import LogLinear, fio_layout
+from ingest.core.layout import LogLinear, fio_layout
+from ingest.core.ranks import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.overlap import autoscaled, overlaps
 from ingest.query.overview import overviews
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
 from ingest.query.worst import worst_windows
-from ingest.ranks import parse_percentiles
 from ingest.view import vega
 from ingest.view.page import embed
 from tests.doubles.origin import NS, SECOND, ZERO, Made, random_rows, series

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from ingest.cli import run
-from ingest.plain import shown as as_shown
+from ingest.core.plain import shown as as_shown
+from ingest.core.ranks import parse_percentiles
 from ingest.query.question import Question
 from ingest.query.trend import alike, in_order, judged
 from ingest.query.trend import trend as trended
-from ingest.ranks import parse_percentiles
 from ingest.view.page.trend_page import trend_page
 from tests.cli.test_commands import FIO
 from tests.doubles.origin import SECOND, ZERO, Made, series

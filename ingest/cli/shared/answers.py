@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ingest.cli.shared.say import say
 from ingest.cli.shared.values import pairs
-from ingest.errors import UsageError, listed
+from ingest.core.errors import UsageError, listed
 
 if TYPE_CHECKING:
     from ingest.cli.shared.options import Asking, Reading, Showing
@@ -18,8 +18,8 @@ PICTURES = ("png", "svg")
 
 def asked(options: Asking, step: int | str, *, force: bool = False) -> Question:
     """Return the question that the options of a call ask."""
+    from ingest.core.timing import parse_instant
     from ingest.query.question import Question
-    from ingest.timing import parse_instant
 
     by = tuple(dict.fromkeys(name.strip() for name in options.by.split(",") if name.strip()))
     return Question(
@@ -61,7 +61,7 @@ def write(table: Any, answer: Answer, showing: Showing, what: str) -> None:
     form = showing.format
     if form == "table":
         from ingest.query.precision import precision_from
-        from ingest.view.terminal import heading, print_table
+        from ingest.view.terminal.tables import heading, print_table
 
         bound = precision_from(answer.parts) if table.precision is None else table.precision
         print_table(table, heading(answer, what, bound), stamp)

@@ -17,13 +17,13 @@ from ingest.cli.shared import options as shared
 from ingest.cli.shared.answers import PICTURES, asked
 from ingest.cli.shared.sources import split_sources
 from ingest.cli.shared.values import cores, read_options
-from ingest.errors import StoreError, UsageError, listed
+from ingest.core.errors import StoreError, UsageError, listed
 from ingest.read.undated import undated_part_of
 
 if TYPE_CHECKING:
+    from ingest.core.series import RunLabels
     from ingest.query.question import Answer, Question
     from ingest.query.table import Table
-    from ingest.series import RunLabels
 
     Ask = Callable[[Question], Answer]
 

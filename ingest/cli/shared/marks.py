@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ingest.cli.shared.say import say
 
 if TYPE_CHECKING:
-    from ingest.marks import Mark
+    from ingest.core.marks import Mark
     from ingest.query.question import Answer
     from ingest.store import Store
 

@@ -7,7 +7,7 @@ import os
 import shutil
 from pathlib import Path
 
-from ingest.errors import InputError
+from ingest.core.errors import InputError
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 

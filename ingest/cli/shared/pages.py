@@ -12,12 +12,12 @@ import click
 
 from ingest.cli.shared.output import write_whole
 from ingest.cli.shared.say import say
-from ingest.errors import UsageError
+from ingest.core.errors import UsageError
 
 if TYPE_CHECKING:
+    from ingest.core.ranks import Percentile
     from ingest.query.compare import Pair
     from ingest.query.question import Answer, Question
-    from ingest.ranks import Percentile
     from ingest.view.page.compare_page import Compared
 
     Ask = Callable[[Question], Answer]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from ingest.plain import shown
+from ingest.core.plain import shown
 
 
 def say(text: object, before: str = "") -> None:

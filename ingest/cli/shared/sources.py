@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.cli.shared.values import cores, read_options
-from ingest.errors import InputError, UsageError
+from ingest.core.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from ingest.cli.shared.options import Reading

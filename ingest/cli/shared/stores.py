@@ -10,7 +10,7 @@ import click
 
 from ingest.cli.shared.say import say
 from ingest.cli.shared.sources import store_url
-from ingest.errors import InputError, listed
+from ingest.core.errors import InputError, listed
 
 if TYPE_CHECKING:
     from ingest.store import RunRecord, Store
@@ -39,7 +39,7 @@ def letters_named(store: Store) -> Iterator[None]:
 
 def chosen(store: Store, globs: tuple[str, ...]) -> list[RunRecord]:
     """Return the records of the runs that globs select; InputError where there is none."""
-    from ingest.series import run_matches
+    from ingest.core.series import run_matches
 
     records = store.runs()
     found = [record for record in records if run_matches(record.run, globs)]

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ingest.errors import InputError
+from ingest.core.errors import InputError
 
 INPUT, OUTPUT, ERRORS = range(3)
 

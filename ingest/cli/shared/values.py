@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ingest.errors import UsageError
-from ingest.plain import as_text
+from ingest.core.errors import UsageError
+from ingest.core.plain import as_text
 
 if TYPE_CHECKING:
     from ingest.cli.shared.options import Reading
@@ -22,15 +22,15 @@ RATE = re.compile(r"^\d{1,12}(\.\d{1,9})?$")
 
 def parse_step(text: str) -> int | str:
     """Return the step: ns, or the words auto and all."""
-    from ingest.timing import parse_duration
+    from ingest.core.timing import parse_duration
 
     return text if text in ("auto", "all") else parse_duration(text)
 
 
 def curve_files(hgrm: tuple[str, ...], sla: tuple[str, ...]) -> list[Any]:
     """Return the curves of files named as FILE:UNIT; UsageError where the unit is not said."""
+    from ingest.core.timing import UNITS_NS
     from ingest.read.hgrm import read_hgrm, read_sla
-    from ingest.timing import UNITS_NS
 
     found = []
     for texts, option, reader in ((hgrm, "--hgrm", read_hgrm), (sla, "--sla", read_sla)):
@@ -55,10 +55,10 @@ def pairs(texts: tuple[str, ...], option: str) -> dict[str, str]:
 
 def read_options(reading: Reading, run: str = "") -> ReadOptions:
     """Return how files are read, as the options of a call say; UsageError for what cannot be."""
-    from ingest.read.description import is_description, parse_description
+    from ingest.core.timing import MOST_NS, UNITS_NS, parse_duration, parse_instant
+    from ingest.read.delimited.description import is_description, parse_description
     from ingest.read.formats import names as format_names
     from ingest.read.sources import ReadOptions
-    from ingest.timing import MOST_NS, UNITS_NS, parse_duration, parse_instant
 
     described = bool(reading.input_format) and is_description(str(reading.input_format))
     if reading.input_format and not described and reading.input_format not in format_names():

@@ -15,12 +15,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ingest.errors import InputError, StoreError, TailboardError, UsageError
+from ingest.core.errors import InputError, StoreError, TailboardError, UsageError
+from ingest.core.plain import shown
 from ingest.live.serve.desk import BusyError, Desk, Kept
 from ingest.live.serve.page import Subject, View, view_of
 from ingest.live.serve.selection import LONGEST_QUERY, Selection, parse_selection
 from ingest.live.serve.source import version_of
-from ingest.plain import shown
 from ingest.view.page.parts import filled, page_file, policy
 from ingest.view.page.report_tables import text
 

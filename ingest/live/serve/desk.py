@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Generic, Protocol, TypeVar
 
-from ingest.errors import TailboardError
+from ingest.core.errors import TailboardError
 
 WORKERS = 2
 MOST_PENDING = 16

@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
 
-from ingest.errors import TailboardError
+from ingest.core.errors import TailboardError
 from ingest.live.watch.cycle import Watch
 from ingest.live.watch.files import hold_many_files, scanned
 from ingest.live.watch.watching import Watching
-from ingest.load_plan import LoadOptions
+from ingest.load.plan import LoadOptions
 from ingest.store import Store, open_store
 
 PACE_SECONDS = 0.5

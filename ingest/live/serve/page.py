@@ -10,16 +10,16 @@ from typing import Any
 
 import orjson
 
-from ingest.errors import InputError
+from ingest.core.errors import InputError
+from ingest.core.marks import Mark
+from ingest.core.series import run_matches
+from ingest.core.timing import format_duration, parse_duration
 from ingest.live.serve.selection import Selection, asked_of, choices_of, clock_of, narrowed_to
 from ingest.live.serve.source import Version, reading
-from ingest.marks import Mark
 from ingest.query.question import Question
-from ingest.series import run_matches
 from ingest.store import RunRecord, Store
 from ingest.store.live import NOTHING_FINAL, NOTHING_LEFT
 from ingest.store.records import WATCHED
-from ingest.timing import format_duration, parse_duration
 from ingest.view.page.contents import parts_from
 from ingest.view.page.parts import policy, runtime
 from ingest.view.page.report import Parts, page_of, script_of

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import parse_qsl
 
-from ingest.errors import InputError, UsageError, listed
+from ingest.core.errors import InputError, UsageError, listed
+from ingest.core.timing import parse_duration, parse_instant
 from ingest.query.overview import literal
 from ingest.query.question import ALL, AUTO, Question
 from ingest.store.records import COMPLETE, RunRecord
-from ingest.timing import parse_duration, parse_instant
 from ingest.view.vega import printable
 
 MOST_RUNS = 8

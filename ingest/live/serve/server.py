@@ -11,7 +11,7 @@ from types import FrameType
 
 from waitress.adjustments import Adjustments
 
-from ingest.errors import StoreError, UsageError
+from ingest.core.errors import StoreError, UsageError
 from ingest.live.serve.app import App
 from ingest.live.serve.connections import MOST_CONNECTIONS, Server
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Protocol
 
-from ingest.errors import StoreError
+from ingest.core.errors import StoreError
 from ingest.query.origin import SNAPSHOT
 from ingest.store import Store, open_store
 from ingest.store.elastic.reading import search

@@ -14,19 +14,19 @@ from typing import ClassVar
 
 import numpy as np
 
-from ingest.documents import document_ids
-from ingest.errors import InputError
-from ingest.intervals import Int, Intervals
+from ingest.core.documents import document_ids
+from ingest.core.errors import InputError
+from ingest.core.intervals import Int, Intervals
+from ingest.core.series import Series
 from ingest.live.watch.files import Print, Seen
 from ingest.live.watch.held import alone
 from ingest.live.watch.tail import Tail
-from ingest.load import whole_windows
+from ingest.load.load import whole_windows
 from ingest.read import Source
 from ingest.read.account import Account
 from ingest.read.context import RATE
 from ingest.read.formats import AGAIN, HDR, reader_of
 from ingest.read.text import COMPRESSED, last_line_end
-from ingest.series import Series
 
 REST = 9  # seconds of rest for each second of reading
 _NONE = np.empty(0, np.int64)

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ingest.errors import InputError
+from ingest.core.errors import InputError
+from ingest.core.plain import as_text
 from ingest.live.watch.files import Seen
 from ingest.live.watch.tail import Tail
 from ingest.live.watch.watching import Key, Watching
-from ingest.load import NO_CLOCK, LoadAccount, load_found
-from ingest.load_plan import digest_of, grown, record_of
-from ingest.plain import as_text
+from ingest.load.load import NO_CLOCK, LoadAccount, load_found
+from ingest.load.plan import digest_of, grown, record_of
 from ingest.read import Found, Source
 from ingest.read.copies import two_of_one
 from ingest.store.live import SILENT_NS

@@ -14,14 +14,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ingest.errors import InputError
+from ingest.core.errors import InputError
 from ingest.live.watch.arrive import arrive, load_whole
 from ingest.live.watch.files import Seen, scanned
 from ingest.live.watch.follow import follow
 from ingest.live.watch.settle import settle
 from ingest.live.watch.tail import Tail
 from ingest.live.watch.watching import Watching
-from ingest.load import LoadAccount
+from ingest.load.load import LoadAccount
 from ingest.store import Store
 from ingest.store.live import NOTHING_LEFT
 from ingest.store.live import Watch as Told

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from ingest.errors import InputError
+from ingest.core.errors import InputError
 from ingest.read.folders import listed_files
 from ingest.read.text import COMPRESSED, head
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
-from ingest.errors import InputError
-from ingest.intervals import Intervals
-from ingest.omission import with_corrected
+from ingest.core.errors import InputError
+from ingest.core.intervals import Intervals
+from ingest.core.omission import with_corrected
 from ingest.read import Source
 from ingest.read.context import EXPECTED
 from ingest.read.fio.dumps import Differences

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ingest.documents import pack, unpack
-from ingest.intervals import Exact, Intervals, merged
-from ingest.layout import LogLinear, parse_layout
-from ingest.series import LABELS, Series
+from ingest.core.documents import pack, unpack
+from ingest.core.intervals import Exact, Intervals, merged
+from ingest.core.layout import LogLinear, parse_layout
+from ingest.core.series import LABELS, Series
 
 
 class Held:

@@ -10,8 +10,8 @@ from pathlib import Path
 from ingest.live.watch.files import Seen, scanned
 from ingest.live.watch.tail import Tail
 from ingest.live.watch.watching import Key, Watching
-from ingest.load import LoadAccount, load_found
-from ingest.load_plan import digest_of
+from ingest.load.load import LoadAccount, load_found
+from ingest.load.plan import digest_of
 from ingest.read import Found, Source
 from ingest.store.live import NOTHING_LEFT
 

@@ -9,20 +9,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from ingest.caveats import Caveat
-from ingest.documents import check_storable
-from ingest.grid import window_parts
-from ingest.intervals import Intervals
+from ingest.core.caveats import Caveat
+from ingest.core.documents import check_storable
+from ingest.core.grid import window_parts
+from ingest.core.intervals import Intervals
+from ingest.core.missing import Missing, labels_of
+from ingest.core.plain import as_path, as_text
+from ingest.core.segments import Segments
+from ingest.core.series import LABELS, Series
 from ingest.live.watch.files import Fate, Place, Print, Seen, fate_of, held_open
 from ingest.live.watch.growing import Growing, growing, with_told
 from ingest.live.watch.held import Held
-from ingest.missing import Missing, labels_of
-from ingest.plain import as_path, as_text
 from ingest.read import Source
 from ingest.read.account import Account
 from ingest.read.fio.json_plus import LARGEST_DOCUMENT
-from ingest.segments import Segments
-from ingest.series import LABELS, Series
 from ingest.store.live import Checkpoint, News
 from ingest.store.records import RunRecord, SourceRecord
 

@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ingest.errors import InputError
+from ingest.core.errors import InputError
+from ingest.core.plain import as_text
+from ingest.core.series import IN_FLIGHT
 from ingest.live.watch.again import ReadAgain, can_be_read_again
 from ingest.live.watch.files import Seen
 from ingest.live.watch.growing import can_grow
 from ingest.live.watch.tail import Tail
-from ingest.load_plan import LoadOptions
-from ingest.plain import as_text
+from ingest.load.plan import LoadOptions
 from ingest.read import Found, Source, discover
-from ingest.series import IN_FLIGHT
 from ingest.store import LiveStore, Store, live_store
 from ingest.store.live import NOTHING_FINAL, NOTHING_LEFT, SILENT_NS, Checkpoint, Watch
 from ingest.store.records import COMPLETE, RunRecord, SourceRecord

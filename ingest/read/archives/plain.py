@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ingest.caveats import Caveat
-from ingest.errors import listed
+from ingest.core.caveats import Caveat
+from ingest.core.errors import listed
 from ingest.read.archives.pbench import CLIENTS
 from ingest.read.fio.joining import Documents
 from ingest.read.fio.names import LogName, parse_log_name, parse_summary_name

@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 import orjson
 
-from ingest.errors import InputError
-from ingest.intervals import Int
+from ingest.core.errors import InputError
+from ingest.core.intervals import Int
 from ingest.read.account import Account
-from ingest.read.arrow_lines import reject
+from ingest.read.delimited.arrow_lines import reject
 from ingest.read.text import whole_blocks
 
 BETWEEN = re.compile(rb"\}\s*,\s*\{")

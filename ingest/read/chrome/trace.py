@@ -26,16 +26,16 @@ from typing import Any
 import numpy as np
 import orjson
 
-from ingest.errors import InputError
-from ingest.intervals import Int
+from ingest.core.errors import InputError
+from ingest.core.intervals import Int
+from ingest.core.series import Series
 from ingest.read.account import Account
-from ingest.read.arrow_lines import arrow, reject
 from ingest.read.chrome.objects import BEGINNING, NO_ARRAY, NO_JSON, Objects, objects
 from ingest.read.context import Context
+from ingest.read.delimited.arrow_lines import arrow, reject
 from ingest.read.event_labels import TOO_MANY, SeriesTable
 from ingest.read.events import DAY_NS, Events
 from ingest.read.text import head, whole_blocks
-from ingest.series import Series
 
 US = 1000
 LATEST_US = 4 * 10**15

@@ -24,17 +24,17 @@ from pathlib import Path
 
 import numpy as np
 
-from ingest.errors import InputError
-from ingest.intervals import NO_MAX, NO_MIN, Exact, Int, Intervals
-from ingest.layout import NO_BINS
+from ingest.core.errors import InputError
+from ingest.core.intervals import NO_MAX, NO_MIN, Exact, Int, Intervals
+from ingest.core.layout import NO_BINS
+from ingest.core.series import MEAN, OPS, Series
+from ingest.core.whole_runs import WholeRun, sum_of
 from ingest.read.account import Account
 from ingest.read.context import Context
 from ingest.read.events import DAY_NS
 from ingest.read.fio.averaged_rows import averaged_rows
 from ingest.read.fio.raw_shape import Shape, averaged_shape_of, first_stamps, is_epoch
 from ingest.read.fio.window_counts import IOPS, Beside, Floats, beside, fitted, segments
-from ingest.series import MEAN, OPS, Series
-from ingest.whole_runs import WholeRun, sum_of
 
 MS = 1_000_000
 DEFAULT_WINDOW_MS = 1000

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ingest.intervals import Int
+from ingest.core.intervals import Int
 from ingest.read.account import Account
 from ingest.read.events import DAY_NS
 from ingest.read.fio.chains import LAST_STAMP_MS

@@ -13,16 +13,16 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.csr import gather, total
-from ingest.intervals import Histogram, Int, Intervals
-from ingest.layout import LogLinear
+from ingest.core.csr import gather, total
+from ingest.core.intervals import Histogram, Int, Intervals
+from ingest.core.layout import LogLinear
+from ingest.core.series import MIXED, OPS, Series
+from ingest.core.timing import MOST_NS
 from ingest.read.context import Context, Summary
 from ingest.read.fio import clock, starts
 from ingest.read.fio import repairs as fio_repairs
 from ingest.read.fio.lacks import Lacks, Span
 from ingest.read.integer_rows import Rows
-from ingest.series import MIXED, OPS, Series
-from ingest.timing import MOST_NS
 
 MS = 1_000_000
 LAST_STAMP_MS = MOST_NS // MS

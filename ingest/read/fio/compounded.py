@@ -19,7 +19,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.intervals import Int
+from ingest.core.intervals import Int
 
 CERTAIN_BITS, DOUBTFUL_BITS = 30, 8
 FEWEST_BINS = 5

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
+from ingest.core.series import OPS
 from ingest.read.account import Account
 from ingest.read.context import Context
 from ingest.read.fio.hist import Scanner, layout_of_text
 from ingest.read.fio.repairs import garbage_from, masked_from
 from ingest.read.text import head
-from ingest.series import OPS
 
 
 def is_masked(path: Path, context: Context) -> bool:

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ingest.caveats import Caveat
-from ingest.errors import listed
+from ingest.core.caveats import Caveat
+from ingest.core.errors import listed
 from ingest.read.fio.joining import Beside, Documents, Joined, log_name_of
 from ingest.read.fio.names import LogName
 from ingest.read.fio.readers import kind_of_log

@@ -19,14 +19,14 @@ from typing import Any
 
 import numpy as np
 
-from ingest.csr import total
-from ingest.errors import InputError
-from ingest.intervals import Exact, Int, Intervals, concatenate
-from ingest.layout import LogLinear
+from ingest.core.csr import total
+from ingest.core.errors import InputError
+from ingest.core.intervals import Exact, Int, Intervals, concatenate
+from ingest.core.layout import LogLinear
+from ingest.core.series import Series
+from ingest.core.whole_runs import WholeRow
 from ingest.read.context import Context, Summary
 from ingest.read.fio.json_plus import MS, NANOSECONDS, Document, Job, documents
-from ingest.series import Series
-from ingest.whole_runs import WholeRow
 
 EXACT_BELOW = 1_000_000
 NO_BINS = "fio JSON without bins: run fio with --output-format=json+ to have its histograms"

@@ -32,16 +32,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.errors import InputError
-from ingest.intervals import Histogram, Intervals
-from ingest.layout import LogLinear, fio_layout
+from ingest.core.errors import InputError
+from ingest.core.intervals import Histogram, Intervals
+from ingest.core.layout import LogLinear, fio_layout
+from ingest.core.series import OPS
 from ingest.read import integer_rows
 from ingest.read.account import Account
 from ingest.read.context import Context
 from ingest.read.fio import clock
 from ingest.read.fio.chains import LAST_STAMP_MS, Chains
 from ingest.read.text import blocks, head, whole_blocks
-from ingest.series import OPS
 
 Bytes = NDArray[np.uint8]
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from ingest.caveats import Caveat
-from ingest.errors import InputError, listed
+from ingest.core.caveats import Caveat
+from ingest.core.errors import InputError, listed
 from ingest.read.context import Context
 from ingest.read.fio.names import LogName, SummaryName, parse_log_name, parse_summary_name
 from ingest.read.text import plain_name

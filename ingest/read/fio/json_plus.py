@@ -31,13 +31,13 @@ from typing import Any
 import numpy as np
 import orjson
 
-from ingest.errors import InputError
-from ingest.intervals import Histogram
-from ingest.layout import fio_layout
+from ingest.core.errors import InputError
+from ingest.core.intervals import Histogram
+from ingest.core.layout import fio_layout
+from ingest.core.series import MIXED, OPS
 from ingest.read.context import Summary, TimeZero
 from ingest.read.fio import clock, starts
 from ingest.read.text import blocks
-from ingest.series import MIXED, OPS
 
 KINDS = {"clat": "completion", "lat": "total", "slat": "submission"}
 NANOSECONDS = fio_layout(29, 1)

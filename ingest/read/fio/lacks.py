@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ingest.caveats import Caveat
-from ingest.missing import Missing, labels_of
+from ingest.core.caveats import Caveat
+from ingest.core.missing import Missing, labels_of
+from ingest.core.series import MIXED, Series
 from ingest.read.context import Context, Summary
 from ingest.read.fio import repairs
-from ingest.series import MIXED, Series
 
 MASKED, UNWRITTEN, NO_SUMMARY, REJECTED = "damaged-bins", "last-interval", "no-summary", "rejected-rows"
 KEEP_JSON = "keep fio's JSON (json+) in the folder of its logs"

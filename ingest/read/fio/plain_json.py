@@ -15,13 +15,13 @@ from pathlib import Path
 
 import numpy as np
 
-from ingest.intervals import Exact, Intervals
-from ingest.layout import NO_BINS
+from ingest.core.intervals import Exact, Intervals
+from ingest.core.layout import NO_BINS
+from ingest.core.series import Series, mean_kind
+from ingest.core.whole_runs import WholeRun
 from ingest.read.context import Context, Summary
 from ingest.read.fio.json_plus import MS, Document, Job, last_document
 from ingest.read.fio.names import parse_log_name
-from ingest.series import Series, mean_kind
-from ingest.whole_runs import WholeRun
 
 
 def left_of(document: Document, logs: tuple[Path, ...]) -> list[tuple[int, str, str]]:

@@ -23,16 +23,16 @@ from typing import Any
 
 import numpy as np
 
-from ingest.errors import InputError
-from ingest.intervals import Bool, Int
-from ingest.read.arrow_lines import Form, Lines, arrow, integers, reject, tables
+from ingest.core.errors import InputError
+from ingest.core.intervals import Bool, Int
+from ingest.core.series import MIXED, OPS
 from ingest.read.context import Context
+from ingest.read.delimited.arrow_lines import Form, Lines, arrow, integers, reject, tables
 from ingest.read.events import DAY_NS, Events
 from ingest.read.fio import clock, starts
 from ingest.read.fio.chains import LAST_STAMP_MS
 from ingest.read.fio.hist import last_stamp_ms
 from ingest.read.fio.raw_shape import DIRECTIONS, Shape, is_epoch, shape_of
-from ingest.series import MIXED, OPS
 
 MS = 1_000_000
 DAY_MS = 86_400_000

@@ -19,11 +19,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ingest.errors import InputError
+from ingest.core.errors import InputError
+from ingest.core.series import OPS
 from ingest.read.context import Context
 from ingest.read.fio import clock
 from ingest.read.text import head
-from ingest.series import OPS
 
 ROW = re.compile(rb"^[ \t]*\d{1,19}(?:[ \t]*,[ \t]*(?:-?\d{1,20}|0x[0-9a-fA-F]{1,8})){3,7}[ \t]*\r?$")
 HEAD, LOOKED_AT = 1 << 14, 100

@@ -7,9 +7,10 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-from ingest.errors import InputError
-from ingest.intervals import Intervals
-from ingest.layout import NO_BINS
+from ingest.core.errors import InputError
+from ingest.core.intervals import Intervals
+from ingest.core.layout import NO_BINS
+from ingest.core.series import OPS, Series, mean_kind
 from ingest.read.context import Context, TimeZero
 from ingest.read.events import Events, events_layout
 from ingest.read.fio import averaged, damage, hist, raw_shape, versions
@@ -18,7 +19,6 @@ from ingest.read.fio.names import LogName, parse_log_name, parse_summary_name
 from ingest.read.formats import AVERAGED, HIST, JSON, PIECES, PLAIN_JSON, RAW, Reader
 from ingest.read.sources import COMPLETION, PREFER_RAW, SHADOWED, Around, Skipped, Source
 from ingest.read.text import blocks, plain_name
-from ingest.series import OPS, Series, mean_kind
 
 KINDS = {"clat": COMPLETION, "lat": "total", "slat": "submission"}
 COMPRESSED_LOG = "log_store_compressed: decode it with fio --inflate-log, or run fio without log_compression"

@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.csr import gather, joined_rows
-from ingest.intervals import Int
-from ingest.layout import LogLinear
+from ingest.core.csr import gather, joined_rows
+from ingest.core.intervals import Int
+from ingest.core.layout import LogLinear
+from ingest.core.series import OPS
 from ingest.read.context import Context
 from ingest.read.fio.compounded import DOUBTFUL_BITS, evidence, falls
 from ingest.read.fio.names import parse_log_name
 from ingest.read.integer_rows import Rows
-from ingest.series import OPS
 
 Bool = NDArray[np.bool_]
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ingest.errors import InputError
-from ingest.intervals import Int
+from ingest.core.errors import InputError
+from ingest.core.intervals import Int
 from ingest.read.context import Context
 from ingest.read.fio import clock
 from ingest.read.text import COMPRESSED, blocks

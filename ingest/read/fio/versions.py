@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from ingest.errors import InputError
-from ingest.layout import LogLinear
+from ingest.core.errors import InputError
+from ingest.core.layout import LogLinear
 from ingest.read.context import Context
 from ingest.read.fio.hist import peek
 from ingest.read.fio.names import LogName

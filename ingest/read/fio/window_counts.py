@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.intervals import Int
+from ingest.core.intervals import Int
 from ingest.read.account import Account
 from ingest.read.context import Context
 from ingest.read.fio.averaged_rows import averaged_rows

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from ingest.layout import hdr_half
+from ingest.core.layout import hdr_half
 
 WORD_SIZE_BITS = 0xF0
 V0, V1, V2 = 0x1C849308, 0x1C849301, 0x1C849303

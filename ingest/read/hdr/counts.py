@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.csr import gather, joined_rows, row_sums
+from ingest.core.csr import gather, joined_rows, row_sums
 from ingest.read.hdr.codec import ANY_SIZE, PAST, Payload
 
 Int = NDArray[np.int64]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ingest.caveats import Caveat
-from ingest.missing import Missing, labels_of
+from ingest.core.caveats import Caveat
+from ingest.core.missing import Missing, labels_of
 from ingest.read.context import Context
 from ingest.read.formats import ROW_LABELS
 from ingest.read.lacks import REJECTED

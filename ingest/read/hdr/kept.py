@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from ingest.layout import parse_layout
+from ingest.core.layout import parse_layout
+from ingest.core.series import LABELS, Series
 from ingest.read.context import Context
 from ingest.read.hdr.clock import Clock
 from ingest.read.hdr.codec import Geometry
 from ingest.read.hdr.origin import Origin
 from ingest.read.hdr.rows import Rows
 from ingest.read.hdr.tallies import Tallies
-from ingest.series import LABELS, Series
 
 
 class KeptRows(Rows):

@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.layout import UPPER, LogLinear, hdr_half, hdr_layout
+from ingest.core.layout import UPPER, LogLinear, hdr_half, hdr_layout
 from ingest.read.hdr.codec import Geometry
 
 Int = NDArray[np.int64]

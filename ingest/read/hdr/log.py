@@ -29,8 +29,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ingest.errors import InputError
-from ingest.intervals import Intervals
+from ingest.core.errors import InputError
+from ingest.core.intervals import Intervals
 from ingest.read.context import Context
 from ingest.read.hdr.clock import Clock, StampError
 from ingest.read.hdr.codec import Payload, PayloadError, payload_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ingest.plain import shown
+from ingest.core.plain import shown
 
 KINDS = {"st": "service", "rt": "response", "wt": "wait"}
 STARTS = ("start", "started", "begin", "start_time", "actual_start")

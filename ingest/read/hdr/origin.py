@@ -26,12 +26,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from ingest.core.timing import UNITS_NS
 from ingest.read.hdr.clock import TAG, StampError, split_line
 from ingest.read.hdr.codec import PayloadError, payload_of
 from ingest.read.hdr.names import KINDS
 from ingest.read.hdr.stamps import BY_END, SCYLLA, USUAL, WITH_END
 from ingest.read.text import HEAD_SIZE
-from ingest.timing import UNITS_NS
 
 NS, US, MS = UNITS_NS["ns"], UNITS_NS["us"], UNITS_NS["ms"]
 INTENDED = "intended-"

@@ -15,9 +15,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ingest.errors import InputError
-from ingest.intervals import Intervals
-from ingest.layout import LogLinear
+from ingest.core.errors import InputError
+from ingest.core.intervals import Intervals
+from ingest.core.layout import LogLinear
 from ingest.read.account import FINDINGS_KEPT, Account
 from ingest.read.context import Context
 from ingest.read.hdr.clock import StampError, seconds_ns, split_line

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from ingest.errors import InputError
+from ingest.core.errors import InputError
 from ingest.read.context import TimeZero
 from ingest.read.formats import HDR, PIECES, Reader
 from ingest.read.hdr import log

@@ -11,10 +11,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.csr import MOST_SAMPLES, gather, sum_rows
-from ingest.errors import CapacityError
-from ingest.intervals import Intervals, concatenate
-from ingest.layout import LogLinear
+from ingest.core.csr import MOST_SAMPLES, gather, sum_rows
+from ingest.core.errors import CapacityError
+from ingest.core.intervals import Intervals, concatenate
+from ingest.core.layout import LogLinear
+from ingest.core.series import Series
+from ingest.core.timing import MOST_NS
 from ingest.read.context import RATE, Context
 from ingest.read.hdr.clock import OUT_OF_RANGE, Clock, StampError, seconds_ns, split_line
 from ingest.read.hdr.codec import Geometry, Payload, PayloadError, payload_of
@@ -27,8 +29,6 @@ from ingest.read.hdr.tails import Tail
 from ingest.read.hdr.tallies import Tallies, key_of
 from ingest.read.schedule import UNSCHEDULED, facts
 from ingest.read.text import LONGEST_LINE
-from ingest.series import Series
-from ingest.timing import MOST_NS
 
 Int = NDArray[np.int64]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ingest.layout import LogLinear
+from ingest.core.layout import LogLinear
 from ingest.read.hdr.tallies import Key, Tally
 
 

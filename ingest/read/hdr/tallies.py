@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 
-from ingest.series import Series
+from ingest.core.series import Series
 
 MANY = 10
 PRIME, FACTOR = (1 << 61) - 1, 0x1F3D5B79A2C4E68F

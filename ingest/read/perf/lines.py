@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.intervals import Int
+from ingest.core.intervals import Int
 from ingest.read.account import Account
-from ingest.read.arrow_lines import CRLF, WholeLines, arrow, binary_lines, flags, reject
+from ingest.read.delimited.arrow_lines import CRLF, WholeLines, arrow, binary_lines, flags, reject
 from ingest.read.text import LONGEST_LINE, NEWLINE, whole_blocks
 
 SECOND, NS_DIGITS = 1_000_000_000, 9

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from ingest.intervals import Bool, Int
+from ingest.core.intervals import Bool, Int
+from ingest.core.series import OFFSET, Series
 from ingest.read.account import Account
-from ingest.read.arrow_lines import flags, reject
 from ingest.read.context import Context
+from ingest.read.delimited.arrow_lines import flags, reject
 from ingest.read.event_labels import TOO_MANY, SeriesTable
 from ingest.read.events import Events
 from ingest.read.perf.lines import Samples
-from ingest.series import OFFSET, Series
 
 IDLE_TASK = r"^swapper(?:/\d+)?$"
 IDLING = r"idle|mwait|halt|hypercall_sched_op|hypercall_vcpu_op|cpu_startup_entry|\bwfi|\[unknown\] \(|^[ \t]*[0-9a-f]*\s*$"

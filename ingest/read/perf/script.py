@@ -21,16 +21,16 @@ from typing import Any
 
 import numpy as np
 
-from ingest.intervals import Bool, Int
+from ingest.core.intervals import Bool, Int
+from ingest.core.series import Series
 from ingest.read.account import Account
-from ingest.read.arrow_lines import arrow, flags, reject
 from ingest.read.context import KEEP_IDLE, Context
+from ingest.read.delimited.arrow_lines import arrow, flags, reject
 from ingest.read.event_labels import TOO_MANY, SeriesTable
 from ingest.read.events import DAY_NS, Events
 from ingest.read.perf import moments as perf_moments
 from ingest.read.perf.lines import Samples, samples
 from ingest.read.text import whole_blocks
-from ingest.series import Series
 
 BLOCK = r"^ *(?P<device>\d+,\d+) (?P<flags>[A-Z]+) (?:\d+ )?\([^)]*\) (?P<sector>\d{1,15}|18446744073709551615) \+ \d+"
 ISSUE, COMPLETE = "block:block_rq_issue", "block:block_rq_complete"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.intervals import Bool, Int
+from ingest.core.intervals import Bool, Int
 from ingest.read.snabb.clock import nanoseconds
 from ingest.read.snabb.lags import BREATH_END, BREATH_START
 from ingest.read.snabb.timeline import Timeline

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ingest.intervals import Int
+from ingest.core.intervals import Int
 from ingest.read.snabb.breaths import Float, grown
 from ingest.read.snabb.lags import COUNTED, Lags
 from ingest.read.snabb.messages import Message

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ingest.errors import InputError
-from ingest.grid import MS, SECOND
-from ingest.intervals import Int
+from ingest.core.errors import InputError
+from ingest.core.grid import MS, SECOND
+from ingest.core.intervals import Int
 from ingest.read.snabb.order import CPU
 
 READING, READING_ARGUMENT = "engine.got_monotonic_time", "unixnanos"

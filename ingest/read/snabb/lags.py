@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ingest.intervals import Int
+from ingest.core.intervals import Int
 from ingest.read.snabb.messages import Message
 
 BREATH_START, BREATH_END = "engine.breath_start", "engine.breath_end"

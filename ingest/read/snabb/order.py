@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.errors import InputError
-from ingest.intervals import Bool, Int
+from ingest.core.errors import InputError
+from ingest.core.intervals import Bool, Int
 
 Entries = NDArray[Any]
 

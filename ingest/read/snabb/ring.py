@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from ingest.errors import InputError
-from ingest.intervals import Int
+from ingest.core.errors import InputError
+from ingest.core.intervals import Int
 from ingest.read.snabb.names import MAGIC, MAGIC_BYTES
 from ingest.read.snabb.order import SEAM, WRITING, Entries, in_order
 from ingest.read.text import COMPRESSED, CORRUPT, open_input

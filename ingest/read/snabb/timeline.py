@@ -26,9 +26,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.errors import InputError
-from ingest.grid import SECOND
-from ingest.intervals import Bool, Int
+from ingest.core.errors import InputError
+from ingest.core.grid import SECOND
+from ingest.core.intervals import Bool, Int
+from ingest.core.series import Series
+from ingest.core.timing import MOST_NS
 from ingest.read.account import FINDINGS_KEPT, Account
 from ingest.read.context import TSC_HZ, Context
 from ingest.read.events import DAY_NS, Events
@@ -36,8 +38,6 @@ from ingest.read.snabb.clock import READING, READING_ARGUMENT, Clock, Readings, 
 from ingest.read.snabb.lags import COUNTED, REASONS, Lags, lags_of
 from ingest.read.snabb.messages import Message, messages_of
 from ingest.read.snabb.ring import Ring, read_ring
-from ingest.series import Series
-from ingest.timing import MOST_NS
 
 Numbers = NDArray[Any]
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from ingest.errors import InputError, UsageError
-from ingest.layout import MIDPOINT
+from ingest.core.errors import InputError, UsageError
+from ingest.core.layout import MIDPOINT
+from ingest.core.ranks import Percentile
+from ingest.core.series import IN_FLIGHT, LABELS, Series, is_mean
 from ingest.query.missing import of_kinds, with_complete
 from ingest.query.question import Answer, Question, check_labels, shape_of, told
 from ingest.query.spans import narrowed
 from ingest.query.table import Table, concatenated
-from ingest.ranks import Percentile
-from ingest.series import IN_FLIGHT, LABELS, Series, is_mean
 from ingest.store.answers import Catalogue, check_latencies, range_of, step_of
 from ingest.store.chosen import chosen_records
 from ingest.store.elastic.encoding import MS, PATHS

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import orjson
 
-from ingest.breaths import BREATH, SUMS, BreathSample, BreathWindows, Kept, weight_of
-from ingest.errors import StoreError
-from ingest.grid import SECOND
-from ingest.intervals import Int
-from ingest.series import Series
+from ingest.core.breaths import BREATH, SUMS, BreathSample, BreathWindows, Kept, weight_of
+from ingest.core.errors import StoreError
+from ingest.core.grid import SECOND
+from ingest.core.intervals import Int
+from ingest.core.series import Series
 from ingest.store.elastic.bulk import Sender
 from ingest.store.elastic.connection import Connection
 from ingest.store.elastic.encoding import FIELDS, MS, Chunk, chunked, deletion, label_in, labels_document, series_of

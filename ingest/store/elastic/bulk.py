@@ -23,7 +23,7 @@ from typing import Any
 
 import orjson
 
-from ingest.errors import StoreError
+from ingest.core.errors import StoreError
 from ingest.store.elastic.connection import (
     Connection,
     OverloadedError,

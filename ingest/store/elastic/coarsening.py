@@ -17,13 +17,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ingest.errors import StoreError
-from ingest.grid import coarsened
-from ingest.intervals import Intervals, Sum, merged
-from ingest.layout import parse_layout
+from ingest.core.errors import StoreError
+from ingest.core.grid import coarsened
+from ingest.core.intervals import Intervals, Sum, merged
+from ingest.core.layout import parse_layout
+from ingest.core.segments import Segments
+from ingest.core.series import Series
 from ingest.query.missing import Lack
-from ingest.segments import Segments
-from ingest.series import Series
 from ingest.store.coarsening import COARSENED, COARSENING, Coarsened, check_coarser, lost, unfinished
 from ingest.store.elastic.bulk import Sender
 from ingest.store.elastic.connection import Connection

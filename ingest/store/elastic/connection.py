@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
+from ingest.core.errors import StoreError, UsageError
 from ingest.environment import netrc_login, seconds
-from ingest.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
     from elasticsearch import Elasticsearch

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ingest.fields import indices
+from ingest.core.fields import indices
 from ingest.store.elastic.bulk import Sender
 from ingest.store.elastic.connection import Connection
 from ingest.store.elastic.encoding import chunked, deletion

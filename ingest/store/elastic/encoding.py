@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 import orjson
 
-from ingest.documents import known_only
-from ingest.errors import StoreError
-from ingest.grid import SECOND
-from ingest.intervals import Int, Intervals, told_exact
-from ingest.layout import LogLinear, parse_layout
-from ingest.offsets import is_offsets
-from ingest.series import Group, Series, kind_preference
+from ingest.core.documents import known_only
+from ingest.core.errors import StoreError
+from ingest.core.grid import SECOND
+from ingest.core.intervals import Int, Intervals, told_exact
+from ingest.core.layout import LogLinear, parse_layout
+from ingest.core.offsets import is_offsets
+from ingest.core.series import Group, Series, kind_preference
 from ingest.store.elastic.names import Names, series_digest, window_ids
 from ingest.store.records import RunRecord, SourceRecord, step_of
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from ingest.errors import StoreError
+from ingest.core.errors import StoreError
 from ingest.query.verdicts import Episode
 from ingest.store.elastic.connection import Connection
 from ingest.store.elastic.encoding import MS, chunked, deletion

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from ingest.errors import StoreError
+from ingest.core.errors import StoreError
+from ingest.core.series import OFFSET
 from ingest.query.origin import DOCUMENTS, needed
-from ingest.series import OFFSET
 from ingest.store import Store
 from ingest.store.answers import Plan
 from ingest.store.elastic.breaths import INDEX as BREATHS
@@ -30,14 +30,14 @@ from ingest.store.elastic.rollup_documents import RollupDocuments
 from ingest.store.live import ALL_FINAL
 from ingest.store.records import CLUSTER, COMPLETE, HOST, UNKNOWN_ZERO, RunRecord, SourceRecord, rollup_steps, step_of
 from ingest.store.rollups import cluster_group, host_group
-from ingest.store.sqlite_breaths import breaths_of
-from ingest.store.sqlite_documents import stored_series, windows_of
-from ingest.store.sqlite_episodes import episodes_of
-from ingest.store.sqlite_holdings import SqliteHoldings
+from ingest.store.sqlite.breaths import breaths_of
+from ingest.store.sqlite.documents import stored_series, windows_of
+from ingest.store.sqlite.episodes import episodes_of
+from ingest.store.sqlite.holdings import SqliteHoldings
 
 if TYPE_CHECKING:
     from ingest.store.elastic.store import ElasticStore
-    from ingest.store.sqlite import SqliteStore
+    from ingest.store.sqlite.store import SqliteStore
 
 KINDS = ("intervals", "rollups", BREATHS)
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ingest.intervals import Int
-from ingest.series import OFFSET
+from ingest.core.intervals import Int
+from ingest.core.series import OFFSET
 from ingest.store.elastic.encoding import MS
 
 MOST_RANGES = 64

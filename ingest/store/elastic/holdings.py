@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ingest.grid import SECOND
-from ingest.intervals import Int, Intervals
-from ingest.layout import parse_layout
-from ingest.offsets import within
+from ingest.core.grid import SECOND
+from ingest.core.intervals import Int, Intervals
+from ingest.core.layout import parse_layout
+from ingest.core.offsets import within
+from ingest.core.series import OFFSET
 from ingest.query.question import Key
-from ingest.series import OFFSET
 from ingest.store.answers import Catalogue, Plan
 from ingest.store.elastic.connection import Connection
 from ingest.store.elastic.encoding import FIELDS, MS, PATHS, READ, offsets_in, series_of, windows_in

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import orjson
 
-from ingest.errors import StoreError
-from ingest.layout import LogLinear, parse_layout
+from ingest.core.errors import StoreError
+from ingest.core.layout import LogLinear, parse_layout
+from ingest.core.series import OFFSET
 from ingest.query.missing import Lack
-from ingest.series import OFFSET
 from ingest.store.elastic.bulk import owner_of
 from ingest.store.elastic.encoding import FIELDS, MS, chunked, deletion, label_in, series_of
 from ingest.store.elastic.names import digest, series_digest, window_ids

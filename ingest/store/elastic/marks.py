@@ -7,9 +7,9 @@ from typing import Any
 
 import orjson
 
-from ingest.errors import StoreError
-from ingest.fields import elasticsearch_mappings
-from ingest.marks import in_time_order, noted
+from ingest.core.errors import StoreError
+from ingest.core.fields import elasticsearch_mappings
+from ingest.core.marks import in_time_order, noted
 from ingest.store.elastic.connection import Connection, Refusal
 from ingest.store.elastic.encoding import MS, chunked
 from ingest.store.elastic.names import Names, digest

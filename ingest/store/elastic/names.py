@@ -14,9 +14,9 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from ingest.errors import InputError
-from ingest.intervals import Int
-from ingest.series import LABELS, Series
+from ingest.core.errors import InputError
+from ingest.core.intervals import Int
+from ingest.core.series import LABELS, Series
 
 PERIODIC = ("intervals", "rollups", "points")
 PERIODS = ("month", "week", "day")

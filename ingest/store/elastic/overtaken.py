@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ingest.errors import StoreError
+from ingest.core.errors import StoreError
 from ingest.store.elastic.connection import Connection
 from ingest.store.elastic.filters import Filters
 from ingest.store.elastic.names import Names

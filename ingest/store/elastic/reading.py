@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from ingest.errors import StoreError
+from ingest.core.errors import StoreError
 from ingest.store.elastic.connection import Connection, Refusal
 
 MOST_HITS = 10_000

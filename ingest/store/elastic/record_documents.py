@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ingest.layout import parse_layout
-from ingest.series import Series
+from ingest.core.layout import parse_layout
+from ingest.core.series import Series
 from ingest.store.elastic.encoding import FIELDS, MS, label_in, labels_document
 from ingest.store.live import Checkpoint, Watch
 from ingest.store.records import LOADING, RunRecord, SourceRecord, StoredSeries

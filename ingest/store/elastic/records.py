@@ -14,8 +14,8 @@ from typing import Any
 import orjson
 
 from ingest import __version__
-from ingest.errors import StoreError
-from ingest.series import Series
+from ingest.core.errors import StoreError
+from ingest.core.series import Series
 from ingest.store.coarsening import COARSENING, check_joinable, unfinished
 from ingest.store.elastic.connection import Connection, Refusal, TooLargeError, TransientError
 from ingest.store.elastic.encoding import Chunk, chunked, halves

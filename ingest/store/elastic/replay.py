@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import orjson
 
-from ingest.errors import InputError
-from ingest.series import OFFSET
+from ingest.core.errors import InputError
+from ingest.core.series import OFFSET
 from ingest.store.elastic.bulk import Delivery, Sender, owner_of
 from ingest.store.elastic.encoding import MS, chunked, label_in
 from ingest.store.elastic.rollups import RollupWriter

@@ -8,9 +8,9 @@ from typing import Any
 
 import orjson
 
-from ingest.intervals import Intervals
+from ingest.core.intervals import Intervals
+from ingest.core.series import Series, kind_preference
 from ingest.query.missing import Lack
-from ingest.series import Series, kind_preference
 from ingest.store.elastic.encoding import MS, geometry, histogram_texts, labels_document
 from ingest.store.elastic.names import Names, digest, window_ids
 from ingest.store.elastic.record_documents import searchable

@@ -19,12 +19,13 @@ from typing import Any
 import numpy as np
 import orjson
 
-from ingest.errors import StoreError
-from ingest.grid import SECOND, coarsened
-from ingest.intervals import Int, Intervals, Sum, merged
-from ingest.layout import LogLinear
+from ingest.core.errors import StoreError
+from ingest.core.grid import SECOND, coarsened
+from ingest.core.intervals import Int, Intervals, Sum, merged
+from ingest.core.layout import LogLinear
+from ingest.core.series import Group, Series
+from ingest.core.timing import format_duration
 from ingest.query.missing import Lack
-from ingest.series import Group, Series
 from ingest.store.elastic.bulk import Sender
 from ingest.store.elastic.connection import Connection
 from ingest.store.elastic.encoding import MS, READ, chunked, deletion, windows_in
@@ -37,7 +38,6 @@ from ingest.store.elastic.touched import Touched
 from ingest.store.live import ALL_FINAL, Marks
 from ingest.store.records import CLUSTER, HOST, WHOLE_RUN, RunRecord, StoredSeries, rollup_steps
 from ingest.store.rollups import Key, cluster_group, host_group, key_of, layouts_of, merged_in, samples_of, without_time
-from ingest.timing import format_duration
 
 SLAB_NS = 60 * SECOND
 OLDEST_FIRST = ({"@timestamp": "asc"}, "_shard_doc")

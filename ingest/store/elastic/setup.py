@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ingest.errors import StoreError
+from ingest.core.errors import StoreError
 from ingest.store.elastic.connection import Connection, Refusal
 from ingest.store.elastic.marks import widen_index
 from ingest.store.elastic.templates import COMPACT_FROM, Site, check_not_newer, differences, path_of, stored_template, templates

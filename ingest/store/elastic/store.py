@@ -10,17 +10,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from ingest.breaths import Kept
-from ingest.errors import InputError, StoreError
-from ingest.intervals import Int, Intervals
-from ingest.layout import parse_layout
-from ingest.marks import noted
+from ingest.core.breaths import Kept
+from ingest.core.errors import InputError, StoreError
+from ingest.core.intervals import Int, Intervals
+from ingest.core.layout import parse_layout
+from ingest.core.marks import noted
+from ingest.core.ranks import Percentile
 from ingest.query.missing import Lack
 from ingest.query.origin import APPROXIMATE, DEAD_LETTERS, DOCUMENTS, GROWTH, Offers
 from ingest.query.question import Answer, Key, Question
 from ingest.query.table import Table
 from ingest.query.verdicts import Episode
-from ingest.ranks import Percentile
 from ingest.store.answers import answer_from, facts_from, windows_from
 from ingest.store.coarsening import Coarsened
 from ingest.store.elastic.approximate import approximated

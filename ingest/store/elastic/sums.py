@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ingest.intervals import Exact, Int, Intervals
-from ingest.layout import LogLinear
+from ingest.core.intervals import Exact, Int, Intervals
+from ingest.core.layout import LogLinear
+from ingest.core.series import Group
 from ingest.query.question import Key
-from ingest.series import Group
 from ingest.store.elastic.connection import Connection
 from ingest.store.elastic.encoding import MS, PATHS, series_of
 from ingest.store.elastic.filters import Filters

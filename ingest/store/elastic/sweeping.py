@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ingest.intervals import Int
-from ingest.series import OFFSET
+from ingest.core.intervals import Int
+from ingest.core.series import OFFSET
 from ingest.store.elastic.bulk import Sender
 from ingest.store.elastic.connection import Connection
 from ingest.store.elastic.encoding import MS, chunked, deletion, label_in

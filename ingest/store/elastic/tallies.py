@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ingest.series import Series
+from ingest.core.series import Series
 from ingest.store.elastic.connection import Connection
 from ingest.store.elastic.encoding import PATHS, series_of
 from ingest.store.elastic.filters import LATENCIES, Filters, at_step

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ingest.errors import StoreError, UsageError
-from ingest.fields import elasticsearch_mappings, fields, indices
+from ingest.core.errors import StoreError, UsageError
+from ingest.core.fields import elasticsearch_mappings, fields, indices
 from ingest.store.elastic.connection import Connection, Refusal
 from ingest.store.elastic.names import PERIODIC, PERIODS, Names
 

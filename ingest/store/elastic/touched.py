@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ingest.intervals import Int, Intervals
-from ingest.series import OFFSET, Series
+from ingest.core.intervals import Int, Intervals
+from ingest.core.series import OFFSET, Series
 
 Cell = tuple[str, str, str]
 

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from ingest.errors import InputError, StoreError
-from ingest.grid import SECOND
-from ingest.layout import NO_BINS, NO_BINS_TEXT, LogLinear, parse_layout
-from ingest.series import IN_FLIGHT, OFFSET
+from ingest.core.errors import InputError, StoreError
+from ingest.core.grid import SECOND
+from ingest.core.layout import NO_BINS, NO_BINS_TEXT, LogLinear, parse_layout
+from ingest.core.series import IN_FLIGHT, OFFSET
 from ingest.store.elastic.breaths import INDEX as BREATHS
 from ingest.store.elastic.connection import Connection
 from ingest.store.elastic.encoding import MS, PATHS, bins_of

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from ingest.errors import StoreError
+from ingest.core.errors import StoreError
 from ingest.store.elastic.deleting import sweep_dead, sweep_index
 from ingest.store.elastic.overtaken import reopen_overtaken
 from ingest.store.records import RunGoneError, SourceRecord

@@ -1,6 +1,6 @@
 """Vega expressions over a stored bin layout: which bin a value lies in, and what that bin reports.
 
-The text `loglinear:64:1856:1ns:c0:midpoint:open` (ingest.layout) is read in the panel itself, because only the answer tells it.
+The text `loglinear:64:1856:1ns:c0:midpoint:open` (ingest.core.layout) is read in the panel itself, as only the answer has it.
 The arithmetic is that of `LogLinear`; tests evaluate these expressions in Vega and compare every bin.
 """
 

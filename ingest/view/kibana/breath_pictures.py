@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ingest.breaths import BREATH, CELLS, CYCLES, PACKETS
+from ingest.core.breaths import BREATH, CELLS, CYCLES, PACKETS
 from ingest.query.breaths import CERTAIN, LEAST_FITTED
 from ingest.view.kibana import requests, tables
 from ingest.view.kibana.bins import Transform, formula

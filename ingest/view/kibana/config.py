@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ingest.errors import InputError
-from ingest.fields import assets
+from ingest.core.errors import InputError
+from ingest.core.fields import assets
 
 CONTROLS = {"run": "run.id", "host": "host.name", "op": "operation", "kind": "kind", "process": "process.name"}
 LEVELS: dict[str, dict[str, Any]] = {

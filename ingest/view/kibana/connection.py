@@ -13,8 +13,8 @@ from urllib.parse import urlencode, urlsplit
 
 import orjson
 
+from ingest.core.errors import StoreError
 from ingest.environment import seconds
-from ingest.errors import StoreError
 from ingest.view.kibana.credentials import DEFAULT_SPACE, SECRETS, login_header, trust_words
 
 if TYPE_CHECKING:

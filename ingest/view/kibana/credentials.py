@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from ingest.core.errors import StoreError, UsageError
 from ingest.environment import netrc_login
-from ingest.errors import StoreError, UsageError
 
 DEFAULT_SPACE = "default"
 SPACE = re.compile(r"[a-z0-9_-]{1,200}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ingest.fields import ELASTICSEARCH, fields, in_store, indices
+from ingest.core.fields import ELASTICSEARCH, fields, in_store, indices
 from ingest.store.elastic.names import Names
 from ingest.view.kibana.saved_objects import SavedObject
 

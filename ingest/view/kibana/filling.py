@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ingest.errors import UsageError
+from ingest.core.errors import UsageError
 from ingest.view.kibana import requests
 from ingest.view.kibana.tables import Entry, entry
 from ingest.view.vega import spec

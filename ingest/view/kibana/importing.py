@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ingest.errors import StoreError
+from ingest.core.errors import StoreError
 from ingest.view.kibana.connection import Connection, Refusal
 from ingest.view.kibana.credentials import DEFAULT_SPACE
 from ingest.view.kibana.saved_objects import SavedObject, ndjson

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ingest.errors import UsageError
+from ingest.core.errors import UsageError
 
 Scalar = str | int | bool
 

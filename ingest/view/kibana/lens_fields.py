@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ingest.errors import UsageError
+from ingest.core.errors import UsageError
 from ingest.view.kibana.config import Panel
 from ingest.view.kibana.data_views import Field, view_fields
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ingest.errors import UsageError
+from ingest.core.errors import UsageError
 from ingest.view.kibana.config import Panel
 from ingest.view.kibana.data_views import view_id
 from ingest.view.kibana.kql import written

@@ -24,8 +24,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ingest.errors import UsageError
-from ingest.fields import indices
+from ingest.core.errors import UsageError
+from ingest.core.fields import indices
 from ingest.view.kibana.config import LEVELS, Panel
 from ingest.view.kibana.data_views import view_fields
 from ingest.view.kibana.kql import Scalar

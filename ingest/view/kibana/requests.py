@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from ingest.series import THREAD
+from ingest.core.series import THREAD
 from ingest.store.elastic.encoding import PATHS
 
 Json = dict[str, Any]

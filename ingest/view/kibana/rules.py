@@ -21,11 +21,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ingest.errors import StoreError
-from ingest.fields import fields
-from ingest.objectives import VIOLATE, Objective
-from ingest.ranks import Percentile, parse_percentiles
-from ingest.timing import format_duration
+from ingest.core.errors import StoreError
+from ingest.core.fields import fields
+from ingest.core.ranks import Percentile, parse_percentiles
+from ingest.core.timing import format_duration
+from ingest.objectives.objectives import VIOLATE, Objective
 from ingest.view.kibana.connection import Connection, Refusal
 
 MS = 1_000_000

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ingest.errors import UsageError
+from ingest.core.errors import UsageError
 from ingest.view.kibana import breath_pictures, comparisons, offset_maps, omissions, pictures
 from ingest.view.kibana.config import LEVELS, Panel
 from ingest.view.kibana.filling import Spec

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ingest.breaths import Kept
+from ingest.core.breaths import Kept
+from ingest.core.series import Series
 from ingest.query.breaths import Cost, Fit, Name, breath_rows, costs, fits
-from ingest.series import Series
 from ingest.view.page.breath_section import thinned
 from ingest.view.page.panels import Chart, Control, Panel, View, table_of
 from ingest.view.page.report_tables import text

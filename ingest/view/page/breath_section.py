@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.breaths import CYCLES, PACKETS, BreathSample, BreathWindows, Kept, relabelled, taken, weight_of
-from ingest.csr import sum_rows
-from ingest.grid import SECOND
-from ingest.intervals import Int
+from ingest.core.breaths import CYCLES, PACKETS, BreathSample, BreathWindows, Kept, relabelled, taken, weight_of
+from ingest.core.csr import sum_rows
+from ingest.core.grid import SECOND
+from ingest.core.intervals import Int
+from ingest.core.series import Series
 from ingest.query.breaths import breath_rows, names_of
-from ingest.series import Series
 from ingest.view.page.section import AFTER_DISTRIBUTION, Section
 from ingest.view.vega import MS, printable, spec
 

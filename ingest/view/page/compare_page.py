@@ -11,20 +11,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ingest import __version__
+from ingest.core.ranks import Percentile
+from ingest.core.series import Group
 from ingest.query.compare import METHOD, Pair, compare, halvings
 from ingest.query.groupings import alone_in
 from ingest.query.lags import MIXED
 from ingest.query.question import Answer
 from ingest.query.steps import widened
 from ingest.query.table import Table
-from ingest.ranks import Percentile
-from ingest.series import Group
 from ingest.view import vega
-from ingest.view.comparison import both, cells, elapsed, errors_of, in_groups, kinds_text, notes, runs_text
 from ingest.view.page.compare_tables import group_text, is_drawn, line_of, names_of, percentile_text, ratio_columns, told_of
 from ingest.view.page.panels import Chart, Control, Head, Panel, View, page_of, table_of
 from ingest.view.page.parts import SECOND, between, duration
 from ingest.view.page.report_tables import shown_latency, spaced
+from ingest.view.terminal.comparison import both, cells, elapsed, errors_of, in_groups, kinds_text, notes, runs_text
 
 WHOLE_RANGE = 1 << 62
 MOST_BARS, MOST_LINES, MOST_CURVES, MOST_STEPS = 40, 400, 40, 900

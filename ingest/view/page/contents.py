@@ -6,19 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ingest.errors import InputError
-from ingest.grid import MS
-from ingest.marks import Mark
+from ingest.core.errors import InputError
+from ingest.core.grid import MS
+from ingest.core.marks import Mark
+from ingest.core.series import RunLabels
 from ingest.query.breath_sources import kept_from
 from ingest.query.means import OWN
 from ingest.query.missing import bands
-from ingest.query.offset_overview import offset_overviews, shown_names
+from ingest.query.offsets.overview import offset_overviews, shown_names
 from ingest.query.origin import WHOLE_RUNS, Origin
 from ingest.query.overview import CLUSTER_WINDOWS, Overview, chosen_runs, literal, overviews
 from ingest.query.question import Question
 from ingest.query.sweeps import swept
 from ingest.query.verdicts import Episode
-from ingest.series import RunLabels
 from ingest.view.page import breath_section, episode_section, estimate_section, mark_section, offset_page, offset_section
 from ingest.view.page.means_page import MeansRun, means_page
 from ingest.view.page.report import Parts, parts_of

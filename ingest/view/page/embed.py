@@ -27,14 +27,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.grid import WEIGHT_BITS
-from ingest.intervals import Intervals, no_exact
-from ingest.layout import LogLinear, common_layout
+from ingest.core.grid import WEIGHT_BITS
+from ingest.core.intervals import Intervals, no_exact
+from ingest.core.layout import LogLinear, common_layout
+from ingest.core.ranks import Percentile, Ranked, extremes, parse_percentiles
+from ingest.core.series import THREAD
 from ingest.query.lags import mixed_rows
 from ingest.query.overview import LEAST_WINDOWS, Overview, Tails, fitted, thread_name
 from ingest.query.question import Answer, regrouped
-from ingest.ranks import Percentile, Ranked, extremes, parse_percentiles
-from ingest.series import THREAD
 from ingest.view.page.parts import bundled
 from ingest.view.vega import MS, printable, short_names
 

@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from ingest.core.timing import format_duration
 from ingest.query.verdicts import Episode
-from ingest.timing import format_duration
 from ingest.view.page.section import AFTER_PERCENTILES, Section
-from ingest.view.terminal import latency
+from ingest.view.terminal.tables import latency
 from ingest.view.text import elapsed, utc
 from ingest.view.vega import MS, printable, spec
 

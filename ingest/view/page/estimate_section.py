@@ -13,16 +13,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ingest.query.estimate_rows import Float, Places, relative
-from ingest.query.estimates import CBT, MEAN_OF_MEANS, MEAN_OF_PERCENTILES, groups_of, mean_of_percentiles, percentiles_of_means
+from ingest.core.ranks import COMMON, Percentile, extremes, parse_percentiles
+from ingest.core.series import default_kind
+from ingest.query.estimates.estimates import (
+    CBT,
+    MEAN_OF_MEANS,
+    MEAN_OF_PERCENTILES,
+    groups_of,
+    mean_of_percentiles,
+    percentiles_of_means,
+)
+from ingest.query.estimates.rows import Float, Places, relative
 from ingest.query.origin import LOGS, Origin
 from ingest.query.overview import Overview, literal
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, Question, regrouped
 from ingest.query.steps import widened
 from ingest.query.table import Table
-from ingest.ranks import COMMON, Percentile, extremes, parse_percentiles
-from ingest.series import default_kind
 from ingest.view.page.section import AFTER_DISTRIBUTION, Section
 from ingest.view.vega import MS, spec
 
@@ -114,7 +121,7 @@ def estimates_of(run: Overview, answer: Answer, table: Table, wanted: Sequence[P
 def _of_cbt(
     files: Files, run: Overview, question: Question, answer: Answer, table: Table, wanted: Sequence[Percentile]
 ) -> dict[str, Mapping[str, Float]]:
-    from ingest.query.estimate_cbt import cbt, effort
+    from ingest.query.estimates.cbt import cbt, effort
 
     asked = replace(question, runs=tuple(literal(name) for name in run.cluster.runs), by=(), step=answer.step_ns)
     size = effort(files, asked)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from ingest.marks import MOST_OF_RUN, Mark, in_time_order, lasted, longest, of_run, overlaps
+from ingest.core.marks import MOST_OF_RUN, Mark, in_time_order, lasted, longest, of_run, overlaps
 from ingest.view.page.section import AFTER_PERCENTILES, Section
-from ingest.view.terminal import latency
+from ingest.view.terminal.tables import latency
 from ingest.view.text import elapsed, utc
 from ingest.view.vega import printable
 

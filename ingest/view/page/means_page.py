@@ -13,20 +13,20 @@ from typing import Any
 import numpy as np
 
 from ingest import __version__
+from ingest.core.ranks import COMMON, parse_percentiles
+from ingest.core.series import default_kind, is_mean
+from ingest.core.timing import format_duration
+from ingest.core.whole_runs import WholeRun
 from ingest.query.means import REMEDY
 from ingest.query.overview import CLUSTER_WINDOWS, fitted, span_of
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, regrouped
 from ingest.query.table import Table
-from ingest.ranks import COMMON, parse_percentiles
-from ingest.series import default_kind, is_mean
-from ingest.timing import format_duration
 from ingest.view import vega
 from ingest.view.page.compare_tables import exact
 from ingest.view.page.panels import Chart, Control, Head, Panel, View, page_of, table_of
 from ingest.view.page.parts import between, duration
 from ingest.view.page.report_tables import shown_latency, spaced, text
-from ingest.whole_runs import WholeRun
 
 SHOWN = tuple(one.text for one in COMMON)
 TITLES = ("", "N", "mean", *(f"p{name}" for name in SHOWN), "max")

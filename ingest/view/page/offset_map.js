@@ -1,6 +1,6 @@
 "use strict";
-// Maps of subsecond offsets from the ticks that the page holds: see ingest/query/offset_ticks.py. Follows report.js in the same
-// script. All pure, tested in Node and held against ingest/query/offsets.py. Times are ms since 1970, edges of rows ns.
+// Maps of subsecond offsets from the ticks that the page holds: see ingest/query/offsets/ticks.py. Follows report.js in the same
+// script. All pure, tested in Node and held against ingest/query/offsets/stored.py. Times are ms since 1970, edges of rows ns.
 const offsetMap = (() => {
   const MOST_COLUMNS = 720, NS = 1e6, MINUTE = 6e4;
   const PERIODS = [["100 ms", 100], ["1 s", 1000], ["1 min", MINUTE], ["1 h", 36e5], ["1 d", 864e5]];
@@ -80,7 +80,7 @@ const offsetMap = (() => {
       }
     }
   }
-  // Events that fall on the line between rows, as ingest/offsets.py has it: halves to even, what is left goes to the upper row.
+  // Events that fall on the line between rows, as ingest/core/offsets.py has it: halves to even, what is left goes to the upper row.
   function lowerPart(count, part, width) {
     const doubled = 2 * count * part + width, rest = doubled % (2 * width), lower = (doubled - rest) / (2 * width);
     return rest === 0 && lower % 2 ? lower - 1 : lower;

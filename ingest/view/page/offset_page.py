@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ingest import __version__
-from ingest.grid import MS
-from ingest.query.offset_overview import OffsetOverview
+from ingest.core.grid import MS
+from ingest.core.series import OFFSET
+from ingest.query.offsets.overview import OffsetOverview
 from ingest.query.question import Answer
-from ingest.series import OFFSET
 from ingest.view.page import offset_section
 from ingest.view.page.parts import between, bundled, duration, fact_list, filled, note_list, page_file
 from ingest.view.page.report import RUNS_NAMED, Parts
 from ingest.view.page.report_tables import text
 from ingest.view.page.section import IN_CONTROLS, Section
-from ingest.view.terminal import count
+from ingest.view.terminal.tables import count
 from ingest.view.vega import note_of, printable, short_names
 
 TEMPLATE = "report_of_offsets.html"

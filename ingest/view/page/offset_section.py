@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from ingest.grid import MS
-from ingest.query.offset_overview import OffsetOverview
-from ingest.query.offset_resolution import LABELS, REST
-from ingest.query.offset_ticks import RunTicks, Ticks
+from ingest.core.grid import MS
+from ingest.core.series import THREAD, Group
+from ingest.query.offsets.overview import OffsetOverview
+from ingest.query.offsets.resolution import LABELS, REST
+from ingest.query.offsets.ticks import RunTicks, Ticks
 from ingest.query.overview import thread_name
-from ingest.series import THREAD, Group
 from ingest.view.page.embed import planes
 from ingest.view.page.section import AFTER_HEATMAP, Section
 from ingest.view.vega import printable, spec

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from ingest.errors import UsageError
+from ingest.core.errors import UsageError
 from ingest.view.page.report_tables import text
 
 LONG_FACT = 60

@@ -58,7 +58,7 @@ const tailboard = (() => {
     return content;
   }
 
-  // ---- Numbers, as ingest/ranks.py has them: nearest rank in exact integers.
+  // ---- Numbers, as ingest/core/ranks.py has them: nearest rank in exact integers.
   function percentileOf(text) {
     const bottom = 10 ** (String(text).split(".")[1] ?? "").length;
     return { text: String(text), top: Math.round(Number(text) * bottom), bottom };

@@ -14,21 +14,21 @@ from typing import Any
 import numpy as np
 
 from ingest import __version__
-from ingest.layout import LogLinear
+from ingest.core.layout import LogLinear
+from ingest.core.ranks import parse_percentiles
+from ingest.core.series import THREAD, default_kind
+from ingest.core.timing import format_duration
 from ingest.query.overview import Overview
 from ingest.query.precision import precision_from
 from ingest.query.question import Answer
 from ingest.query.sweeps import Sweep
-from ingest.ranks import parse_percentiles
-from ingest.series import THREAD, default_kind
-from ingest.timing import format_duration
 from ingest.view import vega
 from ingest.view.page import omission
 from ingest.view.page.embed import packed
 from ingest.view.page.parts import between, duration, fact_list, filled, note_list, page_file, policy, runtime
 from ingest.view.page.report_tables import few, spaced, summary, text, worst
 from ingest.view.page.section import PLACES, Section
-from ingest.view.terminal import bound_text, count
+from ingest.view.terminal.tables import bound_text, count
 
 RUNS_NAMED = 4
 MOST_LINES = 8

@@ -9,6 +9,8 @@ from html import escape
 
 import numpy as np
 
+from ingest.core.ranks import SUMMARY, parse_percentiles
+from ingest.core.series import default_kind
 from ingest.query.missing import MOST
 from ingest.query.overview import Overview
 from ingest.query.percentiles import Wanted, percentiles
@@ -16,10 +18,8 @@ from ingest.query.question import Answer, regrouped
 from ingest.query.steps import widened
 from ingest.query.table import Table
 from ingest.query.worst import worst_windows
-from ingest.ranks import SUMMARY, parse_percentiles
-from ingest.series import default_kind
 from ingest.view import vega
-from ingest.view.terminal import latency
+from ingest.view.terminal.tables import latency
 
 WHOLE_RANGE = 1 << 62
 WORST_SHOWN = 8

@@ -13,15 +13,15 @@ from ingest import __version__
 from ingest.query.table import Table
 from ingest.query.trend import METHOD, Judgement, Night
 from ingest.view import vega
-from ingest.view.comparison import ratio_text
 from ingest.view.page.compare_tables import exact, group_text, percentile_text
 from ingest.view.page.panels import Chart, Head, Panel, View, page_of, table_of
 from ingest.view.page.parts import between
 from ingest.view.page.report_tables import shown_latency, spaced, text
-from ingest.view.terminal import bound_text
+from ingest.view.terminal.comparison import ratio_text
+from ingest.view.terminal.tables import bound_text
+from ingest.view.terminal.trend import bound_of, points
+from ingest.view.terminal.trend import notes as notes_of
 from ingest.view.text import number, utc
-from ingest.view.trend import bound_of, points
-from ingest.view.trend import notes as notes_of
 
 MOST_PANELS, MOST_FOLDED, MOST_NAMED = 40, 24, 3
 TITLES = ("run", "start", "", "value", "95 % bounds", "n", "level", "change")

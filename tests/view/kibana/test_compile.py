@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.errors import InputError
+from ingest.core.errors import InputError
 from ingest.view.kibana.asked import Shown, autointerval, vega_requests
 from ingest.view.kibana.compile import compiled, kibana_files
 from ingest.view.kibana.config import CONTROLS, dashboard, dashboards
@@ -101,7 +101,7 @@ def test_kibana_makes_at_most_seven_times_the_windows_asked_for() -> None:
 
 
 def test_edges_are_edges_of_fios_bins_and_of_heat_map_rows() -> None:
-    from ingest.layout import fio_layout
+    from ingest.core.layout import fio_layout
     from ingest.query.latency_rows import row_layout
 
     fine = fio_layout(29, 1)

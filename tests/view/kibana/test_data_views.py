@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from ingest.fields import elasticsearch_mappings, indices
+from ingest.core.fields import elasticsearch_mappings, indices
 from ingest.store.elastic.names import Names
 from ingest.view.kibana.data_views import data_views, index_of, pattern, view_fields
 from ingest.view.kibana.saved_objects import line

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.errors import StoreError, UsageError
+from ingest.core.errors import StoreError, UsageError
 from ingest.view.kibana.connection import Connection, Refusal
 from ingest.view.kibana.credentials import checked_space, checked_url
 from ingest.view.kibana.importing import Imported, import_body, import_objects

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.errors import UsageError
+from ingest.core.errors import UsageError
 from ingest.view.kibana.kql import parsed, query, written
 
 VALUES = st.one_of(

@@ -16,8 +16,8 @@ import pytest
 
 from ingest import Question, Wanted, open_store, parse_percentiles, percentiles
 from ingest.cli import run as command
-from ingest.errors import UsageError
-from ingest.fields import indices
+from ingest.core.errors import UsageError
+from ingest.core.fields import indices
 from ingest.view.kibana.asked import Shown, chosen
 from ingest.view.kibana.asked_lens import lens_interval, lens_request
 from ingest.view.kibana.compile import compiled

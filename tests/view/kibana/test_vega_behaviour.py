@@ -12,7 +12,7 @@ import pytest
 
 from ingest import Question, open_store
 from ingest.cli import run as command
-from ingest.ranks import parse_percentiles
+from ingest.core.ranks import parse_percentiles
 from ingest.view import vega
 from ingest.view.kibana.asked import Shown, chosen
 from ingest.view.kibana.requests import PERCENTS

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from ingest import Question, open_store
-from ingest.layout import LogLinear, fio_layout, hdr_layout
-from ingest.ranks import Ranked, parse_percentiles
+from ingest.core.layout import LogLinear, fio_layout, hdr_layout
+from ingest.core.ranks import Ranked, parse_percentiles
 from ingest.view import vega
 from ingest.view.kibana.asked import Shown, chosen
 from ingest.view.kibana.bins import layout_columns, snapped

@@ -1,0 +1,240 @@
+"""Breaths as they are kept and asked: exact counts and sums in windows of a second, and a bounded sample of single ones.
+
+A breath of a Snabb process takes so many cycles and moves so many packets. Of each process (and of each callback of an app, where
+the timeline tells what that moved) a window holds
+
+    cells    how many moved so many packets at so many cycles a packet: a bin of PACKETS and one of CYCLES, in one number
+    sums     of packets, cycles, their squares and products: what a fitted line needs, so that lines over any range are exact
+
+Windows are (start, start + 1 s], by when the breath ended, whatever the step of the run. Timelines are samples: a row stands
+for 5^(9-rate) times what it counts. The sample of single breaths is the KEPT of a process that come first in a fixed order: the
+same from files and stores, and those that come first of several processes together are a sample of them all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.core.csr import gather
+from ingest.core.grid import SECOND
+from ingest.core.intervals import Int
+from ingest.core.layout import LogLinear
+from ingest.core.series import Series
+
+Float = NDArray[np.float64]
+
+BREATH = "engine.breath_end"  # what is timed is named by the event that ends it
+PACKETS = LogLinear(8, 81)  # packets of a breath, not ns: each number to 15, eight bins an octave, 4,096 and more
+CYCLES = LogLinear(8, 241)  # cycles a packet: up to 2^32 and more
+CELLS = PACKETS.bins * CYCLES.bins
+SUMS = ("packets", "cycles", "packets_squared", "packets_cycles", "cycles_squared", "bytes", "bits")
+KEPT = 2000
+ALWAYS, FIFTH = 9, 5
+ORDERS = 53  # bits: JSON numbers hold them all
+
+Rows = TypeVar("Rows", "BreathWindows", "BreathSample")
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Breaths or callbacks, one a row: its series, rate, when it ended, its number, cycles, and what it moved (NaN: untold)."""
+
+    table: tuple[Series, ...]
+    series: Int
+    rate: Int
+    end_ns: Int
+    number: Int
+    cycles: Int
+    packets: Float
+    bytes: Float
+    bits: Float
+
+
+@dataclass(frozen=True, slots=True)
+class BreathWindows:
+    """What is kept of breaths: a row a series (op the event that ends it, job the app), rate and window of 1 s.
+
+    Of `count` breaths `known` tell their packets, of which `idle` moved none; all others are in `cells` (CSR, PACKETS bin *
+    CYCLES.bins + CYCLES bin). `sums` has a column a name in SUMS, over the known ones. `longest` is the most cycles of one.
+    """
+
+    table: tuple[Series, ...]
+    series: Int
+    rate: Int
+    start_ns: Int
+    count: Int
+    known: Int
+    idle: Int
+    longest: Int
+    sums: Float
+    indptr: Int
+    cells: Int
+    counts: Int
+
+    def __len__(self) -> int:
+        return len(self.series)
+
+
+@dataclass(frozen=True, slots=True)
+class BreathSample:
+    """Single breaths, one a row; `order` is their place in a fixed order that depends on nothing that is measured."""
+
+    table: tuple[Series, ...]
+    series: Int
+    rate: Int
+    order: Int
+    at_ns: Int
+    packets: Int
+    cycles: Int
+
+    def __len__(self) -> int:
+        return len(self.series)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is kept of a source, or of several."""
+
+    windows: BreathWindows
+    sample: BreathSample
+
+
+def weight_of(rate: Int) -> Int:
+    """Return how many breaths a stored one of each rate stands for: 5^(9-rate)."""
+    weights: Int = FIFTH ** (ALWAYS - np.clip(rate, 0, ALWAYS))
+    return weights
+
+
+def window_of(end_ns: Int) -> Int:
+    """Return the start of the window (start, start + 1 s] that each moment lies in."""
+    return (end_ns - 1) // SECOND * SECOND
+
+
+def windows_of(work: Work) -> BreathWindows:
+    """Return the windows of breaths, in the order of series, rate and time. Sums are of doubles: exact below 2^53."""
+    keys = np.stack([work.series, work.rate, window_of(work.end_ns)])
+    distinct, row = np.unique(keys, axis=1, return_inverse=True)
+    row, rows = row.reshape(-1), distinct.shape[1]
+    told = ~np.isnan(work.packets)
+    moved = np.where(told, work.packets, 0.0)
+    longest = np.zeros(rows, np.int64)
+    np.maximum.at(longest, row, work.cycles)
+    indptr, cells, counts = _cells(row, rows, work.cycles, moved)
+    return BreathWindows(
+        table=work.table,
+        series=distinct[0],
+        rate=distinct[1],
+        start_ns=distinct[2],
+        count=np.bincount(row, minlength=rows),
+        known=np.bincount(row[told], minlength=rows),
+        idle=np.bincount(row[told & (moved < 1)], minlength=rows),
+        longest=longest,
+        sums=_sums(work, row, rows, told),
+        indptr=indptr,
+        cells=cells,
+        counts=counts,
+    )
+
+
+def _sums(work: Work, row: Int, rows: int, told: NDArray[np.bool_]) -> Float:
+    packets, cycles = np.where(told, work.packets, 0.0), np.where(told, work.cycles, 0).astype(np.float64)
+    volumes = (np.where(told, np.nan_to_num(one, nan=0.0), 0.0) for one in (work.bytes, work.bits))
+    columns = (packets, cycles, packets**2, packets * cycles, cycles**2, *volumes)
+    return np.stack([np.bincount(row, one, minlength=rows).astype(np.float64) for one in columns], axis=1)
+
+
+def _cells(row: Int, rows: int, cycles: Int, packets: Float) -> tuple[Int, Int, Int]:
+    """Return CSR arrays of the cells of each row, cells rising; what moved less than a packet is in none."""
+    busy = np.flatnonzero(packets >= 1)
+    whole = np.minimum(packets[busy], 1 << 53).astype(np.int64)
+    each = cycles[busy] // whole
+    code = PACKETS.index(whole) * CYCLES.bins + CYCLES.index(each)
+    found, counts = np.unique(row[busy] * CELLS + code, return_counts=True)
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(found // CELLS, minlength=rows))])
+    return indptr.astype(np.int64), found % CELLS, counts.astype(np.int64)
+
+
+def sampled(work: Work, kept: int = KEPT) -> BreathSample:
+    """Return of each series the `kept` breaths that come first in the order, of those that tell their packets."""
+    rows = np.flatnonzero(~np.isnan(work.packets))
+    order = np.zeros(len(work.series), np.int64)
+    for code, series in enumerate(work.table):
+        mine = rows[work.series[rows] == code]
+        order[mine] = orders(series, work.number[mine], work.cycles[mine])
+    rows = rows[np.lexsort((rows, order[rows], work.series[rows]))]
+    mine = work.series[rows]
+    place = np.arange(len(rows)) - np.searchsorted(mine, mine)
+    rows = rows[place < kept]
+    packets = np.minimum(work.packets[rows], 1 << 53).astype(np.int64)
+    return BreathSample(
+        work.table, work.series[rows], work.rate[rows], order[rows], work.end_ns[rows], packets, work.cycles[rows]
+    )
+
+
+def orders(series: Series, number: Int, cycles: Int) -> Int:
+    """Return the place of each breath in the order: 53 bits of a hash (splitmix64) of its process, number and cycles."""
+    named = f"{series.host}\x1f{series.process}\x1f{series.op}\x1f{series.job}".encode("utf-8", "surrogateescape")
+    seed = np.uint64(int.from_bytes(hashlib.blake2b(named, digest_size=8).digest(), "little"))
+    found = _mixed(_mixed(number.astype(np.uint64) ^ seed) ^ cycles.astype(np.uint64))
+    return (found >> np.uint64(64 - ORDERS)).astype(np.int64)
+
+
+def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    with np.errstate(over="ignore"):
+        values = values + np.uint64(0x9E3779B97F4A7C15)
+        values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed: NDArray[np.uint64] = values ^ (values >> np.uint64(31))
+    return mixed
+
+
+def taken(rows: Rows, which: Int) -> Rows:
+    """Return the given rows."""
+    if isinstance(rows, BreathWindows):
+        indptr, flat = gather(rows.indptr, which)
+        held = {"table", "indptr", "cells", "counts"}
+        moved = {one.name: getattr(rows, one.name)[which] for one in fields(rows) if one.name not in held}
+        return replace(rows, **moved, indptr=indptr, cells=rows.cells[flat], counts=rows.counts[flat])
+    moved = {one.name: getattr(rows, one.name)[which] for one in fields(rows) if one.name != "table"}
+    return replace(rows, **moved)
+
+
+def joined(parts: Sequence[Rows]) -> Rows:
+    """Return the rows of several parts, at least one, under one table of series."""
+    table: dict[Series, int] = {}
+    codes = [np.array([table.setdefault(one, len(table)) for one in part.table], np.int64)[part.series] for part in parts]
+    names = [one.name for one in fields(parts[0]) if one.name not in ("table", "series", "indptr")]
+    moved = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    first = parts[0]
+    if isinstance(first, BreathWindows):
+        widths = np.concatenate([np.diff(part.indptr) for part in parts if isinstance(part, BreathWindows)])
+        moved["indptr"] = np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
+    return replace(first, table=tuple(table), series=np.concatenate(codes), **moved)
+
+
+def relabelled(rows: Rows, key: Callable[[Series], Series | None]) -> Rows:
+    """Return the rows whose series `key` gives another one for, under that."""
+    found = [key(one) for one in rows.table]
+    table: dict[Series, int] = {}
+    codes = np.array([-1 if one is None else table.setdefault(one, len(table)) for one in found], np.int64)
+    moved = codes[rows.series]
+    which = np.flatnonzero(moved >= 0)
+    return replace(taken(rows, which), table=tuple(table), series=moved[which])
+
+
+def only(rows: Rows, key: Callable[[Series], bool]) -> Rows:
+    """Return the rows of the series that are asked for."""
+    return relabelled(rows, lambda one: one if key(one) else None)
+
+
+def nothing() -> Kept:
+    """Return no windows and no breaths."""
+    none = np.empty(0, np.int64)
+    rows, sums, indptr = (none,) * 7, np.empty((0, len(SUMS))), np.zeros(1, np.int64)
+    return Kept(BreathWindows((), *rows, sums, indptr, none, none), BreathSample((), *(none,) * 6))

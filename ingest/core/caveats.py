@@ -1,0 +1,36 @@
+"""What a reader of numbers must know beside them: one value for files, stores, tables, pages and programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from ingest.core.plain import as_text
+
+
+@dataclass(frozen=True, slots=True)
+class Caveat:
+    """What a reader of the numbers must know: a word for programs, the file or run it is about, a sentence, what to do."""
+
+    code: str
+    subject: str
+    sentence: str
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.subject}: {self.sentence}" + (f"; {self.remedy}" if self.remedy else "")
+
+    def told(self) -> dict[str, str]:
+        """Return the caveat as plain values, as `of` takes them."""
+        words = {"code": self.code, "subject": self.subject, "sentence": self.sentence, "remedy": self.remedy}
+        return {name: as_text(word) for name, word in words.items()}  # stores hold no bytes of names that are no UTF-8
+
+    @staticmethod
+    def of(told: Mapping[str, str]) -> Caveat:
+        """Return the caveat that `told` gave."""
+        return Caveat(told["code"], told["subject"], told["sentence"], told.get("remedy", ""))
+
+
+def sentences(caveats: Iterable[Caveat]) -> tuple[str, ...]:
+    """Return the caveats as people read them, each once."""
+    return tuple(dict.fromkeys(str(one) for one in caveats))

@@ -1,0 +1,262 @@
+"""The time grid: windows (start, start + step], and how the rows of a source come to lie in them.
+
+A histogram row is stamped at its end and covers (previous row of the same series, this row]. `to_windows` keeps a row
+whole where it lies inside one window and cuts it by time where it does not; `in_flight` spreads each I/O over the time
+it was under way instead. Both keep every count: the sum over windows is the sum over rows.
+
+    row (9.2 s, 10.2 s] with bins {40: 3, 41: 2}, step 10 s: share f = 0.8, cumulative 3, 5 -> round(2.4), round(4.0)
+    window (0, 10]:  {40: 2, 41: 2}          window (10, 20]:  {40: 1}
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.core.csr import MOST_SAMPLES, TOO_MANY, gather, sum_rows
+from ingest.core.errors import CapacityError, InputError
+from ingest.core.intervals import Exact, Intervals, concatenate
+
+Int = NDArray[np.int64]
+
+MS = 1_000_000
+SECOND = 1000 * MS
+STEPS = tuple([100 * MS] + [n * SECOND for n in (1, 5, 10, 30)] + [n * 60 * SECOND for n in (1, 5, 10, 30)] + [3600 * SECOND])
+WEIGHT_BITS = 16
+INT64_MAX = np.iinfo(np.int64).max
+UNTIMED = "means do not say when their I/Os were in flight: leave out --attribution in-flight"
+
+
+def window_start(stamps_ns: Int, step_ns: int) -> Int:
+    """Return the start of the window (start, start + step] that holds each stamp; windows begin at whole steps of the epoch."""
+    return -(-stamps_ns // step_ns) * step_ns - step_ns
+
+
+def stored_step(median_width_ns: float) -> int:
+    """Return the step that rows of this width are stored at: the smallest of STEPS that is at least 0.9 x the width."""
+    return next((step for step in STEPS if step >= 0.9 * median_width_ns), STEPS[-1])
+
+
+def to_windows(rows: Intervals, step_ns: int, stored_ns: int = 0) -> Intervals:
+    """Return the rows cut at the edges of windows of `step_ns`: each result row lies in one window and bears its bounds.
+
+    With `stored_ns`, of which the step is a multiple, rows that cross an edge are cut at every edge of that finer grid on
+    their way: the same counts as if they had been stored at it and added up. Rows that a store would cut lose their exact values.
+
+    Across windows a row is cut by time: of what remains, the share f goes to the next window as
+    round(f * C_b) - round(f * C_(b-1)) for each bin b, C being the cumulative count in value order (halves to even,
+    exact integer arithmetic). Bins and sums stay exact; a cut row loses its exact values. Zero-width rows are points.
+    Rows of one series in one window are not yet added up: see `intervals.merged`. Rows without bins are not cut: each goes whole
+    to the window that holds its middle, with its mean and maximum.
+    """
+    cut = _without_zeros(concatenate(window_parts(rows, step_ns, stored_ns)))
+    filled = np.diff(cut.indptr) > 0
+    return cut if filled.all() else cut.take(np.flatnonzero(filled))
+
+
+def window_parts(rows: Intervals, step_ns: int, stored_ns: int = 0) -> list[Intervals]:
+    """Return what `to_windows` does in parts that are only good for adding up: some of their counts are zero."""
+    if not rows.layout.has_bins:
+        whole = window_start(_middle(rows), step_ns)
+        return [rows.at(whole, whole + step_ns)]
+    last = window_start(rows.end_ns, step_ns)
+    crossing = np.flatnonzero(rows.start_ns // step_ns * step_ns < last)
+    if stored_ns and rows.exact is not None:
+        kept = rows.start_ns // stored_ns * stored_ns >= window_start(rows.end_ns, stored_ns)
+        rows = replace(rows, exact=replace(rows.exact, known=rows.exact.known & kept))
+    if not len(crossing):
+        return [rows.at(last, last + step_ns)]
+    rest = rows.take(crossing)
+    counts = rows.counts.copy()
+    counts[gather(rows.indptr, crossing)[1]] = 0
+    done = [replace(rows, start_ns=last, end_ns=last + step_ns, counts=counts)]
+    if stored_ns and stored_ns != step_ns:
+        return done + [coarsened(part, step_ns) for part in window_parts(rest, stored_ns)]
+    while len(rest):
+        edge = rest.start_ns // step_ns * step_ns + step_ns
+        head, rest = _cut(rest, edge)
+        done.append(head.at(edge - step_ns, edge))
+        ended = rest.end_ns <= edge + step_ns
+        finished = rest.take(np.flatnonzero(ended))
+        starts = window_start(finished.end_ns, step_ns)
+        done.append(finished.at(starts, starts + step_ns))
+        rest = rest.take(np.flatnonzero(~ended))
+    return done
+
+
+def whole_windows(from_ns: int | None, to_ns: int | None, step_ns: int) -> tuple[int | None, int | None]:
+    """Return the range of all windows of `step_ns` that a range touches: its begin moved down, its end up to the grid."""
+    low = None if from_ns is None else from_ns // step_ns * step_ns
+    return low, None if to_ns is None else -(-to_ns // step_ns) * step_ns
+
+
+def in_windows(rows: Intervals, from_ns: int | None, to_ns: int | None, step_ns: int) -> Intervals:
+    """Return what of the rows lies in windows of `step_ns` that begin in [from, to), both edges of that grid.
+
+    The same counts as if the rows had been stored in such windows: rows that cross an edge of the range are cut at every edge
+    of the grid on their way, the others stay whole. Rows without bins are taken where their middle lies.
+    """
+    low = np.iinfo(np.int64).min if from_ns is None else from_ns
+    high = INT64_MAX if to_ns is None else to_ns
+    if rows.completions is not None or not rows.layout.has_bins:
+        return clipped(rows, from_ns, to_ns)
+    last = window_start(rows.end_ns, step_ns)
+    first = np.minimum(rows.start_ns // step_ns * step_ns, last)  # of a point on an edge it is the window before
+    inside = (first >= low) & (last < high)
+    whole = rows.take(np.flatnonzero(inside))
+    crossing = np.flatnonzero(~inside & (last >= low) & (first < high))
+    if not len(crossing):
+        return whole
+    cut = _without_zeros(concatenate(window_parts(rows.take(crossing), step_ns)))
+    ours = (cut.start_ns >= low) & (cut.start_ns < high) & (np.diff(cut.indptr) > 0)
+    return concatenate([whole, cut.take(np.flatnonzero(ours))])
+
+
+def clipped(rows: Intervals, from_ns: int | None, to_ns: int | None) -> Intervals:
+    """Return the parts of the rows in (from, to], cut by time as `to_windows` does.
+
+    In-flight windows are taken whole where they begin in [from, to), rows without bins where their middle lies in (from, to].
+    """
+    low = np.iinfo(np.int64).min if from_ns is None else from_ns
+    high = INT64_MAX if to_ns is None else to_ns
+    if not rows.layout.has_bins:
+        middle = _middle(rows)
+        inside = rows.take(np.flatnonzero((middle > low) & (middle <= high)))
+        return replace(inside, start_ns=np.maximum(inside.start_ns, low), end_ns=np.minimum(inside.end_ns, high))
+    if rows.completions is not None:
+        return rows.take(np.flatnonzero((rows.start_ns >= low) & (rows.start_ns < high)))
+    if from_ns is not None:
+        rows = rows.take(np.flatnonzero(rows.end_ns > from_ns))
+        early = rows.start_ns < from_ns
+        if early.any():
+            _, tail = _cut(rows.take(np.flatnonzero(early)), np.full(int(early.sum()), from_ns))
+            rows = concatenate([_without_zeros(tail), rows.take(np.flatnonzero(~early))])
+    if to_ns is not None:
+        rows = rows.take(np.flatnonzero((rows.start_ns < to_ns) | (rows.end_ns <= to_ns)))
+        late = rows.end_ns > to_ns
+        if late.any():
+            head, _ = _cut(rows.take(np.flatnonzero(late)), np.full(int(late.sum()), to_ns))
+            rows = concatenate([rows.take(np.flatnonzero(~late)), _without_zeros(head)])
+    return rows
+
+
+def _middle(rows: Intervals) -> Int:
+    return rows.start_ns + (rows.end_ns - rows.start_ns) // 2
+
+
+def _cut(rows: Intervals, edge: Int) -> tuple[Intervals, Intervals]:
+    """Return what of each row lies before its edge and what lies after; every edge is inside its row."""
+    before = _share(rows, edge - rows.start_ns, rows.end_ns - rows.start_ns)
+    zeros = np.zeros(len(rows), np.int64)
+    exact = rows.exact and Exact(zeros, zeros, zeros, np.zeros(len(rows), np.bool_))
+    if rows.completions is not None:
+        raise ValueError("in-flight weights are spread once, not cut again")
+    head = replace(rows, end_ns=edge, counts=before, exact=exact)
+    tail = replace(rows, start_ns=edge, counts=rows.counts - before, exact=exact)
+    return head, tail
+
+
+def _share(rows: Intervals, part: Int, whole: Int) -> Int:
+    """Return the counts of the share part/whole of each row, by rounding its cumulative counts."""
+    total = np.zeros(len(rows.counts) + 1, np.int64)
+    np.cumsum(rows.counts, out=total[1:])
+    width = np.diff(rows.indptr)
+    cumulative = total[1:] - np.repeat(total[rows.indptr[:-1]], width)
+    divisor = np.gcd(part, whole)
+    top, bottom = np.repeat(part // divisor, width), np.repeat(whole // divisor, width)
+    rounded = _rounded_share(cumulative, top, bottom)
+    before = np.diff(rounded, prepend=0)
+    firsts = rows.indptr[:-1][width > 0]
+    before[firsts] = rounded[firsts]
+    return before
+
+
+def _rounded_share(values: Int, top: Int, bottom: Int) -> Int:
+    """Return round(values * top / bottom), halves to even, exact also where the product passes 2^63."""
+    if int(values.max(initial=1)) <= INT64_MAX // 4 // int(max(top.max(initial=1), bottom.max(initial=1))):
+        return _round_ratio(values * top, bottom)
+    large = np.maximum(values, 1) > INT64_MAX // 4 // np.maximum(np.maximum(top, bottom), 1)
+    out = _round_ratio(np.where(large, 0, values) * top, bottom)
+    for at in np.flatnonzero(large):
+        product, divisor = int(values[at]) * int(top[at]), int(bottom[at])
+        quotient, rest = divmod(product, divisor)
+        out[at] = quotient + (2 * rest > divisor or (2 * rest == divisor and quotient % 2))
+    return out
+
+
+def _round_ratio(top: Int, bottom: Int) -> Int:
+    """Return top / bottom rounded, halves to even, from floor(top / bottom + 1/2)."""
+    rounded, rest = np.divmod(2 * top + bottom, 2 * bottom)
+    rounded -= (rest == 0) & (rounded & 1 == 1)
+    return rounded
+
+
+def _without_zeros(rows: Intervals) -> Intervals:
+    keep = np.flatnonzero(rows.counts != 0)
+    if len(keep) == len(rows.counts):
+        return rows
+    indptr = np.searchsorted(keep, rows.indptr)
+    return replace(rows, indptr=indptr, bins=rows.bins.take(keep), counts=rows.counts.take(keep))
+
+
+def in_flight(rows: Intervals, step_ns: int) -> Intervals:
+    """Return windows in which each I/O counts by the share of its latency that it was in flight there.
+
+    A row over (P, T] completes at M = (P + T) / 2; an I/O of bin value v is under way in (M - v, M]. Its weights are
+    integers of 2^-16 and add up to 65,536 exactly. `counts` are weights, `completions` the I/Os that completed in the
+    window. InputError for rows without bins, CapacityError for
+    weights that cannot be added up. Source: the distributed-fio percentile paper's weighting, without the
+    half-interval term of fio's script.
+    """
+    if not rows.layout.has_bins:
+        raise InputError(UNTIMED)
+    if int(rows.counts.max(initial=0)) > MOST_SAMPLES >> WEIGHT_BITS:
+        raise CapacityError(TOO_MANY)
+    middle = _middle(rows)
+    row = rows.row
+    end = middle[row]
+    latency = rows.layout.values[rows.bins]
+    last = window_start(end, step_ns)
+    first = np.minimum((end - latency) // step_ns * step_ns, last)
+    pieces = (last - first) // step_ns + 1
+    entry = np.repeat(np.arange(len(row)), pieces)
+    offset = np.arange(len(entry)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    start = first[entry] + offset * step_ns
+    edge = np.minimum(start + step_ns, end[entry])
+    begin = end[entry] - latency[entry]
+    done = _rounded_share(np.full(len(entry), 1 << WEIGHT_BITS), edge - begin, np.maximum(latency[entry], 1))
+    done = np.where((latency[entry] == 0) | (edge == end[entry]), 1 << WEIGHT_BITS, done)
+    weight = np.where(offset == 0, done, np.diff(done, prepend=0)) * rows.counts[entry]
+    final = offset == pieces[entry] - 1
+    return _weighted(rows, start, entry, weight, np.where(final, rows.counts[entry], 0), step_ns)
+
+
+def _weighted(rows: Intervals, start: Int, entry: Int, weight: Int, completed: Int, step_ns: int) -> Intervals:
+    series = rows.series[rows.row[entry]]
+    keys, group = np.unique(np.stack([series, start]), axis=1, return_inverse=True)
+    group = group.reshape(-1)
+    count = keys.shape[1]
+    order = np.argsort(group, kind="stable")
+    indptr = np.searchsorted(group, np.arange(count + 1), sorter=order)
+    indptr, bins, counts = sum_rows(indptr, rows.bins[entry[order]], weight[order], np.arange(count), count)
+    completions = np.zeros(count, np.int64)
+    np.add.at(completions, group, completed)
+    return replace(
+        rows,
+        series=keys[0],
+        start_ns=keys[1],
+        end_ns=keys[1] + step_ns,
+        indptr=indptr,
+        bins=bins,
+        counts=counts,
+        exact=None,
+        completions=completions,
+    )
+
+
+def coarsened(windows: Intervals, step_ns: int) -> Intervals:
+    """Return windows relabelled to the window of a multiple of their step that holds them; see `intervals.merged`."""
+    starts = windows.start_ns // step_ns * step_ns
+    return replace(windows, start_ns=starts, end_ns=starts + step_ns)

@@ -1,0 +1,354 @@
+"""The waist: `Intervals`, many latency histograms side by side in NumPy arrays.
+
+Readers yield bounded chunks of them; grid, percentiles, documents, stores and views take them. Bins are kept sparse in
+CSR form: row i has `bins[indptr[i]:indptr[i + 1]]`, strictly increasing, with `counts` above zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.core.csr import (
+    DENSE_CELLS,
+    check_addable,
+    gather,
+    joined_rows,
+    row_sums,
+    span_of,
+    sum_dense,
+    sum_rows,
+    summed,
+    summed_ns,
+)
+from ingest.core.layout import LogLinear, common_layout
+from ingest.core.series import Group, Series
+
+Int = NDArray[np.int64]
+Bool = NDArray[np.bool_]
+
+NO_MIN, NO_MAX = -1, 2**63 - 1  # as min_ns and max_ns of rows without bins that know their sum alone; a merge keeps them
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """One histogram, sparse: `counts[i]` samples in bin `bins[i]`, bins increasing."""
+
+    layout: LogLinear
+    bins: Int
+    counts: Int
+
+
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """Exact `min_ns`, `max_ns`, `sum_ns` of each row, valid where `known`: never where the sum would pass 2^62 ns.
+
+    Of rows without bins (layout `NO_BINS`) sums are as good as the means that they come from, and where nothing told the minimum
+    or the maximum they are NO_MIN and NO_MAX. A merge of rows with one of these has it, too.
+    """
+
+    min_ns: Int
+    max_ns: Int
+    sum_ns: Int
+    known: Bool
+
+    @property
+    def known_min(self) -> Bool:
+        """Return where the minimum is known."""
+        told: Bool = self.known & (self.min_ns != NO_MIN)
+        return told
+
+    @property
+    def known_max(self) -> Bool:
+        """Return where the maximum is known."""
+        told: Bool = self.known & (self.max_ns != NO_MAX)
+        return told
+
+    def take(self, rows: Int) -> Exact:
+        """Return the values of `rows`."""
+        return Exact(self.min_ns[rows], self.max_ns[rows], self.sum_ns[rows], self.known[rows])
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """Histograms of `series[i]` over (`start_ns[i]`, `end_ns[i]`], all in one `layout`.
+
+    `table` holds what the codes in `series` stand for: series, or the groups of a result. `exact` is None where no row
+    has exact values. `completions` is set for in-flight attribution alone: then `counts` are weights in units of 2^-16.
+    """
+
+    layout: LogLinear
+    table: Sequence[Series | Group]
+    series: Int
+    start_ns: Int
+    end_ns: Int
+    indptr: Int
+    bins: Int
+    counts: Int
+    exact: Exact | None = None
+    completions: Int | None = None
+
+    def __len__(self) -> int:
+        return len(self.series)
+
+    @property
+    def groups(self) -> list[Group]:
+        """Return the groups in the table, in its order; none of them where it holds series."""
+        return [key for key in self.table if isinstance(key, tuple)]
+
+    @property
+    def streams(self) -> list[Series]:
+        """Return the series in the table, in its order; none of them where it holds groups."""
+        return [key for key in self.table if isinstance(key, Series)]
+
+    @property
+    def row(self) -> Int:
+        """Return the row number of each bin entry."""
+        return np.repeat(np.arange(len(self)), np.diff(self.indptr))
+
+    @property
+    def samples(self) -> Int:
+        """Return the sum of counts of each row."""
+        return row_sums(self.indptr, self.counts)
+
+    def reach(self) -> Iterator[tuple[Series, int, int]]:
+        """Yield each series with the start of its first and the end of its last row."""
+        for code, key in enumerate(self.table):
+            rows = self.series == code
+            if isinstance(key, Series) and rows.any():
+                yield key, int(self.start_ns[rows].min()), int(self.end_ns[rows].max())
+
+    def at(self, start_ns: Int, end_ns: Int) -> Intervals:
+        """Return the rows with other bounds; quicker than `replace` by far, which many small logs feel."""
+        columns = self.indptr, self.bins, self.counts, self.exact, self.completions
+        return Intervals(self.layout, self.table, self.series, start_ns, end_ns, *columns)
+
+    def take(self, rows: Int) -> Intervals:
+        """Return the given rows in the given order; neighbours in order are not copied."""
+        together = len(rows) > 0 and (rows == np.arange(rows[0], rows[0] + len(rows))).all()
+        if together and len(rows) == len(self):
+            return self
+        entries: slice | Int
+        if together:
+            indptr = self.indptr[rows[0] : rows[0] + len(rows) + 1]
+            entries = slice(indptr[0], indptr[-1])
+            indptr = indptr - indptr[0]
+        else:
+            indptr, entries = gather(self.indptr, rows)
+        return Intervals(
+            layout=self.layout,
+            table=self.table,
+            series=self.series[rows],
+            start_ns=self.start_ns[rows],
+            end_ns=self.end_ns[rows],
+            indptr=indptr,
+            bins=self.bins[entries],
+            counts=self.counts[entries],
+            exact=None if self.exact is None else self.exact.take(rows),
+            completions=None if self.completions is None else self.completions[rows],
+        )
+
+    def relabelled(self, key: Callable[[Series], Group | Series | None]) -> Intervals:
+        """Return the rows with each series replaced by `key(series)`; rows whose key is None are left out."""
+        keys = [key(series) for series in self.streams]
+        table: dict[Group | Series, int] = {}
+        codes = [-1 if found is None else table.setdefault(found, len(table)) for found in keys]
+        series = np.array(codes, np.int64)[self.series] if codes else self.series
+        moved = replace(self, table=tuple(table), series=series)
+        return moved if (series >= 0).all() else moved.take(np.flatnonzero(series >= 0))
+
+    def in_layout(self, target: LogLinear) -> Intervals:
+        """Return the same counts in another layout; see `LogLinear.moved_to` for where a bin's counts go."""
+        if target == self.layout:
+            return self
+        moved = self.layout.moved_to(target)[self.bins]
+        indptr, bins, counts = sum_rows(self.indptr, moved, self.counts, np.arange(len(self)), len(self))
+        return replace(self, layout=target, indptr=indptr, bins=bins, counts=counts)
+
+
+def _sum_parts(chunks: Sequence[Intervals], group: Int, groups: int) -> tuple[Int, Int, Int]:
+    """Return what `sum_rows` does of the rows of all chunks, without laying them after one another where that can be."""
+    ends = np.cumsum([len(chunk) for chunk in chunks]).tolist()
+    parts = [
+        (group[end - len(chunk) : end], chunk.indptr, chunk.bins, chunk.counts)
+        for chunk, end in zip(chunks, ends, strict=True)
+        if len(chunk.bins)
+    ]
+    if groups * span_of(parts)[1] <= DENSE_CELLS:
+        check_addable([(rows, indptr, counts) for rows, indptr, _, counts in parts], groups)
+        return sum_dense(parts, groups)
+    rows = concatenate(chunks)
+    return sum_rows(rows.indptr, rows.bins, rows.counts, group, groups)
+
+
+def concatenate(parts: Iterable[Intervals]) -> Intervals:
+    """Return all rows of `parts` (at least one, all of one layout) after one another, their tables joined."""
+    chunks = list(parts)
+    if len(chunks) == 1:
+        return chunks[0]
+    layout = chunks[0].layout
+    if any(chunk.layout != layout for chunk in chunks):
+        raise ValueError(f"unlike layouts: {', '.join(sorted({str(chunk.layout) for chunk in chunks}))}")
+    table, series = _joined_tables(chunks)
+    return Intervals(
+        layout=layout,
+        table=tuple(table),
+        series=series,
+        start_ns=np.concatenate([chunk.start_ns for chunk in chunks]),
+        end_ns=np.concatenate([chunk.end_ns for chunk in chunks]),
+        indptr=joined_rows([chunk.indptr for chunk in chunks]),
+        bins=np.concatenate([chunk.bins for chunk in chunks]),
+        counts=np.concatenate([chunk.counts for chunk in chunks]),
+        exact=_joined_exact(chunks),
+        completions=_joined_completions(chunks),
+    )
+
+
+def _joined_tables(chunks: Sequence[Intervals]) -> tuple[list[Series | Group], Int]:
+    """Return the keys of all chunks, each once, and what the rows of all chunks are of these."""
+    table: dict[Series | Group, int] = {}
+    series = []
+    for chunk in chunks:
+        codes = [table.setdefault(key, len(table)) for key in chunk.table]
+        if len(chunk):
+            series.append(chunk.series if codes == list(range(len(codes))) else np.array(codes, np.int64)[chunk.series])
+    return list(table), np.concatenate(series) if series else np.empty(0, np.int64)
+
+
+def _joined_exact(chunks: list[Intervals]) -> Exact | None:
+    if all(chunk.exact is None for chunk in chunks):
+        return None
+    filled = [chunk.exact or no_exact(len(chunk)) for chunk in chunks]
+    return Exact(
+        np.concatenate([part.min_ns for part in filled]),
+        np.concatenate([part.max_ns for part in filled]),
+        np.concatenate([part.sum_ns for part in filled]),
+        np.concatenate([part.known for part in filled]),
+    )
+
+
+def _joined_completions(chunks: list[Intervals]) -> Int | None:
+    known = [chunk.completions for chunk in chunks if chunk.completions is not None]
+    if len(known) not in (0, len(chunks)):
+        raise ValueError("completion counts and in-flight weights are never added")
+    return np.concatenate(known) if known else None
+
+
+def told_exact(sums: Sequence[int | None], lows: Sequence[int | None], highs: Sequence[int | None]) -> Exact:
+    """Return exact values as stores keep them: known where there is a sum, NO_MIN and NO_MAX where it stands alone."""
+    known = np.array([value is not None for value in sums], np.bool_)
+    total = np.array([value or 0 for value in sums], np.int64)
+    low, high = (
+        np.where(known, np.array([none if value is None else value for value in values], np.int64), 0)
+        for values, none in ((lows, NO_MIN), (highs, NO_MAX))
+    )
+    return Exact(low, high, total, known)
+
+
+def no_exact(rows: int) -> Exact:
+    """Return the exact values of `rows` rows of which none is known."""
+    zero = np.zeros(rows, np.int64)
+    return Exact(zero, zero, zero, np.zeros(rows, np.bool_))
+
+
+def merged(parts: Sequence[Intervals]) -> Intervals:
+    """Return `parts` with all rows of equal (key, start, end) added up, ordered by key, then start, then end.
+
+    Key first, because that is how rows come from readers and stores: they are then summed where they lie. Unlike layouts
+    are moved to their common layout first. Exact values survive where every row of a sum has them and the sum of latencies is
+    at most 2^62 ns. Rows without a sample are left out. CapacityError where more than MOST_SAMPLES would be added up.
+    """
+    layout = common_layout(part.layout for part in parts)
+    chunks = [part.in_layout(layout) for part in parts]
+    table, series = _joined_tables(chunks)
+    start = np.concatenate([chunk.start_ns for chunk in chunks])
+    end = np.concatenate([chunk.end_ns for chunk in chunks])
+    key = _table_ranks(table)[series] if len(table) > 1 else series
+    order = np.lexsort((end, start, key))
+    same = np.zeros(len(order), np.bool_)
+    if len(order) > 1:
+        same[1:] = np.logical_and.reduce([each[1:] == each[:-1] for each in (start[order], key[order], end[order])])
+    if not same.any() and all(bool((chunk.counts > 0).all()) and bool((np.diff(chunk.indptr) > 0).all()) for chunk in chunks):
+        alone = concatenate(chunks)
+        return alone if (order[1:] > order[:-1]).all() else alone.take(order)
+    group = np.empty(len(order), np.int64)
+    group[order] = np.cumsum(~same) - 1
+    first = order[~same]
+    groups = len(first)
+    indptr, bins, counts = _sum_parts(chunks, group, groups)
+    completions = _joined_completions(chunks)
+    result = Intervals(
+        layout=layout,
+        table=tuple(table),
+        series=series[first],
+        start_ns=start[first],
+        end_ns=end[first],
+        indptr=indptr,
+        bins=bins,
+        counts=counts,
+        exact=_summed_exact(_joined_exact(chunks), group, groups),
+        completions=None if completions is None else summed(completions, group, groups),
+    )
+    filled = np.diff(indptr) > 0
+    return result if filled.all() else result.take(np.flatnonzero(filled))
+
+
+def in_time_order(rows: Intervals) -> Intervals:
+    """Return the rows ordered by start, then key."""
+    order = np.lexsort((_table_ranks(rows.table)[rows.series], rows.start_ns))
+    return rows if (order[1:] > order[:-1]).all() else rows.take(order)
+
+
+def _table_ranks(table: Sequence[Series | Group]) -> Int:
+    ranks = np.empty(len(table), np.int64)
+    ranks[sorted(range(len(table)), key=lambda code: table[code])] = np.arange(len(table))
+    return ranks
+
+
+def _summed_exact(exact: Exact | None, group: Int, groups: int) -> Exact | None:
+    if exact is None or not exact.known.any():
+        return None
+    low = np.full(groups, np.iinfo(np.int64).max)
+    high = np.zeros(groups, np.int64)
+    known = np.ones(groups, np.bool_)
+    np.minimum.at(low, group, exact.min_ns)
+    np.maximum.at(high, group, exact.max_ns)
+    np.logical_and.at(known, group, exact.known)
+    total, past = summed_ns(exact.sum_ns, group, groups)
+    known &= ~past
+    return Exact(np.where(known, low, 0), np.where(known, high, 0), np.where(known, total, 0), known)
+
+
+class Sum:
+    """A running sum of rows that keeps its memory bounded: chunks are added up whenever they outgrow the result."""
+
+    def __init__(self, most_entries: int = 4_000_000) -> None:
+        self._parts: list[Intervals] = []
+        self._pending = 0
+        self._most = most_entries
+        self._limit = most_entries
+
+    def add(self, part: Intervals) -> None:
+        """Add the rows of `part`."""
+        if len(part):
+            self._parts.append(part)
+            self._pending += len(part.bins)
+        if self._pending > self._limit:
+            self._compact()
+
+    def _compact(self) -> None:
+        by_layout: dict[LogLinear, list[Intervals]] = {}
+        for part in self._parts:
+            by_layout.setdefault(part.layout, []).append(part)
+        self._parts = [merged(parts) for parts in by_layout.values()]
+        self._pending = sum(len(part.bins) for part in self._parts)
+        self._limit = max(self._most, 2 * self._pending)
+
+    def parts(self) -> list[Intervals]:
+        """Return the sums so far, one per layout."""
+        if self._parts:
+            self._compact()
+        return self._parts

@@ -1,0 +1,318 @@
+"""Bin geometry: index <-> [lower, upper) in integer nanoseconds, and the value that is reported for a bin.
+
+`LogLinear` covers fio and HdrHistogram alike: the first `2 * half` bins are one unit wide, after that every octave
+has `half` bins. fio has half = 64 (a bin is at most 1/64 wide, so its midpoint is off by at most 1/128); HdrHistogram
+with 2 digits has half = 128, with 3 digits half = 1,024. Coarseness c joins 2^c neighbouring bins, as fio's
+`log_hist_coarseness` does.
+
+    index    0 ... 127  128        129        192        954               1855
+    lower    0 ... 127  128        130        256        999,424           17,045,651,456     (half 64, unit 1 ns)
+
+Sources: fio stat.c (plat_val_to_idx, plat_idx_to_val) for the arithmetic, checked against the vectors of its output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.core.errors import InputError
+
+Int = NDArray[np.int64]
+Float = NDArray[np.float64]
+
+REPORTS = MIDPOINT, HIGHEST, UPPER, NOTHING = ("midpoint", "highest", "upper", "nothing")
+NO_BINS_TEXT = "nobins"
+UNLIKE = "means without a histogram are never added to histograms: choose one kind, as in --where kind=completion"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class LogLinear:
+    """A log-linear layout: `half` bins an octave, `fine` bins before coarsening, values in units of `unit_ns`.
+
+    `reports` names the value of a bin: fio's `midpoint`, HdrHistogram's `highest` equivalent value, or the `upper`
+    edge where unlike layouts were merged. With `open_ended` the last bin also holds everything above its lower edge.
+    `grain_ns` is the unit that was recorded in where bins are wider than that from the start (HdrHistogram's lowest
+    discernible value): the highest value of a bin is one grain below its upper edge. 0 stands for `unit_ns`. Of bins that
+    report their `upper` edge, because they were merged from others, it is the widest first bin of those (0: no wider than 1 ns).
+    `NO_BINS` is the layout of what was recorded without a histogram: its one bin holds the count and says nothing of latencies.
+    """
+
+    half: int
+    fine: int
+    unit_ns: int = 1
+    coarseness: int = 0
+    reports: str = MIDPOINT
+    open_ended: bool = True
+    grain_ns: int = 0
+
+    def __post_init__(self) -> None:
+        if self.half < 1 or self.half & (self.half - 1):
+            raise ValueError(f"half must be a power of two, not {self.half}")
+        if self.reports not in REPORTS:
+            raise ValueError(f"reports must be one of {', '.join(REPORTS)}, not {self.reports!r}")
+        if self.fine < 1 or self.unit_ns < 1 or not 0 <= self.coarseness < 32:
+            raise ValueError(f"impossible layout: {self.fine} bins of {self.unit_ns} ns, coarseness {self.coarseness}")
+        if self.grain_ns < 0 or (self.grain_ns >= self.unit_ns and self.reports != UPPER):
+            raise ValueError(f"a grain of {self.grain_ns} ns must be finer than the unit of {self.unit_ns} ns")
+
+    def __str__(self) -> str:
+        """Return the stored form, which `parse_layout` reads back."""
+        if not self.has_bins:
+            return NO_BINS_TEXT
+        top = "open" if self.open_ended else "closed"
+        grain = f":{self.grain_ns}ns" if self.grain_ns else ""
+        return f"loglinear:{self.half}:{self.fine}:{self.unit_ns}ns:c{self.coarseness}:{self.reports}:{top}{grain}"
+
+    @property
+    def has_bins(self) -> bool:
+        """Return whether bins say anything of latencies: not in `NO_BINS`."""
+        return self.reports != NOTHING
+
+    @property
+    def grain(self) -> int:
+        """Return the unit in ns that values were recorded in."""
+        return self.unit_ns if self.reports == UPPER else self.grain_ns or self.unit_ns
+
+    @property
+    def first_ns(self) -> int:
+        """Return the width in ns of the first bin; of merged bins that of the widest first bin of what was merged."""
+        width = self.unit_ns << self.coarseness
+        return max(width, self.grain_ns) if self.reports == UPPER else width
+
+    @property
+    def bins(self) -> int:
+        """Return the number of bins after coarsening."""
+        return -(-self.fine // (1 << self.coarseness))
+
+    @property
+    def edges(self) -> Int:
+        """Return the `bins + 1` edges in ns; bin i is [edges[i], edges[i + 1])."""
+        return _edges(self)
+
+    @property
+    def values(self) -> Int:
+        """Return the value in ns that is reported for each bin."""
+        return _values(self)
+
+    def middles_of(self, bins: Int) -> Int:
+        """Return the middles of bins in ns, which means are made of; the lower edge of the open last bin.
+
+        Half of a bin's width in whole grains above its lower edge, as HdrHistogram's medianEquivalentValue.
+        """
+        if self.reports == MIDPOINT or not self.has_bins:
+            return self.values[bins]
+        lower = self.edges[bins]
+        width = self.edges[bins + 1] - lower
+        middle = lower + (width >> 1 if self.grain == 1 else width // self.grain // 2 * self.grain)
+        return np.where(bins == self.bins - 1, lower, middle) if self.open_ended else middle
+
+    def lowest_of(self, bins: Int) -> Int:
+        """Return the lowest latency in ns that a sample in each of the bins can have: its lower edge.
+
+        Merged bins take the counts of others by their highest value: these may begin below.
+        """
+        lower = self.edges[bins]
+        if self.reports != UPPER:
+            return lower
+        # A bin [a, b) whose highest value lies here ends above the lower edge, and is at most as wide as the widest first bin, or
+        # as a bin of this layout at a.
+        parts, rest = np.divmod(lower, self.half + (1 << self.coarseness))  # for lower / (1 + width), without passing 2^63
+        relative = parts * self.half + rest * self.half // (self.half + (1 << self.coarseness))
+        lowest: Int = np.maximum(np.minimum(lower - self.first_ns, relative), 0)
+        return lowest
+
+    def highest_of(self, bins: Int) -> Int:
+        """Return the maximum in ns that is reported for samples in each of the bins: never below the true one.
+
+        HdrHistogram's highest equivalent value; else the upper edge, of the open last bin what it reports.
+        """
+        if self.reports == HIGHEST:
+            return self.values[bins]
+        upper = self.edges[bins + 1]
+        return np.where(bins == self.bins - 1, self.values[-1], upper) if self.open_ended else upper
+
+    def errors_of(self, bins: Int) -> tuple[Int, Float]:
+        """Return the largest distance in ns of a recorded latency from the value reported for each of the bins, and its share.
+
+        The share of the recorded latency is infinite where bins from zero on report something else. Of the open last bin there
+        is no such distance: 2^63 - 1, and infinite.
+        """
+        values, low = self.values[bins], self.lowest_of(bins)
+        high = np.maximum(self.edges[bins + 1] - self.grain, low)
+        below, above = np.maximum(values - low, 0), np.maximum(high - values, 0)
+        shares = np.maximum(
+            np.divide(below, low, out=np.where(below > 0, np.inf, 0.0), where=low > 0),
+            np.divide(above, high, out=np.zeros(len(bins)), where=high > 0),
+        )
+        last = (bins == self.bins - 1) & self.open_ended
+        return np.where(last, np.iinfo(np.int64).max, np.maximum(below, above)), np.where(last, np.inf, shares)
+
+    @property
+    def error(self) -> Fraction:
+        """Return the nominal error of the layout: that of bins above the first octaves, where widths grow with latency.
+
+        Bins below have one width: a share of their latency may be more. What an answer may be off by is said by
+        `precision.precision_of`, of the bins that carry it.
+        """
+        width = Fraction(1 << self.coarseness, self.half)
+        return width / 2 if self.reports == MIDPOINT else width
+
+    def index(self, values_ns: Int) -> Int:
+        """Return the bin of each value; values past the top go to the last bin. Negative values are a caller's error."""
+        found = np.searchsorted(self.edges, values_ns, side="right") - 1
+        return np.minimum(found, self.bins - 1).astype(np.int64)
+
+    def nests_in(self, coarser: LogLinear) -> bool:
+        """Return whether every edge of `coarser` below its last bin is an edge here, so that moving counts is exact."""
+        inner = coarser.edges[:-1]
+        at = np.searchsorted(self.edges, inner)
+        inside = at < len(self.edges) - (1 if self.open_ended else 0)
+        return bool(inside.all() and np.array_equal(self.edges[at], inner))
+
+    def moved_to(self, target: LogLinear) -> Int:
+        """Return, for each bin here, the bin of `target` that takes its counts: the one that holds its highest value.
+
+        InputError between bins and none.
+        """
+        if self.has_bins != target.has_bins:
+            raise InputError(UNLIKE)
+        return _moved(self, target)
+
+
+@lru_cache(maxsize=64)
+def _edges(layout: LogLinear) -> Int:
+    index = np.arange(layout.bins + 1, dtype=np.int64) << layout.coarseness
+    index = np.minimum(index, layout.fine)
+    octave = np.maximum(index // layout.half - 1, 0)
+    lower = np.where(index < 2 * layout.half, index, (layout.half + index % layout.half) << octave)
+    edges: Int = lower * layout.unit_ns
+    if (np.diff(edges) <= 0).any():
+        raise ValueError(f"{layout} reaches past 2^63 ns")
+    edges.flags.writeable = False
+    return edges
+
+
+@lru_cache(maxsize=64)
+def _values(layout: LogLinear) -> Int:
+    edges = layout.edges
+    lower, upper = edges[:-1], edges[1:]
+    if layout.reports == MIDPOINT:
+        units = (upper - lower) // layout.unit_ns
+        values = lower + units // 2 * layout.unit_ns
+    elif layout.reports == HIGHEST:
+        values = upper - layout.grain
+    elif layout.has_bins:
+        values = upper.copy()
+    else:
+        values = lower.copy()
+    if layout.open_ended:  # 1 ns above the edge that the bin before it reports, so that the value tells the bin
+        values[-1] = lower[-1] + (layout.reports == UPPER)
+    values.flags.writeable = False
+    return values
+
+
+@lru_cache(maxsize=64)
+def _moved(source: LogLinear, target: LogLinear) -> Int:
+    highest = source.edges[1:] - 1
+    if source.open_ended:
+        highest = highest.copy()
+        highest[-1] = source.edges[-2]
+    moved = target.index(highest)
+    moved.flags.writeable = False
+    return moved
+
+
+def parse_layout(text: str) -> LogLinear:
+    """Return the layout that `str(layout)` wrote; ValueError if it is not one."""
+    if text == NO_BINS_TEXT:
+        return NO_BINS
+    try:
+        name, half, fine, unit, coarseness, reports, top, *grains = text.split(":")
+        grain = int(grains[0].removesuffix("ns")) if grains else 0
+        if len(grains) > 1 or name != "loglinear" or top not in ("open", "closed"):
+            raise ValueError
+        units = int(unit.removesuffix("ns"))
+        return LogLinear(int(half), int(fine), units, int(coarseness[1:]), reports, top == "open", grain)
+    except ValueError:
+        raise ValueError(f"not a bin layout: {text!r}") from None
+
+
+def common_layout(layouts: Iterable[LogLinear]) -> LogLinear:
+    """Return the finest layout that all of `layouts` can be moved to, whatever their order.
+
+    One layout stays itself. Where one of them is coarser and all others nest in it, it is the answer and the merge is
+    exact. Otherwise: nanosecond log-linear bins as wide as the coarsest of them, upper edges reported, ending where the
+    lowest-reaching open-ended layout ends, so that a censored count stays censored; they remember the widest first bin of
+    them, which bounds the error of low latencies. InputError where some have bins and some have none.
+    """
+    found = sorted(set(layouts))
+    if not found:
+        raise ValueError("no layout to merge")
+    if len({layout.has_bins for layout in found}) > 1:
+        raise InputError(UNLIKE)
+    for candidate in found:
+        others = [other for other in found if other != candidate]
+        alike = all(_alike(other, candidate) for other in others)
+        if alike and all(other.nests_in(candidate) for other in others):
+            return candidate
+    width = max(Fraction(1 << layout.coarseness, layout.half) for layout in found)
+    half = max(1, 1 << (int(1 / width).bit_length() - 1)) if width <= 1 else 1
+    tops = [int(layout.edges[-2]) for layout in found if layout.open_ended]
+    top = min(tops) if tops else max(int(layout.edges[-1]) for layout in found)
+    first = max(layout.first_ns for layout in found)
+    wide = LogLinear(half, _bins_up_to(top, half), reports=UPPER, open_ended=bool(tops), grain_ns=first if first > 1 else 0)
+    return wide if width <= 1 else replace(wide, coarseness=int(width).bit_length() - 1)
+
+
+def _alike(one: LogLinear, other: LogLinear) -> bool:
+    """Return whether bins of two layouts report the same, recorded in the same unit."""
+    return (one.reports, one.grain, one.reports == UPPER and one.grain_ns) == (
+        other.reports,
+        other.grain,
+        other.reports == UPPER and other.grain_ns,
+    )
+
+
+def _bins_up_to(top: int, half: int) -> int:
+    """Return how many bins of `half` an octave reach so far that the last bin begins at or below `top`."""
+    if top < 2 * half:
+        return top + 1
+    octave = top.bit_length() - half.bit_length()
+    return (octave + 1) * half + (top >> octave) - half + 1
+
+
+NO_BINS = LogLinear(1, 1, reports=NOTHING, open_ended=False)
+
+
+def fio_layout(groups: int, unit_ns: int, coarseness: int = 0) -> LogLinear:
+    """Return fio's layout of `groups` x 64 bins: 29 groups of ns since 2.99, 19 groups of us before."""
+    return LogLinear(half=64, fine=groups * 64, unit_ns=unit_ns, coarseness=coarseness)
+
+
+@lru_cache(maxsize=256)
+def hdr_layout(digits: int, unit_magnitude: int, recorded_ns: int) -> LogLinear:
+    """Return HdrHistogram's layout for values recorded in units of `recorded_ns`, each bin 2^unit_magnitude of them or more.
+
+    As many whole octaves as end below 2^63 ns: histograms of any highest trackable value (also resized ones) then share
+    one layout. Error bound 1/half: 1/128 for 2 digits, 1/1024 for 3. Source: HdrHistogram's AbstractHistogram.init.
+    """
+    half = hdr_half(digits)
+    unit_ns = recorded_ns << unit_magnitude
+    octaves = ((2**63 - 1) // (2 * half * unit_ns)).bit_length() - 1
+    if octaves < 0:
+        raise ValueError(f"{digits} digits in units of {unit_ns} ns reach past 2^63 ns")
+    return LogLinear(
+        half, (octaves + 2) * half, unit_ns, reports=HIGHEST, open_ended=False, grain_ns=recorded_ns if unit_magnitude else 0
+    )
+
+
+def hdr_half(digits: int) -> int:
+    """Return HdrHistogram's bins an octave: half of the power of two that resolves 2 * 10^digits units."""
+    finest: int = 2 * 10**digits
+    return 1 << ((finest - 1).bit_length() - 1)

@@ -1,0 +1,222 @@
+"""What numbers lack: samples that completed and that no source holds, and the percentiles that are possible with them.
+
+    fio counts 1,200 reads, the bins of its log hold 876: 324 of 786 us or more are in none
+    Missing(labels={host, job, op read, ...}, from 10:00:00, to 10:00:03, count 324, low 786,432 ns, high 103,743,443 ns)
+
+A reader makes such an entry, the account of its source keeps it, and an answer cuts it at its windows (`query/missing.py`). A
+percentile is then what it is with all missing samples at the bottom of their range, and with all at the top: `Possible`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.core.caveats import Caveat
+from ingest.core.csr import gather
+from ingest.core.intervals import Int, Intervals
+from ingest.core.ranks import INT64_MAX, Percentile
+from ingest.core.series import LABELS, Series
+
+OPEN = INT64_MAX  # as the highest possible latency in ns: nothing is known of it
+UNKNOWN = -1  # as the number of samples
+ANY_TIME = (-INT64_MAX, INT64_MAX)
+TOLD_BY_ROWS = ("op", "kind")
+PLAIN_NAMES = ("from_ns", "to_ns", "count", "low_ns", "high_ns")
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Samples that completed in (from, to] and that nothing holds.
+
+    `labels` are those that are known; any other may be anything. `from_ns` and `to_ns` are on the clock of the source's rows,
+    None for any time of the run. `count` None is unknown. Each sample lies between `low_ns` and `high_ns`: None for no bound.
+    """
+
+    labels: Mapping[str, str]
+    from_ns: int | None
+    to_ns: int | None
+    count: int | None
+    low_ns: int
+    high_ns: int | None
+    caveat: Caveat
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """Return from when to when in ns, the ends of all time where that is not known."""
+        low, high = ANY_TIME
+        return low if self.from_ns is None else self.from_ns, high if self.to_ns is None else self.to_ns
+
+    @property
+    def run(self) -> str:
+        """Return the run."""
+        return self.labels.get("run", "")
+
+    def of_run(self, run: str) -> Missing:
+        """Return the entry of another run: what a source lacks goes with it."""
+        return replace(self, labels={**self.labels, "run": run})
+
+    def told(self) -> dict[str, Any]:
+        """Return the entry as plain values, as `of` takes them; the run is left out, as it is that of the source."""
+        labels = {name: value for name, value in self.labels.items() if name != "run"}
+        return {"labels": labels, **{name: getattr(self, name) for name in PLAIN_NAMES}, "caveat": self.caveat.told()}
+
+    @staticmethod
+    def of(run: str, told: Mapping[str, Any]) -> Missing:
+        """Return the entry of a run's source that `told` gave."""
+        numbers = {name: told.get(name) for name in PLAIN_NAMES}
+        return Missing({**told["labels"], "run": run}, **numbers, caveat=Caveat.of(told["caveat"]))  # type: ignore[arg-type]
+
+
+def labels_of(series: Series, *, unknown: Iterable[str] = ()) -> dict[str, str]:
+    """Return the labels of a series as those of what it lacks, without those that are not known.
+
+    An op or a kind that is empty is one that the rows would have told; `unknown` are further labels that they would.
+    """
+    told = {name: str(getattr(series, name)) for name in LABELS}
+    return {name: value for name, value in told.items() if name not in unknown and (value or name not in TOLD_BY_ROWS)}
+
+
+@dataclass(frozen=True, slots=True)
+class Lacking:
+    """What the rows of windows lack, by entry: `row[k]` may lack `least[k]` to `most[k]` samples of `low_ns[k]` to `high_ns[k]`.
+
+    `most` is UNKNOWN where the number is not known, `high_ns` OPEN where there is no upper bound.
+    """
+
+    row: Int
+    least: Int
+    most: Int
+    low_ns: Int
+    high_ns: Int
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    def take(self, places: Int) -> Lacking:
+        """Return the given entries."""
+        return Lacking(*(getattr(self, name)[places] for name in Lacking.__slots__))
+
+    def complete(self, rows: int) -> NDArray[np.bool_]:
+        """Return which of so many rows lack nothing."""
+        whole = np.ones(rows, np.bool_)
+        whole[self.row] = False
+        return whole
+
+    def uncounted(self, rows: int) -> NDArray[np.bool_]:
+        """Return which of so many rows lack samples in unknown number."""
+        found = np.zeros(rows, np.bool_)
+        found[self.row[self.most == UNKNOWN]] = True
+        return found
+
+
+NO_LACK = Lacking(*(np.empty(0, np.int64) for _ in range(5)))
+
+Values = Callable[[Int, Int], NDArray[np.float64]]
+
+
+class Possible:
+    """The percentiles that rows of windows can have, given what they lack: exact ranks, for all rows that lack something.
+
+    `rows` hold the samples that are there; `values(rows, ranks)` gives the value in ns of the sample of each rank among them.
+    A row without samples is allowed: its percentiles are those of what it lacks.
+    """
+
+    def __init__(self, rows: Intervals, lacking: Lacking, values: Values) -> None:
+        self.rows = np.unique(lacking.row)
+        self._values = values
+        self._samples = rows.samples[self.rows]
+        indptr, flat = gather(rows.indptr, self.rows)
+        own = np.repeat(np.arange(len(self.rows)), np.diff(indptr))
+        reported = rows.layout.values[rows.bins[flat]].astype(np.int64)
+        counts = rows.counts[flat]
+        known = lacking.take(np.flatnonzero(lacking.most != UNKNOWN))
+        free = lacking.take(np.flatnonzero(lacking.most == UNKNOWN))
+        place = np.searchsorted(self.rows, known.row)
+        self._least, self._most = np.full(len(self.rows), OPEN), np.full(len(self.rows), -1)
+        at = np.searchsorted(self.rows, free.row)
+        np.minimum.at(self._least, at, free.low_ns)
+        np.maximum.at(self._most, at, free.high_ns)
+        sure = np.zeros(len(self.rows), np.int64)
+        np.add.at(sure, place, known.least)
+        self._up = _Sweep(own, reported, counts, place, known.low_ns, known, self._samples + sure)
+        self._down = _Sweep(own, -reported, counts, place, -known.high_ns, known, self._samples + sure)
+
+    def between(self, percentile: Percentile) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the least and the largest value in ns that the percentile of each of `rows` can have.
+
+        The largest is inf where there is no bound. Where samples are missing in unknown number, they may be as many as it takes.
+        NaN where a row may hold no sample at all.
+        """
+        lowest = self._end(percentile, self._up, from_top=False)
+        highest = -self._end(percentile, self._down, from_top=True)
+        highest[highest >= OPEN] = np.inf
+        if percentile.top < 100 * percentile.bottom:
+            lowest = np.fmin(lowest, np.where(self._least < OPEN, self._least, np.nan))
+        if percentile.top > 0:
+            most = np.where(self._most >= OPEN, np.inf, self._most.astype(np.float64))
+            highest = np.fmax(highest, np.where(self._most >= 0, most, np.nan))
+        return lowest, highest
+
+    def _end(self, percentile: Percentile, sweep: _Sweep, *, from_top: bool) -> NDArray[np.float64]:
+        """Return the lowest possible value of each row, of a sweep from the top the negative of the highest."""
+        total = sweep.total
+        ranks = percentile.ranks(total)
+        wanted = total - ranks + 1 if from_top else ranks
+        entry = sweep.first(sweep.reached >= wanted)
+        out = np.full(len(self.rows), np.nan)
+        found = np.flatnonzero(entry >= 0)
+        at = entry[found]
+        out[found] = sweep.value[at]
+        here = np.flatnonzero(sweep.is_sample[at])
+        at, picked = at[here], found[here]
+        below = sweep.beyond[at] if from_top else sweep.added[at]  # of what is missing
+        rank = np.clip(ranks[at] - below, 1, self._samples[picked])
+        value = self._values(self.rows[picked], rank).astype(np.float64)
+        out[picked] = -value if from_top else value
+        return out
+
+
+class _Sweep:
+    """Samples of rows and what they lack in order of value: how many there can be up to each value at most.
+
+    An entry that was passed is there with its largest number, one that is ahead with its least: that is the choice that brings
+    a rank as near to the beginning of the sweep as it can be.
+    """
+
+    def __init__(self, own: Int, values: Int, counts: Int, place: Int, edges: Int, lacking: Lacking, total: Int) -> None:
+        none_there, none_missing = np.zeros(len(counts), np.int64), np.zeros(len(edges), np.int64)
+        row, value = np.concatenate([own, place]), np.concatenate([values, edges])
+        there = np.concatenate([counts, none_missing])
+        most = np.concatenate([none_there, lacking.most])
+        least = np.concatenate([none_there, lacking.least])
+        is_sample = np.concatenate([np.ones(len(counts), np.bool_), np.zeros(len(edges), np.bool_)])
+        order = np.lexsort((is_sample, value, row))
+        self._row, self.value, self.is_sample = row[order], value[order], is_sample[order]
+        base = np.searchsorted(self._row, np.arange(len(total)))
+        self._rows = len(total)
+        self.added = self._running(most[order], base)
+        passed_least = self._running(least[order], base)
+        self.reached = self._running(there[order], base) + self.added
+        all_least = np.zeros(len(total), np.int64)
+        np.add.at(all_least, place, lacking.least)
+        self.beyond = all_least[self._row] - passed_least
+        self.total = total[self._row] + self.added - passed_least
+
+    def _running(self, numbers: Int, base: Int) -> Int:
+        """Return the sums of each row up to each entry."""
+        total = np.append(0, np.cumsum(numbers))
+        sums: Int = total[1:] - total[base][self._row]
+        return sums
+
+    def first(self, chosen: NDArray[np.bool_]) -> Int:
+        """Return the first chosen entry of each row, -1 where there is none."""
+        places = np.flatnonzero(chosen)
+        out = np.full(self._rows, -1)
+        rows, at = np.unique(self._row[places], return_index=True)
+        out[rows] = places[at]
+        return out

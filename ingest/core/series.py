@@ -1,0 +1,100 @@
+"""Labels: which stream a measurement belongs to, and how streams are selected and grouped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from fnmatch import fnmatchcase
+
+from ingest.core.plain import as_text
+
+OPS = ("read", "write", "trim")
+MIXED = "mixed"  # all ops together, where fio was told to count them so
+IN_FLIGHT = "in-flight"
+CORRECTED = "corrected"
+OFFSET = "offset"
+MEAN = ".mean"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Series:
+    """One stream of measurements. Empty text means that the source does not say.
+
+    `segment` tells streams of one file apart whose labels are the same (jobs or runs appended to one log).
+    """
+
+    run: str = ""
+    host: str = ""
+    volume: str = ""
+    job: str = ""
+    op: str = ""
+    kind: str = ""
+    tag: str = ""
+    process: str = ""
+    segment: int = 0
+
+    def replaced(self, **labels: str | int) -> Series:
+        """Return this series with some labels replaced."""
+        return replace(self, **labels)  # type: ignore[arg-type]  # names and types are checked by the callers' words
+
+
+LABELS = tuple(field.name for field in fields(Series) if field.name != "segment")
+
+THREAD = ("host", "volume", "job", "process", "tag")  # what tells the threads of a run apart, whatever they do
+
+Group = tuple[str, ...]
+RunLabels = Mapping[str, Mapping[str, str]]
+
+
+def label_of(series: Series, name: str, run_labels: RunLabels) -> str:
+    """Return the label `name` of a series: one of its own, else one of its run's labels, else empty text."""
+    if name in LABELS:
+        return str(getattr(series, name))
+    return run_labels.get(series.run, {}).get(name, "")
+
+
+def group_of(series: Series, by: Iterable[str], run_labels: RunLabels) -> Group:
+    """Return the labels of a series that `by` names, in that order: the key of its result row."""
+    return tuple(label_of(series, name, run_labels) for name in by)
+
+
+def in_flight_kind(series: Series) -> Series:
+    """Return the series of the weights of a series: an I/O counts by share in each window that it was in flight."""
+    return series.replaced(kind=f"{series.kind}.{IN_FLIGHT}")
+
+
+def run_matches(run: str, globs: Iterable[str]) -> bool:
+    """Return whether a run is selected: by a glob on its id, or by the name of the load that it came from."""
+    patterns = tuple(map(as_text, globs))  # as runs are named after folders
+    return not patterns or any(fnmatchcase(run, glob) or fnmatchcase(run, f"{glob}/*") for glob in patterns)
+
+
+def mean_kind(kind: str) -> str:
+    """Return the kind of means over a time of another kind: counts, means and maxima without a histogram."""
+    return f"{kind}{MEAN}"
+
+
+def is_mean(kind: str) -> bool:
+    """Return whether a kind holds means without a histogram."""
+    return kind.endswith(MEAN)
+
+
+PREFERENCES = {"response": 4, "total": 3, "service": 2, "completion": 1}
+
+
+def kind_preference(kind: str) -> int:
+    """Return which kind is taken before others when none is asked for: the highest, and of equals the first by name.
+
+    Corrected and in-flight kinds (-1) are taken only where there is nothing else; offsets (-2) are no latencies. Means without
+    a histogram (ten less than the kind that they are of) are below all that has one.
+    """
+    if kind == OFFSET:
+        return -2
+    if is_mean(kind):
+        return kind_preference(kind.removesuffix(MEAN)) - 10
+    return -1 if kind.endswith((IN_FLIGHT, CORRECTED)) else PREFERENCES.get(kind, 0)
+
+
+def default_kind(kinds: Iterable[str]) -> str:
+    """Return the kind that is taken when none is asked for: response, else total, service, completion, else the first."""
+    return min(set(kinds), key=lambda kind: (kind == OFFSET, -kind_preference(kind), kind), default="")

@@ -1,0 +1,128 @@
+"""What a tool says itself of a whole run, by job, where it logged no histogram: kept in the account, and shown as it is.
+
+Percentiles of single jobs cannot be merged into one of a host or a cluster; counts, sums, minima and maxima can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ingest.core.intervals import Exact
+from ingest.core.ranks import COMMON
+from ingest.core.series import Series
+
+if TYPE_CHECKING:  # stores keep these, and need no reader for that
+    from ingest.read.context import Summary
+
+LABELS = ("host", "volume", "job", "process", "op", "kind")
+NUMBERS = ("count", "min_ns", "max_ns", "mean_ns", "window_ns", "has_bins")
+ROW_NUMBERS = ("count", "min_ns", "max_ns", "sum_ns")
+MS = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class WholeRun:
+    """A job, op and kind over the whole run, as its tool printed it; `percentiles` are (text, ns).
+
+    `window_ns` is the time that each logged mean is over, 0 where nothing was logged over time. `has_bins` says that the tool
+    wrote its histogram, too: then there is more than means.
+    """
+
+    series: Series
+    count: int
+    min_ns: int
+    max_ns: int
+    mean_ns: float
+    percentiles: tuple[tuple[str, int], ...] = ()
+    window_ns: int = 0
+    has_bins: bool = False
+
+    @staticmethod
+    def of_summary(series: Series, summary: Summary, window_ns: int = 0) -> WholeRun:
+        """Return what a tool's summary says of a series."""
+        numbers = (summary.count, summary.min_ns, summary.max_ns, summary.mean_ns, summary.percentiles)
+        return WholeRun(series, *numbers, window_ns, has_bins=summary.bins is not None)
+
+    def told(self) -> dict[str, Any]:
+        """Return plain values that `of` takes."""
+        numbers = {name: getattr(self, name) for name in NUMBERS}
+        labels = {name: value for name in LABELS if (value := getattr(self.series, name))}
+        return {**labels, **numbers, "percentiles": [list(pair) for pair in self.percentiles]}
+
+    @staticmethod
+    def of(run: str, told: Mapping[str, Any]) -> WholeRun:
+        """Return what `told` gave, of a run."""
+        labels = {name: str(told.get(name, "")) for name in LABELS}
+        percentiles = tuple((str(text), int(value)) for text, value in told["percentiles"])
+        numbers = {name: told[name] for name in NUMBERS}
+        return WholeRun(Series(run=run).replaced(**labels), percentiles=percentiles, **numbers)
+
+    @property
+    def name(self) -> str:
+        """Return the words that tell it apart from others of its run."""
+        one = self.series
+        words = (("", one.host), ("volume ", one.volume), ("job ", one.job), ("", one.process), ("", one.op), ("", one.kind))
+        return " ".join(f"{word}{value}" for word, value in words if value)
+
+    def __str__(self) -> str:
+        """Return a line for people: count, mean, the common percentiles, maximum."""
+        printed = {f"{float(text):g}": value for text, value in self.percentiles}
+        named = [(f"p{text}", printed[text]) for text in (one.text for one in COMMON) if text in printed]
+        values = (("mean", self.mean_ns), *named, ("max", self.max_ns))
+        return f"{self.name}: N {self.count:,}, " + ", ".join(f"{name} {value / MS:.4g} ms" for name, value in values)
+
+
+@dataclass(frozen=True, slots=True)
+class WholeRow:
+    """A row over a whole run with its exact values, which its parts by window do not have."""
+
+    series: Series
+    count: int
+    min_ns: int
+    max_ns: int
+    sum_ns: int
+
+    def told(self) -> dict[str, Any]:
+        """Return plain values that `of` takes."""
+        numbers = {name: getattr(self, name) for name in ROW_NUMBERS}
+        return {**{name: value for name in LABELS if (value := getattr(self.series, name))}, **numbers}
+
+    @staticmethod
+    def of(run: str, told: Mapping[str, Any]) -> WholeRow:
+        """Return what `told` gave, of a run."""
+        labels = {name: str(told.get(name, "")) for name in LABELS}
+        return WholeRow(Series(run=run).replaced(**labels), *(int(told[name]) for name in ROW_NUMBERS))
+
+
+def whole_rows(run: str, accounts: Iterable[Mapping[str, Any]]) -> list[WholeRow]:
+    """Return what the accounts of a run's sources (as plain values) hold of whole rows."""
+    return [WholeRow.of(run, told) for account in accounts for told in account.get("whole_rows", {}).values()]
+
+
+def whole_runs(run: str, accounts: Iterable[Mapping[str, Any]]) -> list[WholeRun]:
+    """Return what the accounts of a run's sources (as plain values) hold of whole runs, ordered by labels."""
+    found = [WholeRun.of(run, told) for account in accounts for told in account.get("whole_runs", {}).values()]
+    return sorted(found, key=lambda one: one.series)
+
+
+def means_alone(accounts: Iterable[Mapping[str, Any]]) -> bool:
+    """Return whether all sources of a run that hold samples, by their accounts, hold means without a histogram."""
+    held = [account.get("whole_runs", {}).values() for account in accounts if account.get("samples")]
+    return bool(held) and all(told and not any(one["has_bins"] for one in told) for told in held)
+
+
+def sum_of(parts: Sequence[WholeRun]) -> tuple[int, int, int, int]:
+    """Return count, sum, minimum and maximum of several together, in ns; fio prints means to 10^-6 ns."""
+    total = sum(round(one.mean_ns * one.count) for one in parts)
+    return sum(one.count for one in parts), total, min(one.min_ns for one in parts), max(one.max_ns for one in parts)
+
+
+def replaced_rows(exact: Exact, rows: Mapping[int, tuple[int, int, int]]) -> Exact:
+    """Return exact values with (sum, minimum, maximum) of some rows in place of what was there."""
+    low, high, total = (column.copy() for column in (exact.min_ns, exact.max_ns, exact.sum_ns))
+    known = exact.known.copy()
+    for at, (sums, least, most) in rows.items():
+        low[at], high[at], total[at], known[at] = least, most, sums, True
+    return Exact(low, high, total, known)

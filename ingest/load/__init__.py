@@ -1,0 +1,1 @@
+"""Files into a store: what is planned, and what is written."""

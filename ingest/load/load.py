@@ -1,0 +1,251 @@
+"""Loading: log files -> documents of a store, each source whole, once, and completed by running the load again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ingest.core.breaths import Kept
+from ingest.core.caveats import Caveat
+from ingest.core.csr import MOST_SAMPLES
+from ingest.core.csr import total as sum_of
+from ingest.core.documents import Whole, check_storable
+from ingest.core.errors import CapacityError, InputError
+from ingest.core.grid import WEIGHT_BITS, window_parts
+from ingest.core.grid import in_flight as shared
+from ingest.core.intervals import Intervals
+from ingest.core.offsets import Stored, is_offsets
+from ingest.core.parallel import fork_map
+from ingest.core.plain import as_text
+from ingest.core.segments import Segments
+from ingest.core.series import IN_FLIGHT, Series, in_flight_kind
+from ingest.load.plan import LoadOptions, Plan, plans
+from ingest.read import Found, Source, Windows, discover, read
+from ingest.read.account import Account, nothing_taken
+from ingest.read.event_once import offset_sources, once
+from ingest.read.events import Events
+from ingest.read.lacks import dead
+from ingest.read.snabb.work import kept_of
+from ingest.store import Store
+from ingest.store.records import COMPLETE, UNKNOWN_ZERO, SourceRecord, Spans
+
+DOCUMENTS_A_CHUNK = 20_000
+NO_CLOCK = "no start time, and Elasticsearch needs real times: give --t0 TIME, or --t0 mtime"
+
+
+@dataclass(slots=True)
+class LoadAccount:
+    """What a load did: the account of all rows, files by what became of them, and documents written."""
+
+    rows: Account = field(default_factory=Account)
+    files: int = 0
+    windows: int = 0
+    documents: int = 0
+    offset_documents: int = 0
+    breath_documents: int = 0
+    loaded: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    refused: dict[str, str] = field(default_factory=dict)
+    duplicate: Counter[str] = field(default_factory=Counter)
+    shadowed: Counter[str] = field(default_factory=Counter)
+    runs: list[str] = field(default_factory=list)
+    sources: list[Source] = field(default_factory=list)
+    caveats: list[str] = field(default_factory=list)
+    lacks: tuple[Caveat, ...] = ()
+    delivered: Mapping[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the account as `--json` prints it."""
+        rows = self.rows.as_dict()
+        return {
+            "runs": self.runs,
+            "files": self.files,
+            "sources": self.loaded,
+            "rows": rows["rows"],
+            "accepted": rows["accepted"],
+            "samples": rows["samples"],
+            "saturated": rows["saturated"],
+            "windows": self.windows,
+            "documents": self.documents,
+            "offset_documents": self.offset_documents,
+            "breath_documents": self.breath_documents,
+            "repaired": rows["repaired"],
+            "rejected": rows["rejected"],
+            "skipped": dict(sorted(self.skipped.items())),
+            "skipped_rows": rows["skipped"],
+            "refused": self.refused,
+            "shadowed": dict(sorted(self.shadowed.items())),
+            "shadowed_samples": rows["shadowed"],
+            "duplicate": dict(sorted(self.duplicate.items())),
+            "caveats": self.caveats,
+            "lacks": [one.told() for one in self.lacks],
+            "notes": rows["notes"],
+            "findings": rows["findings"],
+            **({"delivered": dict(self.delivered)} if self.delivered else {}),
+            "seconds": round(self.seconds, 3),
+        }
+
+
+Progress = Callable[[int, int], None]
+
+
+def load(paths: Sequence[Path], store: Store, options: LoadOptions, progress: Progress | None = None) -> LoadAccount:
+    """Return the account of loading all sources under `paths` into `store`.
+
+    Nothing is written before every source was checked. Raises InputError for what cannot be read or is refused, also where no
+    row of all that was read could be taken (nothing new is then left in the store), StoreError where a run was loaded with other
+    parameters, UsageError for a step that cannot be.
+    """
+    known = {record.run for record in store.runs()}
+    account = load_found(discover(paths, options.read), store, options, progress)
+    if account.loaded and not account.rows.taken:
+        for run in set(account.runs) - known:
+            store.delete_run(run)
+        raise nothing_taken(account.rows, [source.path for source in account.sources])
+    return account
+
+
+def load_found(found: Found, store: Store, options: LoadOptions, progress: Progress | None = None) -> LoadAccount:
+    """Return the account of loading what was found into `store`; raises as `load` does."""
+    account = LoadAccount(files=len(found.sources) + len(found.skipped))
+    for entry in found.skipped:
+        if entry.action == "refused":
+            account.refused[as_text(entry.path)] = entry.reason
+        elif entry.action == "shadowed":
+            account.shadowed[entry.reason] += 1
+        elif entry.action != "context":
+            account.skipped[entry.reason] += 1
+    account.caveats = [str(caveat) for caveat in found.caveats]
+    todo = _storable(plans(found, store, options, account.duplicate, account.shadowed), store, account)
+    offsets = {source.path for source in offset_sources(found.sources)} if options.offsets else set()
+    total = sum(len(plan.work) for plan in todo)
+    done = 0
+    for plan in todo:
+        account.runs.append(plan.record.run)
+        for finished in _load_run(plan, store, options, account, offsets):
+            done += finished
+            if progress:
+                progress(done, total)
+    account.delivered = store.delivered()
+    return account
+
+
+def _storable(todo: list[Plan], store: Store, account: LoadAccount) -> list[Plan]:
+    """Return the runs that the store takes; logs of those without a clock are refused where it needs one and has others to load.
+
+    Where all runs are without a clock, all are returned: the store then says so.
+    """
+    good = [plan for plan in todo if not store.needs_clock or plan.record.zero != UNKNOWN_ZERO]
+    if not good:
+        return todo
+    for plan in todo:
+        if plan not in good:
+            account.refused |= {as_text(source.path): NO_CLOCK for source, _ in plan.work}
+    return good
+
+
+def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccount, offsets: Collection[Path]) -> Iterator[int]:
+    """Write the sources of a run as their documents come from the readers, then its rollups; yield 1 a finished source.
+
+    The events of files in `offsets` are written by their offset, too. CapacityError before the run would hold more samples than
+    the store adds up exactly.
+    """
+    if not plan.work:
+        stored = {record.run: record for record in store.runs()}.get(plan.record.run)
+        if stored is not None and stored.state != COMPLETE:
+            store.finish_run(plan.record)
+        return
+    store.begin(plan.record, [record for _, record in plan.work], anew=options.replace)
+
+    held, most = plan.held, store.most_samples
+    if options.attribution == IN_FLIGHT:
+        most = min(most, MOST_SAMPLES >> WEIGHT_BITS)
+
+    def work(item: tuple[Source, SourceRecord]) -> Iterator[tuple[Any, int | None, Account | None, Spans]]:
+        source, record = item
+        spans: dict[Series, tuple[int, int]] = {}
+        stored = Stored() if source.path in offsets else None
+        try:
+            weighed = options.attribution == IN_FLIGHT
+            for windows in whole_windows(source, plan.record.step_ns, spans, stored, in_flight=weighed):
+                for first in range(0, len(windows), DOCUMENTS_A_CHUNK):
+                    rows = np.arange(first, min(first + DOCUMENTS_A_CHUNK, len(windows)))
+                    chunk = windows.take(rows)
+                    counts = chunk.counts if chunk.completions is None else chunk.completions
+                    samples = None if is_offsets(chunk) else sum_of(counts)
+                    yield store.packed(plan.record, record, chunk), samples, None, {}
+            if (kept := kept_of(source)) is not None:
+                yield kept, 0, None, {}
+        except InputError as error:
+            source.context.account.note(f"not read: {error.reason}")
+            source.context.account.lack(dead(source, error.reason))
+        yield None, 0, source.context.account, spans
+
+    for number, (packed, samples, rows, spans) in fork_map(work, plan.work, options.jobs):
+        source, record = plan.work[number]
+        held += samples or 0
+        if held > most:
+            raise CapacityError(
+                f"{source.path}: with it {plan.record.run} would hold more than 2^{most.bit_length() - 1} samples, and this "
+                "store could not add them up: load it as a run of its own (--run)"
+            )
+        if isinstance(packed, Kept):
+            account.breath_documents += store.write_breaths(record, packed)
+        elif packed is not None:
+            written = store.write(plan.record, record, packed)
+            account.documents += 0 if samples is None else written
+            account.offset_documents += written if samples is None else 0
+        if rows is not None:
+            source.context.account.replace(rows)
+            account.rows.add(rows)
+            if source.path == plan.carrier:
+                for entry in plan.missing:
+                    rows.lack(entry)
+            if number == 0:
+                rows.caveats += plan.caveats
+            account.lacks = tuple(dict.fromkeys((*account.lacks, *(entry.caveat for entry in rows.missing))))
+            account.loaded += 1
+            account.sources.append(source)
+            store.finish_source(replace(record, account=rows.as_dict()), spans)
+            yield 1
+    account.windows = account.documents
+    store.finish_run(plan.record)
+
+
+def whole_windows(
+    source: Source, step_ns: int, spans: dict[Series, tuple[int, int]], offsets: Stored | None = None, *, in_flight: bool
+) -> Iterator[Intervals]:
+    """Yield the windows of a source once they are whole; note in `spans` from when to when its series reach.
+
+    Windows of `offsets`, where they are wanted, come between those of latencies. InputError where it is not what it claims.
+    """
+
+    def seen(chunk: Events) -> None:
+        if offsets is not None:
+            offsets.add(once(source, chunk))
+
+    whole, segments = Whole(), Segments()
+    for chunk in read(source, Windows(step_ns, in_flight=in_flight), seen):
+        rows = segments.apart(chunk.relabelled(in_flight_kind) if in_flight else chunk)
+        for series, first, last in rows.reach():
+            low, high = spans.get(series, (first, last))
+            spans[series] = (min(low, first), max(high, last))
+        if in_flight:
+            parts = [rows if rows.completions is not None else shared(rows, step_ns)]
+            check_storable(parts, step_ns, source.path)
+            yield from whole.add_all(parts)
+        else:
+            parts = window_parts(rows, step_ns)
+            check_storable(parts, step_ns, source.path)
+            yield from whole.add(parts)
+        if offsets is not None:
+            yield from offsets.whole()
+    yield from whole.rest()
+    if offsets is not None:
+        yield from offsets.rest()

@@ -1,0 +1,331 @@
+"""What a load has to do: which sources to read, which are there already, which contradict what is there.
+
+The run record freezes what the numbers depend on (step, time zero, offsets, units, attribution); a load that differs is
+refused. Sources are known by what they are (format and labels) and by a digest of their content: what is there already is
+skipped, what grew or was repaired is read again in a new generation, anything else under the same name is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ingest.core.caveats import Caveat
+from ingest.core.errors import InputError, StoreError, UsageError
+from ingest.core.grid import STEPS, stored_step
+from ingest.core.missing import Missing
+from ingest.core.parallel import fork_map
+from ingest.core.plain import as_text
+from ingest.core.timing import format_duration
+from ingest.query.files import finest_width, median_width, run_starts
+from ingest.query.steps import check_step
+from ingest.read import Found, ReadOptions, Source
+from ingest.read.copies import rival, two_formats, two_of_one
+from ingest.read.formats import AVERAGED, PLAIN_JSON
+from ingest.read.sources import PREFER_HIST
+from ingest.read.undated import apart
+from ingest.store import Store
+from ingest.store.coarsening import COARSENED, COARSENING, check_addable, grid_of
+from ingest.store.records import COMPLETE, UNKNOWN_ZERO, RunRecord, SourceRecord
+
+HASH_BLOCK = 1 << 18
+DIGEST_SIZE = 16
+MOST_LABELS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOptions:
+    """How a load is to be done, beside how files are read. `step_ns` None takes the step that the rows suggest.
+
+    With `offsets` single events are stored by their offset within each second, too.
+    """
+
+    read: ReadOptions
+    step_ns: int | None = None
+    force: bool = False
+    attribution: str = "completion"
+    labels: Mapping[str, str] = field(default_factory=dict)
+    replace: bool = False
+    jobs: int = 2
+    offsets: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be done for one run: its record and the sources to read, each with its record.
+
+    `held` are the samples of those of its sources that the store holds already and that are not read again.
+    What no source of the run can hold is `missing`, and kept in the account of the `carrier`, if that is read; `caveats` of the
+    run as a whole are kept with the first source that is read.
+    """
+
+    record: RunRecord
+    work: tuple[tuple[Source, SourceRecord], ...]
+    held: int = 0
+    carrier: Path | None = None
+    missing: tuple[Missing, ...] = ()
+    caveats: tuple[Caveat, ...] = ()
+
+
+def plans(
+    found: Found, store: Store, options: LoadOptions, duplicates: Counter[str], shadowed: Counter[str] | None = None
+) -> list[Plan]:
+    """Return what is to be done for each run; what is there already is counted in `duplicates`. Writes nothing.
+
+    Undated logs of a run that the store holds with a clock are a run of their own, as they are beside dated logs. Logs of
+    I/Os that the store holds from another log are counted in `shadowed`.
+
+    Raises InputError for a source that contradicts another, StoreError for a run with other parameters, UsageError for a
+    step that cannot be.
+    """
+    known = {record.run: record for record in store.runs()}
+    if not options.replace:
+        found = apart(found, {run for run, record in known.items() if record.zero != UNKNOWN_ZERO})
+    digests = _digests(found.sources, options.jobs)
+    by_run: dict[str, list[Source]] = {}
+    for source in found.sources:
+        by_run.setdefault(source.context.series.run, []).append(source)
+    found_plans = []
+    for run, sources in sorted(by_run.items()):
+        record = record_of(run, sources, {**found.labels.get(run, {}), **options.labels}, known.get(run), options)
+        known_ios = Counter[str]() if shadowed is None else shadowed
+        lacking = tuple(entry for entry in found.missing if entry.run == run)
+        carrier = min(source.path for source in sources) if lacking else None
+        work, held = _to_do(run, sources, digests, store, options, (duplicates, known_ios), (carrier, lacking))
+        if known.get(run) and not options.replace:
+            check_addable(known[run], len(work))
+        if options.replace and known.get(run):
+            _check_all_replaced(known[run], record, work, store)
+        found_plans.append(Plan(record, work, held, carrier, lacking, _caveats_of(found, run, len(by_run))))
+    return found_plans
+
+
+def _caveats_of(found: Found, run: str, runs: int) -> tuple[Caveat, ...]:
+    """Return the caveats of one of so many runs: those that name its files or their folders, and those that name no file."""
+    if runs == 1:
+        return found.caveats
+    places = {run: set[str](), "": set[str]()}
+    for source in found.sources:
+        own = source.context.series.run == run
+        places[run if own else ""] |= {str(source.path), str(source.path.parent)}
+    mine, others = places[run], places[""]
+    return tuple(
+        one
+        for one in found.caveats
+        if any(place in one.subject for place in mine) or not any(place in one.subject for place in others)
+    )
+
+
+def record_of(
+    run: str, sources: Sequence[Source], labels: Mapping[str, str], known: RunRecord | None, options: LoadOptions
+) -> RunRecord:
+    """Return the record of a run: the known one if this load fits it, else a new one."""
+    if len(labels) > MOST_LABELS:
+        raise UsageError(f"{len(labels)} labels are too many: at most {MOST_LABELS}")
+    width = median_width(sources)
+    step = options.step_ns or (known.step_ns if known and not options.replace else stored_step(width))
+    if step not in STEPS:
+        steps = ", ".join(format_duration(one) for one in STEPS)
+        raise UsageError(f"{format_duration(step)} is no step that is stored: choose one of {steps}")
+    warning = check_step(step, finest_width(sources), force=options.force) if options.step_ns else ""
+    starts = run_starts(sources)
+    relative = all(source.context.zero.epoch_ns is None for source in sources)
+    new = RunRecord(
+        run=run,
+        load=as_text(options.read.run),
+        step_ns=step,
+        attribution=options.attribution,
+        start_ns=min(starts[run], known.start_ns) if known and not options.replace else starts[run],
+        zero=UNKNOWN_ZERO if relative else ", ".join(sorted({source.context.zero.origin for source in sources})),
+        parameters={**_parameters(options.read, warning), **({} if options.offsets else {"offsets": "left out"})},
+        labels={**(known.labels if known else {}), **labels},
+    )
+    if known and not options.replace:
+        # What a run was coarsened from is no option of reading.
+        kept = {name: value for name, value in known.parameters.items() if name in (COARSENED, COARSENING)}
+        new = replace(new, parameters={**new.parameters, **kept})
+        _check_same(known, new)
+    return new
+
+
+def _parameters(reading: ReadOptions, warning: str) -> dict[str, Any]:
+    told = {
+        "t0": reading.t0,
+        "host_offset_ns": dict(sorted(reading.host_offset_ns.items())),
+        "recorded_unit_ns": reading.recorded_unit_ns,
+        "forced": warning,
+        "digits": reading.digits or None,
+        "prefer": reading.prefer if reading.prefer != PREFER_HIST else None,
+        "fio_version": ".".join(map(str, reading.fio_version or ())),
+        "columns": reading.description.text if reading.description else "",
+        "tsc_hz": reading.tsc_hz or None,
+    }
+    return {name: value for name, value in told.items() if value not in (None, {}, "")}
+
+
+def _check_same(known: RunRecord, new: RunRecord) -> None:
+    differ = []
+    for name, before, now in (
+        ("step", format_duration(known.step_ns), format_duration(new.step_ns)),
+        ("attribution", known.attribution, new.attribution),
+        ("time zero", *("unknown" if one.zero == UNKNOWN_ZERO else "known" for one in (known, new))),
+        ("reading options", _of_reading(known), _of_reading(new)),
+        ("grid", grid_of(known), grid_of(new)),
+    ):
+        if before != now:
+            differ.append(f"{name} {before} then, {now} now")
+    if differ:
+        raise StoreError(f"{known.run} was loaded with another {'; another '.join(differ)}: use --replace to load it anew")
+
+
+def _of_reading(record: RunRecord) -> dict[str, Any]:
+    return {name: value for name, value in record.parameters.items() if name not in (COARSENED, COARSENING)}
+
+
+def _check_all_replaced(known: RunRecord, new: RunRecord, work: Sequence[tuple[Source, SourceRecord]], store: Store) -> None:
+    """Raise StoreError if a run would end up with sources of unlike parameters."""
+    try:
+        _check_same(known, new)
+    except StoreError as error:
+        left = {record.source for record in store.sources(known.run)} - {record.source for _, record in work}
+        if left:
+            reason = str(error).split(": use")[0]
+            raise StoreError(f"{reason}; {len(left)} sources of the run are not among these files: replace all or none") from None
+
+
+def _to_do(
+    run: str,
+    sources: Sequence[Source],
+    digests: Mapping[Path, tuple[str, int]],
+    store: Store,
+    options: LoadOptions,
+    counted: tuple[Counter[str], Counter[str]],
+    carried: tuple[Path | None, tuple[Missing, ...]] = (None, ()),
+) -> tuple[tuple[tuple[Source, SourceRecord], ...], int]:
+    """Return the sources that have to be read, and the samples of all others that the store holds.
+
+    What is there is skipped, what contradicts is refused.
+    """
+    duplicates, shadowed = counted
+    first = store.first_generation(run)
+    stored = {record.source: record for record in store.sources(run)}
+    contents = {(record.digest, _measured(record.source)): record.source for record in stored.values()}
+    claimed: dict[str, Source] = {}
+    work = []
+    for source in sources:
+        (digest, size), identity = digests[source.path], source.identity
+        if identity in claimed:
+            if digests[claimed[identity].path][0] == digest:
+                duplicates["same content under another name"] += 1
+                continue
+            raise InputError(two_of_one(source, str(claimed[identity].path)), source.path)
+        if (other := rival(source, (*claimed, *stored))) is not None:
+            there = claimed[other].path if other in claimed else stored[other].path
+            raise InputError(two_formats(source, str(there)), source.path)
+        claimed[identity] = source
+        old = stored.get(identity)
+        if old is None and any(twin in stored for twin in source.twins):
+            shadowed["the store holds the same I/Os from another log of this job"] += 1
+            continue
+        if contents.setdefault((digest, _measured(identity)), identity) != identity and not options.replace:
+            duplicates["same content under another name"] += 1
+            continue
+        record = SourceRecord(
+            run=run,
+            source=identity,
+            path=as_text(source.path),
+            size=size,
+            digest=digest,
+            context=_context_digest(source, carried[1] if source.path == carried[0] else ()),
+            generation=old.generation + 1 if old else first,
+        )
+        if old is not None and not options.replace and (old.digest, old.context) == (digest, record.context):
+            # The same content gives the same documents: two loads of it at once write, and sweep, in one generation.
+            record = replace(record, generation=old.generation)
+        if old is not None and not options.replace:
+            if old.digest == digest and old.context == record.context and old.state == COMPLETE:
+                duplicates["already loaded"] += 1
+                continue
+            if old.digest != digest and old.state == COMPLETE and not grown(source.path, old):
+                raise InputError(two_of_one(source, old.path), source.path)
+        work.append((source, record))
+    left = stored.keys() - {record.source for _, record in work}
+    return tuple(work), sum(int(stored[name].account.get("samples", 0)) for name in left)
+
+
+def _measured(identity: str) -> str:
+    """Return what an identity says was measured (format, host, volume, job), without the process's name."""
+    return identity.rpartition("|")[0]
+
+
+def _context_digest(source: Source, carried: tuple[Missing, ...] = ()) -> str:
+    """Return a digest of what a source's record depends on beside its content: summaries, time zero, repairs by version.
+
+    `carried` is what its account says of other files that are missing.
+    """
+    context = source.context
+    told = (
+        context.zero.epoch_ns,
+        context.offset_ns,
+        context.version,
+        sorted(context.options.items()),
+        context.through_client,
+        context.runtime_ns,
+        sorted(context.segments.items()),
+        [
+            (key, summary.count, summary.runtime_ns, None if summary.bins is None else summary.bins.counts.tolist())
+            for job in context.jobs
+            for key, summary in sorted(job.items())
+        ],
+    )
+    events = (context.digits, sorted(context.shadowed), context.description.text if context.description else "")
+    told = (*told, *(events if any(events) else ()), *_read_beside(source), *(one.told() for one in carried))
+    return hashlib.blake2b(repr(told).encode(), digest_size=DIGEST_SIZE).hexdigest()
+
+
+def _read_beside(source: Source) -> tuple[str, ...]:
+    """Return digests of the logs that the counts of means come from; nothing of other sources."""
+    if source.format not in (AVERAGED, PLAIN_JSON):
+        return ()
+    from ingest.read.fio.window_counts import logs_beside
+
+    logs = [*source.context.siblings, *(log for path in (source.path, *source.context.siblings) for log in logs_beside(path))]
+    return tuple(f"{log.name} {digest_of(log, None)}" for log in dict.fromkeys(logs))
+
+
+def _digests(sources: Sequence[Source], jobs: int) -> dict[Path, tuple[str, int]]:
+    def work(path: Path) -> Iterator[tuple[str, int]]:
+        yield digested(path, None)
+
+    paths = [source.path for source in sources]
+    return {paths[number]: digest for number, digest in fork_map(work, paths, jobs)}
+
+
+def digest_of(path: Path, size: int | None) -> str:
+    """Return the SHA-256 of a file, or of its first `size` bytes."""
+    return digested(path, size)[0]
+
+
+def digested(path: Path, size: int | None) -> tuple[str, int]:
+    """Return the SHA-256 of a file, or of its first `size` bytes, and of how many bytes it is: the file may grow meanwhile."""
+    digest = hashlib.sha256()
+    left, taken = size if size is not None else 2**62, 0
+    view = memoryview(bytearray(HASH_BLOCK))
+    try:
+        with path.open("rb", buffering=0) as stream:
+            while left and (got := stream.readinto(view[: min(HASH_BLOCK, left)])):
+                digest.update(view[:got])
+                left -= got
+                taken += got
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", path) from None
+    return digest.hexdigest(), taken
+
+
+def grown(path: Path, old: SourceRecord) -> bool:
+    """Return whether a file is what was loaded before with something appended."""
+    return path.stat().st_size > old.size and digest_of(path, old.size) == old.digest

@@ -1,0 +1,1 @@
+"""Objectives, how they are held against runs, and whom the verdicts are sent to."""

@@ -1,0 +1,241 @@
+"""Objectives held against runs, in files and in stores alike; what is kept of it, and what is told.
+
+    found = check(origin.answer, labels, objectives, Question(runs=("nightly-42",)))
+    found.verdicts                                  one for each objective, run and group
+    keep(store, found)                              the store's episodes of these objectives are then those of the verdicts
+
+For each run and width of windows one question for its life, then one for each objective, by its labels and by host. All numbers
+are those of the query layer, so that files, SQLite and Elasticsearch give the same verdicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from ingest.core.errors import InputError, UsageError
+from ingest.core.series import LABELS, RunLabels, Series, label_of, run_matches
+from ingest.objectives.objectives import VIOLATE, Objective
+from ingest.query.clocks import ABSOLUTE, is_absolute
+from ingest.query.episodes import FOREVER, HOST, OUTSIDE, Life, judged, no_windows, verdicts
+from ingest.query.origin import Run
+from ingest.query.overview import literal, span_of
+from ingest.query.question import ALL, Answer, Question, check_labels
+from ingest.query.verdicts import ENDED, OPEN, PROVISIONAL, VIOLATED, Episode, Verdict
+from ingest.store import Store
+
+Ask = Callable[[Question], Answer]
+Tell = Callable[[Episode], None]
+NOTHING = ("nothing matches", "no log matches")  # how answers say that a selection is empty
+PATTERN = frozenset("*?[")
+
+
+@dataclass(frozen=True, slots=True)
+class Unjudged:
+    """An objective that a run has nothing for, and why."""
+
+    objective: Objective
+    run: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The verdicts in the order of objectives, runs and labels; what could not be judged; what a reader must know."""
+
+    verdicts: tuple[Verdict, ...]
+    unjudged: tuple[Unjudged, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def met(self) -> bool:
+        """Return whether every verdict is that the promise was kept."""
+        return all(one.met for one in self.verdicts)
+
+    @property
+    def violated(self) -> bool:
+        """Return whether a promise was broken for certain."""
+        return any(one.outcome == VIOLATED for one in self.verdicts)
+
+
+def check(
+    ask: Ask,
+    runs: RunLabels,
+    objectives: Sequence[Objective],
+    selection: Question,
+    path: Path | None = None,
+    finals: Mapping[str, int] | None = None,
+) -> Checked:
+    """Return the verdicts of objectives over the runs of a selection; its `where`, `begin` and `end` narrow what is judged.
+
+    Only windows that lie wholly between `begin` and `end` are judged. `runs` has the labels of each run, `finals` the end in ns
+    of the last final window of those that are being watched. An objective that has nothing to judge in a run is named. InputError
+    where that is so for all of them, or (with `path` and line) for one that cannot be asked of the data.
+    """
+    check_labels(selection, runs)
+    asked = _remembered(ask)
+    narrowed = {one.name: _narrowed(one, selection, path) for one in objectives}
+    verdicts_of: dict[str, list[Verdict]] = {one.name: [] for one in objectives}
+    left: dict[str, list[Unjudged]] = {one.name: [] for one in objectives}
+    warnings: dict[str, None] = {}
+    for run in sorted(runs):
+        lives: dict[int, Life] = {}
+        for objective in objectives:
+            own, step = narrowed[objective.name], objective.window_ns
+            if own is None or not _selected(run, selection, own, runs):
+                continue
+            try:
+                if not lives:
+                    _check_overlap(ask, run, selection)
+                if step not in lives:
+                    lives[step] = _life(asked, run, step, (finals or {}).get(run, FOREVER))
+                found, told = _of_run(asked, own, lives[step], selection)
+            except UsageError as error:
+                reason = str(error).partition("; --force")[0]
+                raise InputError(f"{objective.name}: {reason}", path, objective.line) from None
+            except InputError as error:
+                left[objective.name].append(Unjudged(objective, run, str(error)))
+                continue
+            verdicts_of[objective.name] += found
+            warnings |= dict.fromkeys(told)
+    for one in objectives:
+        if not verdicts_of[one.name] and not left[one.name]:
+            left[one.name] = [Unjudged(one, "", "no run is selected by --run, --where and where")]
+    unjudged = tuple(one for several in left.values() for one in several)
+    if not any(verdicts_of.values()):
+        raise InputError(f"no objective can be judged: {unjudged[0].objective.name}: {unjudged[0].reason}")
+    return Checked(tuple(one for several in verdicts_of.values() for one in several), unjudged, tuple(warnings))
+
+
+def keep(store: Store, found: Checked) -> None:
+    """Write the certain episodes of verdicts into a store, in place of those of an earlier check of these objectives."""
+    episodes: dict[tuple[str, str], list[Episode]] = {(one.run, one.objective.name): [] for one in found.unjudged if one.run}
+    for one in found.verdicts:
+        episodes.setdefault((one.run, one.objective.name), []).extend(certain(one))
+    for (run, name), own in episodes.items():
+        store.keep_episodes(run, name, own)
+
+
+def certain(verdict: Verdict) -> list[Episode]:
+    """Return the episodes of a verdict that final windows alone make."""
+    return [one for one in verdict.episodes if one.state != PROVISIONAL]
+
+
+def after(objectives: Sequence[Objective], tell: Tell, path: Path | None = None) -> Callable[[Store, str], None]:
+    """Return what `watch` calls after each cycle: it judges the final windows of a run, keeps the episodes, tells of changes.
+
+    `tell` is called once when an episode has begun (its state is open) and once when it has ended. What was told is known from
+    the store, also by the next process; where this one is killed between telling and keeping, it is told again, under the same
+    id and state. InputError and StoreError as of `check` and of the store.
+    """
+
+    def judge(store: Store, run: str) -> None:
+        records = [record for record in store.runs() if record.run == run]
+        try:
+            found = check(store.answer, labels_of(records), objectives, Question(), path, finals_of(records))
+        except InputError as error:
+            if error.line is not None:
+                raise
+            return  # nothing has come yet that an objective could be held against
+        known = {one.id: one.state for one in store.episodes([run])}
+        for one in (each for verdict in found.verdicts for each in certain(verdict)):
+            before = known.get(one.id)
+            if before is None:
+                tell(replace(one, state=OPEN))
+            if one.state == ENDED != before:
+                tell(one)
+        keep(store, found)
+
+    return judge
+
+
+def labels_of(records: Iterable[Run]) -> RunLabels:
+    """Return the labels of runs by their names."""
+    return {record.run: dict(record.labels) for record in records}
+
+
+def finals_of(records: Iterable[Run]) -> dict[str, int]:
+    """Return the end in ns of the last final window of the runs that are being watched."""
+    return {record.run: record.final_ns for record in records if record.final_ns is not None}
+
+
+def _remembered(ask: Ask) -> Ask:
+    """Return a way to ask that keeps the last answer: objectives often differ in percentile and threshold alone."""
+    last: list[tuple[Question, Answer]] = []
+
+    def asked(question: Question) -> Answer:
+        if not last or last[0][0] != question:
+            last[:] = [(question, ask(question))]
+        return last[0][1]
+
+    return asked
+
+
+def _of_run(ask: Ask, objective: Objective, whole: Life, selection: Question) -> tuple[list[Verdict], Sequence[str]]:
+    """Return the verdicts of a run and the warnings about its data. InputError where it has nothing of what is asked."""
+    begin, end = (one.epoch_ns(whole.zero_ns) if one else None for one in (selection.begin, selection.end))
+    life = replace(whole, from_ns=-FOREVER if begin is None else begin, to_ns=FOREVER if end is None else end)
+    by = objective.by if HOST in objective.by else (*objective.by, HOST)
+    question = replace(_whole_run(life.run, objective.window_ns), by=by)
+    try:
+        answer = ask(replace(question, where={**objective.where, **question.where}))
+    except InputError as error:
+        if not str(error).startswith(NOTHING):
+            raise
+        if objective.no_data != VIOLATE or objective.by not in ((), ("run",)):
+            asked = ", ".join(f"{name} {glob}" for name, glob in objective.where.items())
+            raise InputError(f"nothing matches where {asked}" if asked else "nothing here has a latency") from None
+        group = tuple((name, life.run) for name in objective.by)
+        return verdicts(objective, no_windows(), [group], life.within(objective.window_ns), ""), ()
+    return judged(objective, answer, life), answer.warnings
+
+
+def _life(ask: Ask, run: str, step_ns: int, final_ns: int) -> Life:
+    """Return a run from the first to the last window in which anything of its default kind completed."""
+    whole = ask(_whole_run(run, step_ns))
+    low, high = span_of(whole.parts)
+    return Life(run, low, high, final_ns, whole.run_start_ns[run], whole.relative)
+
+
+def _check_overlap(ask: Ask, run: str, selection: Question) -> None:
+    """Raise InputError where nothing of a run lies in the range that is selected: its windows are then not read at all."""
+    if selection.begin is None and selection.end is None:
+        return
+    whole = ask(replace(_whole_run(run, 0), by=(), step=ALL))
+    if whole.relative and is_absolute(selection):
+        raise InputError(ABSOLUTE)
+    low, high = span_of(whole.parts)
+    zero = whole.run_start_ns[run]
+    begin, end = (one.epoch_ns(zero) if one else None for one in (selection.begin, selection.end))
+    if (begin is not None and begin >= high) or (end is not None and end <= low):
+        raise InputError(OUTSIDE)
+
+
+def _whole_run(run: str, step_ns: int) -> Question:
+    """Return the question for all windows of a run by host: where an objective asks for the same it is asked once."""
+    return Question(runs=(literal(run),), where={"run": literal(run)}, by=(HOST,), step=step_ns)
+
+
+def _selected(run: str, selection: Question, objective: Objective, runs: RunLabels) -> bool:
+    """Return whether a run is asked for, by what `where` says of runs."""
+    series = Series(run=run)
+    own = {name: glob for name, glob in objective.where.items() if name == "run" or name not in LABELS}
+    return run_matches(run, selection.runs) and all(fnmatchcase(label_of(series, name, runs), glob) for name, glob in own.items())
+
+
+def _narrowed(objective: Objective, selection: Question, path: Path | None) -> Objective | None:
+    """Return the objective for the selected series alone; None where they have nothing in common."""
+    where = dict(objective.where)
+    for name, glob in selection.where.items():
+        own = where.get(name, glob)
+        if own == glob or not PATTERN & set(glob):
+            if not fnmatchcase(glob, own) and own != glob:
+                return None
+            where[name] = glob
+        elif PATTERN & set(own):
+            raise InputError(f"where has {name}: {own}; --where {name}={glob} cannot be combined with it", path, objective.line)
+        elif not fnmatchcase(own, glob):
+            return None
+    return replace(objective, where=where)

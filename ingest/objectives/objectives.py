@@ -1,0 +1,232 @@
+"""Objectives: what latencies a site has promised, read from SLA.yml; the same for `check` and for alert rules.
+
+    objectives:
+      - {name: read p99, percentile: 99, threshold: 5ms, window: 10s, for: 30s, hold: 10s, no_data: violate,
+         where: {op: read}, by: [host]}
+
+`name`, `percentile`, `threshold` and `window` are compulsory. A window violates an objective when its percentile lies above the
+threshold. Without `for` one violated window is an episode, without `hold` one window without a violation does not end it, without
+`no_data` a window without completions goes on as the one before it (`hold`). `budget: 1%` is the error budget: the share of a
+run's windows that may be violated before the objective is. Whatever is not understood is an error that names file, line and
+remedy: an objective that is half read would promise something else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import yaml
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from ingest.core.errors import InputError, UsageError
+from ingest.core.ranks import Percentile, parse_percentiles
+from ingest.core.series import LABELS
+from ingest.core.timing import parse_duration
+from ingest.read.folders import check_is_file
+
+VIOLATE, HOLD, OK = "violate", "hold", "ok"
+NO_DATA = (VIOLATE, HOLD, OK)
+COMPULSORY = {"name": "read p99", "percentile": "99", "threshold": "5ms", "window": "10s"}
+WORDS = (*COMPULSORY, "for", "hold", "no_data", "budget", "where", "by")
+LONGEST_NAME = 200
+NULL = "tag:yaml.org,2002:null"
+SHARE = re.compile(r"(\d{1,2}(?:\.\d{1,9})?)\s*%")
+NOTHING = re.compile(r"0+(\.0+)?\s*(ns|us|µs|ms|s|min|m|h|d)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """One promise: a percentile of each window, at most `threshold_ns`, of the series whose labels match the globs in `where`.
+
+    An episode lasts at least `for_ns`; violated windows at most `hold_ns` apart are one episode. `budget` is the share of windows
+    that may be violated, None where there is no such promise. `line` is where it is written.
+    """
+
+    name: str
+    percentile: Percentile
+    threshold_ns: int
+    window_ns: int
+    for_ns: int
+    hold_ns: int
+    no_data: str = HOLD
+    where: Mapping[str, str] = field(default_factory=dict)
+    by: tuple[str, ...] = ()
+    line: int = 0
+    budget: Fraction | None = None
+
+
+def read_objectives(path: Path, run_labels: Collection[str] | None = ()) -> tuple[Objective, ...]:
+    """Return the objectives of a file in its order; InputError (path:line) for whatever is wrong with it.
+
+    `run_labels` are the labels of runs that `where` and `by` may name beside those of series; None lets every name pass, for
+    callers that do not know the runs.
+    """
+    check_is_file(path)
+    try:
+        root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+    except FileNotFoundError:
+        raise InputError("there is no such file", path) from None
+    except OSError as error:
+        raise InputError(f"it cannot be read ({error.strerror})", path) from None
+    except UnicodeDecodeError:
+        raise InputError("it is no text in UTF-8", path) from None
+    except RecursionError:
+        raise InputError("it is nested too deeply to be a list of objectives", path) from None
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else None
+        raise InputError(f"it is not YAML ({error.problem or error.context})", path, line) from None
+    except yaml.YAMLError as error:
+        raise InputError(f"it is not YAML ({str(error).splitlines()[0]})", path) from None
+    return _Reader(path, run_labels).objectives(root)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    path: Path
+    run_labels: Collection[str] | None
+
+    def objectives(self, root: Node | None) -> tuple[Objective, ...]:
+        words = {} if root is None else self.mapping(root, "the file")
+        for name, (key, _) in words.items():
+            if name != "objectives":
+                raise self.wrong(key, f"there is no word {name!r} here: the file has one, objectives:")
+        if "objectives" not in words:
+            raise InputError("it has no objectives: begin with a line `objectives:` and a list below it", self.path)
+        nodes = self.sequence(words["objectives"][1], "objectives", "- {name: read p99, ...}")
+        if not nodes:
+            raise self.wrong(words["objectives"][0], "there is no objective in the list")
+        found: dict[str, Objective] = {}
+        for node in nodes:
+            one = self.objective(node)
+            if one.name in found:
+                other = found[one.name].line
+                told = f"two objectives are called {one.name!r} (the other in line {other}): give each its own name"
+                raise self.wrong(node, told)
+            found[one.name] = one
+        return tuple(found.values())
+
+    def objective(self, node: Node) -> Objective:
+        words = self.mapping(node, "an objective")
+        for name, (key, _) in words.items():
+            if name not in WORDS:
+                raise self.wrong(key, f"there is no word {name!r} in an objective: {_meant(name, WORDS)}")
+        for name, example in COMPULSORY.items():
+            if name not in words:
+                raise self.wrong(node, f"the objective has no {name}: add it, as in {name}: {example}")
+        readers: Mapping[str, Callable[[Node, str], Any]] = {
+            "name": self.name,
+            "percentile": self.percentile,
+            "no_data": self.no_data,
+            "budget": self.budget,
+            "where": self.where,
+            "by": self.by,
+        }
+        read = {name: readers.get(name, self.duration)(value, name) for name, (_, value) in words.items()}
+        return Objective(
+            name=read["name"],
+            percentile=read["percentile"],
+            threshold_ns=read["threshold"],
+            window_ns=read["window"],
+            for_ns=read.get("for", 0),
+            hold_ns=read.get("hold", read["window"]),
+            no_data=read.get("no_data", HOLD),
+            where=read.get("where", {}),
+            by=read.get("by", ()),
+            line=node.start_mark.line + 1,
+            budget=read.get("budget"),
+        )
+
+    def name(self, node: Node, word: str) -> str:
+        text = self.text(node, word).strip()
+        if len(text) > LONGEST_NAME or not text.isprintable():
+            raise self.wrong(node, f"a name is one line of at most {LONGEST_NAME} characters")
+        return text
+
+    def percentile(self, node: Node, word: str) -> Percentile:
+        text = self.text(node, word)
+        try:
+            found = parse_percentiles(text)
+        except UsageError:
+            found = ()
+        if len(found) != 1 or not found[0].top:
+            raise self.wrong(node, f"{text!r} is no percentile: give one number above 0 and at most 100, as in 99.9")
+        return found[0]
+
+    def duration(self, node: Node, word: str) -> int:
+        text = self.text(node, word)
+        if word in ("for", "hold") and NOTHING.fullmatch(text.strip()):
+            return 0
+        try:
+            return parse_duration(text)
+        except UsageError as error:
+            raise self.wrong(node, f"{word}: {error}") from None
+
+    def no_data(self, node: Node, word: str) -> str:
+        text = self.text(node, word)
+        if text not in NO_DATA:
+            raise self.wrong(node, f"no_data is {', '.join(NO_DATA[:-1])} or {NO_DATA[-1]}, not {text!r}")
+        return text
+
+    def budget(self, node: Node, word: str) -> Fraction:
+        text = self.text(node, word)
+        found = SHARE.fullmatch(text.strip())
+        if not found:
+            raise self.wrong(node, f"{text!r} is no budget: give a percentage of windows from 0% to below 100%, as in 1%")
+        return Fraction(found[1]) / 100
+
+    def where(self, node: Node, word: str) -> dict[str, str]:
+        words = self.mapping(node, "where")
+        return {self.label(key, name): self.text(value, name) for name, (key, value) in words.items()}
+
+    def by(self, node: Node, word: str) -> tuple[str, ...]:
+        found: list[str] = []
+        for one in self.sequence(node, word, "by: [host]"):
+            label = self.label(one, self.text(one, word))
+            if label in found:
+                raise self.wrong(one, f"by names {label!r} twice")
+            found.append(label)
+        return tuple(found)
+
+    def label(self, node: Node, name: str) -> str:
+        if self.run_labels is None or name in LABELS or name in self.run_labels:
+            return name
+        raise self.wrong(node, f"there is no label {name!r}: {_meant(name, (*LABELS, *sorted(self.run_labels)))}")
+
+    def mapping(self, node: Node, what: str) -> dict[str, tuple[Node, Node]]:
+        """Return keys and values of a mapping by the text of the key."""
+        if not isinstance(node, MappingNode):
+            raise self.wrong(node, f"{what} is words with values, as in {{op: read}}")
+        found: dict[str, tuple[Node, Node]] = {}
+        for key, value in node.value:
+            name = self.text(key, what)
+            if name in found:
+                raise self.wrong(key, f"{name!r} stands twice in {what}")
+            found[name] = (key, value)
+        return found
+
+    def sequence(self, node: Node, word: str, example: str) -> list[Node]:
+        if not isinstance(node, SequenceNode):
+            raise self.wrong(node, f"{word} takes a list, as in {example}")
+        return list(node.value)
+
+    def text(self, node: Node, word: str) -> str:
+        """Return a scalar as it was written: 99.90 is not made a number and printed again."""
+        if not isinstance(node, ScalarNode):
+            raise self.wrong(node, f"{word} takes one text, not a list and no words")
+        if node.tag == NULL or not str(node.value).strip():
+            raise self.wrong(node, f"{word} is empty: give a value or leave the word out")
+        return str(node.value)
+
+    def wrong(self, node: Node, reason: str) -> InputError:
+        return InputError(reason, self.path, node.start_mark.line + 1)
+
+
+def _meant(name: str, known: Collection[str]) -> str:
+    near = get_close_matches(name, known, n=1)
+    return f"do you mean {near[0]}?" if near else f"there are {', '.join(known)}"

@@ -1,0 +1,1 @@
+"""What averaging would have said, beside the exact numbers."""

@@ -1,0 +1,215 @@
+"""What a report's page holds of offsets: ticks of each selected run, from files or a store, read in bounded memory.
+
+The first pass counts threads, and holds all bins while they are few. Where they are not, the resolution that follows from it
+is what a second pass is added up at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from ingest.core.errors import InputError
+from ingest.core.grid import MS, SECOND
+from ingest.core.intervals import Intervals
+from ingest.core.offsets import LAYOUT, Order, counted
+from ingest.core.parallel import fork_map
+from ingest.core.series import Group, RunLabels, Series
+from ingest.query.files import Files, run_starts, warnings_of
+from ingest.query.offsets.counts import Wanted, range_of
+from ingest.query.offsets.resolution import LABELS
+from ingest.query.offsets.stored import troubles
+from ingest.query.offsets.ticks import Kept, Met, Name, RunTicks, all_ticks, kept_of, unkept
+from ingest.query.origin import OFFSET_TICKS, Origin
+from ingest.query.overview import chosen_runs
+from ingest.query.question import Question
+from ingest.read.account import Account
+from ingest.read.event_once import events_once, offset_sources
+from ingest.read.sources import PREFER_RAW
+from ingest.store.records import COMPLETE, UNKNOWN_ZERO
+
+if TYPE_CHECKING:
+    from ingest.read import Source
+    from ingest.read.events import Events
+    from ingest.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetOverview:
+    """The offsets of a run (or of several added up), when elapsed time begins, if no clock is known, and what is to be said.
+
+    `warnings` are those that latencies of the same sources come with, too: repairs, rejects, what was left out.
+    """
+
+    ticks: RunTicks
+    runs: tuple[str, ...]
+    start_ns: int
+    relative: bool
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+class Pass(Protocol):
+    """What a pass over all offsets adds up in: `Met` or `Kept`."""
+
+    def add(self, run: str, windows: Intervals, name: Name) -> None:
+        """Take windows of a run."""
+        ...
+
+
+def shown_names(names: Sequence[str], question: Question) -> dict[str, str]:
+    """Return under which name each run that a question selects is shown; of all together with `merge_runs`."""
+    chosen = chosen_runs(names, question)
+    return {run: ", ".join(chosen) if question.merge_runs else run for run in chosen}
+
+
+def offset_overviews(origin: Origin, names: Mapping[str, str], question: Question, *, full: bool = False) -> list[OffsetOverview]:
+    """Return the offsets of the runs in `names` (run: under which name it is shown), those that have any.
+
+    Range and labels of the question select; an origin that keeps no offsets has none. UsageError for labels that there are not.
+    """
+    isolate = {label: (glob,) for label, glob in question.where.items() if label not in ("kind", "run")}
+    wanted = Wanted(replace(question, by=("run", *LABELS), where={}, step="all"), isolate=isolate)
+    ticks = origin.offers.get(OFFSET_TICKS)
+    return ticks(names, wanted, full=full) if ticks else []
+
+
+def _raw(files: Files) -> Files:
+    """Return the files with raw logs in place of the histogram logs that hold the same I/Os."""
+    if not any(one.action == "shadowed" for one in files.found.skipped):
+        return files
+    return Files(files.paths, replace(files.options, prefer=PREFER_RAW), files.jobs, files.progress)
+
+
+def _name(wanted: Wanted, labels: RunLabels, names: Mapping[str, str]) -> Name:
+    """Return the function that gives a series (run as it is shown, *LABELS), None where it is not asked for."""
+    key = wanted.key(labels)
+
+    def name(series: Series) -> Group | None:
+        found = key(series)
+        return None if found is None or series.run not in names else (names[series.run], *found[2:])
+
+    return name
+
+
+def of_files(files: Files, names: Mapping[str, str], wanted: Wanted, *, full: bool) -> list[OffsetOverview]:
+    """Return the offsets of runs in files; where a raw log and a histogram log hold the same I/Os, those of the raw log."""
+    files = _raw(files)
+    wanted.check(files.found.labels)
+    found = [source for source in files.found.sources if source.context.series.run in names]
+    sources = offset_sources(found)
+    if not sources:
+        return []
+    name = _name(wanted, files.found.labels, names)
+    met = Met()
+    _read(files, sources, wanted.question, names, name, met, Met())
+    kept, there = kept_of(met, full=full)
+    if not there:
+        _read(files, sources, wanted.question, names, name, kept, unkept(kept))
+    return [
+        _overview(
+            ticks,
+            files,
+            [source for source in sources if names[source.context.series.run] == ticks.run],
+            [source for source in found if names[source.context.series.run] == ticks.run],
+        )
+        for ticks in all_ticks(met, kept)
+    ]
+
+
+def _read(
+    files: Files,
+    sources: Sequence[Source],
+    question: Question,
+    names: Mapping[str, str],
+    name: Name,
+    total: Met | Kept,
+    mine: Met | Kept,
+) -> None:
+    """Add all sources up in `total`, those that one process reads in `mine` first."""
+    starts, finished = run_starts(sources), 0
+
+    def work(source: Source) -> Iterator[Account]:
+        run = source.context.series.run
+        for windows in _windows_of(source, *range_of(question, starts[run])):
+            mine.add(names[run], windows, name)
+        yield source.context.account
+
+    last = (lambda: mine) if isinstance(mine, Met) else mine.handed
+    for number, result in fork_map(work, sources, files.jobs, last):
+        if number == len(sources):
+            total.absorb(result)
+            continue
+        sources[number].context.account.replace(result)
+        finished += 1
+        if files.progress:
+            files.progress(finished, len(sources))
+
+
+def _overview(ticks: RunTicks, files: Files, taken: Sequence[Source], found: Sequence[Source]) -> OffsetOverview:
+    relative = all(source.context.zero.epoch_ns is None for source in taken)
+    histograms = sum(not source.single_events for source in found)
+    said = f"{histograms} of {len(found)} logs hold histograms, not single events: they are not in the map of offsets"
+    starts = run_starts(taken)
+    warnings = tuple(warnings_of([source.context.account for source in taken], files.found))
+    return OffsetOverview(ticks, tuple(sorted(starts)), min(starts.values()), relative, (said,) if histograms else (), warnings)
+
+
+def _windows_of(source: Source, begin_ns: int | None, end_ns: int | None) -> Iterator[Intervals]:
+    """Yield the offsets of a source's events in [begin, end) as a store keeps them: late ones are of segment 1."""
+    order, account = Order(), source.context.account
+    account.replace(Account(path=account.path, notes=account.notes))  # read anew, counted anew
+    try:
+        for chunk in events_once(source):
+            account.samples += chunk.samples
+            late = order.late(chunk)
+            inside = np.ones(len(chunk), np.bool_)
+            if begin_ns is not None:
+                inside &= chunk.end_ns >= begin_ns
+            if end_ns is not None:
+                inside &= chunk.end_ns < end_ns
+            at = np.flatnonzero(inside)
+            if len(at):
+                yield _windows(chunk.take(at), late[at].astype(np.int64))
+    except InputError as error:
+        source.context.account.note(f"not read: {error.reason}")
+
+
+def _windows(events: Events, segment: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Intervals:
+    second, within_it = np.divmod(events.end_ns, SECOND)
+    series, many = list(events.table), len(events.table)
+    table = [one.replaced(segment=number) for number in range(int(segment.max()) + 1) for one in series]
+    codes = events.series + many * segment
+    return counted(table, codes, second, within_it // MS, events.weight, SECOND, LAYOUT)
+
+
+def of_store(store: Store, names: Mapping[str, str], wanted: Wanted, *, full: bool) -> list[OffsetOverview]:
+    """Return the offsets that a store keeps of runs."""
+    records = {record.run: record for record in store.runs()}
+    labels = {run: dict(record.labels) for run, record in records.items()}
+    wanted.check(labels)
+    name = _name(wanted, labels, names)
+
+    def read(total: Pass) -> None:
+        for run in sorted(names):
+            begin, end = range_of(wanted.question, records[run].start_ns)
+            for windows in store.offset_windows(run, begin, end):
+                total.add(names[run], windows, name)
+
+    met = Met()
+    read(met)
+    kept, there = kept_of(met, full=full)
+    if not there:
+        read(kept)
+    found = []
+    for ticks in all_ticks(met, kept):
+        mine = tuple(run for run in sorted(names) if names[run] == ticks.run)
+        relative = all(records[run].zero == UNKNOWN_ZERO for run in mine)
+        accounts = [source.account for run in mine for source in store.sources(run)]
+        cut = (f"the load of {run} was cut off: run it again to complete it" for run in mine if records[run].state != COMPLETE)
+        start = min(records[run].start_ns for run in mine)
+        found.append(OffsetOverview(ticks, mine, start, relative, warnings=(*cut, *troubles(accounts))))
+    return found

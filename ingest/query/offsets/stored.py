@@ -1,0 +1,240 @@
+"""When within each second (or minute, hour, day) did things happen: events counted by whole period and offset.
+
+The same map comes from the single events of files, exact whatever the rows, and from the offsets that a store keeps (1 ms
+bins in windows of 1 s): equal where the edges of rows are whole milliseconds, else resampled by overlap and said so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ingest.core.errors import InputError, listed
+from ingest.core.intervals import Int, Intervals, Sum, merged
+from ingest.core.offsets import Periods, shared
+from ingest.core.parallel import fork_map
+from ingest.core.timing import format_duration
+from ingest.query.clocks import left_out, logs_left_out, run_left_out, undated_runs
+from ingest.query.files import run_starts, warnings_of
+from ingest.query.offsets.counts import ALL, CELLS, LATE, SHARED, Wanted, of_source, range_of, regrouped
+from ingest.query.offsets.map import OffsetMap, groups_of
+from ingest.query.offsets.windows import of_store
+from ingest.query.question import AUTO
+from ingest.read.event_once import offset_sources
+from ingest.store.chosen import chosen_records, on_one_clock
+from ingest.store.records import COMPLETE, UNKNOWN_ZERO
+
+if TYPE_CHECKING:
+    from ingest.query.files import Files
+    from ingest.read import Source
+    from ingest.read.account import Account
+    from ingest.store import RunRecord, Store
+
+HELD_ENTRIES = 500_000
+
+
+def from_files(files: Files, wanted: Wanted) -> OffsetMap:
+    """Return the map of the single events in files, streamed; exact whatever the rows.
+
+    Raises InputError where no file holds single events or none is selected, UsageError for labels that there are not.
+    """
+    wanted.check(files.found.labels)
+    every = files.selected(replace(wanted.question, where={}, step="all"))
+    asked = offset_sources([source for source in every if wanted.takes(source.context.series.run)])
+    apart = left_out(replace(wanted.question, step=AUTO), undated_runs(asked))
+    names = [str(source.path) for source in asked if source.context.series.run in apart]
+    found = [source for source in every if source.context.series.run not in apart]
+    sources = offset_sources(found)
+    if not sources:
+        raise InputError("none of these files holds single events: histograms do not tell when each I/O was")
+    starts = run_starts(sources)
+    total, of_process, finished = Sum(HELD_ENTRIES), Sum(HELD_ENTRIES), 0
+
+    def work(source: Source) -> Iterator[Account]:
+        for part in of_source(source, wanted, wanted.key(files.found.labels), starts[source.context.series.run]):
+            of_process.add(part)
+        yield source.context.account
+
+    for number, result in fork_map(work, sources, files.jobs, of_process.parts):
+        if number < len(sources):
+            sources[number].context.account.replace(result)
+            finished += 1
+            if files.progress:
+                files.progress(finished, len(sources))
+            continue
+        for part in result:
+            total.add(part)
+    parts, account = total.parts(), files.account
+    if not parts and not account.accepted:
+        reason = next(iter((*account.rejected, *account.notes)), "they are empty")
+        raise InputError(f"no event could be taken: {reason}", ", ".join(str(source.path) for source in sources))
+    return _map(
+        parts,
+        wanted,
+        starts=starts,
+        relative=all(undated_runs(sources).values()),
+        warnings=(
+            *((logs_left_out(names, len(asked), apart),) if names else ()),
+            *_left_out(found, sources),
+            *warnings_of([source.context.account for source in sources], files.found),
+        ),
+        answered_from="files",
+    )
+
+
+def _left_out(found: Sequence[Source], taken: Sequence[Source]) -> Iterator[str]:
+    """Yield a sentence on files that are not in a map of their events."""
+    histograms = sum(not source.single_events for source in found)
+    if histograms:
+        yield f"{histograms} of {len(found)} logs hold histograms, not single events: they are not in the map"
+    again = len(found) - histograms - len(taken)
+    if again:
+        kinds = ", ".join(sorted({source.context.series.kind for source in taken}))
+        yield f"{again} logs tell the same I/Os as another of their job and are left out: each counts once (kind {kinds})"
+
+
+def from_store(store: Store, wanted: Wanted) -> OffsetMap:
+    """Return the map of the offsets that a store keeps.
+
+    Raises InputError where it keeps none of these runs or none is selected, UsageError for labels that there are not and for
+    rows finer than 1 ms.
+    """
+    records = store.runs()
+    labels = {record.run: dict(record.labels) for record in records}
+    if records:
+        wanted.check(labels)
+    asked = chosen_records(records, wanted.question.runs)
+    mine = [record for record in asked if wanted.takes(record.run)]
+    apart = on_one_clock(mine, replace(wanted.question, step=AUTO))[1]
+    chosen = [record for record in asked if record not in apart]
+    key = wanted.key(labels)
+    total, empty, accounts = Sum(HELD_ENTRIES), [], []
+    for record in chosen:
+        begin, end = range_of(wanted.question, record.start_ns)
+        found = False
+        for part in of_store(store, record.run, wanted, key, begin, end):
+            found = True
+            total.add(part)
+        empty += [] if found else [record.run]
+        accounts += [source.account for source in store.sources(record.run)]
+    parts = total.parts()
+    if not parts:
+        if wanted.question.begin or wanted.question.end:
+            raise InputError(f"no event matches {_asked(wanted)}")
+        raise InputError(f"{listed(empty)}: no offsets were stored; only single events have them")
+    return _map(
+        parts,
+        wanted,
+        starts={record.run: record.start_ns for record in chosen},
+        relative=all(record.zero == UNKNOWN_ZERO for record in chosen if wanted.takes(record.run)),
+        warnings=(
+            *(_apart(store, record) for record in apart),
+            *_store_warnings(chosen, wanted.periods, empty),
+            *troubles(accounts),
+        ),
+        answered_from="documents",
+    )
+
+
+def _apart(store: Store, record: RunRecord) -> str:
+    """Return the sentence about a run that has no clock, beside others that have."""
+    return run_left_out(record.run, sum(int(source.account.get("samples", 0)) for source in store.sources(record.run)))
+
+
+def _store_warnings(records: Iterable[RunRecord], periods: Periods, empty: Sequence[str]) -> list[str]:
+    texts = [f"no offsets are stored of {listed(empty)}, or none in this time: not in the map"] if empty else []
+    texts += [f"the load of {one.run} was cut off: run it again to complete it" for one in records if one.state != COMPLETE]
+    if periods.resampled:
+        texts.append(
+            f"{periods.rows} rows are no whole milliseconds: counts were shared out by overlap from bins of 1 ms; files are exact"
+        )
+    return texts
+
+
+def troubles(accounts: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield how many rows of all sources were repaired or rejected, by reason."""
+    counted: dict[tuple[str, str], int] = {}
+    for account in accounts:
+        for action in ("repaired", "rejected"):
+            for reason, count in account.get(action, {}).items():
+                counted[action, reason] = counted.get((action, reason), 0) + count
+    for (action, reason), count in sorted(counted.items()):
+        yield f"{count} rows {action}: {reason}"
+
+
+def _map(
+    parts: Sequence[Intervals],
+    wanted: Wanted,
+    *,
+    starts: Mapping[str, int],
+    relative: bool,
+    warnings: Sequence[str],
+    answered_from: str,
+) -> OffsetMap:
+    """Return the map of counts that are keyed by what they are (cells, shared, late, all), run and labels."""
+    question, periods = wanted.question, wanted.periods
+    straddling = _flagged(parts, SHARED)
+    cells = [*_flagged(parts, CELLS), *(shared(merged(straddling), periods) for _ in straddling[:1])]
+    runs = tuple(sorted({key[1] for part in cells for key in groups_of(part)}))
+    if not runs:
+        raise InputError(f"no event matches {_asked(wanted)}")
+    named = len(runs) > 1 and "run" not in question.by and not question.merge_runs
+    columns = np.unique(np.concatenate([part.start_ns for part in _flagged(parts, ALL)]))
+    late, count = _late(_flagged(parts, LATE))
+    jumps = np.flatnonzero(np.diff(columns) > periods.period_ns)
+    gaps = np.stack([columns[jumps] + periods.period_ns, columns[jumps + 1]])
+    return OffsetMap(
+        cells=merged([regrouped(one, [(*key[1:2][: int(named)], *key[2:]) for key in groups_of(one)]) for one in cells]),
+        periods=periods,
+        by=(*(("run",) if named else ()), *question.by),
+        runs=runs,
+        run_start_ns={run: starts[run] for run in runs},
+        relative=relative,
+        late_ns=late,
+        late=count,
+        first_ns=int(columns[0]),
+        end_ns=int(columns[-1]) + periods.period_ns,
+        missing_ns=gaps,
+        warnings=(*warnings, *_marked(periods, gaps, count)),
+        answered_from=answered_from,
+    )
+
+
+def _flagged(parts: Sequence[Intervals], flag: str) -> list[Intervals]:
+    """Return the rows of the parts whose key begins with a flag; those alone are in their tables."""
+    found = [
+        regrouped(part, [key if isinstance(key, tuple) and key[0] == flag else None for key in part.table]) for part in parts
+    ]
+    return [part for part in found if len(part)]
+
+
+def _asked(wanted: Wanted) -> str:
+    asked = [f"--where {name}={glob}" for name, globs in wanted.isolate.items() for glob in globs]
+    asked += [f"--where {name}!={glob}" for name, globs in wanted.exclude.items() for glob in globs]
+    asked += [f"--highlight {name}={glob}" for name, globs in wanted.lit.items() for glob in globs]
+    asked += ["--from/--to"] if wanted.question.begin or wanted.question.end else []
+    return " ".join(asked) or "the question"
+
+
+def _late(parts: Sequence[Intervals]) -> tuple[Int, Int]:
+    """Return the periods in which events came late, and how many."""
+    if not parts:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    late, place = np.unique(np.concatenate([part.start_ns for part in parts]), return_inverse=True)
+    count = np.zeros(len(late), np.int64)
+    np.add.at(count, place, np.concatenate([part.samples for part in parts]))
+    return late, count
+
+
+def _marked(periods: Periods, gaps: Int, late: Int) -> Iterator[str]:
+    """Yield a sentence on what is marked in the map."""
+    period = format_duration(periods.period_ns)
+    missing = int(((gaps[1] - gaps[0]) // periods.period_ns).sum())
+    if missing:
+        yield f"{missing} whole periods of {period} without any event of these runs: marked as missing, not as zero"
+    if len(late):
+        told = f"{int(late.sum())} events were reported more than a second late"
+        yield f"{told}, in {len(late)} periods: marked, placed by their own time"

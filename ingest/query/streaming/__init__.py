@@ -1,0 +1,1 @@
+"""Long logs answered window by window, in memory that does not grow."""

@@ -1,0 +1,181 @@
+"""Long logs cut into ranges of time, each read and answered by a process of its own; where they meet, windows are added up.
+
+A range answers the windows that only its own rows can reach. Those near a cut are handed over as they are. If a row
+reached into the windows of another range after all, or lines of a tag did not follow one another across the cut, None is
+returned, and the logs are read in one piece.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.core.errors import CapacityError, InputError
+from ingest.core.grid import INT64_MAX
+from ingest.core.intervals import Intervals, Sum, in_time_order, merged
+from ingest.core.layout import LogLinear
+from ingest.core.parallel import fork_map
+from ingest.query.files import Files
+from ingest.query.percentiles import Wanted, percentiles
+from ingest.query.question import Answer, Question
+from ingest.query.spans import Reach, widen
+from ingest.query.streaming.long_logs import chunk_entries, entries_at_once, windowed
+from ingest.query.streaming.union import union
+from ingest.query.table import Table
+from ingest.read import Source
+from ingest.read.account import Account
+from ingest.read.context import EXPECTED
+from ingest.read.hdr.ranges import Part, alike, cut, read_part, settled
+from ingest.read.hdr.tails import Tail
+
+MARGIN = 4
+SUM_ENTRIES = 1 << 18
+
+
+class Gathered:
+    """The rows of the table of windows that came so far, the sum of all of them, and from when to when the logs reach."""
+
+    def __init__(self, by: tuple[str, ...], step_ns: int, wanted: Wanted) -> None:
+        self.tables: list[Table] = []
+        self.total = Sum(SUM_ENTRIES)
+        self.reach: Reach = {}
+        self._empty = Answer((), by, step_ns, "", (), {}, relative=False, series=1)
+        self._wanted = wanted
+        self.layouts: set[LogLinear] = set()
+        self._last = -INT64_MAX
+
+    def anew(self) -> Gathered:
+        """Return one of the same question that has gathered nothing."""
+        return Gathered(self._empty.by, self._empty.step_ns, self._wanted)
+
+    def follows(self, part: Intervals) -> bool:
+        """Return whether windows come after all before, and all that was met so far is in one layout."""
+        self.layouts.add(part.layout)
+        after, self._last = int(part.start_ns[0]) > self._last, int(part.start_ns[-1])
+        return after and len(self.layouts) == 1
+
+    def answer(self, part: Intervals) -> None:
+        """Answer windows that are whole."""
+        if len(part):
+            self.tables.append(percentiles(replace(self._empty, parts=(part,)), self._wanted))
+
+    def sum(self, part: Intervals) -> None:
+        """Add windows to the sum of all."""
+        zeros = np.zeros(len(part), np.int64)
+        self.total.add(merged([replace(part, start_ns=zeros, end_ns=zeros)]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """The parts of all logs in one range of time, and the starts [low, high) of the windows that are its own."""
+
+    parts: Sequence[Part]
+    low_ns: int
+    high_ns: int
+
+    def own(self, part: Intervals) -> NDArray[np.bool_]:
+        """Return which windows are its own."""
+        return (part.start_ns >= self.low_ns) & (part.start_ns < self.high_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a range gave: tables of its own windows, the windows near its edges, sums of all, tails and accounts by log.
+
+    `layouts` are those of all that is selected, also outside of the range that the question asks for; `reach` is that of it all.
+    """
+
+    tables: Sequence[Table]
+    edges: Sequence[Intervals]
+    sums: Sequence[Intervals]
+    reach: Reach
+    tails: Sequence[Tail]
+    accounts: Sequence[Account]
+    layouts: Collection[LogLinear]
+
+
+def in_ranges(files: Files, question: Question, gathered: Gathered, sources: Sequence[Source], width_ns: float) -> bool:
+    """Return whether all windows of the logs were gathered, their accounts settled; False leaves all as it was."""
+    step = question.step if isinstance(question.step, int) else 0
+    if files.jobs < 2 or any(source.context.options.get(EXPECTED) for source in sources):
+        return False
+    made = cut([source.path for source in sources], [source.context for source in sources], files.jobs)
+    if made is None:
+        return False
+    margin = int(MARGIN * max(step, width_ns))
+    lows, highs = [-INT64_MAX, *(time + margin for time in made[1])], [*(time - margin for time in made[1]), INT64_MAX]
+    ranges = [_Range(*one) for one in zip(made[0], lows, highs, strict=True)]
+    found: dict[int, _Found | None] = {}
+    for number, result in fork_map(lambda one: _answered(files, question, gathered.anew(), sources, one), ranges, files.jobs):
+        found[number] = result
+        if result is None:
+            return False
+    parts = [one for _, one in sorted(found.items()) if one is not None]
+    edges = [part for one in parts for part in one.edges]
+    if not all(alike(tails) for tails in zip(*(one.tails for one in parts), strict=True)) or not _apart(ranges, parts):
+        return False
+    if len({layout for one in parts for layout in one.layouts}) > 1:
+        return False
+    gathered.tables.extend(table for one in parts for table in one.tables)
+    if edges:
+        gathered.answer(in_time_order(merged(edges)))
+    for one in parts:
+        for part in one.sums:
+            gathered.total.add(part)
+        for key, span in one.reach.items():
+            widen(gathered.reach, key, span)
+    for place, source in enumerate(sources):
+        settled(source.path, source.context, [one.tails[place] for one in parts], [one.accounts[place] for one in parts])
+    return True
+
+
+def _apart(ranges: Sequence[_Range], parts: Sequence[_Found]) -> bool:
+    """Return whether no range has rows in windows that are another's own."""
+    return not any(
+        ranges[other].own(part).any()
+        for number, one in enumerate(parts)
+        for part in one.edges
+        for other in range(len(ranges))
+        if other != number
+    )
+
+
+def _answered(
+    files: Files, question: Question, gathered: Gathered, sources: Sequence[Source], one: _Range
+) -> Iterator[_Found | None]:
+    """Yield what one range gives, or None where it cannot be answered alone."""
+    step = question.step if isinstance(question.step, int) else 0
+    starts, entries = files.starts_of(sources), chunk_entries(len(sources))
+    tails: dict[int, Tail] = {}
+    # Made for this range alone: what was noted before it is the caller's.
+    alone = [replace(source, context=replace(source.context, account=Account(path=str(source.path)))) for source in sources]
+
+    def rows(place: int, source: Source) -> Iterator[Intervals]:
+        for chunk in read_part(source.path, source.context, one.parts[place], entries):
+            if isinstance(chunk, Tail):
+                tails[place] = chunk
+            else:
+                yield chunk
+
+    met, reach = gathered.layouts, gathered.reach
+    streams = [windowed(rows(place, log), log, files, question, step, starts, met, reach) for place, log in enumerate(alone)]
+    edges: list[Intervals] = []
+    try:
+        for part in union(streams, entries_at_once(sources), slack_ns=step):
+            if not gathered.follows(part):
+                yield None
+                return
+            own = one.own(part)
+            gathered.answer(part.take(np.flatnonzero(own)))
+            if not own.all():
+                edges.append(part.take(np.flatnonzero(~own)))
+            gathered.sum(part)
+    except (InputError, CapacityError):  # the ordinary way names the line
+        yield None
+        return
+    accounts = [source.context.account for source in alone]
+    in_order = [tails[place] for place in range(len(alone))]
+    yield _Found(gathered.tables, edges, gathered.total.parts(), reach, in_order, accounts, met)

@@ -1,0 +1,70 @@
+"""Many streams of windows -> one, in time order, in memory that does not grow with their length or number.
+
+Each stream gives the windows of a source as its rows come, about in the order of time. A window is given out once every
+stream has passed it: added up over all of them, exact, whatever the order of the streams. What a stream brings later than
+that (a log whose lines run back in time) is given out then, as a window of its own: counts are never lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ingest.core.grid import INT64_MAX
+from ingest.core.intervals import Intervals, in_time_order, merged
+
+MOST_ENTRIES = 500_000
+
+
+def union(streams: Sequence[Iterator[Intervals]], most_entries: int = MOST_ENTRIES, slack_ns: int = 0) -> Iterator[Intervals]:
+    """Yield the windows of all streams added up, ordered by start, then group; one layout at a time.
+
+    Each (group, start, end) comes once, unless a stream brings it later than `slack_ns` after what it had reached. Merging
+    is exact as `intervals.merged` is.
+    """
+    live = dict(enumerate(streams))
+    reached = dict.fromkeys(live, -INT64_MAX)
+    pending: list[Intervals] = []
+    entries, limit = 0, most_entries
+    while live:
+        number = min(live, key=lambda one: (reached[one], one))
+        part = next(live[number], None)
+        if part is None:
+            del live[number], reached[number]
+            continue
+        if not len(part):
+            continue
+        reached[number] = max(reached[number], int(part.start_ns.max()))
+        pending.append(part)
+        entries += len(part.bins)
+        if entries > limit:
+            done, pending = _passed(pending, min(reached.values()) - slack_ns)
+            yield from done
+            entries = sum(len(one.bins) for one in pending)
+            limit = entries + most_entries
+    yield from _passed(pending, INT64_MAX)[0]
+
+
+def regrouped(part: Intervals, places: Sequence[int]) -> Intervals:
+    """Return windows with only these places of their groups kept: equal groups become one when they are added up."""
+    table: dict[tuple[str, ...], int] = {}
+    codes = [table.setdefault(tuple(key[place] for place in places), len(table)) for key in part.groups]
+    return replace(part, table=tuple(table), series=np.array(codes, np.int64)[part.series])
+
+
+def _passed(pending: list[Intervals], until_ns: int) -> tuple[list[Intervals], list[Intervals]]:
+    """Return the sums of windows that begin before a time, and those of the others; per layout."""
+    by_layout: dict[str, list[Intervals]] = {}
+    for part in pending:
+        by_layout.setdefault(str(part.layout), []).append(part)
+    done, rest = [], []
+    for _, parts in sorted(by_layout.items()):
+        rows = merged(parts)
+        early = rows.start_ns < until_ns
+        if early.any():
+            done.append(in_time_order(rows.take(np.flatnonzero(early))))
+        if not early.all():
+            rest.append(rows.take(np.flatnonzero(~early)))
+    return done, rest

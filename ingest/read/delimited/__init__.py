@@ -1,0 +1,1 @@
+"""Logs of single operations in lines: described columns, NDJSON, operation logs, smallfile, YCSB."""

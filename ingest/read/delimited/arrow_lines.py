@@ -1,0 +1,264 @@
+"""Delimited lines as Arrow columns, block by block, with the line of each row; what is no row is counted with its reason.
+
+A block goes to Arrow's CSV parser as it is. Only where that refuses it, or counts other rows than there are line ends, each
+line is held against a pattern first, all of them at once, and the lines that fit are parsed alone: one bad line costs only
+itself, and a file of nothing but bad lines no more than a few passes over it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.core.errors import InputError
+from ingest.core.intervals import Bool, Int
+from ingest.read.account import FINDINGS_KEPT, Account
+from ingest.read.delimited.blank_columns import marked
+from ingest.read.text import CUT_OFF, LONGEST_LINE, NEWLINE, whole_blocks
+
+HEXADECIMAL_MARK = ord("x")
+MOST_TRIES = 4096
+MISSING = "needs pyarrow, which is not installed: pip install 'tailboard[raw]'"
+TOO_LONG = "a line of more than 1 MiB"
+NULS = "NUL bytes: a hole left by a crash or a partial copy"
+WHICH = ": where a name holds blanks, say which column it is (blanks:)"
+CRLF = "carriage returns (CRLF) were taken off the ends of lines"
+
+
+def arrow(path: Path | None = None) -> ModuleType:
+    """Return pyarrow with its csv and compute modules; InputError says how to install it where it is missing."""
+    try:
+        import pyarrow as pa
+        import pyarrow.compute
+        import pyarrow.csv  # reached as pa.csv
+    except ImportError:
+        raise InputError(MISSING, path) from None
+    module: ModuleType = pa
+    return module
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What a line of a file is: its columns' names, and the Arrow types of those that are wanted.
+
+    `tiers` are patterns of whole lines, each with the types that lines of it are read as where a block has a fault.
+    `not_a_row` is the reason told of a line that has all columns and fits none. Lines that fit `passed` are passed over
+    without a word. `texts` are patterns that columns of text must fit. Where `hexadecimal` is not set, 0x numbers are no
+    numbers, though Arrow would take them. `marked` says that runs of blanks part the columns, of which that at place `blanks`
+    may hold some.
+    """
+
+    names: Sequence[str]
+    types: Mapping[str, Any]
+    tiers: Sequence[tuple[str, Mapping[str, Any]]]
+    not_a_row: str
+    delimiter: str = ","
+    quoted: bool = False
+    texts: Mapping[str, str] = field(default_factory=dict)
+    hexadecimal: bool = False
+    passed: str = r"^[ \t\r]*\n$"
+    marked: bool = False
+    blanks: int | None = None
+
+
+class WholeLines:
+    """Takes the whole lines out of the blocks of one file in turn; `line` is the number of the next line."""
+
+    def __init__(self, account: Account, skipped: int = 0) -> None:
+        self.account = account
+        self.line = 1
+        self._skip = skipped
+        self._open = False
+
+    def of(self, block: memoryview) -> NDArray[np.uint8]:
+        """Return the whole lines of a block; the rest of a line that was given up is passed over, and half a line rejected."""
+        data = np.frombuffer(block, np.uint8)
+        while self._open or self._skip:
+            at = np.flatnonzero(data[:LONGEST_LINE] == NEWLINE)
+            if not len(at):
+                return data[:0]
+            data = data[at[0] + 1 :]
+            self._skip -= 0 if self._open else 1
+            self._open = False
+            self.line += 1
+        if not len(data) or data[-1] == NEWLINE:
+            return data
+        ends = np.flatnonzero(data == NEWLINE)
+        whole = data[: ends[-1] + 1] if len(ends) else data[:0]
+        rest = data[len(whole) :]
+        if rest.tobytes().strip(b" \t\r"):
+            reason = TOO_LONG if len(rest) >= LONGEST_LINE else CUT_OFF
+            self.account.reject(reason, [self.line + len(ends)])
+        self._open = True
+        return whole
+
+
+class Lines:
+    """Parses the blocks of one file in turn."""
+
+    def __init__(self, form: Form, account: Account, *, skipped: int = 0) -> None:
+        """Parse lines of `form` from line 1 + `skipped` on; pyarrow must be there."""
+        self.pa = arrow()
+        self.form = form
+        self.account = account
+        self.whole = WholeLines(account, skipped)
+        self._parse = self.pa.csv.ParseOptions(
+            delimiter=form.delimiter, quote_char='"' if form.quoted else False, ignore_empty_lines=False
+        )
+        self._quick = self._converted(form.types)
+        self._tiers = [(pattern, self._converted(types)) for pattern, types in form.tiers]
+
+    def _converted(self, types: Mapping[str, Any]) -> Any:
+        return self.pa.csv.ConvertOptions(
+            column_types=dict(types), include_columns=list(types), null_values=[], strings_can_be_null=False
+        )
+
+    def tables(self, block: memoryview) -> Iterator[tuple[Any, Int]]:
+        """Yield the columns of the rows in a block (a table of one chunk) with their line numbers."""
+        data = self.whole.of(block)
+        if not len(data):
+            return
+        count = int(np.count_nonzero(data == NEWLINE))
+        if self.form.marked:
+            data = marked(data, len(self.form.names), self.form.blanks)
+        returns = _holds(block, b"\r")
+        odd = _holds(block, b"\0") or (not self.form.hexadecimal and _holds(block, b"x"))
+        table = None if odd else self._table(self.pa.py_buffer(data), self._quick)
+        # A carriage return inside a line would make two rows of it.
+        if table is not None and len(table) == count and self._fits(table) and self._hexadecimal_in_place(table, data):
+            if returns:
+                self.account.note(CRLF)
+            yield table, np.arange(self.whole.line, self.whole.line + count)
+        else:
+            yield from self._sifted(data, count)
+        self.whole.line += count
+
+    def _fits(self, table: Any) -> bool:
+        """Return whether the columns of text fit their patterns."""
+        match = self.pa.compute.match_substring_regex
+        return all(self.pa.compute.all(match(table.column(name), pattern)).as_py() for name, pattern in self.form.texts.items())
+
+    def _hexadecimal_in_place(self, table: Any, data: NDArray[np.uint8]) -> bool:
+        """Return whether 0x numbers stand in columns of text alone: Arrow would take them in a column of numbers, too."""
+        if not (self.form.hexadecimal and self.form.texts):
+            return True
+        count = self.pa.compute.count_substring
+        inside = sum(self.pa.compute.sum(count(table.column(name), b"x")).as_py() or 0 for name in self.form.texts)
+        return inside == int(np.count_nonzero(data == HEXADECIMAL_MARK))
+
+    def _table(self, buffer: Any, convert: Any) -> Any:
+        """Return the columns of whole lines, None where Arrow refuses them."""
+        options = self.pa.csv.ReadOptions(column_names=list(self.form.names), use_threads=False, block_size=len(buffer) + 1)
+        try:
+            found = self.pa.csv.read_csv(self.pa.BufferReader(buffer), options, self._parse, convert)
+        except (self.pa.ArrowInvalid, self.pa.ArrowKeyError):
+            return None
+        return found
+
+    def _sifted(self, data: NDArray[np.uint8], count: int) -> Iterator[tuple[Any, Int]]:
+        """Yield the rows of a block with a fault in it: the lines that fit the pattern."""
+        compute = self.pa.compute
+        lines = binary_lines(self.pa, data, count)
+        crlf = compute.ends_with(lines, b"\r\n")
+        if compute.any(crlf).as_py():
+            self.account.note(CRLF)
+            lines = compute.if_else(crlf, compute.binary_join_element_wise(compute.binary_slice(lines, 0, -2), b"\n", b""), lines)
+        bad = np.ones(count, np.bool_)
+        for pattern, convert in self._tiers:
+            fitting = np.flatnonzero(bad & flags(compute.match_substring_regex(lines, pattern)))
+            for table, good in self._halved(lines, fitting, convert):
+                bad[good] = False
+                yield table, self.whole.line + good
+        if bad.any():
+            self._reject(lines, bad)
+
+    def _halved(self, lines: Any, fitting: Int, convert: Any) -> Iterator[tuple[Any, Int]]:
+        """Yield the rows of lines that fit a pattern, halved until what Arrow refuses (the 30th of February) stands alone."""
+        stack, tries = [fitting], 0
+        while stack and tries < MOST_TRIES:
+            good = stack.pop()
+            table = self._table(_text(lines.take(self.pa.array(good))), convert) if len(good) else None
+            if table is not None and len(table) == len(good):
+                yield table, good
+            elif len(good) > 1:
+                stack += [good[len(good) // 2 :], good[: len(good) // 2]]
+            tries += 1
+
+    def _reject(self, lines: Any, bad: NDArray[np.bool_]) -> None:
+        """Count the bad lines by reason."""
+        compute, form = self.pa.compute, self.form
+        left = bad & ~flags(compute.match_substring_regex(lines, form.passed))
+        if not left.any():
+            return
+        counted = compute.count_substring(lines, form.delimiter.encode())
+        cells = np.frombuffer(counted.buffers()[1], np.int32)[counted.offset : counted.offset + len(counted)] + 1
+        width, which = len(form.names), WHICH if form.marked else ""
+        for reason, found in (
+            (NULS, flags(compute.match_substring(lines, b"\0"))),
+            (f"fewer columns than the rows of this log ({width})", cells < width),
+            (f"more columns than the rows of this log ({width}){which}", (cells > width) & (not form.quoted)),
+            (form.not_a_row, np.ones(len(bad), np.bool_)),
+        ):
+            reject(self.account, reason, self.whole.line + np.flatnonzero(left & found))
+            left &= ~found
+
+
+def binary_lines(pa: ModuleType, data: NDArray[np.uint8], count: int) -> Any:
+    """Return whole lines, each with its newline, as an Arrow array over the same bytes."""
+    ends = np.zeros(count + 1, np.int32)
+    ends[1:] = np.flatnonzero(data == NEWLINE) + 1
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(np.ascontiguousarray(data))]
+    return pa.Array.from_buffers(pa.binary(), count, buffers)
+
+
+def reject(account: Account, reason: str, lines: Int) -> None:
+    """Count rejected lines; the first of them are named."""
+    if len(lines):
+        account.reject(reason, lines[:FINDINGS_KEPT].tolist(), more=len(lines) - FINDINGS_KEPT)
+
+
+def sound_rows(account: Account, lines: Int, faults: Iterable[tuple[str, Bool]]) -> Int:
+    """Return the rows without any of the faults; each other row is rejected for the first that it has."""
+    left = np.ones(len(lines), np.bool_)
+    for reason, bad in faults:
+        reject(account, reason, lines[left & bad])
+        left &= ~bad
+    return np.flatnonzero(left)
+
+
+def _holds(block: memoryview, byte: bytes) -> bool:
+    """Return whether a byte occurs in a block; searched where it lies, at the speed of memory."""
+    whole = block.obj
+    return whole.find(byte, 0, len(block)) >= 0 if isinstance(whole, (bytes, bytearray)) else byte in bytes(block)
+
+
+def _text(lines: Any) -> Any:
+    """Return the bytes of an array of lines after one another, as they lie in it."""
+    _, offsets, data = lines.buffers()
+    places = np.frombuffer(offsets, np.int32)[lines.offset : lines.offset + len(lines) + 1]
+    return data.slice(int(places[0]), int(places[-1] - places[0]))
+
+
+def integers(column: Any) -> Int:
+    """Return a column of 64-bit integers where it lies; Arrow's own conversion would import pandas where there is one."""
+    values = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    return np.frombuffer(values.buffers()[1], np.int64)[values.offset : values.offset + len(values)]
+
+
+def flags(values: Any) -> NDArray[np.bool_]:
+    """Return an array of Arrow's truth values, of which none is missing."""
+    bits = np.frombuffer(values.buffers()[1], np.uint8)
+    found = np.unpackbits(bits, bitorder="little", count=values.offset + len(values))
+    return found[values.offset :].view(np.bool_)
+
+
+def tables(path: Path, lines: Lines, upto: int | None = None) -> Iterator[tuple[Any, Int]]:
+    """Yield the columns of all rows of a file, or of its first `upto` bytes; damage at its end is noted, the rest kept."""
+    for block in whole_blocks(path, lines.account, upto):
+        yield from lines.tables(block)

@@ -1,0 +1,291 @@
+"""Delimited files and NDJSON of any tool, read as a description says (see `description`).
+
+    done_ms,took,type            {"done_ms": 1700000000123, "took": 845, "type": "get", "node": "h1"}
+    1700000000123,845,get        {"done_ms": 1700000000124, "took": 102, "type": "put", "node": "h1"}
+
+Numbers may have decimals; ns are exact, what lies below is rounded down. Lines may come in any order. A line that lacks a
+column, or whose times are none, is counted with its reason, the others are kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ingest.core.errors import InputError
+from ingest.core.intervals import Bool, Int
+from ingest.core.series import Series
+from ingest.core.timing import UNITS_NS
+from ingest.read.account import Account
+from ingest.read.context import NOT_REAL, NOT_RELATIVE, YEAR_NS, Context, TimeZero
+from ingest.read.delimited.arrow_lines import Form, Lines, arrow, sound_rows, tables
+from ingest.read.delimited.arrow_numbers import DECIMAL, FLOAT, nanoseconds, types
+from ingest.read.delimited.blank_columns import MARK, WHITESPACE, data_at, fields, header_at
+from ingest.read.delimited.description import Columns, Description
+from ingest.read.event_labels import TOO_MANY, SeriesTable
+from ingest.read.events import DAY_NS, Events, events_layout, newest_ns
+from ingest.read.formats import AGAIN, DESCRIBED, Reader
+from ingest.read.sources import Around, Source
+from ingest.read.text import TABLE_ENDINGS, head, name_without
+
+NO_NUMBER = "a time, latency or weight is no number, or is missing"
+BACKWARDS = "it ended before it began"
+TOO_LONG = "a latency of more than a day: damage, or another unit than was said"
+TOO_HEAVY = "a weight of 0 or less, or so large that weight times latency passes 2^60 ns"
+ENDING = re.compile(r"_(?P<unit>[^_()]*)$|\((?P<inside>[^()]*)\)$")
+MOST_WEIGHED = 1 << 60
+YEAR = r"(?:18(?:2[4-9]|[3-9]\d)|19\d\d|20\d\d|21(?:0\d|1[0-5]))"  # of timing.AGES
+ISO_ZONED = YEAR + r"-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[-+]\d\d:?\d\d)"
+ISO_PLAIN = YEAR + r"-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,9})?"
+
+
+def columns_of(path: Path, context: Context, told: Description) -> Columns:
+    """Return where everything stands in a file; InputError where a column or its unit is missing."""
+    lines = [*head(path, upto=context.upto).lstrip(b"\xef\xbb\xbf").split(b"\n"), b""]
+    at = _first_at(lines, told)
+    first, second = lines[at : at + 2]
+    if not first.strip():
+        raise InputError("holds no line in its beginning", path)
+    roles = dict(told.columns)
+    if first.lstrip()[:1] == b"{":
+        _check_once([*roles.values(), *told.labels.values()], path)
+        return Columns((), 0, roles, _units(roles, context, told, path), dict(told.labels), {})
+    cells = _cells(first, told, path)
+    names = tuple(cells) if told.header else tuple(str(number + 1) for number in range(len(cells)))
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"two columns are called {twice!r}: name columns by number, and header: false", path, 1)
+
+    def place(role: str, name: str) -> str:
+        if name in names:
+            return name
+        if name.isdigit() and 1 <= int(name) <= len(names):
+            return names[int(name) - 1]
+        raise InputError(f"no column {name!r} for {role}: there are {', '.join(names[:12])} ({told.path} names them)", path, 1)
+
+    roles = {role: place(role, name) for role, name in roles.items()}
+    labels = {label: place(label, name) for label, name in told.labels.items()}
+    _check_once([*roles.values(), *labels.values()], path)
+    blanks = names.index(free) if told.blanks and (free := place("blanks", told.blanks)) else None
+    if blanks is not None and names[blanks] in roles.values():
+        raise InputError(f"column {names[blanks]!r} holds numbers and cannot hold blanks", path, 1)
+    data = _cells(second if told.header else first, told, path, len(names), blanks)
+    sample = dict(zip(names, data, strict=False))
+    return Columns(names, at + int(told.header), roles, _units(roles, context, told, path), labels, sample, blanks)
+
+
+def _first_at(lines: Sequence[bytes], told: Description) -> int:
+    """Return which line names the columns, or is the first of data: before a table that blanks part text may stand."""
+    if told.delimiter != WHITESPACE:
+        return 0
+    if not told.header:
+        return data_at(lines, told.columns.values())
+    return header_at(lines, {name for name in (*told.columns.values(), *told.labels.values()) if not name.isdigit()})
+
+
+def _check_once(names: Sequence[str], path: Path) -> None:
+    """Raise InputError where one column is to be two things."""
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"column {name!r} is wanted twice: each can be one time, the weight or one label", path, 1)
+
+
+def _cells(line: bytes, told: Description, path: Path, width: int = 0, blanks: int | None = None) -> list[str]:
+    import csv
+
+    if told.delimiter == WHITESPACE:
+        return fields(line, width, blanks)
+    text = line.decode("utf-8", "replace").replace("\0", "").replace("\r", " ")
+    try:
+        return [cell.strip() for cell in next(csv.reader([text], delimiter=told.delimiter), [])]
+    except csv.Error as error:
+        raise InputError(f"its first lines cannot be cut into columns: {error}", path) from None
+
+
+def _units(roles: Mapping[str, str], context: Context, told: Description, path: Path) -> dict[str, int]:
+    units = {}
+    for role, name in roles.items():
+        found = ENDING.search(name)
+        ending = UNITS_NS.get(found["unit"] or found["inside"]) if found else None
+        unit = told.units.get(role, ending if ending is not None else context.recorded_unit_ns)
+        if unit is None and role != "weight":
+            raise InputError(
+                f"the unit of column {name!r} is neither said in {told.path} (unit:) nor by its name's ending (_us): "
+                "say it there, or --recorded-unit",
+                path,
+                1,
+            )
+        units[role] = 1 if role == "weight" else unit or 0
+    return units
+
+
+def read(path: Path, context: Context) -> Iterator[Events]:
+    """Yield the operations of a file, in ns; lines that cannot be taken are counted with their reason.
+
+    Stamps from a year after 1970 on are epoch times, others relative: as most in the first chunk are, all are to be. Raises
+    InputError where a column is missing, or where nothing describes the file.
+    """
+    told = context.description
+    if told is None:
+        raise InputError("no description of its columns: --input-format takes the path of one, such as events.yml", path)
+    pa = arrow(path)
+    columns = columns_of(path, context, told)
+    series = SeriesTable(lambda labels: _series(context.series, {**told.fixed, **labels}, told.kind))
+    if columns.is_json:
+        from ingest.read.delimited.ndjson import tables_of_json
+
+        chunks = tables_of_json(path, columns, context.account, context.upto)
+    else:
+        parsed = Lines(_form(columns, told), context.account, skipped=columns.skipped)
+        chunks = tables(path, parsed, context.upto)
+    clock = _Clock()
+    for table, lines in chunks:
+        yield _events(pa, table, lines, columns, context, series, clock)
+
+
+def _series(base: Series, labels: Mapping[str, str], kind: str) -> Series:
+    told = {name: text.lower() if name == "op" else text for name, text in labels.items() if text}
+    return base.replaced(**told, kind=kind)
+
+
+def _form(columns: Columns, told: Description) -> Form:
+    """Return the form of a line: quick types after the first line of data, then decimals, then floats."""
+    pa = arrow()
+    numbers = {name: columns.units[role] for role, name in columns.roles.items()}
+    words = {name: pa.dictionary(pa.int32(), pa.binary()) for name in columns.labels.values()}
+    tiers = [
+        (_pattern(columns, told, numbers, level), {**words, **{name: _types(unit)[level] for name, unit in numbers.items()}})
+        for level in range(2)
+    ]
+    quick = {name: _quick(columns.sample.get(name, ""), unit) for name, unit in numbers.items()}
+    shape = Form(columns.names, {**words, **quick}, tiers, NO_NUMBER, told.delimiter, quoted=True, hexadecimal=True)
+    if told.delimiter != WHITESPACE:
+        return shape
+    again = "\\x1f".join(re.escape(name) for name in columns.names)  # a header line that comes again
+    passed = rf"^(?:{again})?\r?\n$" if told.header else shape.passed
+    return replace(shape, delimiter=MARK, quoted=False, passed=passed, marked=True, blanks=columns.blanks)
+
+
+def _types(unit_ns: int) -> list[Any]:
+    """Return the two types that numbers of a unit (or ISO 8601 text) are sifted as."""
+    pa = arrow()
+    return [pa.timestamp("ns", "UTC"), pa.timestamp("ns")] if not unit_ns else types(pa, unit_ns)[2:]
+
+
+def _quick(sample: str, unit_ns: int) -> Any:
+    """Return the type that suits the first value of a column."""
+    pa = arrow()
+    if not unit_ns:
+        return _types(0)[0 if sample[-1:] == "Z" or "+" in sample or sample.count("-") > 2 else 1]
+    return types(pa, unit_ns)[0 if sample.lstrip("-").isdigit() else 1]
+
+
+def _pattern(columns: Columns, told: Description, numbers: Mapping[str, int], level: int) -> str:
+    """Return the pattern of whole lines whose numbers are decimals (or times with a zone), or any floats (or without)."""
+    if told.delimiter == WHITESPACE:
+        number, stamp = (DECIMAL, FLOAT)[level], (ISO_ZONED, ISO_PLAIN)[level]
+        kinds = {name: number if unit else stamp for name, unit in numbers.items()}
+        return "^" + _escaped(MARK).join(kinds.get(name, r"[^\n\x1f]*") for name in columns.names) + "\n$"
+    space = "" if told.delimiter in " \t" else "[ \\t]*"
+    plain = (DECIMAL, FLOAT)[level]
+    stamp = (ISO_ZONED, ISO_PLAIN)[level]
+    other = rf'(?:"(?:[^"\n]|"")*"|[^"\n{_escaped(told.delimiter)}]*)'
+    cells = [
+        rf'{space}"?{plain if numbers[name] else stamp}"?{space}' if name in numbers else f"{space}{other}"
+        for name in columns.names
+    ]
+    return "^" + _escaped(told.delimiter).join(cells) + "\n$"
+
+
+def _escaped(mark: str) -> str:
+    return f"\\x{ord(mark):02x}"
+
+
+@dataclass(slots=True)
+class _Clock:
+    """Whether the stamps of a file are real times; None before its first rows."""
+
+    real: bool | None = None
+
+    def others(self, start: Int, sound: Bool) -> Bool:
+        """Return which rows are of another clock than most of the sound rows of the first chunk."""
+        real: Bool = start >= YEAR_NS
+        if self.real is None and sound.any():
+            self.real = 2 * int(np.count_nonzero(real & sound)) >= int(np.count_nonzero(sound))
+        return real if self.real is False else ~real
+
+
+def _events(pa: Any, table: Any, lines: Int, columns: Columns, context: Context, series: SeriesTable, clock: _Clock) -> Events:
+    """Return the events of a chunk of lines; what cannot be taken is rejected with its lines."""
+    rows = len(table)
+    sure = np.ones(rows, np.bool_)
+    found: dict[str, Int] = {}
+    for role, name in columns.roles.items():
+        found[role], known = _ns(pa, table.column(name), columns.units[role], role)
+        sure &= known
+    end, latency = _times(found)
+    weight = found.get("weight")
+    codes = series.codes({label: table.column(name) for label, name in columns.labels.items()}, rows)
+    faults: Sequence[tuple[str, Any]] = (
+        (NO_NUMBER, ~sure),
+        (BACKWARDS, latency < 0),
+        (TOO_LONG, latency > DAY_NS),
+        (TOO_HEAVY, np.zeros(rows, np.bool_) if weight is None else _too_heavy(weight, latency)),
+        (TOO_MANY, codes == -2),
+    )
+    others = clock.others(end - latency, ~np.logical_or.reduce([bad for _, bad in faults]))
+    good = sound_rows(context.account, lines, (*faults, (NOT_REAL if clock.real else NOT_RELATIVE, others)))
+    context.account.accept(len(good))
+    base = context.offset_ns + (0 if clock.real else context.zero.epoch_ns or 0)
+    return Events(series.table, codes, end + base, latency, weight).take(good)
+
+
+def _ns(pa: Any, column: Any, unit_ns: int, role: str) -> tuple[Int, Any]:
+    if role == "weight":
+        return nanoseconds(pa, column, 1)
+    if unit_ns:
+        return nanoseconds(pa, column, unit_ns)
+    values = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    return nanoseconds(pa, pa.chunked_array([values.cast(pa.int64())]), 1)
+
+
+def _times(found: Mapping[str, Int]) -> tuple[Int, Int]:
+    """Return completion and latency of each, from the two that are there."""
+    if "latency" in found:
+        end = found["end"] if "end" in found else found["start"] + found["latency"]
+        return end, found["latency"]
+    return found["end"], found["end"] - found["start"]
+
+
+def _too_heavy(weight: Int, latency: Int) -> Any:
+    return (weight < 1) | (weight > MOST_WEIGHED // np.maximum(latency, 1))
+
+
+def first_end_ns(path: Path, context: Context, told: Description) -> int:
+    """Return the completion of the first operation that can be read, in ns of the file's clock; InputError if there is none."""
+    for events in read(path, replace(context, description=told)):
+        if len(events):
+            return int(events.end_ns[0])
+    raise InputError("holds no operation that can be read", path)
+
+
+def locate(path: Path, around: Around) -> Source:
+    """Return the source of a described file; InputError where a column is missing or no operation can be read."""
+    context = around.context(path, process=name_without(path, TABLE_ENDINGS))
+    told = context.description
+    if told is None:
+        raise InputError("no description of its columns: --input-format takes the path of one, such as events.yml", path)
+    quiet = replace(context, account=Account(path=str(path)), zero=TimeZero(0), offset_ns=0)
+    first = first_end_ns(path, quiet, told)
+    dated = first >= YEAR_NS
+    own = TimeZero(first, "epoch stamps in the log") if dated else TimeZero()
+    zero = around.zero(path, own, lambda: newest_ns(read(path, quiet)), absolute=dated)
+    return Source(path, DESCRIBED, replace(context, zero=zero), layout=str(events_layout(around.options.digits)))
+
+
+READER = Reader(locate, events=read, grows=AGAIN, arrow=True)

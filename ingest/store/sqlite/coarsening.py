@@ -1,0 +1,62 @@
+"""Coarsening a run of a SQLite store, inside the transaction of the caller: killed at any moment, nothing has happened."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from dataclasses import replace
+
+import numpy as np
+
+from ingest.core.documents import document_ids, id_range, pack
+from ingest.core.errors import StoreError
+from ingest.core.grid import coarsened
+from ingest.core.intervals import Sum, merged
+from ingest.core.series import OFFSET
+from ingest.store.coarsening import COARSENED, Coarsened, check_coarser, lost
+from ingest.store.records import RunRecord, StoredSeries
+from ingest.store.sqlite.documents import INSERT_DOCUMENT, count_of, document_rows, stored_series, windows_of
+from ingest.store.sqlite.rollups import write_rollups
+
+MOST_ENTRIES = 1_000_000
+
+
+def coarsen(db: sqlite3.Connection, record: RunRecord, step_ns: int) -> Coarsened:
+    """Return what was made of a run: its windows at `step_ns`, one series after another, and its rollups made of them.
+
+    Raises UsageError and StoreError as `check_coarser` does, and StoreError where the windows do not hold what those before held.
+    """
+    if record.step_ns == step_ns:
+        return Coarsened(record.run, step_ns, step_ns, 0, 0)
+    check_coarser(record, step_ns)
+    before = after = 0
+    for one in stored_series(db, [record.run]):
+        if one.series.kind == OFFSET:
+            continue
+        held = count_of(db, one.number)
+        deleted, written = _series(db, one, record.step_ns, step_ns)
+        if (now := count_of(db, one.number)) != held:
+            raise StoreError(lost(record, step_ns, held, now))
+        before, after = before + deleted, after + written
+    parameters = {COARSENED: record.step_ns, **record.parameters}
+    told = json.dumps(parameters, sort_keys=True)
+    db.execute("UPDATE runs SET step_ns = ?, parameters = ? WHERE run = ?", (step_ns, told, record.run))
+    write_rollups(db, replace(record, step_ns=step_ns, parameters=parameters))
+    return Coarsened(record.run, record.step_ns, step_ns, before, after)
+
+
+def _series(db: sqlite3.Connection, one: StoredSeries, from_ns: int, to_ns: int) -> tuple[int, int]:
+    """Replace the documents of a series by those at the larger step; return how many there were and are."""
+    total = Sum(MOST_ENTRIES)
+    for part in windows_of(db, [one], from_ns):
+        total.add(merged([coarsened(part, to_ns)]))
+    everything = id_range(one.number, None, None, 1)
+    generation = db.execute("SELECT max(generation) FROM intervals WHERE id BETWEEN ? AND ?", everything).fetchone()[0]
+    deleted = db.execute("DELETE FROM intervals WHERE id BETWEEN ? AND ?", everything).rowcount
+    written = 0
+    for windows in total.parts():
+        documents = pack(windows)
+        ids = document_ids(np.full(len(documents), one.number, np.int64), documents.start_ns, to_ns)
+        db.executemany(INSERT_DOCUMENT, document_rows(ids, documents, generation))
+        written += len(documents)
+    return deleted, written

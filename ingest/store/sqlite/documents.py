@@ -1,0 +1,148 @@
+"""Documents of a SQLite store -> intervals, in bounded batches, decoded in one pass each."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ingest.core.documents import WINDOW_BITS, Documents, id_range, known_only, unpack, window_of
+from ingest.core.errors import StoreError
+from ingest.core.intervals import Int, Intervals, told_exact
+from ingest.core.layout import LogLinear
+from ingest.core.series import LABELS, Series
+from ingest.store.records import SourceRecord, StoredSeries
+from ingest.store.sqlite.damage import check_bins, check_cells, check_times, layout_in
+from ingest.store.sqlite.statements import insert, put_unless_newer
+
+BATCH = 8_000
+INTERVALS = ("id", "count", "sum", "min", "max", "coding", "bins", "generation")
+INSERT_DOCUMENT, PUT_DOCUMENT = insert("intervals", INTERVALS), put_unless_newer("intervals", INTERVALS, ("id",))
+
+
+def document_rows(ids: Int, documents: Documents, generation: int) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of the table of intervals for documents: the columns INTERVALS."""
+    columns: list[list[Any]] = [[None] * len(documents)] * 3
+    if documents.exact is not None:
+        exact = documents.exact
+        told = ((exact.sum_ns, exact.known), (exact.min_ns, exact.known_min), (exact.max_ns, exact.known_max))
+        columns = [known_only(values, known) for values, known in told]
+    generations = [generation] * len(documents)
+    counts, codings = documents.count.tolist(), documents.coding.tolist()
+    yield from zip(ids.tolist(), counts, *columns, codings, documents.blobs, generations, strict=True)
+
+
+def drop_unlike(db: sqlite3.Connection, source: SourceRecord, number: int, series: Series) -> None:
+    """Delete what older generations have left of a series that is read again in another layout: its bins would be misread.
+
+    StoreError where documents of this or a newer generation hold the other layout: a series has one.
+    """
+    reach = id_range(number, None, None, 1)
+    db.execute("DELETE FROM intervals WHERE id BETWEEN ? AND ? AND generation < ?", (*reach, source.generation))
+    if db.execute("SELECT 1 FROM intervals WHERE id BETWEEN ? AND ? LIMIT 1", reach).fetchone():
+        labels = " ".join(f"{label}={value}" for label in LABELS[1:] if (value := getattr(series, label)))
+        raise StoreError(
+            f"{source.path}: {source.run} holds other bins under the same labels{f' ({labels})' if labels else ''}: "
+            "give --host or another --run"
+        )
+
+
+def count_of(db: sqlite3.Connection, number: int, generation: int | None = None) -> int:
+    """Return the sum of the counts of a series' documents, or of those of one generation; it may pass 2^63."""
+    query = "SELECT sum(count >> 32), sum(count & 4294967295) FROM intervals WHERE id BETWEEN ? AND ?"
+    values: tuple[int, ...] = id_range(number, None, None, 1)
+    if generation is not None:
+        query, values = f"{query} AND generation = ?", (*values, generation)
+    high, low = db.execute(query, values).fetchone()
+    return ((high or 0) << 32) + (low or 0)
+
+
+def check_all_there(db: sqlite3.Connection, source: SourceRecord, samples: int) -> None:
+    """Raise StoreError where a generation of a source does not hold what was written of it; before older ones are deleted."""
+    query = "SELECT id FROM series WHERE run = ? AND source = ?"
+    numbers = db.execute(query, (source.run, source.source)).fetchall()
+    found = sum(count_of(db, number, source.generation) for (number,) in numbers)
+    if found != samples:
+        raise StoreError(
+            f"{source.path}: {samples:,} samples were written and {found:,} are in the store: nothing of what was there before "
+            "was deleted; run the same load again"
+        )
+
+
+def sweep(db: sqlite3.Connection, source: SourceRecord) -> None:
+    """Delete the documents that older generations of a source have left, and the series that have none any more."""
+    query = "SELECT id FROM series WHERE run = ? AND source = ?"
+    for (number,) in db.execute(query, (source.run, source.source)).fetchall():
+        first, last = id_range(number, None, None, 1)
+        db.execute("DELETE FROM intervals WHERE id BETWEEN ? AND ? AND generation < ?", (first, last, source.generation))
+        if not db.execute("SELECT 1 FROM intervals WHERE id BETWEEN ? AND ? LIMIT 1", (first, last)).fetchone():
+            db.execute("DELETE FROM series WHERE id = ?", (number,))
+
+
+def stored_series(db: sqlite3.Connection, runs: Iterable[str]) -> list[StoredSeries]:
+    """Return all series of the runs, by number."""
+    wanted = set(runs)
+    columns = ("id", "layout", "exact", "first_ns", "last_ns", *LABELS, "segment")
+    rows = db.execute(f"SELECT {', '.join(columns)} FROM series ORDER BY id").fetchall()
+    check_cells("series", columns, rows)
+    return [
+        StoredSeries(number, Series(*labels), layout_in(layout), bool(exact), first, last)
+        for number, layout, exact, first, last, *labels in rows
+        if labels[0] in wanted
+    ]
+
+
+def windows_of(
+    db: sqlite3.Connection, stored: Sequence[StoredSeries], step_ns: int, begin_ns: int | None = None, end_ns: int | None = None
+) -> Iterator[Intervals]:
+    """Yield the windows of series whose start lies in [floor(begin), end), in batches of one layout and kind of counts."""
+    kinds: dict[tuple[LogLinear, bool, bool], list[StoredSeries]] = {}
+    for one in stored:
+        kinds.setdefault((one.layout, one.exact, one.weighted), []).append(one)
+    for (layout, exact, weighted), members in kinds.items():
+        rows: list[tuple[Any, ...]] = []
+        for one in members:
+            columns = "id, coding, bins, " + ("sum, min, max, " if exact else "") + "count"
+            query = f"SELECT {columns} FROM intervals WHERE id BETWEEN ? AND ?"
+            cursor = db.execute(query, id_range(one.number, begin_ns, end_ns, step_ns))
+            while batch := cursor.fetchmany(BATCH - len(rows)):
+                rows += batch
+                if len(rows) >= BATCH:
+                    yield _decoded(rows, members, layout, step_ns, exact=exact, weighted=weighted)
+                    rows = []
+        if rows:
+            yield _decoded(rows, members, layout, step_ns, exact=exact, weighted=weighted)
+
+
+def _decoded(
+    rows: list[tuple[Any, ...]],
+    members: Sequence[StoredSeries],
+    layout: LogLinear,
+    step_ns: int,
+    *,
+    exact: bool,
+    weighted: bool,
+) -> Intervals:
+    columns = list(zip(*rows, strict=True))
+    ids = np.array(columns[0], np.int64)
+    indptr, bins, counts = unpack(np.array(columns[1], np.int64), columns[2])
+    check_bins(layout, indptr, bins, counts, None if weighted else columns[-1])
+    start = window_of(ids, step_ns)
+    check_times(window_of(ids, 1) * float(step_ns))  # a product of 64 bits would wrap
+    numbers = np.array([one.number for one in members], np.int64)
+    order = np.argsort(numbers)
+    codes = order[np.searchsorted(numbers[order], ids >> WINDOW_BITS)]
+    return Intervals(
+        layout=layout,
+        table=tuple(one.series for one in members),
+        series=codes,
+        start_ns=start,
+        end_ns=start + step_ns,
+        indptr=indptr,
+        bins=bins,
+        counts=counts,
+        exact=told_exact(columns[3], columns[4], columns[5]) if exact else None,
+        completions=np.array(columns[-1], np.int64) if weighted else None,
+    )

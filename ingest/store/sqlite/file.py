@@ -1,0 +1,232 @@
+"""The file of the embedded store: opened, created, brought up to this version; SQLite's errors as sentences.
+
+A store of an older version lacks tables, and columns that may be empty. Opened to be written it gets them, in one transaction;
+opened to be read it stays as it is: empty tables of the connection's own stand in for those that it lacks, and views for those
+that lack columns.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ingest.core.errors import StoreError, TailboardError, listed
+from ingest.core.fields import assets
+from ingest.environment import seconds
+from ingest.store.sqlite.damage import DamagedError, damage
+
+SCHEMA_VERSION = 4
+OLDEST_VERSION = 1  # what came later only added tables and columns
+PATIENCE_SECONDS = 60.0
+WAL_TRIES, WAL_PAUSE_SECONDS = 50, 0.1
+CREATE = "CREATE TABLE "
+DAMAGED = "the file is damaged: load into a new store"
+ADVICE = {
+    "unable to open": "check that the folder exists and can be written to",
+    "readonly": "it is read-only: check owner and mode, or name another store with --store",
+    "not a database": "the file is something else: name another store",
+    "is full": "the disk is full: free some space and run the same load again, it goes on where it stopped",
+    "disk I/O": "the disk is full or failing, or a limit of file sizes is met: then run the same load again, it goes on",
+    "malformed": DAMAGED,
+    "no such table": DAMAGED,
+    "no such column": DAMAGED,
+    "Could not decode": DAMAGED,
+}
+FIRST = ("intervals", "rollups", "runs", "series", "sources")  # every store has these, whatever its version
+
+
+def patience() -> float:
+    """Return for how many seconds a store that another program writes is waited for."""
+    return seconds("TAILBOARD_SQLITE_PATIENCE", PATIENCE_SECONDS)
+
+
+@contextmanager
+def told(url: str, db: sqlite3.Connection | None = None) -> Iterator[None]:
+    """Turn SQLite's errors into sentences, and what else fails into one where the store that was read is damaged."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        text = str(error)
+        hint = next((advice for word, advice in ADVICE.items() if word in text), "")
+        if "locked" in text:
+            hint = f"another program has been writing for {patience():g} s: try again"
+        raise StoreError(f"{url}: {text}{f'; {hint}' if hint else ''}") from None
+    except DamagedError as error:
+        raise StoreError(f"{url}: {error}; {DAMAGED}") from None
+    except TailboardError:
+        raise
+    except Exception:
+        found = damage(db) if db is not None else ""
+        if not found:
+            raise
+        raise StoreError(f"{url}: {found}; {DAMAGED}") from None
+
+
+@contextmanager
+def transaction(db: sqlite3.Connection) -> Iterator[None]:
+    """Hold one write transaction: all of it or, whatever fails, nothing."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:  # SQLite ends it by itself when the disk is full
+            db.execute("ROLLBACK")
+        raise
+
+
+@contextmanager
+def snapshot(db: sqlite3.Connection) -> Iterator[None]:
+    """Hold one state of the store for several questions: a run that is coarsened between two would be read at the wrong step."""
+    mine = not db.in_transaction
+    if mine:
+        db.execute("BEGIN")
+    try:
+        yield
+    finally:
+        if mine and db.in_transaction:
+            db.execute("COMMIT")
+
+
+def opened(path: Path, url: str, *, write: bool) -> sqlite3.Connection:
+    """Return a connection to a store of this version; with `write` it is created, or brought up to it, if need be.
+
+    StoreError where the file is no store, or one of a newer version.
+    """
+    _check_file(path, url)
+    if write:
+        db = sqlite3.connect(path, timeout=patience(), isolation_level=None)
+        _make(db)
+    else:
+        db = _for_reading(path, url)
+    version = _version(db)
+    if not OLDEST_VERSION <= version <= SCHEMA_VERSION:
+        raise StoreError(f"{url} is no tailboard store of this version (found {version}, need {SCHEMA_VERSION})")
+    if missing := sorted(set(FIRST) - _tables(db)):
+        raise StoreError(f"{url} is no tailboard store, or is damaged: it has no table {listed(missing)}; name another store")
+    if version < SCHEMA_VERSION:
+        db.execute("PRAGMA temp_store = MEMORY")
+        for statement in _missing(db):
+            db.execute(statement.replace(CREATE, "CREATE TEMP TABLE ", 1))
+        for table, columns in _lacking(db).items():
+            there = [name for (name,) in db.execute("SELECT name FROM pragma_table_info(?, 'main') ORDER BY cid", (table,))]
+            named = ", ".join([*there, *(f"NULL AS {name}" for name, _ in columns)])
+            db.execute(f"CREATE TEMP VIEW {table} AS SELECT {named} FROM main.{table}")
+    db.execute("PRAGMA synchronous = NORMAL" if write else "PRAGMA mmap_size = 268435456")
+    return db
+
+
+def _check_file(path: Path, url: str) -> None:
+    """Raise StoreError for what can be no store: a folder, a pipe that would be waited for, a file that we may not read."""
+    try:
+        mode = os.stat(path).st_mode  # noqa: PTH116  # a link that leads nowhere is no file yet
+    except OSError:
+        return
+    if stat.S_ISDIR(mode):
+        raise StoreError(f"{url} is a folder: name a file in it, as in sqlite:{path / 'tailboard.db'}")
+    if not stat.S_ISREG(mode):
+        raise StoreError(f"{url} is a named pipe, a socket or a device: name a file")
+    if not os.access(path, os.R_OK):
+        raise StoreError(f"{url}: no permission to read it: check owner and mode")
+
+
+def _for_reading(path: Path, url: str) -> sqlite3.Connection:
+    if not os.path.exists(path):  # noqa: PTH110  # below a closed folder there is none for us
+        raise StoreError(f"there is no store at {url}: load something first, or name another (tailboard load --help)")
+    quoted = str(path.resolve()).replace("?", "%3f").replace("#", "%23")
+    try:
+        db = sqlite3.connect(f"file:{quoted}?mode=ro", uri=True, timeout=patience(), isolation_level=None)
+        db.execute("SELECT 1 FROM sqlite_master").fetchone()
+    except sqlite3.OperationalError:
+        # A folder that cannot be written to cannot hold the shared memory of the log: read the file as it is.
+        if os.access(path.resolve().parent, os.W_OK) or not os.access(path, os.R_OK):
+            raise
+        log = path.resolve().with_name(f"{path.resolve().name}-wal")
+        if log.exists() and log.stat().st_size:
+            raise StoreError(
+                f"{url} lies in a read-only folder, and {log.name} holds what is not in the file yet: copy both to a folder "
+                "that can be written to"
+            ) from None
+        db = sqlite3.connect(f"file:{quoted}?immutable=1", uri=True, isolation_level=None)
+    return db
+
+
+def _make(db: sqlite3.Connection) -> None:
+    """Create what a new or older file lacks; of several loaders that begin at once, one does."""
+    version = _version(db)
+    if version >= SCHEMA_VERSION:
+        return
+    with transaction(db):
+        version = _version(db)
+        empty = not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if version < SCHEMA_VERSION and (empty or (version >= OLDEST_VERSION and set(FIRST) <= _tables(db))):
+            for statement in (*_missing(db), *_widening(db)):
+                db.execute(statement)
+            db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    if version or not empty:
+        return
+    for _ in range(WAL_TRIES):
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError:
+            # Changing the journal needs the file for oneself, and does not wait for it.
+            time.sleep(WAL_PAUSE_SECONDS)
+        else:
+            return
+
+
+def _version(db: sqlite3.Connection) -> int:
+    return int(db.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _missing(db: sqlite3.Connection) -> list[str]:
+    """Return the statements of the schema that create what the file does not have."""
+    there = _tables(db)
+    return [statement for name, statement in _wanted().items() if name not in there]
+
+
+def _widening(db: sqlite3.Connection) -> list[str]:
+    """Return the statements that give the tables of the file the columns that they lack."""
+    return [f"ALTER TABLE {table} ADD COLUMN {name} {kind}" for table, told in _lacking(db).items() for name, kind in told]
+
+
+def _lacking(db: sqlite3.Connection) -> dict[str, list[tuple[str, str]]]:
+    """Return the columns (name, type) that tables of the file lack; all of them may be empty, and stand last in the schema."""
+    there = _tables(db)
+    plain = sqlite3.connect(":memory:")
+    try:
+        for name, statement in _wanted().items():
+            if name in there:
+                plain.execute(statement)
+        columns = "SELECT name, type FROM pragma_table_info(?, 'main') ORDER BY cid"
+        found = {}
+        for name in there & set(_wanted()):
+            own = {one for one, _ in db.execute(columns, (name,))}
+            lacks = [(one, kind) for one, kind in plain.execute(columns, (name,)) if one not in own]
+            if lacks:
+                found[name] = lacks
+        return found
+    finally:
+        plain.close()
+
+
+def _tables(db: sqlite3.Connection) -> set[str]:
+    return {name for (name,) in db.execute("SELECT name FROM main.sqlite_master WHERE type = 'table'")}
+
+
+def _wanted() -> dict[str, str]:
+    """Return the statements that create the tables of this version, by their names."""
+    statements = (assets("mappings") / "sqlite.sql").read_text(encoding="utf-8").split(";\n")
+    creating = [statement[statement.index(CREATE) :] for statement in statements if CREATE in statement]
+    return {one.removeprefix(CREATE).split(" ", 1)[0]: one for one in creating}
+
+
+def tables_of_runs(db: sqlite3.Connection) -> list[str]:
+    """Return the tables whose rows belong to a run: those with a column of that name."""
+    query = "SELECT m.name FROM sqlite_master m JOIN pragma_table_info(m.name) c WHERE m.type = 'table' AND c.name = 'run'"
+    return [name for (name,) in db.execute(query)]

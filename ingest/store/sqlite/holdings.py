@@ -1,0 +1,169 @@
+"""What a SQLite store gives to be asked: catalogue, merged rollups, windows of documents."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ingest.core.documents import id_range, unpack, window_of
+from ingest.core.grid import SECOND
+from ingest.core.intervals import Exact, Int, Intervals, told_exact
+from ingest.core.offsets import within
+from ingest.core.series import IN_FLIGHT, OFFSET, Group, Series
+from ingest.query.question import Key
+from ingest.store.answers import Catalogue, Plan
+from ingest.store.records import CLUSTER, RunRecord, StoredSeries
+from ingest.store.sqlite.damage import check_bins, check_times, layout_in, object_in
+from ingest.store.sqlite.documents import stored_series, windows_of
+
+SERIES_A_SHARE = 8
+ROLLUP_BATCH = 2000
+MOST_NAMED = 1000
+UNKNOWN = -1  # as min or max of a rollup without bins
+
+
+class SqliteHoldings:
+    """The holdings of an open database."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self.db = db
+
+    def catalogue(self, records: Sequence[RunRecord]) -> Catalogue:
+        """Return what is held of the runs."""
+        accounts = {
+            record.run: [
+                object_in(text) for (text,) in self.db.execute("SELECT account FROM sources WHERE run = ?", (record.run,))
+            ]
+            for record in records
+        }
+        return Catalogue(records, stored_series(self.db, [record.run for record in records]), accounts)
+
+    def shares(self, series: Sequence[StoredSeries], key: Key) -> Iterator[Sequence[StoredSeries]]:
+        """Yield the series in shares that have no group in common, so that each share can be summed on its own."""
+        groups: dict[Group | None, list[StoredSeries]] = {}
+        for one in series:
+            groups.setdefault(key(one.series), []).append(one)
+        share: list[StoredSeries] = []
+        for members in groups.values():
+            share += members
+            if len(share) >= SERIES_A_SHARE:
+                yield share
+                share = []
+        if share:
+            yield share
+
+    def document_windows(self, plan: Plan, key: Key, step_ns: int) -> Iterator[Intervals]:
+        """Yield the windows of a plan's series as stored, under the groups that `key` gives."""
+        for part in windows_of(self.db, plan.members, plan.record.step_ns, plan.begin_ns, plan.end_ns):
+            yield part.relabelled(key)
+
+    def sorted_windows(self, plan: Plan, key: Key, by: Sequence[str]) -> Iterator[Sequence[Intervals]]:
+        """Yield the windows of one group after another: those of a lone series as they are read, of several all at once."""
+        groups: dict[Group, list[StoredSeries]] = {}
+        for one in plan.members:
+            if (group := key(one.series)) is not None:
+                groups.setdefault(group, []).append(one)
+        for _, members in sorted(groups.items(), key=lambda one: (one[0][2:], one[0][:2])):
+            parts = windows_of(self.db, members, plan.record.step_ns, plan.begin_ns, plan.end_ns)
+            found = (part.relabelled(key) for part in parts)
+            if len(members) == 1:
+                yield from ([part] for part in found)
+            else:
+                yield list(found)
+
+    def offset_windows(
+        self, run: str, begin_ns: int | None, end_ns: int | None, wanted: Key | None = None
+    ) -> Iterator[Intervals]:
+        """Yield the offsets of a run's events in [begin, end) under their series: those that are `wanted`."""
+        stored = [one for one in self._of_offsets(run) if wanted is None or wanted(one.series) is not None]
+        for windows in windows_of(self.db, stored, SECOND, begin_ns, end_ns):
+            yield from within(windows, begin_ns, end_ns)
+
+    def offset_seconds(self, run: str, begin_ns: int | None, end_ns: int | None) -> Int:
+        """Return the starts in ns of the seconds of [begin, end) in which a run has any event."""
+        found = np.empty(0, np.int64)
+        for one in self._of_offsets(run):
+            ids = self.db.execute(
+                "SELECT id FROM intervals WHERE id BETWEEN ? AND ?", id_range(one.number, begin_ns, end_ns, SECOND)
+            )
+            starts = window_of(np.fromiter((number for (number,) in ids), np.int64), SECOND)
+            found = np.union1d(found, starts)
+        return found
+
+    def _of_offsets(self, run: str) -> list[StoredSeries]:
+        return [one for one in stored_series(self.db, [run]) if one.series.kind == OFFSET]
+
+    def rollup_windows(self, plan: Plan) -> Iterator[Intervals]:
+        """Yield the merged windows of a plan in bounded batches: of each, one part a layout and kind of counts."""
+        cursor = self._rollups("op, kind, host, layout, start_ns, end_ns, coding, bins, sum, min, max, exact, count", plan)
+        while rows := cursor.fetchmany(ROLLUP_BATCH):
+            yield from merged_windows(rows, plan.record.run)
+
+
+    def rollup_span(self, plan: Plan) -> tuple[int, int] | None:
+        """Return from when to when the windows of a plan reach, None where there is none."""
+        low, high = self._rollups("min(start_ns), max(end_ns)", plan).fetchone()
+        return None if low is None else (low, high)
+
+    def _rollups(self, columns: str, plan: Plan) -> sqlite3.Cursor:
+        step = plan.rollup_step or 0
+        low = -(2**62) if plan.begin_ns is None else plan.begin_ns // (step or 1) * (step or 1)
+        high = 2**62 if plan.end_ns is None else plan.end_ns
+        query = f"SELECT {columns} FROM rollups WHERE run = ? AND scope = ? AND step_ns = ? AND start_ns >= ? AND start_ns < ?"
+        asked, values = _selected(plan)
+        return self.db.execute(query + asked, (plan.record.run, plan.scope, step, low, high, *values))
+
+
+def _selected(plan: Plan) -> tuple[str, list[str]]:
+    """Return the conditions, with their values, for the labels by which the members of a plan differ from all series."""
+    text, values = "", []
+    for label in ("op", "kind") if plan.scope == CLUSTER else ("op", "kind", "host"):
+        wanted = {getattr(one.series, label) for one in plan.members}
+        if len(wanted) <= MOST_NAMED and wanted != {getattr(one.series, label) for one in plan.everything}:
+            text += f" AND {label} IN ({','.join('?' * len(wanted))})"
+            values += sorted(wanted)
+    return text, values
+
+
+def merged_windows(rows: Sequence[tuple[Any, ...]], run: str) -> Iterator[Intervals]:
+    """Yield the windows in rows of rollups: one part a layout and kind of counts."""
+    buckets: dict[tuple[str, bool], list[tuple[Any, ...]]] = {}
+    for row in rows:
+        buckets.setdefault((row[3], str(row[1]).endswith(IN_FLIGHT)), []).append(row)
+    for (layout, weighted), bucket in buckets.items():
+        op, kind, host, _, start, end, coding, bins, total, least, most, exact, count = zip(*bucket, strict=True)
+        table: dict[Series, int] = {}
+        codes = [
+            table.setdefault(Series(run=run, host=h, op=o, kind=k), len(table)) for o, k, h in zip(op, kind, host, strict=True)
+        ]
+        indptr, bin_numbers, counts = unpack(np.array(coding, np.int64), bins)
+        check_bins(layout_in(layout), indptr, bin_numbers, counts, None if weighted else count)
+        starts, ends = np.array(start, np.int64), np.array(end, np.int64)
+        check_times(starts, ends)
+        values = _exact(total, least, most, exact, has_bins=layout_in(layout).has_bins)
+        yield Intervals(
+            layout=layout_in(layout),
+            table=tuple(table),
+            series=np.array(codes, np.int64),
+            start_ns=starts,
+            end_ns=ends,
+            indptr=indptr,
+            bins=bin_numbers,
+            counts=counts,
+            exact=values if values.known.any() else None,
+            completions=np.array(count, np.int64) if weighted else None,
+        )
+
+
+def _exact(
+    total: Sequence[Any], least: Sequence[int], most: Sequence[int], exact: Sequence[int], *, has_bins: bool
+) -> Exact:
+    """Return the exact values of rollups: where bins are, minimum and maximum are only exact where they are said to be."""
+    if not has_bins:
+        lows, highs = ([None if value == UNKNOWN else value for value in values] for values in (least, most))
+        return told_exact(total, lows, highs)
+    sums = np.array([value or 0 for value in total], np.int64)
+    return Exact(np.array(least, np.int64), np.array(most, np.int64), sums, np.array(exact, np.bool_))

@@ -1,0 +1,151 @@
+"""What a SQLite store does for a watch: a cycle is one transaction, so documents, rollups and checkpoints always agree."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ingest.core.documents import id_range, pack
+from ingest.core.intervals import Int
+from ingest.core.layout import LogLinear
+from ingest.core.series import OFFSET
+from ingest.store.live import Checkpoint, Marks, News, Watch, marks_of
+from ingest.store.records import COMPLETE, RunRecord, SourceRecord, Spans
+from ingest.store.rollups import Key, layouts_of
+from ingest.store.sqlite.damage import object_in
+from ingest.store.sqlite.documents import stored_series
+from ingest.store.sqlite.file import told
+from ingest.store.sqlite.owners import check_run, is_newest
+from ingest.store.sqlite.rollups import note_final, write_rollups, write_touched
+from ingest.store.sqlite.statements import put
+from ingest.store.sqlite.store import SELECT_WATCHES, WATCHES, SqliteStore
+
+CHECKPOINTS = ("run", "source", "watch", "state")
+PUT_CHECKPOINT = put("checkpoints", CHECKPOINTS)
+
+Layouts = Mapping[Key, LogLinear]
+
+
+class SqliteLive:
+    """An open SQLite store, as a watch uses it."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self._store = store
+        self._layouts: dict[str, Layouts] = {}
+        self._noted: dict[str, Marks] = {}
+
+    def checkpoints(self, run: str) -> list[Checkpoint]:
+        """Return all checkpoints of a run."""
+        query = f"SELECT {', '.join(CHECKPOINTS)} FROM checkpoints WHERE run = ? ORDER BY source"
+        with told(self._store.url, self._store.db):
+            rows = self._store.db.execute(query, (run,))
+            return [Checkpoint(name, source, watch, object_in(state)) for name, source, watch, state in rows]
+
+    def watches(self, run: str) -> list[Watch]:
+        """Return the watches of a run."""
+        with told(self._store.url, self._store.db):
+            return [Watch(*row) for row in self._store.db.execute(f"{SELECT_WATCHES} WHERE run = ?", (run,))]
+
+    def keep(self, run: RunRecord, news: Sequence[News], watch: Watch) -> int:
+        """Write what a cycle has read, the rollups of its windows, then checkpoints and marks; return how many documents."""
+        written = 0
+        with self._store.transaction() as db:
+            check_run(db, run.run)
+            mine = [one for one in news if is_newest(db, one.source)]
+            before = self._layouts.get(run.run) or _layouts(db, run.run)
+            for one in mine:
+                written += sum(self._store.put(db, run, one.source, pack(windows)) for windows in one.windows)
+                self._store.note_reach(db, one.spans)
+            marks = marks_of(self.watches(run.run), watch, watch.told_ns)
+            self._roll(db, run, mine, before, marks)
+            db.executemany(
+                "UPDATE sources SET account = ?, size = ? WHERE run = ? AND source = ?",
+                [(json.dumps(dict(one.source.account)), one.source.size, run.run, one.source.source) for one in mine],
+            )
+            db.executemany(PUT_CHECKPOINT, [_row(one.checkpoint) for one in mine])
+            _tell(db, watch)
+        return written
+
+    def _roll(self, db: sqlite3.Connection, run: RunRecord, news: Sequence[News], before: Layouts, marks: Marks) -> None:
+        """Make the rollups anew that have changed, or have become final."""
+        now = _layouts(db, run.run)
+        if any(now[group] != layout for group, layout in before.items() if group in now):
+            write_rollups(db, run, marks)
+        else:
+            starts, hosts = touched(news)
+            if len(starts):
+                write_touched(db, run, starts, hosts, marks)
+            note_final(db, run, marks, self._noted.get(run.run))
+        self._layouts[run.run], self._noted[run.run] = now, marks
+
+    def forget(self, run: RunRecord, sources: Iterable[str], watch: Watch) -> None:
+        """Delete sources with their documents and checkpoints, and make the rollups anew where they were."""
+        with self._store.transaction() as db:
+            check_run(db, run.run)
+            for source in sources:
+                numbers = db.execute("SELECT id FROM series WHERE run = ? AND source = ?", (run.run, source)).fetchall()
+                for (number,) in numbers:
+                    db.execute("DELETE FROM intervals WHERE id BETWEEN ? AND ?", id_range(number, None, None, 1))
+                for table in ("series", "sources", "checkpoints"):
+                    db.execute(f"DELETE FROM {table} WHERE run = ? AND source = ?", (run.run, source))
+            marks = marks_of(self.watches(run.run), watch, watch.told_ns)
+            write_rollups(db, run, marks)
+            _tell(db, watch)
+        self._store.look_again()
+        self._layouts.pop(run.run, None)
+
+    def set_aside(self, run: RunRecord, source: str, kept: SourceRecord, segment: int) -> None:
+        """Move the documents of a source to another one, complete, their series' segments moved by `segment`."""
+        with self._store.transaction() as db:
+            is_newest(db, replace(kept, source=source))
+            db.execute(
+                "UPDATE series SET segment = segment + ?, source = ? WHERE run = ? AND source = ?",
+                (segment, kept.source, run.run, source),
+            )
+            db.execute(
+                "UPDATE sources SET source = ?, state = ?, account = ?, digest = ? WHERE run = ? AND source = ?",
+                (kept.source, COMPLETE, json.dumps(dict(kept.account)), kept.digest, run.run, source),
+            )
+            db.execute("DELETE FROM checkpoints WHERE run = ? AND source = ?", (run.run, source))
+        self._store.look_again()
+
+    def finish(self, source: SourceRecord, spans: Spans) -> None:
+        """Note that a source is complete as it is."""
+        self._store.finish_source(source, spans)
+
+    def tell(self, watch: Watch) -> None:
+        """Note what is final as far as a watch knows."""
+        with self._store.transaction() as db:
+            check_run(db, watch.run)
+            _tell(db, watch)
+
+    def leave(self, run: str, watch: str) -> None:
+        """Delete a watch that has settled what it read, with its checkpoints."""
+        with self._store.transaction() as db:
+            for table in ("checkpoints", "watches"):
+                db.execute(f"DELETE FROM {table} WHERE run = ? AND watch = ?", (run, watch))
+
+
+def touched(news: Sequence[News]) -> tuple[Int, set[str]]:
+    """Return the starts of all windows that were written of latencies, in order, and the hosts that they are of."""
+    parts = [windows for one in news for windows in one.windows if len(windows)]
+    starts = np.unique(np.concatenate([part.start_ns for part in parts])) if parts else np.empty(0, np.int64)
+    return starts, {one.host for part in news for one in part.spans}
+
+
+def _layouts(db: sqlite3.Connection, run: str) -> Layouts:
+    return layouts_of([one for one in stored_series(db, [run]) if one.series.kind != OFFSET])
+
+
+def _row(checkpoint: Checkpoint) -> tuple[str, ...]:
+    told = json.dumps(dict(checkpoint.state), separators=(",", ":"))
+    return checkpoint.run, checkpoint.source, checkpoint.watch, told
+
+
+def _tell(db: sqlite3.Connection, watch: Watch) -> None:
+    row = (watch.run, watch.watch, watch.final_ns, watch.largest_ns, watch.told_ns)
+    db.execute(put("watches", WATCHES), row)

@@ -1,0 +1,49 @@
+"""Whose documents a SQLite store takes: asked inside the transaction that writes, so that none outlives its run or source."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from ingest.core.errors import StoreError
+from ingest.store.coarsening import moved_step
+from ingest.store.records import RunGoneError, RunRecord, SourceRecord
+
+
+def check_run(db: sqlite3.Connection, run: str) -> None:
+    """Raise RunGoneError where a run is not there any more."""
+    if db.execute("SELECT 1 FROM runs WHERE run = ?", (run,)).fetchone() is None:
+        raise RunGoneError(run)
+
+
+def is_newest(db: sqlite3.Connection, source: SourceRecord) -> bool:
+    """Return whether no later reading of a source has begun.
+
+    RunGoneError where the source is not there any more, or an older reading stands in its place.
+    """
+    row = _source(db, source)
+    if row is None or row[0] < source.generation:
+        raise RunGoneError(source.run)
+    return bool(row[0] == source.generation)
+
+
+def is_current(db: sqlite3.Connection, run: RunRecord, source: SourceRecord) -> bool:
+    """Return whether documents of a source are to be written: not once a later reading of it has begun.
+
+    Raises RunGoneError where run or source have gone or were begun anew by another load, StoreError where the run has got
+    another step.
+    """
+    step = db.execute("SELECT step_ns FROM runs WHERE run = ?", (run.run,)).fetchone()
+    if step is None:
+        raise RunGoneError(run.run)
+    if step[0] != run.step_ns:
+        raise StoreError(moved_step(run, step[0]))
+    row = _source(db, source)
+    if row is None or row[0] < source.generation or (row[0] == source.generation and row[1] != source.digest):
+        raise RunGoneError(run.run)
+    return bool(row[0] == source.generation)
+
+
+def _source(db: sqlite3.Connection, source: SourceRecord) -> tuple[int, str] | None:
+    query = "SELECT generation, digest FROM sources WHERE run = ? AND source = ?"
+    found: tuple[int, str] | None = db.execute(query, (source.run, source.source)).fetchone()
+    return found

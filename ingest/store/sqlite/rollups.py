@@ -1,0 +1,213 @@
+"""The rollups of a SQLite store: made anew from the documents of a run, in time slabs."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from ingest.core.documents import id_range, pack, window_of
+from ingest.core.grid import SECOND, coarsened
+from ingest.core.intervals import Int, Intervals, Sum, merged
+from ingest.core.series import OFFSET
+from ingest.store.live import ALL_FINAL, NOTHING_LEFT, Marks
+from ingest.store.records import CLUSTER, HOST, WHOLE_RUN, RunRecord, StoredSeries, rollup_steps
+from ingest.store.rollups import (
+    VALUES,
+    Balance,
+    cluster_group,
+    host_group,
+    key_of,
+    layouts_of,
+    merged_in,
+    rollup_values,
+    without_time,
+)
+from ingest.store.sqlite.documents import stored_series, windows_of
+from ingest.store.sqlite.holdings import UNKNOWN, merged_windows
+from ingest.store.sqlite.statements import put
+
+SLAB_WINDOWS = 120
+OF_KEY = ("run", "scope", "kind", "step_ns", "start_ns", "op", "host")
+ROLLUPS = (*OF_KEY, "end_ns", "layout", "count", *VALUES, "final", "coding", "bins")
+PUT_ROLLUP = put("rollups", ROLLUPS)
+SLAB_ALIGN = 60 * SECOND
+ROLLUP_BATCH = 2000
+NEVER_NULL = ("min", "max")  # columns that are NOT NULL since the first schema
+
+
+def write_rollups(db: sqlite3.Connection, run: RunRecord, marks: Marks = ALL_FINAL) -> None:
+    """Write all rollups of a run anew, inside the transaction of the caller.
+
+    StoreError where they do not come to the sum of its documents.
+    """
+    db.execute("DELETE FROM rollups WHERE run = ?", (run.run,))
+    for rows in rollup_rows(db, run, marks):
+        db.executemany(PUT_ROLLUP, rows)
+
+
+def rollup_rows(db: sqlite3.Connection, run: RunRecord, marks: Marks = ALL_FINAL) -> Iterator[list[tuple[Any, ...]]]:
+    """Yield the rows of the rollups table for a run, in time slabs of bounded memory, from its documents.
+
+    StoreError at the end where they do not come to the sum of the documents.
+    """
+    stored = [one for one in stored_series(db, [run.run]) if one.series.kind != OFFSET]
+    if not stored:
+        return
+    layouts = layouts_of(stored)
+    steps = rollup_steps(run.step_ns)
+    whole, balance = Sum(), Balance()
+    for parts in _slabs(db, stored, run.step_ns):
+        hosts = list(merged_in(balance.reading(parts), host_group, layouts))
+        for windows in (*hosts, *merged_in(hosts, cluster_group, layouts)):
+            balance.wrote(windows, run.step_ns)
+            yield table_rows(run, windows, run.step_ns, marks)
+            finer = windows
+            for step in steps[1:-1]:
+                finer = merged([coarsened(finer, step)])
+                balance.wrote(finer, step)
+                yield table_rows(run, finer, step, marks)
+            whole.add(without_time(finer))
+    span = _span(db, stored, run.step_ns)
+    for part in whole.parts():
+        balance.wrote(part, WHOLE_RUN)
+        yield table_rows(run, part, WHOLE_RUN, marks, span)
+    balance.check(run.run)
+
+
+def _span(db: sqlite3.Connection, stored: Sequence[StoredSeries], step_ns: int) -> tuple[int, int]:
+    """Return start of the first and end of the last window of the series."""
+    found = []
+    for one in stored:
+        query = "SELECT min(id), max(id) FROM intervals WHERE id BETWEEN ? AND ?"
+        low, high = db.execute(query, id_range(one.number, None, None, step_ns)).fetchone()
+        if low is not None:
+            found.append(window_of(np.array([low, high]), step_ns))
+    return (int(min(pair[0] for pair in found)), int(max(pair[1] for pair in found)) + step_ns) if found else (0, 0)
+
+
+def _slabs(db: sqlite3.Connection, stored: Sequence[StoredSeries], step_ns: int) -> Iterator[Iterator[Intervals]]:
+    """Yield the windows of one time range after another; no window of any rollup step straddles two.
+
+    Empty stretches are skipped: a log with a clock jump must not cost a pass per minute of the gap.
+    """
+    first, end = _span(db, stored, step_ns)
+    width = max(SLAB_ALIGN, SLAB_WINDOWS * step_ns // SLAB_ALIGN * SLAB_ALIGN)
+    at = first // width * width
+    while at < end:
+        parts = windows_of(db, stored, step_ns, at, at + width)
+        first_part = next(parts, None)
+        if first_part is None:
+            at = _next_start(db, stored, at + width, step_ns) // width * width
+            continue
+        yield chain([first_part], parts)
+        at += width
+
+
+def _next_start(db: sqlite3.Connection, stored: Sequence[StoredSeries], after: int, step_ns: int) -> int:
+    starts = []
+    for one in stored:
+        query = "SELECT min(id) FROM intervals WHERE id BETWEEN ? AND ?"
+        low = db.execute(query, id_range(one.number, after, None, step_ns)).fetchone()[0]
+        if low is not None:
+            starts.append(int(window_of(np.array([low]), step_ns)[0]))
+    return min(starts, default=2**62)
+
+
+def table_rows(
+    run: RunRecord, windows: Intervals, step_ns: int, marks: Marks = ALL_FINAL, span: tuple[int, int] | None = None
+) -> list[tuple[Any, ...]]:
+    """Return the table rows of merged windows: the columns ROLLUPS."""
+    documents = pack(windows)
+    values = {name: [UNKNOWN if one is None else one for one in found] if name in NEVER_NULL else found
+              for name, found in rollup_values(windows).items()}
+    table = [key_of(key) for key in windows.table]
+    keys = [table[code] for code in windows.series.tolist()]
+    start = windows.start_ns.tolist() if span is None else [span[0]] * len(windows)
+    end = windows.end_ns.tolist() if span is None else [span[1]] * len(windows)
+    final = [int(finish <= marks.of(key.host)) for key, finish in zip(keys, end, strict=True)]
+    return [
+        (run.run, key.scope, key.kind, step_ns, begin, key.op, key.host, finish, str(windows.layout), count, *rest)
+        for key, begin, finish, count, *rest in zip(
+            keys,
+            start,
+            end,
+            documents.count.tolist(),
+            *(values[name] for name in VALUES),
+            final,
+            documents.coding.tolist(),
+            documents.blobs,
+            strict=True,
+        )
+    ]
+
+
+def write_touched(db: sqlite3.Connection, run: RunRecord, starts: Int, hosts: Collection[str], marks: Marks) -> None:
+    """Make the rollups of some windows anew, inside the transaction of the caller: those of `hosts`, and of the cluster.
+
+    Windows of hosts come from documents, wider ones and those of the cluster from the rollups of hosts. The whole run is
+    left out: while it grows it is added up when it is asked for.
+    """
+    stored = [one for one in stored_series(db, [run.run]) if one.series.kind != OFFSET]
+    members = [one for one in stored if one.series.host in hosts]
+    kinds = sorted({one.series.kind for one in members})
+    layouts = layouts_of(stored)
+    steps = rollup_steps(run.step_ns)[:-1]
+    for step, finer in zip(steps, (0, *steps), strict=False):
+        most = max(1, SLAB_WINDOWS * (finer or step) // step)
+        for low, high in _stretches(np.unique(starts // step * step), step, most):
+            if finer:
+                parts: Iterable[Intervals] = (coarsened(part, step) for part in _of_hosts(db, run, kinds, finer, low, high))
+            else:
+                parts = windows_of(db, members, step, low, high)
+            for rows, grouped in ((parts, host_group), (_of_hosts(db, run, kinds, step, low, high), cluster_group)):
+                balance = Balance()
+                for windows in merged_in(balance.reading(rows), grouped, layouts):
+                    balance.wrote(windows, step)
+                    db.executemany(PUT_ROLLUP, table_rows(run, windows, step, marks))
+                balance.check(run.run)
+
+
+def _stretches(starts: Int, step_ns: int, most: int) -> Iterator[tuple[int, int]]:
+    """Yield [begin, end) of windows next to each other, at most so many."""
+    cuts = np.flatnonzero(np.diff(starts) > step_ns) + 1
+    for stretch in np.split(starts, cuts):
+        for first in range(0, len(stretch), most):
+            some = stretch[first : first + most]
+            yield int(some[0]), int(some[-1]) + step_ns
+
+
+def _of_hosts(
+    db: sqlite3.Connection, run: RunRecord, kinds: Sequence[str], step_ns: int, low: int, high: int
+) -> Iterator[Intervals]:
+    """Yield the rollups of hosts at a step that begin in [low, high)."""
+    query = (
+        "SELECT op, kind, host, layout, start_ns, end_ns, coding, bins, sum, min, max, exact, count FROM rollups "
+        f"WHERE run = ? AND scope = ? AND kind IN ({_places(kinds)}) AND step_ns = ? AND start_ns >= ? AND start_ns < ?"
+    )
+    cursor = db.execute(query, (run.run, HOST, *kinds, step_ns, low, high))
+    while rows := cursor.fetchmany(ROLLUP_BATCH):
+        yield from merged_windows(rows, run.run)
+
+
+def note_final(db: sqlite3.Connection, run: RunRecord, marks: Marks, before: Marks | None) -> None:
+    """Note which provisional windows have become final, inside the transaction of the caller; `before` were the last marks."""
+    if marks == before:
+        return
+    steps = rollup_steps(run.step_ns)[:-1]
+    known = (before.cluster_ns, *before.hosts.values()) if before else (-NOTHING_LEFT,)
+    kinds = [kind for (kind,) in db.execute("SELECT DISTINCT kind FROM series WHERE run = ?", (run.run,))]
+    query = (
+        f"SELECT rowid, host, end_ns FROM rollups WHERE run = ? AND scope IN (?,?) AND kind IN ({_places(kinds)}) "
+        f"AND step_ns IN ({_places(steps)}) AND start_ns >= ? AND NOT final"
+    )
+    rows = db.execute(query, (run.run, HOST, CLUSTER, *kinds, *steps, min(known) - steps[-1])).fetchall()
+    final = [(number,) for number, host, end in rows if end <= marks.of(host)]
+    db.executemany("UPDATE rollups SET final = 1 WHERE rowid = ?", final)
+
+
+def _places(values: Collection[object]) -> str:
+    return ",".join("?" * len(values))

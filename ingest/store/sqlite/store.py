@@ -1,0 +1,420 @@
+"""The embedded store: one SQLite file, write-ahead log, one writer at a time and any number of readers.
+
+A series is one contiguous range of row ids in time order (see `documents.document_ids`), so writing appends and reading a
+time range is one range scan per series. Every commit holds whole documents: a loader may be killed at any moment.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from ingest import __version__
+from ingest.core.breaths import Kept
+from ingest.core.csr import MOST_SAMPLES
+from ingest.core.documents import Documents, document_ids, id_range, pack
+from ingest.core.errors import StoreError, UsageError
+from ingest.core.intervals import Int, Intervals
+from ingest.core.marks import noted
+from ingest.core.series import LABELS
+from ingest.query.origin import DOCUMENTS, GROWTH, SNAPSHOT, Offers
+from ingest.query.question import Answer, Key, Question
+from ingest.query.verdicts import Episode
+from ingest.store.answers import answer_from, facts_from, windows_from
+from ingest.store.coarsening import Coarsened, check_joinable
+from ingest.store.live import LiveStore, Watch, final_by_all, watched
+from ingest.store.offers import offers_of
+from ingest.store.records import (
+    COMPLETE,
+    LOADING,
+    RunRecord,
+    SourceRecord,
+    Spans,
+    check_deletable,
+    check_unclaimed,
+    record_named,
+    step_of,
+)
+from ingest.store.sqlite.breaths import breaths_of, sweep_breaths, write_breaths
+from ingest.store.sqlite.coarsening import coarsen
+from ingest.store.sqlite.damage import check_cells, object_in
+from ingest.store.sqlite.documents import PUT_DOCUMENT, check_all_there, document_rows, drop_unlike, sweep
+from ingest.store.sqlite.episodes import episodes_of, keep_episodes
+from ingest.store.sqlite.file import opened, snapshot, tables_of_runs, told, transaction
+from ingest.store.sqlite.holdings import SqliteHoldings
+from ingest.store.sqlite.owners import check_run, is_current, is_newest
+from ingest.store.sqlite.rollups import write_rollups
+from ingest.store.sqlite.statements import insert, put, put_unless_newer
+from ingest.store.sqlite.verify import mended, verified
+from ingest.store.verify import Chosen, Verification
+
+if TYPE_CHECKING:
+    from ingest.store.elastic.names import Names
+
+OVERWRITE = "".join(f"{name} = excluded.{name}, " for name in ("start_ns", "step_ns", "attribution", "zero", "parameters"))
+STEPS_BETWEEN = 100_000  # of SQLite's machine, between two looks at the clock
+SERIES_COLUMNS = (*LABELS, "segment")
+WATCHES = ("run", "watch", "final_ns", "largest_ns", "told_ns")
+SELECT_WATCHES = f"SELECT {', '.join(WATCHES)} FROM watches"
+RUNS = ("run", "load", "step_ns", "attribution", "start_ns", "zero", "parameters", "labels", "state", "loaded")
+SOURCES = ("run", "source", "path", "size", "digest", "context", "state", "generation", "account")
+PUT_SOURCE = put_unless_newer("sources", SOURCES, ("run", "source"))
+MARKS = ("run", "at_ns", "text", "end_ns")
+SERIES_KEY = " AND ".join(f"{column} = ?" for column in SERIES_COLUMNS)
+
+
+def _run_record(row: tuple[Any, ...]) -> RunRecord:
+    run, load, step_ns, attribution, start_ns, zero, parameters, labels, state, loaded = row
+    told, own = object_in(parameters), object_in(labels)
+    return RunRecord(run, load, step_ns, attribution, start_ns, zero, told, own, state, loaded)
+
+
+def _source_record(row: tuple[Any, ...]) -> SourceRecord:
+    run, source, path, size, digest, context, state, generation, account = row
+    return SourceRecord(run, source, path, size, digest, context, state, generation, object_in(account))
+
+
+def open_url(url: str, *, write: bool = False) -> SqliteStore:
+    """Return the store that a URL sqlite:PATH names; raises what SqliteStore raises."""
+    return SqliteStore(url.removeprefix("sqlite:"), write=write)
+
+
+class SqliteStore:
+    """A store in one SQLite file; opened for reading unless `write`."""
+
+    needs_clock = False
+    indexed = True
+    most_samples = MOST_SAMPLES
+
+    def __init__(self, path: str, *, write: bool = False) -> None:
+        """Open the file; with `write` it is created if need be. StoreError says why it cannot be opened."""
+        if not path:
+            raise UsageError("sqlite: needs a path, as in sqlite:tailboard.db")
+        self.path = Path(path)
+        self.url = f"sqlite:{path}"
+        self._series: dict[tuple[Any, ...], int] = {}
+        self._finished: dict[str, list[SourceRecord]] = {}
+        self._seen = -1
+        self._written: Counter[tuple[str, str, int]] = Counter()
+        with told(self.url):
+            self.db = opened(self.path, self.url, write=write)
+
+    def _told(self) -> AbstractContextManager[None]:
+        """Turn SQLite's errors, and what a damaged file causes, into sentences."""
+        return told(self.url, self.db)
+
+    def __enter__(self) -> Self:
+        """Return the open store."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Close it; what is not committed is dropped."""
+        self.db.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Give the connection inside one write transaction."""
+        with self._told(), transaction(self.db):
+            seen, self._seen = self._seen, self.db.execute("PRAGMA data_version").fetchone()[0]
+            if seen != self._seen:  # others have written: numbers of series may have gone, or be those of other series
+                self.look_again()
+            try:
+                yield self.db
+            except BaseException:
+                self.look_again()
+                raise
+
+    @property
+    def offers(self) -> Offers:
+        """Return what it can do beyond what every origin can."""
+        return offers_of(self).add(GROWTH, self._growth).add(SNAPSHOT, self.one_moment).add(DOCUMENTS, self._documents)
+
+    def _growth(self) -> LiveStore:
+        from ingest.store.sqlite.live import SqliteLive
+
+        return SqliteLive(self)
+
+    def _documents(self, record: RunRecord, names: Names) -> Iterator[bytes]:
+        from ingest.store.elastic.export import made
+
+        with self._told():
+            yield from made(self, record, names)
+
+    @contextmanager
+    def one_moment(self, longest_seconds: float) -> Iterator[None]:
+        """Let all answers be of one moment, whatever is loaded meanwhile; StoreError where it takes longer."""
+        end = time.monotonic() + longest_seconds
+        self.db.set_progress_handler(lambda: time.monotonic() > end, STEPS_BETWEEN)
+        try:
+            with self._told(), snapshot(self.db):
+                yield
+        except StoreError:
+            if time.monotonic() > end:
+                text = f"{self.url}: the answer takes more than {longest_seconds:g} s: choose a shorter range"
+                raise StoreError(text) from None
+            raise
+        finally:
+            self.db.set_progress_handler(None, 0)
+
+    def runs(self) -> list[RunRecord]:
+        """Return the records of all runs, by name."""
+        with self._told():
+            rows = self.db.execute(f"SELECT {', '.join(RUNS)} FROM runs ORDER BY run").fetchall()
+            check_cells("runs", RUNS, rows)
+            watches = self.db.execute(SELECT_WATCHES).fetchall()
+            check_cells("watches", WATCHES, watches)
+            return watched([_run_record(row) for row in rows], (Watch(*row) for row in watches))
+
+    def sources(self, run: str) -> list[SourceRecord]:
+        """Return what was loaded into a run, by identity."""
+        query = f"SELECT {', '.join(SOURCES)} FROM sources WHERE run = ? ORDER BY source"
+        with self._told():
+            rows = self.db.execute(query, (run,)).fetchall()
+            check_cells("sources", SOURCES, rows)
+            return [_source_record(row) for row in rows]
+
+    def first_generation(self, run: str) -> int:
+        """Return 1, the generation of a new source: a run is deleted at once, so nothing of it can come later."""
+        return 1
+
+    def begin(self, run: RunRecord, sources: Iterable[SourceRecord], *, anew: bool = False) -> None:
+        """Note a run and the sources that are about to be written; they count as loading until `finish_source`."""
+        with self.transaction() as db:
+            wanted = list(sources)
+            known = db.execute("SELECT step_ns, parameters FROM runs WHERE run = ?", (run.run,)).fetchone()
+            if known and not anew:
+                check_joinable(replace(run, step_ns=known[0], parameters=object_in(known[1])), run, len(wanted))
+            row = (
+                run.run,
+                run.load,
+                run.step_ns,
+                run.attribution,
+                run.start_ns,
+                run.zero,
+                json.dumps(run.parameters, sort_keys=True),
+                json.dumps(dict(run.labels), sort_keys=True),
+                LOADING,
+                run.loaded,
+            )
+            start = "" if anew else "start_ns = min(start_ns, excluded.start_ns), "
+            db.execute(
+                f"{insert('runs', RUNS)} ON CONFLICT (run) DO UPDATE SET {start or OVERWRITE}"
+                "load = excluded.load, state = excluded.state, labels = excluded.labels",
+                row,
+            )
+            for one in wanted:
+                self._written.pop((one.run, one.source, one.generation), None)
+                there = db.execute(
+                    "SELECT generation, digest, path FROM sources WHERE run = ? AND source = ?", (one.run, one.source)
+                ).fetchone()
+                check_unclaimed(one, there)
+                told = json.dumps(one.account)
+                db.execute(
+                    PUT_SOURCE,
+                    (one.run, one.source, one.path, one.size, one.digest, one.context, LOADING, one.generation, told),
+                )
+
+    def packed(self, run: RunRecord, source: SourceRecord, windows: Intervals) -> Documents:
+        """Return whole windows of a source as packed documents."""
+        return pack(windows)
+
+    def delivered(self) -> Mapping[str, int]:
+        """Return nothing: documents are written here, not sent."""
+        return {}
+
+    def refusals(self) -> tuple[int, str]:
+        """Return none: a document is written, or the load fails."""
+        return 0, ""
+
+    def write(self, run: RunRecord, source: SourceRecord, packed: Documents) -> int:
+        """Write whole documents of a source, replacing older ones of the same identity; return how many."""
+        if not len(packed):
+            return 0
+        with self.transaction() as db:
+            written = self.put(db, run, source, packed)
+        self._written[source.run, source.source, source.generation] += sum(packed.count.tolist())
+        return written
+
+    def put(self, db: sqlite3.Connection, run: RunRecord, source: SourceRecord, documents: Documents) -> int:
+        """Write documents inside the transaction of the caller; return how many. Raises as `is_current` does."""
+        if not is_current(db, run, source):
+            return len(documents)
+        step = step_of(documents.table, run.step_ns)
+        ids = document_ids(self._series_ids(db, source, documents)[documents.series], documents.start_ns, step)
+        rows = document_rows(ids, documents, source.generation)
+        db.executemany(PUT_DOCUMENT, rows)
+        return len(documents)
+
+    def look_again(self) -> None:
+        """Forget the numbers of series: some were deleted or renamed."""
+        self._series.clear()
+
+    def note_reach(self, db: sqlite3.Connection, spans: Spans) -> None:
+        """Write from when to when series reach, inside the transaction of the caller."""
+        update = f"UPDATE series SET first_ns = ?, last_ns = ? WHERE {SERIES_KEY}"
+        db.executemany(
+            update, [(*span, *(getattr(series, column) for column in SERIES_COLUMNS)) for series, span in spans.items()]
+        )
+
+    def _series_ids(self, db: sqlite3.Connection, source: SourceRecord, documents: Documents) -> Int:
+        """Return the number of each series that has documents, by its code; 0 for the others."""
+        ids = np.zeros(len(documents.table), np.int64)
+        exact, layout = documents.exact is not None, str(documents.layout)
+        for code in np.flatnonzero(np.bincount(documents.series)).tolist():
+            series = documents.table[code]
+            labels = tuple(getattr(series, column) for column in SERIES_COLUMNS)
+            key = labels, layout, source.generation
+            if key not in self._series:
+                found = db.execute(f"SELECT id, layout FROM series WHERE {SERIES_KEY}", labels).fetchone()
+                if found:
+                    if found[1] != layout:
+                        drop_unlike(db, source, found[0], series)
+                    update = "UPDATE series SET layout = ?, source = ?, exact = max(exact, ?) WHERE id = ?"
+                    db.execute(update, (layout, source.source, exact, found[0]))
+                else:
+                    new = insert("series", (*SERIES_COLUMNS, "layout", "source", "exact"))
+                    found = (db.execute(new, (*labels, layout, source.source, exact)).lastrowid,)
+                self._series[key] = int(found[0] or 0)
+            ids[code] = self._series[key]
+        return ids
+
+    def write_breaths(self, source: SourceRecord, kept: Kept) -> int:
+        """Write what is kept of the breaths of a source, replacing documents of the same identity; return how many."""
+        with self.transaction() as db:
+            return write_breaths(db, source, kept) if is_newest(db, source) else len(kept.windows) + len(kept.sample)
+
+    def breaths(self, run: str) -> Kept:
+        """Return what is kept of the breaths of a run."""
+        with self._told():
+            return breaths_of(self.db, run)
+
+    def finish_source(self, source: SourceRecord, spans: Spans) -> None:
+        """Note that a source is complete, from when to when its series reach, and sweep what older generations left of it."""
+        with self.transaction() as db:
+            if not is_newest(db, source):  # whoever reads it again sweeps what this reading has written, and tells its reach
+                return
+            self.note_reach(db, spans)
+            if source.generation > 1:
+                written = self._written.pop((source.run, source.source, source.generation), None)
+                if written is not None:
+                    check_all_there(db, source, written)
+                sweep(db, source)
+                sweep_breaths(db, source)
+            db.execute(
+                "UPDATE sources SET state = ?, account = ?, digest = ? WHERE run = ? AND source = ?",
+                (COMPLETE, json.dumps(source.account), source.digest, source.run, source.source),
+            )
+        self._finished.setdefault(source.run, []).append(source)
+
+    def finish_run(self, run: RunRecord) -> None:
+        """Write the run's rollups from its documents and note it complete if all its sources are."""
+        with self.transaction() as db:
+            check_run(db, run.run)
+            for source in self._finished.pop(run.run, ()):
+                is_current(db, run, source)
+            watches = [Watch(*row) for row in db.execute(f"{SELECT_WATCHES} WHERE run = ?", (run.run,))]
+            write_rollups(db, run, final_by_all(watches))
+            loading = db.execute("SELECT count(*) FROM sources WHERE run = ? AND state = ?", (run.run, LOADING)).fetchone()[0]
+            when = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+            state = LOADING if loading else COMPLETE
+            text = f"{when} by tailboard {__version__}"
+            db.execute("UPDATE runs SET state = ?, loaded = ? WHERE run = ?", (state, text, run.run))
+
+    def delete_run(self, run: str, *, force: bool = False) -> int:
+        """Delete a run with all it holds; return how many documents that were.
+
+        Unless it is to be done by `force`, raises as `check_deletable` does.
+        """
+        with self.transaction() as db:
+            if not force:
+                check_deletable(record_named(run, self.runs()))
+            deleted = 0
+            for (number,) in db.execute("SELECT id FROM series WHERE run = ?", (run,)).fetchall():
+                deleted += db.execute("DELETE FROM intervals WHERE id BETWEEN ? AND ?", id_range(number, None, None, 1)).rowcount
+            for table in tables_of_runs(db):
+                db.execute(f"DELETE FROM {table} WHERE run = ?", (run,))
+            self.look_again()
+        return deleted
+
+    def coarsen(self, run: str, step_ns: int) -> Coarsened:
+        """Add the windows of a run up to a larger step, in one transaction; return what was done."""
+        with self.transaction() as db:
+            return coarsen(db, record_named(run, self.runs()), step_ns)
+
+    def verify(self, chosen: Chosen, *, mend: bool = False) -> Verification:
+        """Return what does not fit together in the runs that `chosen` says yes to; repaired, where it can be, with `mend`."""
+        with self._told():
+            return mended(self, chosen) if mend else verified(self, chosen)
+
+    def answer(self, question: Question) -> Answer:
+        """Return the merged windows that a question asks for, from rollups where they answer, else from documents."""
+        with self._told(), snapshot(self.db):
+            return answer_from(SqliteHoldings(self.db), self.runs(), question)
+
+    def windows(self, question: Question) -> Iterator[Intervals]:
+        """Yield the selected windows at the stored step under the question's groups, in bounded batches."""
+        with self._told(), snapshot(self.db):
+            yield from windows_from(SqliteHoldings(self.db), self.runs(), question)
+
+    def offset_windows(
+        self, run: str, begin_ns: int | None, end_ns: int | None, wanted: Key | None = None
+    ) -> Iterator[Intervals]:
+        """Yield the offsets of a run's events in [begin, end) under their series: 1 ms bins in windows of 1 s."""
+        with self._told(), snapshot(self.db):
+            yield from SqliteHoldings(self.db).offset_windows(run, begin_ns, end_ns, wanted)
+
+    def offset_seconds(self, run: str, begin_ns: int | None, end_ns: int | None) -> Int:
+        """Return the starts in ns of the seconds of [begin, end), whole ones, in which a run has any event."""
+        with self._told(), snapshot(self.db):
+            return SqliteHoldings(self.db).offset_seconds(run, begin_ns, end_ns)
+
+    def facts(self, answer: Answer) -> list[tuple[str, str]]:
+        """Return (name, value) pairs about the runs of an answer."""
+        with self._told():
+            chosen = [record for record in self.runs() if record.run in answer.runs]
+            return facts_from(SqliteHoldings(self.db).catalogue(chosen))
+
+    def mark(self, run: str, at_ns: int, text: str, end_ns: int | None = None) -> None:
+        """Note what happened at a time of a run, or from then to `end_ns`; the same mark twice is one, with the last end."""
+        self.mark_all(run, [{"at_ns": at_ns, "text": text, "end_ns": end_ns}])
+
+    def mark_all(self, run: str, marks: Sequence[Mapping[str, Any]]) -> None:
+        """Note many marks of a run, in one transaction."""
+        with self.transaction() as db:
+            check_run(db, run)
+            rows = [(run, mark["at_ns"], mark["text"], mark.get("end_ns")) for mark in marks]
+            db.executemany(put("marks", MARKS), rows)
+
+    def marks(self, answer: Answer) -> list[Mapping[str, Any]]:
+        """Return the marks of the runs of an answer in time order: run, at_ns, text, and end_ns where there is one."""
+        return self.marks_of(answer.runs)
+
+    def marks_of(self, runs: Iterable[str]) -> list[Mapping[str, Any]]:
+        """Return the marks of runs in time order: run, at_ns, text, and end_ns where there is one."""
+        wanted = set(runs)
+        with self._told():
+            rows = self.db.execute(f"SELECT {', '.join(MARKS)} FROM marks ORDER BY at_ns, text").fetchall()
+            check_cells("marks", MARKS, rows)
+            return [noted(run, at, text, end) for run, at, text, end in rows if run in wanted]
+
+    def keep_episodes(self, run: str, objective: str, episodes: Sequence[Episode]) -> None:
+        """Write all episodes of an objective in a run, in place of those that an earlier check has left."""
+        with self.transaction() as db:
+            check_run(db, run)
+            keep_episodes(db, run, objective, episodes)
+
+    def episodes(self, runs: Iterable[str]) -> list[Episode]:
+        """Return the episodes of runs in time order."""
+        with self._told():
+            return episodes_of(self.db, runs)

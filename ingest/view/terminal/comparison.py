@@ -1,0 +1,238 @@
+"""What compare shows people: a table with a verdict on every line, and two distributions on one pair of axes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table as RichTable
+
+from ingest.core.errors import UsageError, listed
+from ingest.core.intervals import Intervals
+from ingest.core.ranks import Percentile, parse_percentiles
+from ingest.query.compare import METHOD, Pair, alone
+from ingest.query.precision import precision_of
+from ingest.query.question import Answer
+from ingest.query.table import Table
+from ingest.view import vega
+from ingest.view.marked import escape
+from ingest.view.terminal.tables import bound_text, latency, people
+
+SMALL = 1.10
+LARGE = 10
+MOST_GROUPS = 9
+BETWEEN = 110
+NAMES_SHOWN = 3
+
+
+def print_comparison(pair: Pair, table: Table, *, console: Console | None = None) -> None:
+    """Print a comparison under its heading: groups with the largest effect first, their percentiles in order."""
+    out = console or people()
+    for line in _heading(pair, table):
+        out.print(escape(line), highlight=False, soft_wrap=True)
+    for line in notes(pair, table):
+        out.print(escape(f"note: {line}"), style="dim", highlight=False, soft_wrap=True)
+    shown = RichTable(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for name in (*table.labels, "", "baseline", "run", "ratio", "95 % bounds", "n baseline", "n run", "verdict"):
+        left = name in table.labels or name in ("", "verdict")
+        shown.add_column(escape(name), justify="left" if left else "right", no_wrap=name != "verdict")
+    for row in in_groups(table):
+        shown.add_row(*(escape(cell) for cell in _cells(table, row)))
+    out.print(shown)
+
+
+def in_groups(table: Table) -> list[int]:
+    """Return the rows by group, in the order of each group's largest effect, its percentiles in order."""
+    keys = list(zip(*(table.columns[name] for name in table.labels), strict=True)) if table.labels else [()] * len(table)
+    first: dict[Any, int] = {}
+    for row, key in enumerate(keys):
+        first.setdefault(key, row)
+    return sorted(range(len(table)), key=lambda row: (first[keys[row]], table.columns["percentile"][row]))
+
+
+def verdict(table: Table, row: int) -> str:
+    """Return what may be said of a row: slower, faster, the same within so much, or that it cannot be told."""
+    told = {name: table.columns[name][row] for name in ("baseline", "run", "ratio", "lo", "hi")}
+    for side, other in (("baseline", "run"), ("run", "baseline")):
+        if not table.columns[f"count_{side}"][row]:
+            return f"only in the {other}"
+    if np.isnan(told["baseline"]) or np.isnan(told["run"]):
+        return f"too few samples: {needed(float(table.columns['percentile'][row])):,} at least"
+    if told["lo"] > 1:
+        return "slower"
+    if told["hi"] < 1:
+        return "faster"
+    if np.isnan(told["lo"]) and np.isnan(told["hi"]):
+        return "cannot tell"
+    if max(told["hi"], 1 / told["lo"]) <= SMALL:
+        return f"the same within {100 * (max(told['hi'], 1 / told['lo']) - 1):.2g} %"
+    return "cannot tell"
+
+
+def bounds_text(low: float, high: float) -> str:
+    """Return bounds of a ratio: 0.97 to 1.31; one that is not known is left open."""
+    if np.isnan(low) and np.isnan(high):
+        return ""
+    if np.isnan(low):
+        return f"up to {ratio_text(high)}"
+    return f"{ratio_text(low)} to {ratio_text(high)}" if not np.isnan(high) else f"{ratio_text(low)} or more"
+
+
+def ratio_text(ratio: float) -> str:
+    """Return a ratio to three decimals, or to two from 10 on; empty if it is not known."""
+    return "" if np.isnan(ratio) else f"{ratio:.3f}" if ratio < LARGE else f"{ratio:,.2f}"
+
+
+def row_name(table: Table, row: int) -> str:
+    """Return what a row is about: ceph-b read p99; the run itself is left out."""
+    labels = [str(table.columns[name][row]) or "-" for name in table.labels if name != "run"]
+    return " ".join([*labels, f"p{table.columns['percentile'][row]:.15g}"])
+
+
+def notes(pair: Pair, table: Table) -> list[str]:
+    """Return the sentences that a reader must see: repairs of either run, unlike bins, too few samples, groups of one run."""
+    found = [f"{runs_text(side)}: {text}" for side in (pair.baseline, pair.run) for text in side.warnings]
+    found += pair.notes
+    both = (table.columns["count_baseline"] > 0) & (table.columns["count_run"] > 0)
+    for percentile in sorted(set(table.columns["percentile"].tolist())):
+        mine = both & (table.columns["percentile"] == percentile)
+        few = mine & (np.isnan(table.columns["baseline"]) | np.isnan(table.columns["run"]))
+        if few.any():
+            found.append(f"p{percentile:.15g} needs {needed(percentile):,} samples: {few.sum()} of {mine.sum()} rows have fewer")
+    for side, groups in zip((pair.baseline, pair.run), alone(table), strict=True):
+        if groups:
+            found.append(f"only in {runs_text(side)}: {listed(' '.join(label or '-' for label in key) for key in groups)}")
+    return found
+
+
+def comparison_picture(pair: Pair, windows: Pair | None = None) -> dict[str, Any]:
+    """Return the filled spec of both distributions on 1 / (1 - q), a curve for each run and group.
+
+    With `windows` (both runs over time, without groups, in windows of one width) their heat maps stand below, shaded on one
+    scale. UsageError where there are more groups than a picture can show.
+    """
+    answer = both(pair)
+    if len(vega.group_names(answer)) > 2 * MOST_GROUPS:
+        raise UsageError(f"a picture shows at most {MOST_GROUPS} groups of two runs: choose with --where, or leave out --by")
+    title = {
+        "text": vega.printable(f"{runs_text(pair.run)} (run) against {runs_text(pair.baseline)} (baseline)"),
+        "subtitle": f"{kinds_text(pair)} latency, {pair.run.samples:,} against {pair.baseline.samples:,} samples",
+        "anchor": "start",
+        "offset": 14,
+    }
+    curves = vega.with_values(vega.spec("distribution"), {"points": vega.curve(answer)})
+    if windows is None:
+        return {**curves, "background": "white", "title": title}
+    return {
+        **_above(curves, vega.with_values(vega.spec("maps"), {"cells": cells(windows)})),
+        "background": "white",
+        "title": title,
+    }
+
+
+def cells(windows: Pair) -> vega.Columns:
+    """Return the cells of both heat maps, the baseline's first, times from the start of each run; ranks are among all of them."""
+    columns = vega.cells(both(Pair(elapsed(windows.baseline), elapsed(windows.run))))
+    sides = columns.pop("group")
+    titles = {
+        name: vega.printable(f"{name}: {runs_text(side)}")
+        for name, side in (("baseline", windows.baseline), ("run", windows.run))
+    }
+    return {**columns, "run": sides, "name": [titles[side] for side in sides]}
+
+
+def elapsed(answer: Answer) -> Answer:
+    """Return an answer whose times count from the start of its run."""
+    zero = answer.start_of
+    return replace(
+        answer, parts=tuple(replace(part, start_ns=part.start_ns - zero, end_ns=part.end_ns - zero) for part in answer.parts)
+    )
+
+
+def _above(upper: dict[str, Any], lower: dict[str, Any]) -> dict[str, Any]:
+    """Return a spec that draws two, one above the other; each keeps its own signals, data and scales.
+
+    The lower one's are those of the whole, because what lays out its pictures can only refer to these.
+    """
+    own = {key: upper[key] for key in ("data", "scales", "axes", "legends", "marks")}
+    size = {name: upper[name] for name in ("width", "height")}
+    own["signals"] = [*({"name": name, "value": value} for name, value in size.items()), *upper["signals"]]
+    inner = {key: lower[key] for key in ("layout", "legends", "marks")}
+    place = {"enter": {"y": {"value": upper["height"] + BETWEEN}}}
+    below = {name: {"value": lower[name]} for name in ("width", "height")}
+    groups = [
+        {"type": "group", "name": "upper", "encode": {"update": {name: {"value": value} for name, value in size.items()}}, **own},
+        {"type": "group", "name": "lower", "encode": {**place, "update": below}, **inner},
+    ]
+    return {**{key: value for key, value in lower.items() if key not in inner}, "marks": groups}
+
+
+def both(pair: Pair) -> Answer:
+    """Return one answer with the groups of both runs, told apart by a last label: baseline or run."""
+    parts: list[Intervals] = []
+    for name, side in (("baseline", pair.baseline), ("run", pair.run)):
+        for part in side.parts:
+            keys = [key if isinstance(key, tuple) else () for key in part.table]
+            parts.append(replace(part, table=tuple((*key, name) for key in keys)))
+    return replace(pair.run, parts=tuple(parts), by=(*pair.by, "side"))
+
+
+def percentiles_in(table: Table) -> tuple[Percentile, ...]:
+    """Return the percentiles in the column of that name."""
+    texts = [f"{one:.15g}" for one in sorted(set(table.columns["percentile"].tolist()))]
+    return parse_percentiles(",".join(texts)) if texts else ()
+
+
+def errors_of(pair: Pair, table: Table, sign: str = "+-") -> str:
+    """Return how far the values of a table may be off, the baseline's first, once where both are the same."""
+    wanted = percentiles_in(table)
+    bounds = (precision_of(side.parts, wanted) for side in (pair.baseline, pair.run))
+    return " and ".join(dict.fromkeys(bound_text(bound, sign) for bound in bounds))
+
+
+def _heading(pair: Pair, table: Table) -> list[str]:
+    error = errors_of(pair, table)
+    samples = " and ".join(f"{side.samples:,}" for side in (pair.baseline, pair.run))
+    return [
+        (
+            f"{runs_text(pair.run)} against the baseline {runs_text(pair.baseline)}: {kinds_text(pair)} latency, "
+            f"{samples} samples, error bound of the bins {error}"
+        ),
+        f"ratio = run / baseline; bounds by {METHOD}",
+    ]
+
+
+def _cells(table: Table, row: int) -> list[str]:
+    told = {name: column[row] for name, column in table.columns.items()}
+    ratio = ratio_text(told["ratio"])
+    return [
+        *(str(told[name]) or "-" for name in table.labels),
+        f"p{told['percentile']:.15g}",
+        *((">= " if told[f"{side}_censored"] else "") + latency(float(told[side])) for side in ("baseline", "run")),
+        (">= " if told["run_censored"] and ratio else "") + ratio,
+        bounds_text(told["lo"], told["hi"]),
+        f"{told['count_baseline']:,}",
+        f"{told['count_run']:,}",
+        verdict(table, row),
+    ]
+
+
+def needed(percentile: float) -> int:
+    """Return how many samples carry a percentile."""
+    (one,) = parse_percentiles(f"{percentile:.15g}")
+    beyond = 100 * one.bottom - one.top
+    return 1 if 2 * one.top <= 100 * one.bottom or not beyond else -(-100 * one.bottom // beyond)
+
+
+def runs_text(answer: Answer) -> str:
+    """Return the names of the runs of an answer, the first of many."""
+    more = len(answer.runs) - NAMES_SHOWN
+    return ", ".join(answer.runs[:NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def kinds_text(pair: Pair) -> str:
+    """Return the kinds of latency that are compared."""
+    return " and ".join(dict.fromkeys((pair.baseline.kind, pair.run.kind)))

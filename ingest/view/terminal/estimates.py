@@ -1,0 +1,86 @@
+"""Estimates for people at a terminal: below each exact row a line for every estimator, each value with how far it is off."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table as RichTable
+
+from ingest.core.ranks import Percentile
+from ingest.query.estimates.rows import Estimate
+from ingest.query.question import Answer
+from ingest.query.table import Table
+from ingest.view.terminal.tables import clock, count, heading, latency, people
+from ingest.view.text import Stamp
+
+EXACT = "exact"
+SAMPLES = "single I/Os"
+TIMES, TENFOLD = 2, 9.95  # from where on a share is said as so many times, and these without a decimal
+SAID = {"histogram": "histogram log"}
+
+
+def off(share: float) -> str:
+    """Return how far a value is off: -81 %, +3.1 %, x4.2 from three times as much on; empty if not a number."""
+    if share != share:  # noqa: PLR0124  # NaN
+        return ""
+    if share >= TIMES:
+        return f"x{1 + share:,.0f}" if 1 + share >= TENFOLD else f"x{1 + share:.1f}"
+    shown = f"{100 * share:+.1f}" if abs(share) < 0.0995 else f"{100 * share:+.0f}"  # two digits
+    return f"{'0' if float(shown) == 0 else shown} %"
+
+
+def lines_of(table: Table, estimates: Sequence[Estimate], names: Sequence[str], row: int) -> list[tuple[str, list[str]]]:
+    """Return the lines of a row: by what, and a cell for each of the named columns."""
+    lines = [(EXACT, [_exact(table, name, row) for name in names])]
+    for one in estimates:
+        if one.truth:
+            lines.append((SAMPLES, [_value(one.truth, name, row) for name in names]))
+        errors = one.errors(table.columns)
+        cells = [f"{_value(one.columns, name, row)} {off(errors[name][row])}".strip() if name in errors else "" for name in names]
+        lines.append((SAID.get(one.name, one.name), cells))
+    return lines
+
+
+def _exact(table: Table, name: str, row: int) -> str:
+    flags = table.columns.get(f"{name}_censored")
+    return (">= " if flags is not None and flags[row] else "") + latency(float(table.columns[name][row]))
+
+
+def _value(columns: Mapping[str, Any], name: str, row: int) -> str:
+    return latency(float(columns[name][row])) if name in columns else ""
+
+
+def print_estimates(
+    table: Table,
+    estimates: Sequence[Estimate],
+    wanted: Sequence[Percentile],
+    answer: Answer,
+    stamp: Stamp,
+    *,
+    console: Console | None = None,
+) -> None:
+    """Print each exact row with the estimates below it, and what they are in the heading."""
+    out = console or people()
+    first, *notes = heading(answer, "percentiles and what averaging would say", table.precision)
+    for line in (first, *notes):
+        out.print(escape(line), style="dim" if line.startswith("note:") else None, highlight=False, soft_wrap=True)
+    short, day = clock(table.columns["start_ns"], stamp)
+    out.print(f"{day}; behind each estimate how far it is off", style="dim", highlight=False)
+    names = ["mean", *(percentile.name for percentile in wanted)]
+    shown = RichTable(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for name in ("start", *table.labels):
+        shown.add_column(escape(name), justify="left", no_wrap=True)
+    shown.add_column("count", justify="right", no_wrap=True)
+    shown.add_column("by", justify="left", no_wrap=True)
+    for name in names:
+        shown.add_column(name, justify="right", no_wrap=True)
+    for row in range(len(table)):
+        labels = [escape(str(table.columns[name][row])) or "-" for name in table.labels]
+        head = [short(int(table.columns["start_ns"][row])), *labels, count(float(table.columns["count"][row]))]
+        for place, (by, cells) in enumerate(lines_of(table, estimates, names, row)):
+            shown.add_row(*(head if place == 0 else [""] * len(head)), by, *cells)
+    out.print(shown)

@@ -1,0 +1,203 @@
+"""A heat map on a terminal: a row of blocks for each range of latency, coloured by rank; letters where there is no colour."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.text import Text
+
+from ingest.core.errors import UsageError
+from ingest.core.timing import format_duration
+from ingest.query.cells import Cells, cells, in_windows, of_step
+from ingest.query.latency_rows import Rows
+from ingest.query.question import Answer
+from ingest.view import vega
+from ingest.view.marked import escape
+from ingest.view.terminal.tables import clock, count, latency, people
+from ingest.view.text import Stamp
+
+EIGHTHS = Rows(octave=8, most=24)
+GUTTER = 9
+HALF, LEAST_HUE = 0.5, 0.15
+LEAST_COLUMNS = 20
+MOST_GROUPS = 8
+LETTERS, SOME, MOSTLY = " .:-=+*#%@", " abcdefghi", " ABCDEFGHI"
+RAMP = ((40, 44, 84), (59, 82, 139), (44, 113, 142), (33, 145, 140), (53, 183, 121), (144, 215, 67), (253, 231, 37))
+OTHER = ((96, 32, 44), (140, 40, 56), (180, 50, 66), (214, 68, 78), (240, 98, 96), (252, 142, 126), (255, 196, 176))
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a map is to show: its rows, columns (0: windows), shading (rank, linear, exponent), and what is highlighted in it."""
+
+    rows: Rows = EIGHTHS
+    columns: int = 0
+    shading: str = "rank"
+    lit: Answer | None = None
+    name: str = ""
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Return whether a range of latency was asked."""
+        return bool(self.rows.low_ns or self.rows.high_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Samples by latency row (lowest first, what was dropped last) and column; `lit` are the highlighted among them.
+
+    `edges` in ns are one more than rows, `starts` of the columns in ns; `over` says that the last row is what was dropped.
+    """
+
+    counts: NDArray[np.float64]
+    edges: NDArray[Any]
+    starts: NDArray[np.int64]
+    lit: NDArray[np.float64] | None
+    over: bool
+
+
+def print_heatmap(
+    answer: Answer, lines: Sequence[str], stamp: Stamp, asked: Asked | None = None, *, console: Console | None = None
+) -> None:
+    """Print a map of each group, as wide as the terminal, under one heading; UsageError for more columns than it has."""
+    out, asked = console or people(), asked or Asked()
+    room = max(LEAST_COLUMNS, out.width - GUTTER - 1)
+    if asked.columns > room:
+        raise UsageError(f"--columns {asked.columns}: this terminal has room for {room}; csv, png and svg have it for all")
+    shown = answer if asked.columns else in_windows(answer, room)
+    lit = asked.lit and of_step(asked.lit, shown.step_ns)
+    names = vega.group_names(shown)
+    maps = {
+        name: cells(_only(shown, key), asked.rows, lit and _only(lit, key), asked.columns)
+        for key, name in list(names.items())[:MOST_GROUPS]
+    }
+    for line in lines:
+        out.print(escape(line), style="dim" if line.startswith("note:") else None, highlight=False, soft_wrap=True)
+    for name, found in maps.items():
+        if len(names) > 1:
+            out.print(escape("".join(letter if letter.isprintable() else "?" for letter in name)), style="bold", highlight=False)
+        _print(grid_of(found), stamp, asked, found, out)
+    if len(names) > MOST_GROUPS:
+        out.print(f"{len(names) - MOST_GROUPS} more groups: csv has them all, --where chooses", style="dim", highlight=False)
+
+
+def _only(answer: Answer, key: tuple[str, ...]) -> Answer:
+    """Return the rows of one group."""
+    parts = [
+        part.take(np.flatnonzero(np.isin(part.series, [code for code, found in enumerate(part.table) if found == key])))
+        for part in answer.parts
+    ]
+    return replace(answer, parts=tuple(part for part in parts if len(part)))
+
+
+def grid_of(found: Cells) -> Grid:
+    """Return the cells of one group by row and column, filled or not."""
+    over = bool(found.over.any())
+    edges = np.append(found.edges, found.upper[found.over > 0].max()) if over else found.edges
+    row = np.searchsorted(found.edges, found.lower, side="right") - 1
+    column = np.searchsorted(found.starts, found.start_ns, side="right") - 1
+    grids = []
+    for values in (found.count, found.lit):
+        dense = np.zeros((len(edges) - 1, len(found.starts)))
+        if values is not None:
+            dense[row, column] = values
+        grids.append(dense)
+    return Grid(grids[0], edges, found.starts, None if found.lit is None else grids[1], over)
+
+
+def _print(grid: Grid, stamp: Stamp, asked: Asked, found: Cells, out: Console) -> None:
+    shades = _shades(grid.counts, asked.shading)
+    shares = (
+        np.divide(grid.lit, grid.counts, out=np.zeros_like(grid.counts), where=grid.counts > 0) if grid.lit is not None else None
+    )
+    coloured = out.is_terminal and out.color_system is not None
+    for row in range(len(grid.counts) - 1, -1, -1):
+        label = (">" if grid.over and row == len(grid.counts) - 1 else "") + latency(float(grid.edges[row]))
+        line = Text(f"{label:>{GUTTER - 2}} ", no_wrap=True)
+        for at, shade in enumerate(shades[row].tolist()):
+            share = 0.0 if shares is None else float(shares[row, at])
+            letters = LETTERS if share == 0 else SOME if share < HALF else MOSTLY
+            line.append(
+                " " if coloured else letters[_level(shade, len(letters))], style=_style(shade, share) if coloured else None
+            )
+        out.print(line, highlight=False, soft_wrap=True)
+    short, day = clock([int(start) for start in grid.starts], stamp)
+    first, last = short(int(grid.starts[0])), short(int(grid.starts[-1]))
+    room = len(grid.starts) - len(first)
+    out.print(" " * (GUTTER - 1) + first + (last.rjust(room) if room > len(last) else ""), style="dim", highlight=False)
+    for line_of in (
+        f"{day}; a column is {_width(found)}; {_legend(grid, asked.shading)}",
+        *_lit_legend(grid, asked, coloured),
+        *told(found),
+    ):
+        out.print(escape(line_of), style="dim", highlight=False, soft_wrap=True)
+
+
+def _shades(counts: NDArray[np.float64], shading: str) -> NDArray[np.float64]:
+    """Return shades above 0 to 1; 0 only where there is nothing."""
+    if shading == "rank":
+        ranked = np.sort(counts[counts > 0])
+        return np.where(counts > 0, np.searchsorted(ranked, counts, side="right") / max(len(ranked), 1), 0)
+    part: NDArray[np.float64] = counts / max(1.0, float(counts.max(initial=0)))
+    return np.sqrt(part) if shading == "exponent" else part
+
+
+def _width(found: Cells) -> str:
+    wide = int((found.end_ns - found.start_ns).max())
+    return format_duration(wide) if wide % vega.MS == 0 else f"{wide / vega.MS:.6g}ms"
+
+
+def _legend(grid: Grid, shading: str) -> str:
+    ranked = np.sort(grid.counts[grid.counts > 0])
+    quarters = [count(float(ranked[min(len(ranked) - 1, len(ranked) * part // 4)])) for part in range(5)] if len(ranked) else []
+    how = {"rank": "by rank", "linear": "in proportion", "exponent": "by square root"}[shading]
+    return f"samples in a cell {how}: {' '.join(dict.fromkeys(quarters))}; {count(float(ranked.sum()))} in all"
+
+
+def _lit_legend(grid: Grid, asked: Asked, coloured: bool) -> list[str]:  # noqa: FBT001  # how it is shown, as _print has it
+    if grid.lit is None:
+        return []
+    how = "red" if coloured else "letters, capital where it has half of a cell or more"
+    return [f"{asked.name} ({how}): {count(float(grid.lit.sum()))} of {count(float(grid.counts.sum()))}"]
+
+
+def told(found: Cells) -> list[str]:
+    """Return what is not on the map, and other remarks, in sentences."""
+    outside = [f"{_samples(number)} {where}" for number, where in ((found.below, "below"), (found.above, "above")) if number]
+    said = [f"{' and '.join(outside)} the range of latency that was asked"] if outside else []
+    if found.left_out:
+        said.append(f"{_samples(found.left_out)} above the map, at {latency(float(found.edges[-1]))} or more")
+    return [*said, *found.notes]
+
+
+def _samples(number: float) -> str:
+    return f"{count(number)} {'sample lies' if number == 1 else 'samples lie'}"
+
+
+def _level(share: float, levels: int) -> int:
+    return 0 if share == 0 else 1 + min(levels - 2, int(share * (levels - 1)))
+
+
+def _style(shade: float, share: float) -> str | None:
+    """Return the colour of a cell: of its two hues each by its share."""
+    if shade == 0:
+        return None
+    hues = [_on(ramp, shade) for ramp in (RAMP, OTHER)]
+    mixed = [round(a + (b - a) * mix(share)) for a, b in zip(*hues, strict=True)]
+    return "on #{:02x}{:02x}{:02x}".format(*mixed)
+
+
+def _on(ramp: Sequence[tuple[int, int, int]], shade: float) -> list[float]:
+    at = shade * (len(ramp) - 1)
+    low = min(int(at), len(ramp) - 2)
+    return [a + (b - a) * (at - low) for a, b in zip(ramp[low], ramp[low + 1], strict=True)]
+
+
+def mix(share: float) -> float:
+    """Return how much of a cell's hue is the highlighted one: a part of the samples is always told from none and from all."""
+    return share if share in (0, 1) else LEAST_HUE + (1 - 2 * LEAST_HUE) * share

@@ -1,0 +1,128 @@
+"""An offset map on a terminal: periods from left to right, offsets from the bottom up, coloured by rank or in proportion."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.text import Text
+
+from ingest.core.intervals import Intervals
+from ingest.core.series import Group
+from ingest.core.timing import format_duration
+from ingest.query.offsets.map import OffsetMap, joined
+from ingest.view.marked import escape
+from ingest.view.terminal.heatmap import GUTTER, HALF, LEAST_COLUMNS, LETTERS, MOST_GROUPS, MOSTLY, OTHER, RAMP, SOME, mix
+from ingest.view.terminal.tables import clock, count, latency, people
+from ingest.view.text import Stamp
+
+MOST_LINES = 25
+NOTHING = "?"
+LATE = "!"
+
+
+def heading(answer: OffsetMap) -> list[str]:
+    """Return the lines above a map: runs, period, rows, events, warnings."""
+    runs = ", ".join(answer.runs[:3]) + (f" and {len(answer.runs) - 3} more" if len(answer.runs) > 3 else "")  # a line's worth
+    periods = answer.periods
+    row = latency(periods.period_ns / periods.rows)
+    return [
+        (
+            f"offsets of {runs}: {answer.samples:,} events ({answer.answered_from}) by offset within each "
+            f"{format_duration(periods.period_ns)}, {periods.rows} rows of {row}"
+        ),
+        *(f"note: {text}" for text in answer.warnings),
+    ]
+
+
+def print_offsets(
+    answer: OffsetMap, lines: Sequence[str], stamp: Stamp, shading: str = "rank", *, console: Console | None = None
+) -> None:
+    """Print a map of each group, as wide as the terminal, under one heading."""
+    out = console or people()
+    for line in lines:
+        out.print(escape(line), style="dim" if line.startswith("note:") else None, highlight=False, soft_wrap=True)
+    groups = sorted(answer.cells.table[code] for code in np.unique(answer.cells.series).tolist())
+    shown, width = joined(answer, max(LEAST_COLUMNS, out.width - GUTTER - 1))
+    for group in groups[:MOST_GROUPS]:
+        if len(groups) > 1:
+            name = ", ".join(str(label) or "-" for label in group) if isinstance(group, tuple) else ""
+            text = "".join(letter if letter.isprintable() else "?" for letter in name)
+            out.print(escape(text), style="bold", highlight=False)
+        _print(shown, group, width, stamp, shading, out)
+    if len(groups) > MOST_GROUPS:
+        out.print(f"{len(groups) - MOST_GROUPS} more groups: csv has them all, --where chooses", style="dim", highlight=False)
+
+
+def dense(answer: OffsetMap, cells: Intervals, group: Group | object, width_ns: int) -> NDArray[np.int64]:
+    """Return the events of a group in `cells` by line (lowest offsets first) and column of `width_ns`; at most 25 lines."""
+    rows = answer.periods.rows
+    tall = -(-rows // MOST_LINES)
+    found = np.zeros((-(-rows // tall), -(-(answer.end_ns - answer.first_ns) // width_ns)), np.int64)
+    mine = np.array([key == group for key in cells.table], np.bool_)[cells.series[cells.row]]
+    column = (cells.start_ns[cells.row] - answer.first_ns) // width_ns
+    np.add.at(found, (cells.bins[mine] // tall, column[mine]), cells.counts[mine])
+    return found
+
+
+def _print(answer: OffsetMap, group: Group | object, step: int, stamp: Stamp, shading: str, out: Console) -> None:
+    counts = dense(answer, answer.cells, group, step)
+    lit = np.zeros_like(counts) if answer.lit is None else dense(answer, answer.lit, group, step)
+    filled = np.sort(counts[counts > 0])
+    most = int(filled[-1]) if len(filled) else 1
+    shares = np.searchsorted(filled, counts, side="right") / max(len(filled), 1) if shading == "rank" else counts / most
+    shares[counts == 0] = 0
+    coloured = out.is_terminal and out.color_system is not None
+    starts = answer.first_ns + np.arange(counts.shape[1]) * step
+    nothing = _nothing(answer, starts, step)
+    late = np.isin(starts, starts[(answer.late_ns - answer.first_ns) // step])
+    tall = -(-answer.periods.rows // MOST_LINES)
+    if late.any():
+        out.print(
+            " " * (GUTTER - 1) + "".join(LATE if one else " " for one in late), style="red", highlight=False, soft_wrap=True
+        )
+    for row in range(len(counts) - 1, -1, -1):
+        edge = float(answer.periods.edges[row * tall])
+        line = Text(f"{latency(edge):>{GUTTER - 2}} ", no_wrap=True)
+        of_cell = (lit[row] / np.maximum(counts[row], 1)).tolist()
+        for shade, share, unknown in zip(shares[row].tolist(), of_cell, nothing.tolist(), strict=True):
+            letters = LETTERS if share == 0 else SOME if share < HALF else MOSTLY
+            letter = NOTHING if unknown else " " if coloured else letters[_level(shade)]
+            line.append(letter, style=_style(shade, share) if coloured else None)
+        out.print(line, highlight=False, soft_wrap=True)
+    short, day = clock([int(start) for start in starts], stamp)
+    first, last = short(int(starts[0])), short(int(starts[-1]))
+    room = len(starts) - len(first)
+    out.print(" " * (GUTTER - 1) + first + (last.rjust(room) if room > len(last) else ""), style="dim", highlight=False)
+    notes = [day, f"a column is {format_duration(step)}", f"events in a cell up to {count(float(most))}, shaded by {shading}"]
+    notes += [f"{NOTHING}: nothing recorded"] if nothing.any() else []
+    notes += [f"{LATE}: reported late"] if late.any() else []
+    how = "red" if coloured else "letters, capital where they are half of a cell or more"
+    notes += [f"highlighted ({how}): {count(float(lit.sum()))} of {count(float(counts.sum()))}"] if answer.lit is not None else []
+    out.print("; ".join(notes), style="dim", highlight=False, soft_wrap=True)
+
+
+def _nothing(answer: OffsetMap, starts: NDArray[np.int64], step_ns: int) -> NDArray[np.bool_]:
+    """Return the columns that lie within a stretch in which nothing was recorded."""
+    begin, end = answer.missing_ns
+    place = np.searchsorted(begin, starts, side="right") - 1
+    found: NDArray[np.bool_] = place >= 0
+    found[found] = starts[found] + step_ns <= end[place[found]]
+    return found
+
+
+def _level(share: float) -> int:
+    return 0 if share == 0 else 1 + min(len(LETTERS) - 2, int(share * (len(LETTERS) - 1)))
+
+
+def _style(shade: float, share: float) -> str | None:
+    """Return the colour of a cell: of its two hues, plain and highlighted, each by its share."""
+    if shade == 0:
+        return None
+    at = shade * (len(RAMP) - 1)
+    low = min(int(at), len(RAMP) - 2)
+    plain, other = ([a + (b - a) * (at - low) for a, b in zip(ramp[low], ramp[low + 1], strict=True)] for ramp in (RAMP, OTHER))
+    mixed = [round(a + (b - a) * mix(share)) for a, b in zip(plain, other, strict=True)]
+    return "on #{:02x}{:02x}{:02x}".format(*mixed)

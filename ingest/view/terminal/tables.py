@@ -1,0 +1,138 @@
+"""Tables for people at a terminal: humanised units, the terminal's width, a heading that says what the numbers are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table as RichTable
+
+from ingest.core.timing import format_duration
+from ingest.query.means import lacks_bins
+from ingest.query.missing import MOST
+from ingest.query.precision import Precision
+from ingest.query.question import Answer
+from ingest.query.table import Table
+from ingest.view.marked import escape
+from ingest.view.text import INFINITE, Stamp, shown_columns
+
+STEPS = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1, "ns"))
+WIDE = 160
+DISPENSABLE = ("rate", "mean")
+LARGE = 100
+MIDDLE = 10
+
+
+def latency(value_ns: float) -> str:
+    """Return a latency for people: 4.23ms; empty if not a number."""
+    if value_ns != value_ns:  # noqa: PLR0124  # NaN
+        return ""
+    scale, unit = next(((scale, unit) for scale, unit in STEPS if abs(value_ns) >= scale), STEPS[-1])
+    shown = value_ns / scale
+    digits = 0 if shown >= LARGE or scale == 1 else 1 if shown >= MIDDLE else 2
+    return f"{shown:.{digits}f}{unit}"
+
+
+def count(value: float) -> str:
+    """Return a count or rate with thousands separated, one decimal below 100."""
+    return f"{value:,.0f}" if value >= LARGE or value == int(value) else f"{value:,.1f}"
+
+
+def clock(stamps_ns: Sequence[int], stamp: Stamp) -> tuple[Stamp, str]:
+    """Return a shorter form of a stamp for a column, and the day to say once above it (empty if there are several)."""
+    shown = [stamp(int(value)) for value in stamps_ns]
+    days = sorted({text[:10] for text in shown if "T" in text})
+    whole = all(".000" in text for text in shown)
+
+    def short(stamp_ns: int) -> str:
+        text = stamp(stamp_ns)
+        if "T" not in text:
+            return text if text.startswith("+") else f"{text} s"
+        time = text[11:19] if whole else text[11:23]
+        return time if len(days) == 1 else f"{text[5:10]} {time}"
+
+    zone = "UTC" if any(text.endswith("Z") for text in shown) else "local time"
+    return short, f"{days[0]}, {zone}" if len(days) == 1 else zone if days else "seconds from the start of the run"
+
+
+def _cell(name: str, value: Any, table: Table, row: int, stamp: Stamp) -> str:
+    if name in ("start_ns", "end_ns"):
+        return stamp(int(value))
+    if name in table.labels:
+        return escape(str(value)) or "-"
+    if value != value:  # noqa: PLR0124  # NaN
+        return ""
+    if name in ("count", "rate", "cumulative"):
+        return count(float(value))
+    if name in ("percentile", "x"):
+        return f"{float(value):.6g}"
+    if name.startswith("below_"):
+        return f"{100 * float(value):.3f} %"
+    flags, most = table.columns.get(f"{name}_censored"), table.columns.get(f"{name}{MOST}")
+    return between(float(value), float(value if most is None else most[row]), censored=flags is not None and bool(flags[row]))
+
+
+def between(least: float, most: float, *, censored: bool = False) -> str:
+    """Return a latency for people of which the least and the largest possible value are known: 4.23ms, >= 4.23ms, 4.23-9.00ms."""
+    low, high = latency(least), latency(most) if most != INFINITE else ""
+    if censored or most == INFINITE:
+        return f">= {low}"
+    return low if not high or low == high else f"{low} - {high}"
+
+
+def bound_text(found: Precision | None, sign: str = "+-") -> str:
+    """Return how far shown latencies may be off, for people; `none` where there are no bins."""
+    if found is None:
+        return "none"
+    share = f"{sign}{100 * found.share:.{'2g' if found.share < 0.995 else '0f'}} %"
+    low = f"below {latency(found.low_ns)} by up to {latency(found.off_ns)}"
+    return share if not found.off_ns else f"{share}, {low}" if found.share else low
+
+
+def heading(answer: Answer, what: str, bound: Precision | None) -> list[str]:
+    """Return the lines above a table: runs, kind, step, series, samples, error bound, warnings."""
+    step = f"step {format_duration(answer.step_ns)}" if answer.step_ns else "whole range"
+    runs = ", ".join(answer.runs[:3]) + (f" and {len(answer.runs) - 3} more" if len(answer.runs) > 3 else "")  # a line's worth
+    error = f"error bound {bound_text(bound)}"
+    if lacks_bins(answer):
+        error = f"{error}; means without percentiles, approximate" if bound else "means without percentiles, approximate"
+    return [
+        (
+            f"{what} of {runs}: {answer.kind} latency, {step}, {answer.samples:,} samples from {answer.series} series "
+            f"({answer.answered_from}), {error}"
+        ),
+        *(f"note: {text}" for text in answer.warnings),
+    ]
+
+
+def people() -> Console:
+    """Return a console as wide as the terminal; wide enough for any table where there is none."""
+    console = Console()
+    return console if console.is_terminal else Console(width=WIDE)
+
+
+def print_table(table: Table, lines: Sequence[str], stamp: Stamp, *, console: Console | None = None) -> None:
+    """Print a table under its heading, as wide as the terminal."""
+    out = console or people()
+    for line in lines:
+        out.print(escape(line), style="dim" if line.startswith("note:") else None, highlight=False, soft_wrap=True)
+    names = [name for name in shown_columns(table) if name not in ("exact", "complete", "end_ns", "min", "max")]
+    names += ["max"] if "max" in table.columns else []
+    if "start_ns" in names:
+        stamp, day = clock(table.columns["start_ns"], stamp)
+        out.print(day, style="dim", highlight=False)
+    cells = {name: [_cell(name, table.columns[name][row], table, row, stamp) for row in range(len(table))] for name in names}
+    widths = {name: max([len(name), *map(len, column)]) + 2 for name, column in cells.items()}
+    carried = any(any(column) for name, column in cells.items() if name[0] == "p" and name[1:2].isdigit())
+    for name in DISPENSABLE if carried else ():  # of means alone they are what there is
+        if sum(widths.values()) > out.width and name in widths:
+            del widths[name]
+    shown = RichTable(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for name in widths:
+        left = name in table.labels or name == "start_ns"
+        shown.add_column(escape("start" if name == "start_ns" else name), justify="left" if left else "right", no_wrap=True)
+    for row in zip(*(cells[name] for name in widths), strict=True):
+        shown.add_row(*row)
+    out.print(shown)
