@@ -28,14 +28,14 @@ import numpy as np
 from measure import MB, Bench, peak
 
 from ingest import Files, Question, ReadOptions
+from ingest.core.events import Events
 from ingest.query.offsets.counts import Wanted
 from ingest.query.offsets.map import OffsetMap
-from ingest.query.offsets.stored import from_files
+from ingest.query.offsets.of_files import from_files
 from ingest.read import formats
 from ingest.read.context import Context
 from ingest.read.delimited import described
 from ingest.read.delimited.description import parse_description
-from ingest.read.events import Events
 from ingest.read.formats import DESCRIBED, Reader
 
 HOSTS, PROCESSES, SECONDS, CPUS, HERTZ = 200, 2_000, 600, 16, 99

@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 import ingest
-from ingest.build import generated
 from ingest.cli import COMMANDS, tailboard
+from ingest.cli.build_files import generated
 
 ROOT = Path(__file__).parents[1]
 

@@ -9,12 +9,12 @@ from ingest.core.errors import InputError
 from ingest.core.grid import clipped, in_flight, to_windows
 from ingest.core.intervals import NO_MAX, NO_MIN, Exact, Intervals, merged, told_exact
 from ingest.core.layout import NO_BINS, common_layout, fio_layout, parse_layout
-from ingest.core.omission import with_corrected
 from ingest.core.ranks import bounds, extremes, parse_percentiles, percentile_values, saturated, share_below
 from ingest.core.series import Series, default_kind, kind_preference
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer
 from ingest.read.account import Account
+from ingest.read.omission import with_corrected
 
 MS = 1_000_000
 READ = Series(run="r", op="read", kind="completion.mean")

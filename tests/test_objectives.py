@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.core.errors import InputError
+from ingest.core.objective import Objective
 from ingest.core.ranks import parse_percentiles
-from ingest.objectives.objectives import WORDS, Objective, read_objectives
+from ingest.objectives.objectives import WORDS, read_objectives
 from tests.mutations import mutated, mutations
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "SLA.yml"

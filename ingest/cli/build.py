@@ -33,7 +33,7 @@ def build(*, check: bool) -> None:
     Example:
       tailboard build --check
     """
-    from ingest.build import generated, kibana_problems, left_over
+    from ingest.cli.build_files import generated, kibana_problems, left_over
 
     files = generated()
     stale = [path for path, text in files.items() if not path.is_file() or path.read_text(encoding="utf-8") != text]

@@ -20,9 +20,9 @@ from ingest.cli.shared.values import pairs
 from ingest.core.errors import DeliveryError, UsageError
 
 if TYPE_CHECKING:
+    from ingest.core.objective import Objective
     from ingest.core.series import RunLabels
     from ingest.objectives.check import Checked
-    from ingest.objectives.objectives import Objective
     from ingest.objectives.webhook import Webhook
     from ingest.query.origin import Origin
     from ingest.query.question import Question
@@ -179,8 +179,9 @@ def _objectives(path: Path, runs: RunLabels) -> Sequence[Objective]:
 def _write(found: Checked, path: Path, options: Options) -> None:
     """Print the verdicts in the format that was asked for."""
     from ingest.objectives.junit import junit
+    from ingest.objectives.words import stamp_of
     from ingest.view import text
-    from ingest.view.terminal.episodes import episode_rows, notes, print_checked, stamp_of
+    from ingest.view.terminal.episodes import episode_rows, notes, print_checked
 
     form, base = options.format, _clock(found, options)
     if form == "table":

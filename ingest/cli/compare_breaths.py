@@ -42,9 +42,10 @@ def breath_panels(
 
 
 def _kept(sources: tuple[str, ...], named: Sequence[tuple[Path, str]], options: Options, question: Question) -> Kept:
-    from ingest.query.breath_sources import from_files, from_store, together
+    from ingest.query.breath_sources import from_files, together
     from ingest.query.files import Files
     from ingest.store import open_store
+    from ingest.store.breaths import from_store
 
     stores, _ = split_sources(sources)
     if stores:

@@ -296,7 +296,7 @@ def _print_table(shown: _Shown, chosen: Int) -> None:
 
 def _cells(row: Row, stamp: str) -> dict[str, str]:
     """Return a row as people read it; a lag that is no latency stands in brackets."""
-    from ingest.view.terminal.tables import latency
+    from ingest.core.writing import latency
 
     lag = "" if row["lag_ns"] is None else latency(row["lag_ns"])
     return {

@@ -20,9 +20,9 @@ from ingest.core.errors import UsageError
 
 if TYPE_CHECKING:
     from ingest.core.intervals import Intervals
+    from ingest.core.writing import Stamp
     from ingest.query.origin import Origin
     from ingest.query.question import Question
-    from ingest.view.text import Stamp
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +126,7 @@ def _elapsed_stamps(origin: Origin) -> dict[str, Stamp]:
 
 
 def _csv_rows(windows: Intervals, clocks: Mapping[str, Stamp]) -> Iterator[str]:
-    from ingest.view.text import utc
+    from ingest.core.writing import utc
 
     edges = windows.layout.edges
     lower, upper = edges[windows.bins].tolist(), edges[windows.bins + 1].tolist()

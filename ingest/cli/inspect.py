@@ -130,7 +130,7 @@ def _print_why(found: Found, wanted: Path) -> None:
 
 
 def _source_row(source: Any, ops: tuple[str, ...]) -> dict[str, Any]:
-    from ingest.view.text import utc
+    from ingest.core.writing import utc
 
     context, account = source.context, source.context.account
     zero = context.zero.epoch_ns

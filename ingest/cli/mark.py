@@ -46,7 +46,7 @@ def mark(text: str | None, run: str, at: str | None, until: str | None, marks: t
         raise UsageError("a mark needs --at T and its text, or --marks FILE")
     from ingest.core.marks import checked
     from ingest.core.timing import parse_instant
-    from ingest.view.text import utc
+    from ingest.core.writing import utc
 
     one = checked(parse_instant(at), parse_instant(until) if until else None, text)
     with opened_store(store, write=True) as store_:

@@ -24,8 +24,9 @@ def replay(dead_letters: str, store: str | None) -> int:
 
     What is still refused stays in the file; rollups are made right, and runs of which nothing is missing are complete.
     """
-    from ingest.query.origin import DEAD_LETTERS, needed
+    from ingest.query.origin import needed
     from ingest.store import open_store
+    from ingest.store.capabilities import DEAD_LETTERS
 
     path = Path(dead_letters)
     if not path.is_file():

@@ -38,7 +38,7 @@ def list_(store: str | None, form: str) -> None:
     """All runs: state, step, sources, samples, time zero, when loaded."""
     from ingest.core.timing import format_duration
     from ingest.core.whole_runs import means_alone
-    from ingest.view.text import utc
+    from ingest.core.writing import utc
 
     with opened_store(store) as store_:
         rows = []
@@ -118,7 +118,7 @@ def check(globs: tuple[str, ...], *, mend: bool, as_json: bool, store: str | Non
     from ingest.core.errors import StoreError
     from ingest.core.plain import shown
     from ingest.core.series import run_matches
-    from ingest.view.terminal.episodes import counted
+    from ingest.objectives.words import counted
 
     with opened_store(store, write=mend) as store_:
         found = store_.verify(lambda run: not globs or (bool(run) and run_matches(run, globs)), mend=mend)

@@ -12,7 +12,7 @@ from ingest.core.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
     from ingest.cli.setup import Options
-    from ingest.objectives.objectives import Objective
+    from ingest.core.objective import Objective
     from ingest.view.kibana.connection import Connection
     from ingest.view.kibana.importing import Account
     from ingest.view.kibana.rules import Left, Rule

@@ -126,8 +126,8 @@ def _permutations_told(found: Mapping[str, tuple[str, str]]) -> list[str]:
 
 
 def _write(nights: Sequence[Night], table: Table, notes: Sequence[str], showing: shared.Showing) -> None:
+    from ingest.core.writing import utc
     from ingest.view.terminal import trend as view
-    from ingest.view.text import utc
 
     form = showing.format
     told = [*notes, *view.notes(nights, table)]

@@ -215,8 +215,8 @@ class _Shown:
             say(text, start)
 
     def _line(self, done: Cycle) -> str:
+        from ingest.core.writing import utc
         from ingest.store.live import NOTHING_FINAL
-        from ingest.view.text import utc
 
         lag = f", {done.lag_ns / 1e9:.1f} s behind" if done.lag_ns is not None and done.lag_ns < LONGEST_LAG_NS else ""
         final = f", final up to {utc(done.final_ns)}" if done.final_ns is not None and done.final_ns > NOTHING_FINAL else ""

@@ -27,7 +27,7 @@ from ingest.core.series import OFFSET, Group, Series
 from ingest.core.timing import format_duration
 
 if TYPE_CHECKING:  # stores keep offsets, and need no reader for that
-    from ingest.read.events import Events
+    from ingest.core.events import Events
 
 ROWS = 50
 MOST_ROWS = 1000

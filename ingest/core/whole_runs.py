@@ -7,14 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ingest.core.intervals import Exact
 from ingest.core.ranks import COMMON
 from ingest.core.series import Series
-
-if TYPE_CHECKING:  # stores keep these, and need no reader for that
-    from ingest.read.context import Summary
 
 LABELS = ("host", "volume", "job", "process", "op", "kind")
 NUMBERS = ("count", "min_ns", "max_ns", "mean_ns", "window_ns", "has_bins")
@@ -38,12 +35,6 @@ class WholeRun:
     percentiles: tuple[tuple[str, int], ...] = ()
     window_ns: int = 0
     has_bins: bool = False
-
-    @staticmethod
-    def of_summary(series: Series, summary: Summary, window_ns: int = 0) -> WholeRun:
-        """Return what a tool's summary says of a series."""
-        numbers = (summary.count, summary.min_ns, summary.max_ns, summary.mean_ns, summary.percentiles)
-        return WholeRun(series, *numbers, window_ns, has_bins=summary.bins is not None)
 
     def told(self) -> dict[str, Any]:
         """Return plain values that `of` takes."""

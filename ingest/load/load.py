@@ -16,6 +16,7 @@ from ingest.core.csr import MOST_SAMPLES
 from ingest.core.csr import total as sum_of
 from ingest.core.documents import Whole, check_storable
 from ingest.core.errors import CapacityError, InputError
+from ingest.core.events import Events
 from ingest.core.grid import WEIGHT_BITS, window_parts
 from ingest.core.grid import in_flight as shared
 from ingest.core.intervals import Intervals
@@ -28,7 +29,6 @@ from ingest.load.plan import LoadOptions, Plan, plans
 from ingest.read import Found, Source, Windows, discover, read
 from ingest.read.account import Account, nothing_taken
 from ingest.read.event_once import offset_sources, once
-from ingest.read.events import Events
 from ingest.read.lacks import dead
 from ingest.read.snabb.work import kept_of
 from ingest.store import Store

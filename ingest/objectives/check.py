@@ -16,8 +16,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ingest.core.errors import InputError, UsageError
+from ingest.core.objective import VIOLATE, Objective
 from ingest.core.series import LABELS, RunLabels, Series, label_of, run_matches
-from ingest.objectives.objectives import VIOLATE, Objective
 from ingest.query.clocks import ABSOLUTE, is_absolute
 from ingest.query.episodes import FOREVER, HOST, OUTSIDE, Life, judged, no_windows, verdicts
 from ingest.query.origin import Run

@@ -16,10 +16,10 @@ from xml.sax.saxutils import escape, quoteattr
 
 from ingest.core.plain import CONTROLS, shown
 from ingest.core.timing import format_duration
+from ingest.core.writing import latency
 from ingest.objectives.check import Checked, Unjudged
+from ingest.objectives.words import budgets, counted, group_name, looked_at, promise, stamp_of
 from ingest.query.verdicts import UNKNOWN, VIOLATED, Episode, Verdict
-from ingest.view.terminal.episodes import budgets, counted, group_name, looked_at, promise, stamp_of
-from ingest.view.terminal.tables import latency
 
 SECOND = 1_000_000_000
 

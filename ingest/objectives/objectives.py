@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from difflib import get_close_matches
 from fractions import Fraction
 from pathlib import Path
@@ -25,12 +25,12 @@ import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from ingest.core.errors import InputError, UsageError
+from ingest.core.objective import HOLD, OK, VIOLATE, Objective
 from ingest.core.ranks import Percentile, parse_percentiles
 from ingest.core.series import LABELS
 from ingest.core.timing import parse_duration
 from ingest.read.folders import check_is_file
 
-VIOLATE, HOLD, OK = "violate", "hold", "ok"
 NO_DATA = (VIOLATE, HOLD, OK)
 COMPULSORY = {"name": "read p99", "percentile": "99", "threshold": "5ms", "window": "10s"}
 WORDS = (*COMPULSORY, "for", "hold", "no_data", "budget", "where", "by")
@@ -38,27 +38,6 @@ LONGEST_NAME = 200
 NULL = "tag:yaml.org,2002:null"
 SHARE = re.compile(r"(\d{1,2}(?:\.\d{1,9})?)\s*%")
 NOTHING = re.compile(r"0+(\.0+)?\s*(ns|us|µs|ms|s|min|m|h|d)?")
-
-
-@dataclass(frozen=True, slots=True)
-class Objective:
-    """One promise: a percentile of each window, at most `threshold_ns`, of the series whose labels match the globs in `where`.
-
-    An episode lasts at least `for_ns`; violated windows at most `hold_ns` apart are one episode. `budget` is the share of windows
-    that may be violated, None where there is no such promise. `line` is where it is written.
-    """
-
-    name: str
-    percentile: Percentile
-    threshold_ns: int
-    window_ns: int
-    for_ns: int
-    hold_ns: int
-    no_data: str = HOLD
-    where: Mapping[str, str] = field(default_factory=dict)
-    by: tuple[str, ...] = ()
-    line: int = 0
-    budget: Fraction | None = None
 
 
 def read_objectives(path: Path, run_labels: Collection[str] | None = ()) -> tuple[Objective, ...]:

@@ -22,10 +22,9 @@ import orjson
 from ingest.core.errors import DeliveryError, RefusedError, UsageError
 from ingest.core.plain import shown
 from ingest.core.timing import format_duration
+from ingest.core.writing import latency, utc
 from ingest.environment import netrc_login, seconds
 from ingest.query.verdicts import ENDED, Episode
-from ingest.view.terminal.tables import latency
-from ingest.view.text import utc
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ingest.core.breaths import BreathWindows, Kept, Rows, joined, nothing, only, taken
+from ingest.core.breaths import BreathWindows, Kept, Rows, joined, nothing, taken
 from ingest.core.errors import InputError
 from ingest.core.grid import SECOND
 from ingest.core.parallel import fork_map
@@ -19,12 +19,10 @@ from ingest.query.origin import BREATHS, Origin
 from ingest.query.question import Question
 from ingest.read.formats import SNABB
 from ingest.read.snabb.work import kept_of
-from ingest.store.chosen import chosen_records
 
 if TYPE_CHECKING:
     from ingest.query.files import Files
     from ingest.read import Source
-    from ingest.store import Store
 
 OF_BREATHS = ("run", "host", "process")
 
@@ -52,17 +50,6 @@ def from_files(files: Files, question: Question) -> Kept:
         in_range(kept, question, starts[sources[number].context.series.run])
         for number, kept in sorted(found, key=lambda one: sources[one[0]].context.series)
     ]
-    return together(parts)
-
-
-def from_store(store: Store, question: Question) -> Kept:
-    """Return what a store keeps of the runs, hosts, processes and the time that are asked."""
-    records = store.runs()
-    key = selected(question, {record.run: dict(record.labels) for record in records})
-    parts = []
-    for record in chosen_records(records, question.runs):
-        kept = in_range(store.breaths(record.run), question, record.start_ns)
-        parts.append(Kept(only(kept.windows, key), only(kept.sample, key)))
     return together(parts)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -13,7 +13,8 @@ from ingest.query.means import check_bins
 from ingest.query.question import Answer
 from ingest.query.table import Table
 from ingest.read.hgrm import Curve
-from ingest.view.hgrm import levels
+
+LAST = 100.0
 
 TICKS = 5
 
@@ -56,3 +57,20 @@ def _measured(answer: Answer, ticks: int) -> list[Curve]:
             latencies = tuple(float(shown[at]) for at, _ in rows)
             found.append(Curve(name, shares, x, latencies, tuple(passed[at] for at, _ in rows)))
     return found
+
+
+def levels(cumulative: list[int], ticks: int) -> Iterator[tuple[int, float]]:
+    """Yield (entry, percentile level) for each row: levels halve their distance to 100 every `ticks` steps."""
+    total, level = cumulative[-1], 0.0
+    for at, passed in enumerate(cumulative):
+        reached = 100.0 * passed / total
+        while reached >= level:
+            yield at, level
+            halvings = int(math.log(100.0 / (100.0 - level)) / math.log(2)) + 1 if level < LAST else 0
+            if not halvings or halvings >= 62:
+                break
+            level += 100.0 / (ticks * 2**halvings)
+            if passed == total:
+                break
+    if level != LAST or total:
+        yield len(cumulative) - 1, LAST

@@ -19,9 +19,9 @@ from ingest.core.errors import InputError
 from ingest.core.intervals import Bool, Int, Intervals
 from ingest.core.missing import OPEN as OPEN_END
 from ingest.core.missing import UNKNOWN
+from ingest.core.objective import HOLD, VIOLATE, Objective
 from ingest.core.ranks import Percentile, Ranked, censored, percentile_values, reported
 from ingest.core.series import Group
-from ingest.objectives.objectives import HOLD, VIOLATE, Objective
 from ingest.query.means import check_bins
 from ingest.query.missing import Lack, Rows, cut_at
 from ingest.query.question import Answer, regrouped

@@ -36,7 +36,7 @@ class _Reading:
         return from_files(self._files, question)
 
     def offsets(self, wanted: Wanted) -> OffsetMap:
-        from ingest.query.offsets.stored import from_files
+        from ingest.query.offsets.of_files import from_files
 
         return from_files(self._files, wanted)
 

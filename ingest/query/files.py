@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ingest.core.errors import InputError, listed
+from ingest.core.events import Events
 from ingest.core.grid import UNTIMED, clipped, coarsened, in_flight, in_windows, stored_step, window_parts
 from ingest.core.intervals import Intervals, Sum
 from ingest.core.parallel import fork_map
@@ -29,7 +30,7 @@ from ingest.query.whole_rows import whole_rows_of, with_whole_rows
 from ingest.read import Found, ReadOptions, Source, Windows, discover, read
 from ingest.read.account import Account, nothing_taken
 from ingest.read.copies import conflicts
-from ingest.read.events import MOMENTS, Events, events_layout
+from ingest.read.events import MOMENTS, events_layout
 from ingest.read.formats import HDR, SNABB
 from ingest.read.lacks import dead
 from ingest.read.reconcile import reconciled, skew

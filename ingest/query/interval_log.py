@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ingest.core.errors import InputError
 from ingest.core.grid import MS, coarsened
 from ingest.core.intervals import Intervals, Sum, in_time_order
-from ingest.core.layout import LogLinear, parse_layout
+from ingest.core.layout import LogLinear, hdr_half, hdr_layout, parse_layout
+from ingest.core.timing import UNITS_NS
 from ingest.query.clocks import shown_beside
+from ingest.query.means import REMEDY
 from ingest.query.origin import INTERVAL_LOG, Origin
 from ingest.query.question import ALL, Answer, Question, check_labels
 from ingest.query.steps import check_step
@@ -19,6 +23,9 @@ from ingest.query.streaming.union import regrouped, union
 
 if TYPE_CHECKING:
     from ingest.query.files import Files
+
+DIGITS = {hdr_half(digits): digits for digits in range(6)}
+NAMED = {UNITS_NS[name]: name for name in ("ns", "us", "ms", "s")}
 
 NS = 1
 
@@ -53,8 +60,6 @@ def _names(question: Question, runs: Sequence[str]) -> tuple[str, ...]:
 
 def _unit(layouts: Iterable[LogLinear]) -> int:
     """Return the unit that all layouts share, else ns."""
-    from ingest.view.hlog import form_of
-
     units = {form_of(layout).unit_ns for layout in layouts}
     return units.pop() if len(units) == 1 else NS
 
@@ -120,3 +125,34 @@ def _of_runs(part: Intervals, runs: Collection[str], place: int = 0) -> Interval
     """Return the rows of some runs; `place` is that of the run in their keys."""
     good = np.array([isinstance(key, tuple) and key[place] in runs for key in part.table], np.bool_)
     return part if good.all() else part.take(np.flatnonzero(good[part.series]))
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a layout is written: digits, bins of 2^magnitude units, and the unit in ns."""
+
+    digits: int
+    magnitude: int
+    unit_ns: int
+
+    @property
+    def layout(self) -> LogLinear:
+        """Return the layout that these bins have."""
+        return hdr_layout(self.digits, self.magnitude, self.unit_ns)
+
+
+@lru_cache(maxsize=64)
+def form_of(layout: LogLinear) -> Form:
+    """Return the form of a layout's own bins, or, where HdrHistogram has none such, of ns bins at least as fine.
+
+    InputError for means without a histogram.
+    """
+    if not layout.has_bins:
+        raise InputError(f"means without a histogram cannot be written as one: {REMEDY}")
+    if layout.half in DIGITS and not layout.coarseness and layout.reports == "highest":
+        for unit in (layout.grain, *NAMED):
+            times, rest = divmod(layout.unit_ns, unit)
+            if unit in NAMED and not rest and not times & (times - 1):
+                return Form(DIGITS[layout.half], times.bit_length() - 1, unit)
+    fine = (digits for half, digits in sorted(DIGITS.items()) if half << layout.coarseness >= layout.half)
+    return Form(next(fine, max(DIGITS.values())), 0, 1)

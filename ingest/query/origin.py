@@ -19,7 +19,6 @@ from ingest.core.errors import UsageError
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
-    from pathlib import Path
 
     from ingest.core.breaths import Kept
     from ingest.core.intervals import Intervals
@@ -34,10 +33,6 @@ if TYPE_CHECKING:
     from ingest.query.question import Answer, Question
     from ingest.query.table import Table
     from ingest.query.verdicts import Episode
-    from ingest.store.elastic.names import Names
-    from ingest.store.elastic.replay import ReplayAccount
-    from ingest.store.live import LiveStore
-    from ingest.store.records import RunRecord
 
 T = TypeVar("T")
 
@@ -176,17 +171,8 @@ LOGS: Capability[Files] = Capability("this", "reads the logs themselves: name th
 APPROXIMATE: Capability[Callable[[Question, Sequence[Percentile]], tuple[Table, Answer]]] = Capability(
     "--approx", "asks Elasticsearch for its estimates: name a store http://HOST:9200; here all is exact"
 )
-GROWTH: Capability[Callable[[], LiveStore]] = Capability(
-    "watch", "needs a store that takes growing runs: give sqlite:PATH or http://HOST:9200"
-)
 SNAPSHOT: Capability[Callable[[float], AbstractContextManager[None]]] = Capability(
     "one moment for several answers", "cannot be had here: this store changes while it is read"
-)
-DOCUMENTS: Capability[Callable[[RunRecord, Names], Iterator[bytes]]] = Capability(
-    "documents", "are exported from a store of SQLite or Elasticsearch: load the files into one first"
-)
-DEAD_LETTERS: Capability[Callable[[Path], ReplayAccount]] = Capability(
-    "dead letters", "are what Elasticsearch has refused: give --store http://HOST:9200"
 )
 
 

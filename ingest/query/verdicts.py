@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # stores keep episodes, and need no reader of YAML for that
-    from ingest.objectives.objectives import Objective
+    from ingest.core.objective import Objective
 
 OPEN, ENDED, PROVISIONAL = "open", "ended", "provisional"
 MET, VIOLATED, UNKNOWN = "met", "violated", "cannot tell"

@@ -14,11 +14,12 @@ import numpy as np
 from ingest.core.caveats import Caveat
 from ingest.core.csr import MOST_SAMPLES
 from ingest.core.errors import CapacityError, InputError
+from ingest.core.events import Events
 from ingest.core.intervals import Int, Intervals
 from ingest.core.timing import OUT_OF_RANGE, is_instant
 from ingest.read.context import EXPECTED, Context
 from ingest.read.event_rows import Windows
-from ingest.read.events import Events, events_layout, latencies
+from ingest.read.events import events_layout, latencies
 from ingest.read.formats import reader_of
 from ingest.read.lacks import counted, followed
 from ingest.read.placing import discover
@@ -48,7 +49,7 @@ def read(source: Source, windows: Windows | None = None, seen: Callable[[Events]
     expected = context.options.get(EXPECTED)
     if not expected:
         return rows
-    from ingest.core.omission import with_corrected
+    from ingest.read.omission import with_corrected
 
     return with_corrected(rows, int(expected), context.account)
 

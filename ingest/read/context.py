@@ -10,6 +10,7 @@ from ingest.core.errors import InputError
 from ingest.core.intervals import Histogram
 from ingest.core.series import Series
 from ingest.core.timing import OUT_OF_RANGE, is_instant
+from ingest.core.whole_runs import WholeRun
 from ingest.read.account import Account
 from ingest.read.delimited.description import Description
 
@@ -35,6 +36,11 @@ class Summary:
     mean_ns: float
     percentiles: tuple[tuple[str, int], ...] = ()
     bins: Histogram | None = None
+
+    def whole_run(self, series: Series, window_ns: int = 0) -> WholeRun:
+        """Return this of a series, as the account of its source keeps it."""
+        numbers = (self.count, self.min_ns, self.max_ns, self.mean_ns, self.percentiles)
+        return WholeRun(series, *numbers, window_ns, has_bins=self.bins is not None)
 
 
 @dataclass(frozen=True, slots=True)

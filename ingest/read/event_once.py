@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from ingest.core.events import Events
 from ingest.core.series import default_kind
 from ingest.read import events
-from ingest.read.events import Events
 from ingest.read.formats import RAW, YCSB
 from ingest.read.sources import Source
 

@@ -16,11 +16,12 @@ import numpy as np
 
 from ingest.core.csr import MOST_SAMPLES, TOO_MANY, summed_ns, surely_addable, total
 from ingest.core.errors import CapacityError
+from ingest.core.events import Events
 from ingest.core.grid import INT64_MAX, SECOND, WEIGHT_BITS
 from ingest.core.intervals import Bool, Exact, Histogram, Int, Intervals, merged
 from ingest.core.layout import LogLinear
 from ingest.read.account import Account
-from ingest.read.events import Events, bin_of
+from ingest.read.events import bin_of
 
 MOST_HELD = 2_000_000  # bins
 DENSE_CELLS = 1 << 22

@@ -6,16 +6,14 @@ each one (attribution while in flight, the offset within a second) is worked out
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ingest.core.csr import total
+from ingest.core.events import Events
 from ingest.core.intervals import Int
 from ingest.core.layout import LogLinear, hdr_half
-from ingest.core.series import OFFSET, Series
+from ingest.core.series import OFFSET
 from ingest.read.account import Account
 
 LATENCY_BITS = 47
@@ -23,38 +21,6 @@ DAY_NS = 86_400 * 10**9
 FIO_HALF = 64
 EXPONENT_BIAS, MANTISSA_BITS = 1023, 52
 MOMENTS = "moments (when something was seen), not latencies: tailboard offsets shows them"
-
-
-@dataclass(frozen=True, slots=True)
-class Events:
-    """Operations of `table[series[i]]` that took `latency_ns[i]` and completed at `end_ns[i]`.
-
-    Latencies are 0 to a day. `weight[i]` says how many there were of one kind; None where each stands for itself.
-    """
-
-    table: Sequence[Series]
-    series: NDArray[np.integer]
-    end_ns: Int
-    latency_ns: Int
-    weight: Int | None = None
-
-    def __len__(self) -> int:
-        return len(self.end_ns)
-
-    @property
-    def start_ns(self) -> Int:
-        """Return when each began."""
-        return self.end_ns - self.latency_ns
-
-    @property
-    def samples(self) -> int:
-        """Return how many operations there are."""
-        return len(self) if self.weight is None else total(self.weight)
-
-    def take(self, rows: Int) -> Events:
-        """Return the given events in the given order."""
-        weight = None if self.weight is None else self.weight[rows]
-        return Events(self.table, self.series[rows], self.end_ns[rows], self.latency_ns[rows], weight)
 
 
 def latencies(chunks: Iterable[Events], account: Account) -> Iterator[Events]:

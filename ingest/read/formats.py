@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ingest.core.events import Events
     from ingest.core.intervals import Intervals
     from ingest.read.context import Context
-    from ingest.read.events import Events
     from ingest.read.sources import Around, Source
 
 HIST, RAW, JSON, HDR, OPERATIONS = "fio-hist", "fio-raw", "fio-json", "hdr-log", "operations"

@@ -13,7 +13,7 @@ from ingest.core.plain import as_text
 from ingest.read.formats import DESCRIBED, OPERATIONS, RAW, SMALLFILE, YCSB
 
 if TYPE_CHECKING:
-    from ingest.read.events import Events
+    from ingest.core.events import Events
     from ingest.read.sources import Source
 
 LINES = frozenset((RAW, OPERATIONS, SMALLFILE, YCSB, DESCRIBED))  # formats of a line for each operation

@@ -10,9 +10,10 @@ from typing import Any, Protocol, Self
 from ingest.core.breaths import Kept
 from ingest.core.errors import UsageError
 from ingest.core.intervals import Int, Intervals
-from ingest.query.origin import GROWTH, KINDS, Origin, needed
+from ingest.query.origin import KINDS, Origin, needed
 from ingest.query.question import Key
 from ingest.query.verdicts import Episode
+from ingest.store.capabilities import GROWTH
 from ingest.store.coarsening import Coarsened
 from ingest.store.live import LiveStore
 from ingest.store.records import RunRecord, SourceRecord, Spans

@@ -29,17 +29,17 @@ class _Keeping:
         self._store = store
 
     def offsets(self, wanted: Wanted) -> OffsetMap:
-        from ingest.query.offsets.stored import from_store
+        from ingest.store.offsets import from_store
 
         return from_store(self._store, wanted)
 
     def offset_ticks(self, names: Mapping[str, str], wanted: Wanted, *, full: bool) -> list[OffsetOverview]:
-        from ingest.query.offsets.overview import of_store
+        from ingest.store.offsets import overviews_from_store
 
-        return of_store(self._store, names, wanted, full=full)
+        return overviews_from_store(self._store, names, wanted, full=full)
 
     def breaths(self, question: Question) -> Kept:
-        from ingest.query.breath_sources import from_store
+        from ingest.store.breaths import from_store
 
         return from_store(self._store, question)
 

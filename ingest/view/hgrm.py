@@ -25,11 +25,10 @@ from ingest.core.intervals import Intervals
 from ingest.core.layout import LogLinear, hdr_half
 from ingest.core.plain import shown
 from ingest.core.ranks import reported
+from ingest.query.curves import LAST, TICKS, levels
 from ingest.query.means import check_bins
 from ingest.query.question import Answer
 
-TICKS = 5
-LAST = 100.0
 DIGITS = {hdr_half(digits): digits for digits in range(6)}
 USUAL_DIGITS = 3
 
@@ -69,23 +68,6 @@ def text(one: Intervals, unit_ns: int, ticks: int = TICKS) -> str:
     lines.append(f"#[Max     = {_fixed(values[-1], digits):>12}, Total count    = {cumulative[-1]:>12}]\n")
     lines.append(f"#[Buckets = {_buckets(one.layout, int(one.bins[-1])):>12}, SubBuckets     = {2 * one.layout.half:>12}]\n")
     return "".join(lines)
-
-
-def levels(cumulative: list[int], ticks: int) -> Iterator[tuple[int, float]]:
-    """Yield (entry, percentile level) for each row: levels halve their distance to 100 every `ticks` steps."""
-    total, level = cumulative[-1], 0.0
-    for at, passed in enumerate(cumulative):
-        reached = 100.0 * passed / total
-        while reached >= level:
-            yield at, level
-            halvings = int(math.log(100.0 / (100.0 - level)) / math.log(2)) + 1 if level < LAST else 0
-            if not halvings or halvings >= 62:
-                break
-            level += 100.0 / (ticks * 2**halvings)
-            if passed == total:
-                break
-    if level != LAST or total:
-        yield len(cumulative) - 1, LAST
 
 
 def _fixed(value: float, digits: int) -> str:

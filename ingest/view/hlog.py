@@ -19,61 +19,23 @@ import binascii
 import struct
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.core.errors import InputError
 from ingest.core.intervals import Int, Intervals
-from ingest.core.layout import LogLinear, hdr_half, hdr_layout
 from ingest.core.ranks import within_exact
-from ingest.core.timing import UNITS_NS
-from ingest.query.means import REMEDY
+from ingest.query.interval_log import NAMED, Form, form_of
 from ingest.read.hdr.names import tag_of
 
 INNER, OUTER = 0x1C849313, 0x1C849314
 HEADER = struct.Struct(">IIIIqqd")
 COMPRESSED = struct.Struct(">II")
-DIGITS = {hdr_half(digits): digits for digits in range(6)}
 MOST_BYTES = 9
 AT_ONCE = 1 << 15  # bins whose words are made in one pass: they fit a processor's cache
 MS, SECOND = 1_000_000, 1_000_000_000
 LEGEND = '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"\n'
-NAMED = {UNITS_NS[name]: name for name in ("ns", "us", "ms", "s")}
-
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """How a layout is written: digits, bins of 2^magnitude units, and the unit in ns."""
-
-    digits: int
-    magnitude: int
-    unit_ns: int
-
-    @property
-    def layout(self) -> LogLinear:
-        """Return the layout that these bins have."""
-        return hdr_layout(self.digits, self.magnitude, self.unit_ns)
-
-
-@lru_cache(maxsize=64)
-def form_of(layout: LogLinear) -> Form:
-    """Return the form of a layout's own bins, or, where HdrHistogram has none such, of ns bins at least as fine.
-
-    InputError for means without a histogram.
-    """
-    if not layout.has_bins:
-        raise InputError(f"means without a histogram cannot be written as one: {REMEDY}")
-    if layout.half in DIGITS and not layout.coarseness and layout.reports == "highest":
-        for unit in (layout.grain, *NAMED):
-            times, rest = divmod(layout.unit_ns, unit)
-            if unit in NAMED and not rest and not times & (times - 1):
-                return Form(DIGITS[layout.half], times.bit_length() - 1, unit)
-    fine = (digits for half, digits in sorted(DIGITS.items()) if half << layout.coarseness >= layout.half)
-    return Form(next(fine, max(DIGITS.values())), 0, 1)
 
 
 def head(unit_ns: int, start_ns: int | None, version: str) -> str:

@@ -3,45 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from datetime import datetime, tzinfo
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from ingest.core.writing import MS, Stamp, number, utc
 from ingest.query.missing import MOST
 from ingest.query.table import Table
 
-SECOND = 1e9
-MS = 1_000_000
-INFINITE = float("inf")
 UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 PLAIN = ("count", "rate", "exact", "complete", "cumulative", "percentile", "x", "highlighted", "over")
-
-Stamp = Callable[[int], str]
-
-
-def utc(stamp_ns: int) -> str:
-    """Return ISO 8601 in UTC with milliseconds: 2026-11-20T20:39:06.000Z."""
-    return f"{np.datetime64(stamp_ns // MS, 'ms')}Z"
-
-
-def local(stamp_ns: int, zone: tzinfo | None = None) -> str:
-    """Return ISO 8601 in the local time zone (or `zone`) with its offset."""
-    return datetime.fromtimestamp(stamp_ns // MS / 1000, zone).astimezone(zone).isoformat(timespec="milliseconds")
-
-
-def elapsed(zero_ns: int) -> Stamp:
-    """Return a function that gives seconds since `zero_ns`."""
-    return lambda stamp_ns: number((stamp_ns - zero_ns) / SECOND)
-
-
-def number(value: float) -> str:
-    """Return a number as csv has it: whole numbers without a point, at most 15 digits, empty if not a number or without bound."""
-    if value != value or value in (INFINITE, -INFINITE):  # noqa: PLR0124  # NaN is the one value unlike itself
-        return ""
-    whole = int(value)
-    return str(whole) if whole == value else f"{value:.15g}"
 
 
 def _column(name: str, values: Any, stamp: Stamp, unit: str, labels: tuple[str, ...]) -> list[Any]:

@@ -16,7 +16,7 @@ from ingest.core.errors import InputError, UsageError
 from ingest.core.offsets import Periods
 from ingest.query.offsets.counts import Wanted
 from ingest.query.offsets.map import OffsetMap, offsets
-from ingest.query.offsets.stored import from_files
+from ingest.query.offsets.of_files import from_files
 from ingest.read import ReadOptions
 from oracles import offsets as oracle
 from tests.commands import tailboard as command

@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from ingest.core.errors import InputError
 from ingest.core.intervals import Intervals
 from ingest.core.layout import hdr_layout
-from ingest.core.omission import corrected
 from ingest.core.ranks import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
@@ -27,6 +26,7 @@ from ingest.query.question import Question
 from ingest.read import ReadOptions, discover, read
 from ingest.read.hdr.codec import PayloadError, payload_of, payload_of_bytes
 from ingest.read.hdr.counts import counts_of
+from ingest.read.omission import corrected
 from oracles import hdr
 
 HDR = Path(__file__).parent.parent / "data" / "hdr"

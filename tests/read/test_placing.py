@@ -457,7 +457,8 @@ from dataclasses import replace
 import numpy as np
 
 from ingest.read.context import TimeZero
-from ingest.read.events import Events, events_layout
+from ingest.read.events import events_layout
+from ingest.core.events import Events
 from ingest.read.formats import Reader
 from ingest.read.sources import Source
 from ingest.read.text import head, name_without, open_input

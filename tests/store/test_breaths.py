@@ -16,9 +16,10 @@ from ingest import Files, Question, open_store, parse_instant
 from ingest.cli import run as command
 from ingest.core.breaths import BreathSample, BreathWindows, Kept
 from ingest.core.errors import StoreError
-from ingest.query.breath_sources import from_files, from_store
+from ingest.query.breath_sources import from_files
 from ingest.query.breaths import costs, density, fits, names_of
 from ingest.read import ReadOptions
+from ingest.store.breaths import from_store
 from tests.store.grounds import grounds, loaded
 
 KINDS = ["sqlite", "double", *(["server"] if os.environ.get("ELASTICSEARCH_URL") else [])]

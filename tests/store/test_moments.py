@@ -11,7 +11,7 @@ from ingest import Question, open_store, parse_percentiles
 from ingest.cli import run as command
 from ingest.core.errors import InputError
 from ingest.query.offsets.counts import Wanted
-from ingest.query.offsets.stored import from_store
+from ingest.store.offsets import from_store
 from tests.store.grounds import grounds, loaded
 
 DATA = Path(__file__).parents[1] / "data"

@@ -20,9 +20,10 @@ from ingest.load.load import LoadAccount, load
 from ingest.load.plan import LoadOptions
 from ingest.query.offsets.counts import Wanted
 from ingest.query.offsets.map import OffsetMap, offsets
-from ingest.query.offsets.stored import from_files, from_store
+from ingest.query.offsets.of_files import from_files
 from ingest.query.percentiles import Wanted as Columns
 from ingest.query.percentiles import percentiles
+from ingest.store.offsets import from_store
 from ingest.view.text import csv_lines
 from oracles import offsets as oracle
 from tests.store.grounds import grounds, loaded

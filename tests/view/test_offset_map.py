@@ -23,9 +23,10 @@ from ingest.query.offsets import resolution as offset_resolution
 from ingest.query.offsets import ticks as offset_ticks
 from ingest.query.offsets.counts import Wanted
 from ingest.query.offsets.map import OffsetMap, highlighted, joined, lit_counts
+from ingest.query.offsets.of_files import from_files
 from ingest.query.offsets.overview import OffsetOverview, offset_overviews, shown_names
-from ingest.query.offsets.stored import from_files, from_store
 from ingest.read import ReadOptions
+from ingest.store.offsets import from_store
 from ingest.view.page import offset_section
 from oracles import offsets as oracle
 from oracles import per_io

@@ -16,10 +16,11 @@ from event_files import event_file, reading
 from ingest import Files, Question
 from ingest.core.errors import UsageError
 from ingest.core.offsets import Periods
+from ingest.core.writing import utc
 from ingest.query.offsets.counts import Wanted
 from ingest.query.offsets.map import OffsetMap, highlighted, joined
-from ingest.query.offsets.stored import from_files
-from ingest.view import offset_tables, pictures, text, vega
+from ingest.query.offsets.of_files import from_files
+from ingest.view import offset_tables, pictures, vega
 from ingest.view.terminal import offsets as offset_terminal
 from oracles import offsets as oracle
 from tests.vega.drawn import DARK, LIGHT, drawing, installed
@@ -212,7 +213,7 @@ def test_more_periods_than_there_is_room_for_are_added_up_offset_by_offset(answe
 def shown(answer: OffsetMap, width: int, shading: str = "rank") -> list[str]:
     out = io.StringIO()
     lines = offset_terminal.heading(answer)
-    offset_terminal.print_offsets(answer, lines, text.utc, shading, console=Console(file=out, width=width))
+    offset_terminal.print_offsets(answer, lines, utc, shading, console=Console(file=out, width=width))
     return out.getvalue().splitlines()
 
 
@@ -241,7 +242,7 @@ def test_the_terminal_has_each_group_and_colours(folder: Path) -> None:
     out = io.StringIO()
     answer = mapped(folder, by=("process",), periods=Periods(rows=10))
     offset_terminal.print_offsets(
-        answer, (), text.utc, console=Console(file=out, width=60, force_terminal=True, color_system="truecolor")
+        answer, (), utc, console=Console(file=out, width=60, force_terminal=True, color_system="truecolor")
     )
     plain = re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue()).splitlines()
     assert [line for line in plain if line in ("p0", "p1")] == ["p0", "p1"]

@@ -13,10 +13,11 @@ from rich.console import Console
 
 from ingest.core.errors import UsageError
 from ingest.core.ranks import parse_percentiles
+from ingest.core.writing import utc
 from ingest.query.cells import cells
 from ingest.query.files import Files
 from ingest.query.question import Question
-from ingest.view import pictures, text, vega
+from ingest.view import pictures, vega
 from ingest.view.terminal import heatmap as preview
 from tests.commands import tailboard
 from tests.doubles.origin import NS, SECOND, ZERO, Made, random_rows, series
@@ -118,7 +119,7 @@ def test_without_the_runtime_it_says_what_to_install(files, monkeypatch):
 
 def shown(answer, **words) -> str:
     out = io.StringIO()
-    preview.print_heatmap(answer, ["heading"], text.utc, console=Console(file=out, **words))
+    preview.print_heatmap(answer, ["heading"], utc, console=Console(file=out, **words))
     return out.getvalue()
 
 

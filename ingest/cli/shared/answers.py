@@ -104,10 +104,10 @@ def clock_of(answer: Answer, showing: Showing) -> str:
 
 def stamp_of(answer: Answer, showing: Showing) -> Any:
     """Return the function that writes a time as it was asked for; elapsed where only other runs of the answer have a clock."""
+    from ingest.core.writing import elapsed, local, utc
     from ingest.query.clocks import named, stamps_beside
-    from ingest.view import text
 
-    stamps = {"utc": text.utc, "local": text.local, "elapsed": text.elapsed(answer.start_of)}
+    stamps = {"utc": utc, "local": local, "elapsed": elapsed(answer.start_of)}
     return named(stamps[clock_of(answer, showing)], stamps_beside(answer))
 
 

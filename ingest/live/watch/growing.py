@@ -10,7 +10,6 @@ from typing import Any, Protocol
 
 from ingest.core.errors import InputError
 from ingest.core.intervals import Intervals
-from ingest.core.omission import with_corrected
 from ingest.read import Source
 from ingest.read.context import EXPECTED
 from ingest.read.fio.dumps import Differences
@@ -19,6 +18,7 @@ from ingest.read.formats import HDR, PIECES, reader_of
 from ingest.read.hdr.kept import KeptRows
 from ingest.read.hdr.log import UNIT_UNKNOWN, unpacked
 from ingest.read.hdr.origin import origin_of
+from ingest.read.omission import with_corrected
 from ingest.read.text import HEAD_SIZE, LONGEST_LINE
 
 DOCUMENT_END = b"\n}\n"

@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from ingest.core.errors import InputError
+from ingest.core.events import Events
 from ingest.core.intervals import Bool, Intervals
 from ingest.core.offsets import Order, Periods, from_bins
 from ingest.core.series import Group, RunLabels, Series, label_of
@@ -19,7 +20,6 @@ from ingest.query.question import Question, check_labels
 from ingest.read import Source
 from ingest.read.account import Account
 from ingest.read.event_once import events_once
-from ingest.read.events import Events
 
 CELLS, SHARED, LATE, ALL = "cells", "shared", "late", "all"
 

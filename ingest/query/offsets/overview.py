@@ -21,7 +21,6 @@ from ingest.core.series import Group, RunLabels, Series
 from ingest.query.files import Files, run_starts, warnings_of
 from ingest.query.offsets.counts import Wanted, range_of
 from ingest.query.offsets.resolution import LABELS
-from ingest.query.offsets.stored import troubles
 from ingest.query.offsets.ticks import Kept, Met, Name, RunTicks, all_ticks, kept_of, unkept
 from ingest.query.origin import OFFSET_TICKS, Origin
 from ingest.query.overview import chosen_runs
@@ -29,12 +28,10 @@ from ingest.query.question import Question
 from ingest.read.account import Account
 from ingest.read.event_once import events_once, offset_sources
 from ingest.read.sources import PREFER_RAW
-from ingest.store.records import COMPLETE, UNKNOWN_ZERO
 
 if TYPE_CHECKING:
+    from ingest.core.events import Events
     from ingest.read import Source
-    from ingest.read.events import Events
-    from ingest.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +81,7 @@ def _raw(files: Files) -> Files:
     return Files(files.paths, replace(files.options, prefer=PREFER_RAW), files.jobs, files.progress)
 
 
-def _name(wanted: Wanted, labels: RunLabels, names: Mapping[str, str]) -> Name:
+def name_of(wanted: Wanted, labels: RunLabels, names: Mapping[str, str]) -> Name:
     """Return the function that gives a series (run as it is shown, *LABELS), None where it is not asked for."""
     key = wanted.key(labels)
 
@@ -103,7 +100,7 @@ def of_files(files: Files, names: Mapping[str, str], wanted: Wanted, *, full: bo
     sources = offset_sources(found)
     if not sources:
         return []
-    name = _name(wanted, files.found.labels, names)
+    name = name_of(wanted, files.found.labels, names)
     met = Met()
     _read(files, sources, wanted.question, names, name, met, Met())
     kept, there = kept_of(met, full=full)
@@ -186,30 +183,3 @@ def _windows(events: Events, segment: np.ndarray[tuple[int], np.dtype[np.int64]]
     return counted(table, codes, second, within_it // MS, events.weight, SECOND, LAYOUT)
 
 
-def of_store(store: Store, names: Mapping[str, str], wanted: Wanted, *, full: bool) -> list[OffsetOverview]:
-    """Return the offsets that a store keeps of runs."""
-    records = {record.run: record for record in store.runs()}
-    labels = {run: dict(record.labels) for run, record in records.items()}
-    wanted.check(labels)
-    name = _name(wanted, labels, names)
-
-    def read(total: Pass) -> None:
-        for run in sorted(names):
-            begin, end = range_of(wanted.question, records[run].start_ns)
-            for windows in store.offset_windows(run, begin, end):
-                total.add(names[run], windows, name)
-
-    met = Met()
-    read(met)
-    kept, there = kept_of(met, full=full)
-    if not there:
-        read(kept)
-    found = []
-    for ticks in all_ticks(met, kept):
-        mine = tuple(run for run in sorted(names) if names[run] == ticks.run)
-        relative = all(records[run].zero == UNKNOWN_ZERO for run in mine)
-        accounts = [source.account for run in mine for source in store.sources(run)]
-        cut = (f"the load of {run} was cut off: run it again to complete it" for run in mine if records[run].state != COMPLETE)
-        start = min(records[run].start_ns for run in mine)
-        found.append(OffsetOverview(ticks, mine, start, relative, warnings=(*cut, *troubles(accounts))))
-    return found

@@ -27,6 +27,7 @@ import numpy as np
 import orjson
 
 from ingest.core.errors import InputError
+from ingest.core.events import Events
 from ingest.core.intervals import Int
 from ingest.core.series import Series
 from ingest.read.account import Account
@@ -34,7 +35,7 @@ from ingest.read.chrome.objects import BEGINNING, NO_ARRAY, NO_JSON, Objects, ob
 from ingest.read.context import Context
 from ingest.read.delimited.arrow_lines import arrow, reject
 from ingest.read.event_labels import TOO_MANY, SeriesTable
-from ingest.read.events import DAY_NS, Events
+from ingest.read.events import DAY_NS
 from ingest.read.text import head, whole_blocks
 
 US = 1000

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ingest.core.errors import InputError
+from ingest.core.events import Events
 from ingest.core.intervals import Bool, Int
 from ingest.core.series import Series
 from ingest.core.timing import UNITS_NS
@@ -28,7 +29,7 @@ from ingest.read.delimited.arrow_numbers import DECIMAL, FLOAT, nanoseconds, typ
 from ingest.read.delimited.blank_columns import MARK, WHITESPACE, data_at, fields, header_at
 from ingest.read.delimited.description import Columns, Description
 from ingest.read.event_labels import TOO_MANY, SeriesTable
-from ingest.read.events import DAY_NS, Events, events_layout, newest_ns
+from ingest.read.events import DAY_NS, events_layout, newest_ns
 from ingest.read.formats import AGAIN, DESCRIBED, Reader
 from ingest.read.sources import Around, Source
 from ingest.read.text import TABLE_ENDINGS, head, name_without

@@ -15,12 +15,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
+from ingest.core.events import Events
 from ingest.read.account import Account
 from ingest.read.context import Context, TimeZero
 from ingest.read.delimited.arrow_lines import Form, Lines, arrow, sound_rows, tables
 from ingest.read.delimited.arrow_numbers import nanoseconds
 from ingest.read.event_labels import TOO_MANY, SeriesTable
-from ingest.read.events import DAY_NS, Events, events_layout, newest_ns
+from ingest.read.events import DAY_NS, events_layout, newest_ns
 from ingest.read.formats import AGAIN, SMALLFILE, Reader
 from ingest.read.sources import Around, Source
 from ingest.read.text import TABLE_ENDINGS, name_without, plain_name

@@ -16,12 +16,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from ingest.core.events import Events
 from ingest.core.series import Series
 from ingest.read.context import Context, TimeZero
 from ingest.read.delimited.arrow_lines import Form, Lines, arrow, sound_rows, tables
 from ingest.read.delimited.arrow_numbers import nanoseconds
 from ingest.read.event_labels import TOO_MANY, SeriesTable
-from ingest.read.events import DAY_NS, Events, events_layout
+from ingest.read.events import DAY_NS, events_layout
 from ingest.read.formats import AGAIN, YCSB, Reader
 from ingest.read.sources import Around, Source
 from ingest.read.text import TABLE_ENDINGS, head, name_without

@@ -97,7 +97,7 @@ def _whole_runs(context: Context) -> list[WholeRun]:
     kind = context.series.kind.removesuffix(MEAN)
     series = context.series.replaced(kind=kind)
     return [
-        WholeRun.of_summary(series.replaced(op=op), summary)
+        summary.whole_run(series.replaced(op=op))
         for job in context.jobs
         for (op, of), summary in sorted(job.items())
         if of == kind and summary.count

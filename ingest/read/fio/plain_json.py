@@ -18,7 +18,6 @@ import numpy as np
 from ingest.core.intervals import Exact, Intervals
 from ingest.core.layout import NO_BINS
 from ingest.core.series import Series, mean_kind
-from ingest.core.whole_runs import WholeRun
 from ingest.read.context import Context, Summary
 from ingest.read.fio.json_plus import MS, Document, Job, last_document
 from ingest.read.fio.names import parse_log_name
@@ -47,7 +46,7 @@ def read(path: Path, context: Context) -> Iterator[Intervals]:
         summary = job.summaries[op, kind]
         series = context.series.replaced(host=context.series.host or job.host, job=str(number + 1), op=op, kind=kind)
         context.account.samples += summary.count
-        context.account.whole_runs.append(WholeRun.of_summary(series, summary).told())
+        context.account.whole_runs.append(summary.whole_run(series).told())
         yield _row(series.replaced(kind=mean_kind(kind)), summary, _bounds(document, job, summary, context))
 
 

@@ -24,11 +24,12 @@ from typing import Any
 import numpy as np
 
 from ingest.core.errors import InputError
+from ingest.core.events import Events
 from ingest.core.intervals import Bool, Int
 from ingest.core.series import MIXED, OPS
 from ingest.read.context import Context
 from ingest.read.delimited.arrow_lines import Form, Lines, arrow, integers, reject, tables
-from ingest.read.events import DAY_NS, Events
+from ingest.read.events import DAY_NS
 from ingest.read.fio import clock, starts
 from ingest.read.fio.chains import LAST_STAMP_MS
 from ingest.read.fio.hist import last_stamp_ms

@@ -8,11 +8,12 @@ from itertools import chain
 from pathlib import Path
 
 from ingest.core.errors import InputError
+from ingest.core.events import Events
 from ingest.core.intervals import Intervals
 from ingest.core.layout import NO_BINS
 from ingest.core.series import OPS, Series, mean_kind
 from ingest.read.context import Context, TimeZero
-from ingest.read.events import Events, events_layout
+from ingest.read.events import events_layout
 from ingest.read.fio import averaged, damage, hist, raw_shape, versions
 from ingest.read.fio.joining import MS, log_name_of
 from ingest.read.fio.names import LogName, parse_log_name, parse_summary_name

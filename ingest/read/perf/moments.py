@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from ingest.core.events import Events
 from ingest.core.intervals import Bool, Int
 from ingest.core.series import OFFSET, Series
 from ingest.read.account import Account
 from ingest.read.context import Context
 from ingest.read.delimited.arrow_lines import flags, reject
 from ingest.read.event_labels import TOO_MANY, SeriesTable
-from ingest.read.events import Events
 from ingest.read.perf.lines import Samples
 
 IDLE_TASK = r"^swapper(?:/\d+)?$"

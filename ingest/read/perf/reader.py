@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from ingest.core.events import Events
 from ingest.read.context import KEEP_IDLE, Context, TimeZero
-from ingest.read.events import Events, events_layout
+from ingest.read.events import events_layout
 from ingest.read.formats import PERF, ROW_LABELS, Reader
 from ingest.read.perf import header
 from ingest.read.sources import Around, Source

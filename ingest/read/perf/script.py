@@ -21,13 +21,14 @@ from typing import Any
 
 import numpy as np
 
+from ingest.core.events import Events
 from ingest.core.intervals import Bool, Int
 from ingest.core.series import Series
 from ingest.read.account import Account
 from ingest.read.context import KEEP_IDLE, Context
 from ingest.read.delimited.arrow_lines import arrow, flags, reject
 from ingest.read.event_labels import TOO_MANY, SeriesTable
-from ingest.read.events import DAY_NS, Events
+from ingest.read.events import DAY_NS
 from ingest.read.perf import moments as perf_moments
 from ingest.read.perf.lines import Samples, samples
 from ingest.read.text import whole_blocks

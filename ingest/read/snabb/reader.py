@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from ingest.core.events import Events
 from ingest.read.context import Context, TimeZero
-from ingest.read.events import Events, events_layout
+from ingest.read.events import events_layout
 from ingest.read.formats import SNABB, Reader
 from ingest.read.snabb.names import OWN_NAMES, looks_like_timeline, process_of
 from ingest.read.sources import Around, Source

@@ -27,13 +27,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.errors import InputError
+from ingest.core.events import Events
 from ingest.core.grid import SECOND
 from ingest.core.intervals import Bool, Int
 from ingest.core.series import Series
 from ingest.core.timing import MOST_NS
 from ingest.read.account import FINDINGS_KEPT, Account
 from ingest.read.context import TSC_HZ, Context
-from ingest.read.events import DAY_NS, Events
+from ingest.read.events import DAY_NS
 from ingest.read.snabb.clock import READING, READING_ARGUMENT, Clock, Readings, clock_of, nanoseconds
 from ingest.read.snabb.lags import COUNTED, REASONS, Lags, lags_of
 from ingest.read.snabb.messages import Message, messages_of

@@ -15,9 +15,10 @@ import orjson
 
 from ingest.core.errors import StoreError
 from ingest.core.series import OFFSET
-from ingest.query.origin import DOCUMENTS, needed
+from ingest.query.origin import needed
 from ingest.store import Store
 from ingest.store.answers import Plan
+from ingest.store.capabilities import DOCUMENTS
 from ingest.store.elastic.breaths import INDEX as BREATHS
 from ingest.store.elastic.breaths import breath_chunks
 from ingest.store.elastic.encoding import interval_chunks

@@ -17,11 +17,12 @@ from ingest.core.layout import parse_layout
 from ingest.core.marks import noted
 from ingest.core.ranks import Percentile
 from ingest.query.missing import Lack
-from ingest.query.origin import APPROXIMATE, DEAD_LETTERS, DOCUMENTS, GROWTH, Offers
+from ingest.query.origin import APPROXIMATE, Offers
 from ingest.query.question import Answer, Key, Question
 from ingest.query.table import Table
 from ingest.query.verdicts import Episode
 from ingest.store.answers import answer_from, facts_from, windows_from
+from ingest.store.capabilities import DEAD_LETTERS, DOCUMENTS, GROWTH
 from ingest.store.coarsening import Coarsened
 from ingest.store.elastic.approximate import approximated
 from ingest.store.elastic.breaths import breath_chunks, breaths_in, check_template, settle_breaths

@@ -28,10 +28,11 @@ from ingest.core.errors import StoreError, UsageError
 from ingest.core.intervals import Int, Intervals
 from ingest.core.marks import noted
 from ingest.core.series import LABELS
-from ingest.query.origin import DOCUMENTS, GROWTH, SNAPSHOT, Offers
+from ingest.query.origin import SNAPSHOT, Offers
 from ingest.query.question import Answer, Key, Question
 from ingest.query.verdicts import Episode
 from ingest.store.answers import answer_from, facts_from, windows_from
+from ingest.store.capabilities import DOCUMENTS, GROWTH
 from ingest.store.coarsening import Coarsened, check_joinable
 from ingest.store.live import LiveStore, Watch, final_by_all, watched
 from ingest.store.offers import offers_of

@@ -23,9 +23,9 @@ from typing import Any
 
 from ingest.core.errors import StoreError
 from ingest.core.fields import fields
+from ingest.core.objective import VIOLATE, Objective
 from ingest.core.ranks import Percentile, parse_percentiles
 from ingest.core.timing import format_duration
-from ingest.objectives.objectives import VIOLATE, Objective
 from ingest.view.kibana.connection import Connection, Refusal
 
 MS = 1_000_000

@@ -6,12 +6,12 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
+from ingest.core.writing import number
 from ingest.query.sweeps import PERMUTATION
 from ingest.query.table import Table
 from ingest.view import vega
 from ingest.view.page.report_tables import shown_latency, text
 from ingest.view.terminal.comparison import bounds_text, ratio_text, verdict
-from ingest.view.text import number
 
 REACH, LEAST_REACH = 1.5, 1.25
 MOST_NAMED = 3

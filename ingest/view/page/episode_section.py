@@ -7,10 +7,9 @@ from html import escape
 from typing import Any
 
 from ingest.core.timing import format_duration
+from ingest.core.writing import elapsed, latency, utc
 from ingest.query.verdicts import Episode
 from ingest.view.page.section import AFTER_PERCENTILES, Section
-from ingest.view.terminal.tables import latency
-from ingest.view.text import elapsed, utc
 from ingest.view.vega import MS, printable, spec
 
 BAND, NAME_WIDTH = "#c92a2a", 40

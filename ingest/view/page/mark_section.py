@@ -8,9 +8,8 @@ from html import escape
 from typing import Any
 
 from ingest.core.marks import MOST_OF_RUN, Mark, in_time_order, lasted, longest, of_run, overlaps
+from ingest.core.writing import elapsed, latency, utc
 from ingest.view.page.section import AFTER_PERCENTILES, Section
-from ingest.view.terminal.tables import latency
-from ingest.view.text import elapsed, utc
 from ingest.view.vega import printable
 
 MOST_ON_PAGE = 2000

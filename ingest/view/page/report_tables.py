@@ -11,6 +11,7 @@ import numpy as np
 
 from ingest.core.ranks import SUMMARY, parse_percentiles
 from ingest.core.series import default_kind
+from ingest.core.writing import latency
 from ingest.query.missing import MOST
 from ingest.query.overview import Overview
 from ingest.query.percentiles import Wanted, percentiles
@@ -19,7 +20,6 @@ from ingest.query.steps import widened
 from ingest.query.table import Table
 from ingest.query.worst import worst_windows
 from ingest.view import vega
-from ingest.view.terminal.tables import latency
 
 WHOLE_RANGE = 1 << 62
 WORST_SHOWN = 8

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ingest import __version__
+from ingest.core.writing import number, utc
 from ingest.query.table import Table
 from ingest.query.trend import METHOD, Judgement, Night
 from ingest.view import vega
@@ -21,7 +22,6 @@ from ingest.view.terminal.comparison import ratio_text
 from ingest.view.terminal.tables import bound_text
 from ingest.view.terminal.trend import bound_of, points
 from ingest.view.terminal.trend import notes as notes_of
-from ingest.view.text import number, utc
 
 MOST_PANELS, MOST_FOLDED, MOST_NAMED = 40, 24, 3
 TITLES = ("run", "start", "", "value", "95 % bounds", "n", "level", "change")

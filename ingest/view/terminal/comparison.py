@@ -13,13 +13,14 @@ from rich.table import Table as RichTable
 from ingest.core.errors import UsageError, listed
 from ingest.core.intervals import Intervals
 from ingest.core.ranks import Percentile, parse_percentiles
+from ingest.core.writing import latency
 from ingest.query.compare import METHOD, Pair, alone
 from ingest.query.precision import precision_of
 from ingest.query.question import Answer
 from ingest.query.table import Table
 from ingest.view import vega
 from ingest.view.marked import escape
-from ingest.view.terminal.tables import bound_text, latency, people
+from ingest.view.terminal.tables import bound_text, people
 
 SMALL = 1.10
 LARGE = 10

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 
 import numpy as np
 from rich.box import SIMPLE_HEAD
@@ -12,16 +11,15 @@ from rich.table import Table as RichTable
 
 from ingest.core.errors import listed
 from ingest.core.timing import format_duration
+from ingest.core.writing import Stamp, latency
 from ingest.objectives.check import Checked
-from ingest.objectives.objectives import Objective
-from ingest.query.clocks import named, since
+from ingest.objectives.words import ELAPSED, budgets, counted, looked_at, promise, stamp_of
 from ingest.query.table import Table
-from ingest.query.verdicts import MET, UNKNOWN, VIOLATED, Episode, Labels, Verdict
+from ingest.query.verdicts import MET, UNKNOWN, VIOLATED, Episode, Verdict
 from ingest.view.marked import escape
-from ingest.view.terminal.tables import clock, count, latency, people
-from ingest.view.text import UNITS, Stamp, elapsed, local, shown_columns, utc
+from ingest.view.terminal.tables import clock, count, people
+from ingest.view.text import UNITS, shown_columns
 
-ELAPSED = "elapsed"
 WORDS = {MET: "met", VIOLATED: "VIOLATED", UNKNOWN: "CANNOT TELL"}
 LAST = ("samples", "worst_host", "state")
 DISPENSABLE = ("samples", "lasted", "worst_host")  # where a terminal is narrow
@@ -61,72 +59,6 @@ def label_names(found: Sequence[Verdict]) -> tuple[str, ...]:
     named = dict.fromkeys(name for one in found for name, _ in one.labels)
     several = len({one.run for one in found}) > 1 and "run" not in named
     return (*(("run",) if several else ()), *named)
-
-
-def stamp_of(base: str, found: Sequence[Verdict] = ()) -> Stamp:
-    """Return the function that writes the times of a table as they were asked for; +12.5s in runs without a clock."""
-    stamp: Stamp = {"utc": utc, "local": local, ELAPSED: elapsed(0)}[base]
-    episodes = [(each, one.zero_ns) for one in found if one.relative for each in one.episodes]
-    edges = {edge - zero for each, zero in episodes for edge in (each.start_ns, each.end_ns)}
-    return stamp if base == ELAPSED else named(stamp, {edge: since(edge) for edge in edges})
-
-
-def promise(objective: Objective) -> str:
-    """Return an objective in words: p99 at most 5ms in windows of 10s, for 30s."""
-    words = f"{objective.percentile.name} at most {latency(objective.threshold_ns)} in windows of "
-    words += format_duration(objective.window_ns)
-    if objective.for_ns > objective.window_ns:
-        words += f", for {format_duration(objective.for_ns)}"
-    if objective.where:
-        words += " where " + ", ".join(f"{name} {glob}" for name, glob in objective.where.items())
-    return words
-
-
-def group_name(labels: Labels) -> str:
-    """Return labels as people say them: host ceph-b, op read; empty where there are none."""
-    return ", ".join(f"{name} {value or '-'}" for name, value in labels)
-
-
-def looked_at(found: Sequence[Verdict]) -> str:
-    """Return how many windows of one objective and run were judged, and what was wrong with them."""
-    windows, silent, thin = (sum(getattr(one, name) for one in found) for name in ("windows", "silent", "thin"))
-    groups = f" of {len(found)} groups" if len(found) > 1 else ""
-    told = [f"{counted(windows, 'window')}{groups}, {sum(one.violated for one in found):,} violated"]
-    objective = found[0].objective
-    if silent:
-        told.append(f"{silent:,} without completions (no_data: {objective.no_data})")
-    if thin:
-        told.append(f"{thin:,} too small to carry {objective.percentile.name}: their rank is used all the same")
-    if unknown := sum(one.unknown for one in found):
-        told.append(f"{unknown:,} cannot be determined, because samples are missing")
-    if later := sum(one.provisional for one in found):
-        told.append(f"{later:,} more are provisional")
-    return "; ".join(told)
-
-
-def budgets(found: Sequence[Verdict]) -> str:
-    """Return how much of the error budget was used by one objective and run; empty where it has none."""
-    budget = found[0].objective.budget
-    if budget is None:
-        return ""
-    used = sorted((one for one in found if one.violated), key=lambda one: -one.share)
-    named = [f"{group_name(one.labels)} {percent(one.share)}".strip() for one in used]
-    told = listed(named) if named else "none"
-    broken, open_yet = (sum(one.outcome == word for one in found) for word in (VIOLATED, UNKNOWN))
-    verdict = "exceeded" if len(found) == 1 else f"exceeded by {broken} of {len(found)}"
-    if not broken:
-        verdict = "kept" if not open_yet else "kept or exceeded: samples are missing"
-    return f"budget {percent(budget)} of the windows: used {told}; {verdict}"
-
-
-def counted(number: int, what: str) -> str:
-    """Return a number of things: 1 window, 2 windows."""
-    return f"{number:,} {what}{'s' if number != 1 else ''}"
-
-
-def percent(share: Fraction) -> str:
-    """Return a share as a percentage with three digits: 1.25 %."""
-    return f"{float(100 * share):.3g} %"
 
 
 def notes(checked: Checked) -> list[str]:

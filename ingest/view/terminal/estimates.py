@@ -11,11 +11,11 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from ingest.core.ranks import Percentile
+from ingest.core.writing import Stamp, latency
 from ingest.query.estimates.rows import Estimate
 from ingest.query.question import Answer
 from ingest.query.table import Table
-from ingest.view.terminal.tables import clock, count, heading, latency, people
-from ingest.view.text import Stamp
+from ingest.view.terminal.tables import clock, count, heading, people
 
 EXACT = "exact"
 SAMPLES = "single I/Os"

@@ -13,13 +13,13 @@ from rich.text import Text
 
 from ingest.core.errors import UsageError
 from ingest.core.timing import format_duration
+from ingest.core.writing import Stamp, latency
 from ingest.query.cells import Cells, cells, in_windows, of_step
 from ingest.query.latency_rows import Rows
 from ingest.query.question import Answer
 from ingest.view import vega
 from ingest.view.marked import escape
-from ingest.view.terminal.tables import clock, count, latency, people
-from ingest.view.text import Stamp
+from ingest.view.terminal.tables import clock, count, people
 
 EIGHTHS = Rows(octave=8, most=24)
 GUTTER = 9

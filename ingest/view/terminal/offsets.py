@@ -12,11 +12,11 @@ from rich.text import Text
 from ingest.core.intervals import Intervals
 from ingest.core.series import Group
 from ingest.core.timing import format_duration
+from ingest.core.writing import Stamp, latency
 from ingest.query.offsets.map import OffsetMap, joined
 from ingest.view.marked import escape
 from ingest.view.terminal.heatmap import GUTTER, HALF, LEAST_COLUMNS, LETTERS, MOST_GROUPS, MOSTLY, OTHER, RAMP, SOME, mix
-from ingest.view.terminal.tables import clock, count, latency, people
-from ingest.view.text import Stamp
+from ingest.view.terminal.tables import clock, count, people
 
 MOST_LINES = 25
 NOTHING = "?"

@@ -10,29 +10,17 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from ingest.core.timing import format_duration
+from ingest.core.writing import INFINITE, LARGE, Stamp, latency
 from ingest.query.means import lacks_bins
 from ingest.query.missing import MOST
 from ingest.query.precision import Precision
 from ingest.query.question import Answer
 from ingest.query.table import Table
 from ingest.view.marked import escape
-from ingest.view.text import INFINITE, Stamp, shown_columns
+from ingest.view.text import shown_columns
 
-STEPS = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1, "ns"))
 WIDE = 160
 DISPENSABLE = ("rate", "mean")
-LARGE = 100
-MIDDLE = 10
-
-
-def latency(value_ns: float) -> str:
-    """Return a latency for people: 4.23ms; empty if not a number."""
-    if value_ns != value_ns:  # noqa: PLR0124  # NaN
-        return ""
-    scale, unit = next(((scale, unit) for scale, unit in STEPS if abs(value_ns) >= scale), STEPS[-1])
-    shown = value_ns / scale
-    digits = 0 if shown >= LARGE or scale == 1 else 1 if shown >= MIDDLE else 2
-    return f"{shown:.{digits}f}{unit}"
 
 
 def count(value: float) -> str:

@@ -12,14 +12,14 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from ingest.core.errors import listed
+from ingest.core.writing import latency, utc
 from ingest.query.precision import Precision, precision_of
 from ingest.query.table import Table
 from ingest.query.trend import FEW_RUNS, METHOD, Night, series_of
 from ingest.view import vega
 from ingest.view.marked import escape
 from ingest.view.terminal.comparison import needed, percentiles_in, ratio_text, row_name
-from ingest.view.terminal.tables import bound_text, latency, people
-from ingest.view.text import utc
+from ingest.view.terminal.tables import bound_text, people
 
 CHART = 32
 NOTHING = 1e-9

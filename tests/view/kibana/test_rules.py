@@ -16,9 +16,10 @@ import pytest
 
 from ingest import Question, Wanted, open_store, parse_percentiles, percentiles
 from ingest.core.errors import StoreError
+from ingest.core.objective import Objective
 from ingest.core.ranks import STORED
 from ingest.objectives.check import check, labels_of
-from ingest.objectives.objectives import Objective, read_objectives
+from ingest.objectives.objectives import read_objectives
 from ingest.store.records import COARSE_STEPS
 from ingest.view.kibana.connection import Connection
 from ingest.view.kibana.rules import STEPS_NS, Rule, put_rule, question, reasons_against, rule_id, rules_for, stored_rule

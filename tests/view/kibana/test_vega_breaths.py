@@ -9,8 +9,8 @@ import pytest
 
 from breath_rings import BAD, GOOD, Work, rings
 from ingest import Question, open_store
-from ingest.query.breath_sources import from_store
 from ingest.query.breaths import breath_rows, costs, density, fits
+from ingest.store.breaths import from_store
 from ingest.view.kibana.asked import Shown, chosen
 from ingest.view.kibana.compile import compiled
 from ingest.view.kibana.lint.budget import buckets

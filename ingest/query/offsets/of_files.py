@@ -12,26 +12,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ingest.core.errors import InputError, listed
+from ingest.core.errors import InputError
 from ingest.core.intervals import Int, Intervals, Sum, merged
 from ingest.core.offsets import Periods, shared
 from ingest.core.parallel import fork_map
 from ingest.core.timing import format_duration
-from ingest.query.clocks import left_out, logs_left_out, run_left_out, undated_runs
+from ingest.query.clocks import left_out, logs_left_out, undated_runs
 from ingest.query.files import run_starts, warnings_of
-from ingest.query.offsets.counts import ALL, CELLS, LATE, SHARED, Wanted, of_source, range_of, regrouped
+from ingest.query.offsets.counts import ALL, CELLS, LATE, SHARED, Wanted, of_source, regrouped
 from ingest.query.offsets.map import OffsetMap, groups_of
-from ingest.query.offsets.windows import of_store
 from ingest.query.question import AUTO
 from ingest.read.event_once import offset_sources
-from ingest.store.chosen import chosen_records, on_one_clock
-from ingest.store.records import COMPLETE, UNKNOWN_ZERO
 
 if TYPE_CHECKING:
     from ingest.query.files import Files
     from ingest.read import Source
     from ingest.read.account import Account
-    from ingest.store import RunRecord, Store
 
 HELD_ENTRIES = 500_000
 
@@ -71,7 +67,7 @@ def from_files(files: Files, wanted: Wanted) -> OffsetMap:
     if not parts and not account.accepted:
         reason = next(iter((*account.rejected, *account.notes)), "they are empty")
         raise InputError(f"no event could be taken: {reason}", ", ".join(str(source.path) for source in sources))
-    return _map(
+    return map_of(
         parts,
         wanted,
         starts=starts,
@@ -96,64 +92,6 @@ def _left_out(found: Sequence[Source], taken: Sequence[Source]) -> Iterator[str]
         yield f"{again} logs tell the same I/Os as another of their job and are left out: each counts once (kind {kinds})"
 
 
-def from_store(store: Store, wanted: Wanted) -> OffsetMap:
-    """Return the map of the offsets that a store keeps.
-
-    Raises InputError where it keeps none of these runs or none is selected, UsageError for labels that there are not and for
-    rows finer than 1 ms.
-    """
-    records = store.runs()
-    labels = {record.run: dict(record.labels) for record in records}
-    if records:
-        wanted.check(labels)
-    asked = chosen_records(records, wanted.question.runs)
-    mine = [record for record in asked if wanted.takes(record.run)]
-    apart = on_one_clock(mine, replace(wanted.question, step=AUTO))[1]
-    chosen = [record for record in asked if record not in apart]
-    key = wanted.key(labels)
-    total, empty, accounts = Sum(HELD_ENTRIES), [], []
-    for record in chosen:
-        begin, end = range_of(wanted.question, record.start_ns)
-        found = False
-        for part in of_store(store, record.run, wanted, key, begin, end):
-            found = True
-            total.add(part)
-        empty += [] if found else [record.run]
-        accounts += [source.account for source in store.sources(record.run)]
-    parts = total.parts()
-    if not parts:
-        if wanted.question.begin or wanted.question.end:
-            raise InputError(f"no event matches {_asked(wanted)}")
-        raise InputError(f"{listed(empty)}: no offsets were stored; only single events have them")
-    return _map(
-        parts,
-        wanted,
-        starts={record.run: record.start_ns for record in chosen},
-        relative=all(record.zero == UNKNOWN_ZERO for record in chosen if wanted.takes(record.run)),
-        warnings=(
-            *(_apart(store, record) for record in apart),
-            *_store_warnings(chosen, wanted.periods, empty),
-            *troubles(accounts),
-        ),
-        answered_from="documents",
-    )
-
-
-def _apart(store: Store, record: RunRecord) -> str:
-    """Return the sentence about a run that has no clock, beside others that have."""
-    return run_left_out(record.run, sum(int(source.account.get("samples", 0)) for source in store.sources(record.run)))
-
-
-def _store_warnings(records: Iterable[RunRecord], periods: Periods, empty: Sequence[str]) -> list[str]:
-    texts = [f"no offsets are stored of {listed(empty)}, or none in this time: not in the map"] if empty else []
-    texts += [f"the load of {one.run} was cut off: run it again to complete it" for one in records if one.state != COMPLETE]
-    if periods.resampled:
-        texts.append(
-            f"{periods.rows} rows are no whole milliseconds: counts were shared out by overlap from bins of 1 ms; files are exact"
-        )
-    return texts
-
-
 def troubles(accounts: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yield how many rows of all sources were repaired or rejected, by reason."""
     counted: dict[tuple[str, str], int] = {}
@@ -165,7 +103,7 @@ def troubles(accounts: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         yield f"{count} rows {action}: {reason}"
 
 
-def _map(
+def map_of(
     parts: Sequence[Intervals],
     wanted: Wanted,
     *,
@@ -180,7 +118,7 @@ def _map(
     cells = [*_flagged(parts, CELLS), *(shared(merged(straddling), periods) for _ in straddling[:1])]
     runs = tuple(sorted({key[1] for part in cells for key in groups_of(part)}))
     if not runs:
-        raise InputError(f"no event matches {_asked(wanted)}")
+        raise InputError(f"no event matches {selection_in_words(wanted)}")
     named = len(runs) > 1 and "run" not in question.by and not question.merge_runs
     columns = np.unique(np.concatenate([part.start_ns for part in _flagged(parts, ALL)]))
     late, count = _late(_flagged(parts, LATE))
@@ -211,7 +149,8 @@ def _flagged(parts: Sequence[Intervals], flag: str) -> list[Intervals]:
     return [part for part in found if len(part)]
 
 
-def _asked(wanted: Wanted) -> str:
+def selection_in_words(wanted: Wanted) -> str:
+    """Return what was asked for, as options, for a sentence."""
     asked = [f"--where {name}={glob}" for name, globs in wanted.isolate.items() for glob in globs]
     asked += [f"--where {name}!={glob}" for name, globs in wanted.exclude.items() for glob in globs]
     asked += [f"--highlight {name}={glob}" for name, globs in wanted.lit.items() for glob in globs]

@@ -1,0 +1,149 @@
+"""Offsets of single events as a store keeps them (1 ms bins in windows of 1 s): the map of a question, the ticks of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ingest.core.errors import InputError, listed
+from ingest.core.grid import SECOND
+from ingest.core.intervals import Int, Intervals, Sum
+from ingest.core.offsets import Periods, counted
+from ingest.query.clocks import run_left_out
+from ingest.query.offsets.counts import ALL, Key, Wanted, of_windows, range_of
+from ingest.query.offsets.map import OffsetMap
+from ingest.query.offsets.of_files import HELD_ENTRIES, map_of, selection_in_words, troubles
+from ingest.query.offsets.overview import OffsetOverview, Pass, name_of
+from ingest.query.offsets.ticks import Met, all_ticks, kept_of
+from ingest.query.question import AUTO
+from ingest.store.chosen import chosen_records, on_one_clock
+from ingest.store.records import COMPLETE, UNKNOWN_ZERO
+
+if TYPE_CHECKING:
+    from ingest.store import RunRecord, Store
+
+
+def from_store(store: Store, wanted: Wanted) -> OffsetMap:
+    """Return the map of the offsets that a store keeps.
+
+    Raises InputError where it keeps none of these runs or none is selected, UsageError for labels that there are not and for
+    rows finer than 1 ms.
+    """
+    records = store.runs()
+    labels = {record.run: dict(record.labels) for record in records}
+    if records:
+        wanted.check(labels)
+    asked = chosen_records(records, wanted.question.runs)
+    mine = [record for record in asked if wanted.takes(record.run)]
+    apart = on_one_clock(mine, replace(wanted.question, step=AUTO))[1]
+    chosen = [record for record in asked if record not in apart]
+    key = wanted.key(labels)
+    total, empty, accounts = Sum(HELD_ENTRIES), [], []
+    for record in chosen:
+        begin, end = range_of(wanted.question, record.start_ns)
+        found = False
+        for part in counts_of_store(store, record.run, wanted, key, begin, end):
+            found = True
+            total.add(part)
+        empty += [] if found else [record.run]
+        accounts += [source.account for source in store.sources(record.run)]
+    parts = total.parts()
+    if not parts:
+        if wanted.question.begin or wanted.question.end:
+            raise InputError(f"no event matches {selection_in_words(wanted)}")
+        raise InputError(f"{listed(empty)}: no offsets were stored; only single events have them")
+    return map_of(
+        parts,
+        wanted,
+        starts={record.run: record.start_ns for record in chosen},
+        relative=all(record.zero == UNKNOWN_ZERO for record in chosen if wanted.takes(record.run)),
+        warnings=(
+            *(_apart(store, record) for record in apart),
+            *_store_warnings(chosen, wanted.periods, empty),
+            *troubles(accounts),
+        ),
+        answered_from="documents",
+    )
+
+
+def _apart(store: Store, record: RunRecord) -> str:
+    """Return the sentence about a run that has no clock, beside others that have."""
+    return run_left_out(record.run, sum(int(source.account.get("samples", 0)) for source in store.sources(record.run)))
+
+
+def _store_warnings(records: Iterable[RunRecord], periods: Periods, empty: Sequence[str]) -> list[str]:
+    texts = [f"no offsets are stored of {listed(empty)}, or none in this time: not in the map"] if empty else []
+    texts += [f"the load of {one.run} was cut off: run it again to complete it" for one in records if one.state != COMPLETE]
+    if periods.resampled:
+        texts.append(
+            f"{periods.rows} rows are no whole milliseconds: counts were shared out by overlap from bins of 1 ms; files are exact"
+        )
+    return texts
+
+
+def counts_of_store(
+    store: Store, run: str, wanted: Wanted, key: Key, begin_ns: int | None, end_ns: int | None
+) -> Iterator[Intervals]:
+    """Yield the counts of a run's offsets in [begin, end), read in batches.
+
+    Where labels choose, other series are read where periods or the range cut through seconds alone: else it is enough to know in
+    which seconds the run has events at all.
+    """
+    periods = wanted.periods
+    low = None if begin_ns is None else -(-begin_ns // SECOND) * SECOND
+    high = None if end_ns is None else end_ns // SECOND * SECOND
+    within_one = low is not None and high is not None and low > high
+    if not wanted.selects or periods.period_ns % SECOND or within_one:
+        for windows in store.offset_windows(run, begin_ns, end_ns):
+            yield from of_windows(windows, periods, key)
+        return
+    for windows in store.offset_windows(run, begin_ns, end_ns, key):
+        yield from of_windows(windows, periods, key)
+    yield _occupied(store.offset_seconds(run, low, high), run, periods)
+    for first, last in ((begin_ns, low), (high, end_ns)):
+        if first != last:
+            for windows in store.offset_windows(run, first, last):
+                yield from of_windows(windows, periods, _none)
+
+
+def _none(_: object) -> None:
+    """Return that no series is asked for."""
+
+
+def _occupied(seconds: Int, run: str, periods: Periods) -> Intervals:
+    """Return that a run has events in seconds, as counts: how many does not matter."""
+    columns = np.unique(periods.column(seconds))
+    zeros = np.zeros(len(columns), np.int64)
+    return counted([(ALL, run)], zeros, columns, zeros, None, periods.period_ns, periods.layout)
+
+
+def overviews_from_store(store: Store, names: Mapping[str, str], wanted: Wanted, *, full: bool) -> list[OffsetOverview]:
+    """Return the offsets that a store keeps of runs."""
+    records = {record.run: record for record in store.runs()}
+    labels = {run: dict(record.labels) for run, record in records.items()}
+    wanted.check(labels)
+    name = name_of(wanted, labels, names)
+
+    def read(total: Pass) -> None:
+        for run in sorted(names):
+            begin, end = range_of(wanted.question, records[run].start_ns)
+            for windows in store.offset_windows(run, begin, end):
+                total.add(names[run], windows, name)
+
+    met = Met()
+    read(met)
+    kept, there = kept_of(met, full=full)
+    if not there:
+        read(kept)
+    found = []
+    for ticks in all_ticks(met, kept):
+        mine = tuple(run for run in sorted(names) if names[run] == ticks.run)
+        relative = all(records[run].zero == UNKNOWN_ZERO for run in mine)
+        accounts = [source.account for run in mine for source in store.sources(run)]
+        cut = (f"the load of {run} was cut off: run it again to complete it" for run in mine if records[run].state != COMPLETE)
+        start = min(records[run].start_ns for run in mine)
+        found.append(OffsetOverview(ticks, mine, start, relative, warnings=(*cut, *troubles(accounts))))
+    return found
