@@ -258,8 +258,8 @@ def _neighbours(logs: Mapping[Path, LogName], known: set[Path], call: _Call) -> 
     folders = {path.parent for path in logs if path in call.named}
     for path in call.paths:
         parts = path.resolve().parts
-        if CLIENTS in parts[:-1] and any(log == path or path in log.parents for log in logs):
-            folders.add(Path(*parts[: len(parts) - 2 - parts[-2::-1].index(CLIENTS)]))
+        if CLIENTS in parts and any(log == path or path in log.parents for log in logs):
+            folders.add(Path(*parts[: len(parts) - 1 - parts[::-1].index(CLIENTS)]))
     found: list[Path] = []
     resolved = {path.resolve() for path in known} if folders else set()
     for folder in sorted(folders):

@@ -290,6 +290,17 @@ def test_a2_one_host_alone_finds_the_json_of_its_sample(given: str) -> None:
     assert counts(Files([CASES / "pbench-two-hosts" / given], jobs=1), "host") == {("127.0.0.2",): 480}
 
 
+@pytest.mark.parametrize(
+    ("here", "given"),
+    [("..", "pbench-two-hosts/clients"), (".", "clients"), ("clients", "."), ("clients", "127.0.0.2"), ("clients/127.0.0.2", "fio_clat_hist.1.log")],
+)
+def test_a2_from_any_working_folder_the_json_of_the_sample_is_found(here: str, given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(CASES / "pbench-two-hosts" / here)
+    found = counts(Files([Path(given)], jobs=1), "host")
+    both = {("127.0.0.1",): 3990, ("127.0.0.2",): 480}
+    assert found == (both if given.endswith(("clients", ".")) else {("127.0.0.2",): 480})
+
+
 def test_a2_a_host_that_the_json_does_not_know_takes_nothing_from_it(tmp_path: Path) -> None:
     shutil.copytree(CASES / "pbench-two-hosts", tmp_path / "s")
     (tmp_path / "s" / "clients" / "127.0.0.2").rename(tmp_path / "s" / "clients" / "osd9")

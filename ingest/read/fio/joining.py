@@ -165,7 +165,7 @@ class Documents:
         return self._joined[path]
 
     def _join(self, path: Path, name: LogName, host: str) -> Joined | None:
-        for folder in path.parents:
+        for folder in self._folders_around(path):
             matching = []
             for beside in self.folders.get(folder, ()):
                 found = self._jobs_for(beside, path, name, host)
@@ -183,6 +183,12 @@ class Documents:
                 self.claimed[beside.path].update(at for at, job in enumerate(beside.document.jobs) if id(job) in mine)
             return Joined(beside, jobs, own, grouped, why)
         return None
+
+    def _folders_around(self, path: Path) -> Iterator[Path]:
+        """Yield the folders that a log lies in, nearest first; those above the folder of the call are known by whole paths."""
+        yield from path.parents
+        if not path.is_absolute() and any(folder.is_absolute() for folder in self.folders):
+            yield from path.resolve().parents
 
     def _own(self, path: Path, name: LogName, jobs: tuple[Job, ...]) -> tuple[tuple[int, ...], int]:
         """Return the numbers of the jobs that a log holds, and how many jobs stand behind the entries of a group report."""
