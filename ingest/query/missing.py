@@ -32,7 +32,7 @@ Float = NDArray[np.float64]
 EARLIER = "before"
 OLD_NOTES = ("bins from 786 us up", "never writes the last partial interval", "samples, all of", "not read: ")
 MISSING_HERE = "samples are missing"
-MOST = "_most"  # ends the name of a column of the largest possible value, which only tables for people show
+MOST = "_most"  # ends the name of a column of the largest possible value, which only tables for people show; -inf: that is shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +184,20 @@ class Rows:
         least, most = self.limits(percentile, measured)
         given = ~self.uncounted | (least == measured)
         return Cells(np.where(given, least, measured), np.where(given, least, np.nan), np.where(given, most, np.nan))
+
+    def shares(self, threshold_ns: int, measured: Float) -> Cells:
+        """Return the share of each row's samples below a threshold, which is `measured` of those that are there.
+
+        What is shown is the least that it can be. Samples that are missing in unknown number make an interval only where they
+        cannot lower the share; where they cannot raise it, `most` alone is known.
+        """
+        samples = self.rows.samples
+        least, most = self.lacking.shares_below(threshold_ns, measured * samples, samples)
+        untouched = self.complete | np.isnan(measured)  # not even by rounding
+        least, most = (np.where(untouched, measured, one) for one in (least, most))
+        given = ~self.uncounted | (least == measured)
+        known = np.where(given | (most == measured), most, np.nan)
+        return Cells(np.where(given, least, measured), np.where(given, least, np.nan), known)
 
     def limits(self, percentile: Percentile, measured: Float) -> tuple[Float, Float]:
         """Return the least and the largest value of a percentile of each row: any number of samples where it is unknown.

@@ -43,7 +43,7 @@ def nearest_rank(values: Sequence[int], text: str) -> int:
 
 def table_of(answer: Answer, percents: str = "50") -> Table:
     """Return percentiles with what is possible."""
-    return percentiles(answer, Wanted(parse_percentiles(percents), possible=True))
+    return percentiles(answer, Wanted(parse_percentiles(percents), below_ns=(40, 5_000_000), possible=True))
 
 
 def cells(table: Table, *names: str) -> list[tuple]:
@@ -121,9 +121,12 @@ def test_the_true_percentile_is_always_possible(world: tuple[list, list, list[Mi
             low, high = (float(table.columns[f"p{text}{end_}"][row]) for end_ in ("_lo", "_hi"))
             assert low <= nearest_rank(values, text) <= high
             assert table.columns[f"p{text}"][row] == low
+        least, most = (float(table.columns[f"below_40ns{end_}"][row]) for end_ in ("_lo", "_hi"))
+        assert least - 1e-12 <= sum(value < 40 for value in values) / len(values) <= most + 1e-12
+        assert table.columns["below_40ns"][row] == least
         assert not gone or not table.columns["complete"][row]
         if table.columns["complete"][row]:
-            assert low == high
+            assert low == high and least == most
 
 
 @pytest.mark.parametrize(
@@ -191,6 +194,27 @@ def test_a5_what_damaged_bins_held_makes_percentiles_ranges_that_hold_the_truth(
     read = {text: (table.columns[f"p{text}_lo"][0], table.columns[f"p{text}_hi"][0]) for text in texts}
     assert all(low == high for text, (low, high) in read.items() if float(text) <= 73)
     assert read["74"] == (786_432, max(value for _, value in raw["read"]))
+
+
+def test_a5_a_share_below_a_latency_is_a_range_that_holds_the_truth(masked: Path, fio: Path) -> None:
+    raw = per_io.samples(fio / MASKED / "x_clat.1.log")
+    table = table_of(Files([masked], jobs=1).answer(Question(step="all", by=("op",))))
+    shares = cells(table, "below_5ms", "below_5ms_lo", "below_5ms_hi", "below_40ns_hi")
+    assert shares == [(876 / 1200, 876 / 1200, 1, 0), (1197 / 1201, 1197 / 1201, 1, 0)]  # 324 and 4 lie in damaged bins
+    for row, op in enumerate(("read", "write")):
+        values = [value for _, value in raw[op]]
+        assert shares[row][0] <= sum(value < 5_000_000 for value in values) / len(values) <= 1
+
+
+def test_a5_a_share_is_that_of_what_is_there_where_nobody_knows_how_much_is_missing(masked: Path) -> None:
+    (masked / "out.json").unlink()
+    table = table_of(Files([masked], jobs=1).answer(Question(step=SECOND)))
+    assert not table.columns["complete"].any() and (table.columns["below_5ms"] == 1).all()
+    assert np.isnan(table.columns["below_5ms_lo"]).all() and (table.columns["below_5ms_hi"] == 1).all()
+    quick = Question(step="all", where={"op": "read"})
+    table = percentiles(Files([masked], jobs=1).answer(quick), Wanted(parse_percentiles("50"), below_ns=(500_000,), possible=True))
+    assert 0.9 < table.columns["below_500us"][0] < 1
+    assert np.isnan(table.columns["below_500us_hi"][0])  # of what completed after the last row nothing is known
 
 
 def test_a5_without_a_json_every_percentile_is_at_least_what_is_there(masked: Path) -> None:
