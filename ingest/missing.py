@@ -119,7 +119,8 @@ class Lacking:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the least and the largest share of each row's samples that can lie below a threshold.
 
-        Of the `samples` of a row that are there so many are `below`. Missing samples in unknown number may be as many as it takes.
+        Of the `samples` of a row that are there so many are `below`. Missing samples in unknown number may be as many as it
+        takes.
         """
         surely, never = self.high_ns < threshold_ns, self.low_ns >= threshold_ns
         unknown = self.most == UNKNOWN
@@ -132,7 +133,11 @@ class Lacking:
 
     def _summed(self, numbers: Int, samples: Int) -> Callable[[NDArray[np.bool_]], NDArray[np.float64]]:
         """Return how the numbers of some of the entries are added up by row."""
-        return lambda chosen: np.bincount(self.row[chosen], numbers[chosen].astype(np.float64), len(samples))
+
+        def summed(chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
+            return np.bincount(self.row[chosen], numbers[chosen].astype(np.float64), len(samples)).astype(np.float64)
+
+        return summed
 
 
 NO_LACK = Lacking(*(np.empty(0, np.int64) for _ in range(5)))

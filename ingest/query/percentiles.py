@@ -46,7 +46,8 @@ def percentiles(answer: Answer, wanted: Wanted) -> Table:
     A window that the data covers in part, the first or the last one, has the rate of that part.
     NaN where the data cannot carry a number. `complete` says that no sample is missing; where a known number is, a percentile, or
     a share, is the least that it can be, and `p.._lo`, `p.._hi` (where asked for) are the least and the largest: NaN where the
-    number of missing samples is not known, inf without an upper bound. Counts, rates, means, extremes are of the samples that are there.
+    number of missing samples is not known, inf without an upper bound. Counts, rates, means, extremes are of the samples that
+    are there.
     Error bound: the table's `precision`, that of the bins that carry its percentiles (1/128 for fio's own from 128 ns on); counts
     are exact.
     """

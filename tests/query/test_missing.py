@@ -14,11 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest import Files, Question, parse_instant, parse_percentiles
+from ingest import Files, Question, open_store, parse_instant, parse_percentiles
 from ingest.caveats import Caveat
 from ingest.check import check
 from ingest.intervals import Intervals
 from ingest.layout import fio_layout
+from ingest.load import load
+from ingest.load_plan import LoadOptions
 from ingest.missing import Missing
 from ingest.objectives import read_objectives
 from ingest.query.compare import compare, paired
@@ -310,6 +312,58 @@ def test_a_job_without_a_log_is_missing_in_its_time(fio: Path, tmp_path: Path) -
     assert {one.code for one in answer.caveats} == {"jobs-without-log"}
     for name in ("p50", "p99"):
         assert table.columns[f"{name}_lo"][0] <= whole.columns[name][0] <= table.columns[f"{name}_hi"][0]
+
+
+def test_a10_what_a_log_of_a_group_held_that_is_not_there_is_missing_and_no_last_interval(fio: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(fio / "group-reporting", tmp_path / "g")
+    whole = table_of(Files([folder], jobs=1).answer(Question(step=SECOND, by=("op",))))
+    (folder / "a_clat_hist.2.log").unlink()
+    answer = Files([folder], jobs=1).answer(Question(step=SECOND, by=("op",)))
+    table = table_of(answer)
+    assert whole.columns["complete"].all() and not table.columns["complete"].any()
+    pairs = zip(table.columns["count"].tolist(), whole.columns["count"].tolist(), strict=True)
+    assert all(there < of_both for there, of_both in pairs)
+    held = {op: sum(row[1] for row in cells(table, "op", "count") if row[0] == op) for op in ("read", "write")}
+    lost = {one.entry.labels["op"]: one.entry.count for one in answer.missing}
+    assert lost == {"read": 921 - held["read"], "write": 460 - held["write"]} and min(lost.values()) > 0
+    assert {one.code for one in answer.caveats} == {"jobs-without-log"}
+
+
+def test_a10_a_raw_log_of_a_group_that_is_not_there_is_missing(fio: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(fio / "cases" / "group-raw-333", tmp_path / "g")
+    question = Question(step="all", where={"kind": "total"})
+    assert table_of(Files([folder], jobs=1).answer(question)).columns["complete"].all()
+    (folder / "x_lat.2.log").unlink()
+    answer = Files([folder], jobs=1).answer(question)
+    (one,) = answer.missing
+    assert (one.entry.count, one.entry.labels["kind"], "job" in one.entry.labels) == (3200, "total", False)
+    assert table_of(answer).columns["count"].tolist() == [6400]
+
+
+@pytest.mark.parametrize("gone", [slice(1000, None), slice(100, 300), slice(0, 1300)])
+def test_a_raw_log_that_lost_lines_says_how_many_and_its_ranges_hold_the_truth(gone: slice, fio: Path, tmp_path: Path) -> None:
+    lines = (fio / "randrw" / "a_clat.1.log").read_text().splitlines(keepends=True)
+    truth = {op: [value for _, value in raw] for op, raw in per_io.samples(fio / "randrw" / "a_clat.1.log").items()}
+    shutil.copy(fio / "randrw" / "a.json", tmp_path)
+    log = tmp_path / "a_clat.1.log"
+    log.write_text("".join(lines))
+    assert not Files([tmp_path], jobs=1).answer(Question(step="all")).missing
+    lost = lines[gone]
+    del lines[gone]
+    log.write_text("".join(lines))
+    answer = Files([tmp_path], jobs=1).answer(Question(step="all", by=("op",)))
+    assert {one.code for one in answer.caveats} == {"short-log"}
+    numbers = {one.entry.labels["op"]: one.entry.count for one in answer.missing}
+    assert sum(numbers.values()) == len(lost) and set(numbers) == {"read", "write"}
+    table = table_of(answer, "50,90")
+    for row, op in enumerate(table.columns["op"]):
+        for text in ("50", "90"):
+            low, high = (float(table.columns[f"p{text}{end}"][row]) for end in ("_lo", "_hi"))
+            assert low * (1 - 1 / 64) <= nearest_rank(truth[op], text) <= high * (1 + 1 / 64)
+    with open_store(f"sqlite:{tmp_path / 's.db'}", write=True) as store:
+        load([tmp_path], store, LoadOptions(ReadOptions(run=tmp_path.name), jobs=1))
+        stored = store.answer(Question(step="all", by=("op",)))
+        assert cells(table_of(stored, "50"), "op", "count", "p50", "p50_hi") == cells(table, "op", "count", "p50", "p50_hi")
 
 
 def test_a_damaged_row_leaves_only_its_own_windows_incomplete(fio: Path, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.csr import gather, total
+from ingest.errors import listed
 from ingest.intervals import Histogram, Int, Intervals
 from ingest.layout import LogLinear
 from ingest.read.context import Context, Summary
@@ -307,6 +308,14 @@ class Chains:
         logged = self._logged(chain, siblings)
         count = sum(summary.count for summary in summaries)
         missing = count - int(logged.sum())
+        if self.context.absent and missing > 0:  # when they completed cannot be told, so they are no last interval
+            numbers = listed([str(number) for number in self.context.absent])
+            held = f"{chain.op}: fio counts {count} of all jobs together"
+            sentence = f"{held}, and the log of job {numbers} is not here: {missing} are missing"
+            self.account.note(sentence)
+            chain.gaps = []
+            self.lacks.of_absent(chain.op, (self._first_start(chain), self._run_end(chain)), missing, summaries, sentence)
+            return None
         expected = np.zeros(self.layout.bins, np.int64)
         for summary in summaries:
             if summary.bins is None:

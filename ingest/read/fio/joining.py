@@ -113,6 +113,7 @@ class Documents:
         first = own[0] if own else found.jobs[0]
         began = (member_of(found.jobs, int(name.job)),) if found.grouped and name.job else own or (first,)
         family = self._family(path, name)
+        carrier = bool(found.grouped and name.job and own)
         return replace(
             context,
             zero=document.zero_of(began),
@@ -122,7 +123,8 @@ class Documents:
             jobs=tuple(job.summaries for job in own),
             runtime_ns=max((job.runtime_ms for job in own), default=first.runtime_ms) * MS,
             grouped=found.grouped,
-            siblings=tuple(other for _, other in family[:-1]) if found.grouped and name.job and own else (),
+            siblings=tuple(other for _, other in family[:-1]) if carrier else (),
+            absent=tuple(sorted(_logging(found.jobs, name) - {number for number, _ in family})) if carrier else (),
         )
 
     def process_of(self, path: Path, name: LogName, host: str) -> str:
@@ -306,6 +308,24 @@ def _grouped(jobs: tuple[Job, ...]) -> int:
     if all(told.get(name, 1) <= count for name, count in entries.items()):
         return 0
     return sum(max(told.get(name, 1), count) for name, count in entries.items())
+
+
+def _logging(jobs: tuple[Job, ...], name: LogName) -> set[int]:
+    """Return the numbers of the jobs of summed entries that write logs like this one; none where they cannot be determined."""
+    entries = Counter(job.name for job in jobs)
+    found: set[int] = set()
+    seen = 0
+    for job in jobs:
+        told = job.options.get("numjobs", "1")
+        many = int(told) if told.isdigit() else 1
+        if many > 1 and entries[job.name] > 1:
+            if entries[job.name] < many:  # several sums of one section
+                return set()
+            many = 1
+        if _prefix_of(job, name) in ("", name.prefix):
+            found.update(range(seen + 1, seen + many + 1))
+        seen += many
+    return found
 
 
 def documents_of(
