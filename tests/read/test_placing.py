@@ -421,6 +421,31 @@ def test_a19_refusals_name_what_a_file_looks_like_and_all_formats(tmp_path: Path
     assert all(line.title in text for line in formats.TABLE if line.name != formats.DESCRIBED)
 
 
+def test_a19_garbage_is_shown_to_nobody_and_advice_is_given_once(tmp_path: Path) -> None:
+    (tmp_path / "one.bin").write_bytes(b"\x8e,\x04\xff;\x19" * 70)
+    (tmp_path / "two.txt").write_text("no table\n")
+    (tmp_path / "three.txt").write_text(f"a,{'b' * 200},c\n")
+    with pytest.raises(InputError) as raised:
+        discover([tmp_path], ReadOptions())
+    text = str(raised.value)
+    assert "1 x a binary file of no known format; 1 x " in text and "\ufffd" not in text
+    assert text.count("tailboard reads") == text.count("--input-format events.yml") == 1 and f"(a, {'b' * 30}..., c)" in text
+
+
+def test_a_link_to_a_folder_elsewhere_is_named(tmp_path: Path) -> None:
+    nights = tmp_path / "nights"
+    nights.mkdir()
+    (nights / "tue").symlink_to(DATA / "fio" / "randrw")
+    with pytest.raises(InputError, match="a link to a folder elsewhere, which is not entered: name it"):
+        discover([nights], ReadOptions())
+    shutil.copytree(DATA / "fio" / "coarse-1", nights / "mon")
+    (nights / "latest").symlink_to("mon")
+    found = discover([nights], ReadOptions())
+    assert [(one.code, Path(one.subject).name) for one in found.caveats] == [("linked-folder", "tue")]
+    assert len(found.sources) == len(discover([nights / "mon"], ReadOptions()).sources)
+    assert not discover([nights, nights / "tue"], ReadOptions()).caveats
+
+
 def test_a_gc_log_is_known_and_says_what_it_is_for(tmp_path: Path) -> None:
     shutil.copy(min((DATA / "gc").rglob("*.log")), tmp_path)
     with pytest.raises(InputError, match="a GC log of a JVM: give it with --marks"):
