@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 LINES = frozenset((RAW, OPERATIONS, SMALLFILE, YCSB, DESCRIBED))  # formats of a line for each operation
 REFUSED, CUT_SHORT, REJECTED, SHORT = "refused", "cut-short", "rejected-rows", "short-log"
+UNCLEAR = "how many of the others are missing cannot be determined"
 AGAIN, ALL_LOGS = "copy the log again", "keep the logs of all jobs in one folder"
 SEE_INSPECT = "tailboard inspect says more"
 HOLES = ("NUL", "longer than", "too long")  # in the reason of a rejected line that may stand for many rows
@@ -113,11 +114,12 @@ def held_against(source: Source, rows: Iterator[Intervals]) -> Iterator[Interval
     if context.siblings:  # the sum of a group of jobs is that of none of them
         labels.pop("job", None)
     remedy = ALL_LOGS if context.siblings else AGAIN
+    word = UNCLEAR if context.absent_here else "the others are missing"
     for op, lost in sorted(short.items()):
-        sentence = f"fio counts {counts[op]:,} {op or 'I/O'}s, of which {held.get(op, 0):,} are logged: the others are missing"
+        sentence = f"fio counts {counts[op]:,} {op or 'I/O'}s, of which {held.get(op, 0):,} are in logs of single I/Os: {word}"
         extremes = min(one.min_ns for one in told[op]), max(one.max_ns for one in told[op])
         own = {**labels, "op": op} if op else labels
-        number = None if account.rows_rejected else lost
+        number = None if account.rows_rejected or context.absent_here else lost
         account.lack(Missing(own, begin, end, number, *extremes, Caveat(SHORT, account.path, sentence, remedy)))
 
 

@@ -114,6 +114,7 @@ class Documents:
         began = (member_of(found.jobs, int(name.job)),) if found.grouped and name.job else own or (first,)
         family = self._family(path, name)
         carrier = bool(found.grouped and name.job and own)
+        absent = _logging(found.jobs, name) - {number for number, _ in family} if carrier else set()
         return replace(
             context,
             zero=document.zero_of(began),
@@ -124,7 +125,8 @@ class Documents:
             runtime_ns=max((job.runtime_ms for job in own), default=first.runtime_ms) * MS,
             grouped=found.grouped,
             siblings=tuple(other for _, other in family[:-1]) if carrier else (),
-            absent=tuple(sorted(_logging(found.jobs, name) - {number for number, _ in family})) if carrier else (),
+            absent=tuple(sorted(absent)),
+            absent_here=bool(absent and absent & self._numbers(path, name)),
         )
 
     def process_of(self, path: Path, name: LogName, host: str) -> str:
@@ -203,6 +205,16 @@ class Documents:
 
     def _family(self, path: Path, name: LogName) -> list[tuple[int, Path]]:
         return sorted(self.families.get((path.parent, name.prefix, name.host, name.type), [(0, path)]))
+
+    def _numbers(self, path: Path, name: LogName) -> set[int]:
+        """Return the job numbers of the logs beside a log that hold the same I/Os in the other form: histograms, or single ones."""
+        other = {"clat_hist": "clat", "clat": "clat_hist"}.get(name.type)
+        return {
+            number
+            for (folder, _, host, kind), family in self.families.items()
+            if (folder, host, kind) == (path.parent, name.host, other)
+            for number, _ in family
+        }
 
     def _jobs_for(self, beside: Beside, path: Path, name: LogName, host: str) -> tuple[tuple[Job, ...], str] | None:
         """Return the jobs of a document whose process wrote this log, and why; None if it is another process's."""

@@ -42,8 +42,8 @@ class Lacks:
         least = min(summary.min_ns for summary in summaries)
         self._keep(UNWRITTEN, op, span, count, (least, _highest(summaries)), (sentence, WITH_BINS))
 
-    def of_absent(self, op: str, span: Span, count: int, summaries: Sequence[Summary], sentence: str) -> None:
-        """Keep samples of a group of jobs of which a log is not there; only their extremes are known."""
+    def of_absent(self, op: str, span: Span, count: int | None, summaries: Sequence[Summary], sentence: str) -> None:
+        """Keep samples of a group of jobs of which a log is not there: their extremes are known, perhaps their number."""
         bounds = min(summary.min_ns for summary in summaries), _highest(summaries)
         self._keep(ABSENT, op, span, count, bounds, (sentence, ALL_LOGS))
 
