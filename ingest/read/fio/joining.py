@@ -207,7 +207,7 @@ class Documents:
         return sorted(self.families.get((path.parent, name.prefix, name.host, name.type), [(0, path)]))
 
     def _numbers(self, path: Path, name: LogName) -> set[int]:
-        """Return the job numbers of the logs beside a log that hold the same I/Os in the other form: histograms, or single ones."""
+        """Return the job numbers of the logs beside a log that hold completions in the other form: histograms, or single I/Os."""
         other = {"clat_hist": "clat", "clat": "clat_hist"}.get(name.type)
         return {
             number
