@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 LINES = frozenset((RAW, OPERATIONS, SMALLFILE, YCSB, DESCRIBED))  # formats of a line for each operation
 REFUSED, CUT_SHORT, REJECTED, SHORT = "refused", "cut-short", "rejected-rows", "short-log"
+LATENCY_TARGET = "latency_target"
+NOT_OF_ONE = "not of one run, so its start may be wrong, too"
 UNCLEAR = "how many of the others are missing cannot be determined"
 AGAIN, ALL_LOGS = "copy the log again", "keep the logs of all jobs in one folder"
 SEE_INSPECT = "tailboard inspect says more"
@@ -103,6 +105,11 @@ def held_against(source: Source, rows: Iterator[Intervals]) -> Iterator[Interval
         told = {"": told.get(MIXED) or [one for several in told.values() for one in several]}
         held = {"": sum(held.values()) + sum(map(_lines_of, context.siblings))}
     counts = {op: sum(one.count for one in several) for op, several in told.items()}
+    if context.series.job and not context.siblings and LATENCY_TARGET not in context.options:  # a reset of it counts anew
+        for op, count in counts.items():
+            if held.get(op, 0) > count > 0:
+                name = f"{op}: " if op else ""
+                account.note(f"{name}the log holds {held[op]} I/Os, fio's JSON counts {count}: {NOT_OF_ONE}")
     short = {op: lost for op, count in counts.items() if (lost := count - held.get(op, 0)) > 0 and op not in context.shadowed}
     if account.cut_short or sum(short.values()) <= account.rows_rejected:  # these are missing by themselves
         return

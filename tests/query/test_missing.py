@@ -340,6 +340,17 @@ def test_a10_a_raw_log_of_a_group_that_is_not_there_is_missing(fio: Path, tmp_pa
     assert table_of(answer).columns["count"].tolist() == [6400]
 
 
+def test_a_raw_log_that_holds_more_than_its_json_counts_is_of_another_run(fio: Path, tmp_path: Path) -> None:
+    shutil.copy(fio / "randrw" / "a_clat.1.log", tmp_path)
+    document = json.loads((fio / "randrw" / "a.json").read_text())
+    document["jobs"][0]["read"]["clat_ns"]["N"] = 800
+    del document["jobs"][0]["read"]["clat_ns"]["bins"]
+    (tmp_path / "a.json").write_text(json.dumps(document))
+    answer = Files([tmp_path], jobs=1).answer(Question(step="all"))
+    assert any("read: the log holds 900 I/Os, fio's JSON counts 800: not of one run" in text for text in answer.warnings)
+    assert not any("write" in text for text in answer.warnings)
+
+
 @pytest.mark.parametrize(("group", "gone", "code"), [("fio-3.16/gr", "x_clat.2.log", "short-log"), ("group-reporting", "a_clat_hist.1.log", "jobs-without-log")])
 def test_a10_a_group_with_logs_in_both_forms_lacks_an_unknown_number(group: str, gone: str, code: str, fio: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(fio / group, tmp_path / "g")
