@@ -60,7 +60,12 @@ def group_of(series: Series, by: Iterable[str], run_labels: RunLabels) -> Group:
 
 def in_flight_kind(series: Series) -> Series:
     """Return the series of the weights of a series: an I/O counts by share in each window that it was in flight."""
-    return series.replaced(kind=f"{series.kind}.{IN_FLIGHT}")
+    return series.replaced(kind=shares_of(series.kind))
+
+
+def shares_of(kind: str) -> str:
+    """Return the kind of the weights in flight of a kind."""
+    return f"{kind}.{IN_FLIGHT}"
 
 
 def run_matches(run: str, globs: Iterable[str]) -> bool:

@@ -22,7 +22,7 @@ from ingest.missing import ANY_TIME, NO_LACK, OPEN, UNKNOWN, Lacking, Missing, P
 from ingest.query.spans import Bounds
 from ingest.query.table import Table
 from ingest.ranks import Percentile, Ranked
-from ingest.series import LABELS, Group, RunLabels, run_matches
+from ingest.series import LABELS, Group, RunLabels, run_matches, shares_of
 
 if TYPE_CHECKING:
     from ingest.query.question import Answer, Question
@@ -61,11 +61,16 @@ def lacks(
             continue
         labels = {**run_labels.get(entry.run, {}), **entry.labels}
         asked = [labels.get(name, None if name in LABELS else "") for name in question.where]
-        globs = question.where.values()
-        if any(value is not None and not fnmatchcase(value, glob) for value, glob in zip(asked, globs, strict=True)):
+        wanted = zip(question.where.items(), asked, strict=True)
+        if any(value is not None and not _matches(name, value, glob) for (name, glob), value in wanted):
             continue
         found.append(Lack(replace(entry, labels=labels), None not in asked and entry is whole))
     return tuple(found)
+
+
+def _matches(name: str, value: str, glob: str) -> bool:
+    """Return whether a label of what is missing is asked for; of a kind, its shares in flight count as it does."""
+    return fnmatchcase(value, glob) or (name == "kind" and fnmatchcase(shares_of(value), glob))
 
 
 def _in_range(entry: Missing, bounds: Bounds) -> Missing | None:
@@ -80,8 +85,18 @@ def _in_range(entry: Missing, bounds: Bounds) -> Missing | None:
 
 
 def of_kinds(found: Iterable[Lack], taken: Mapping[str, Sequence[str]]) -> tuple[Lack, ...]:
-    """Return the entries that may be of the kinds that an answer takes of each run."""
-    return tuple(one for one in found if one.entry.labels.get("kind") in (None, *taken.get(one.entry.run, ())))
+    """Return the entries that may be of the kinds that an answer takes of each run.
+
+    What is missing of a kind is missing of its shares in flight, too.
+    """
+    kept = []
+    for one in found:
+        kind, kinds = one.entry.labels.get("kind"), taken.get(one.entry.run, ())
+        if kind is None or kind in kinds:
+            kept.append(one)
+        elif (shares := shares_of(kind)) in kinds:
+            kept.append(replace(one, entry=replace(one.entry, labels={**one.entry.labels, "kind": shares})))
+    return tuple(kept)
 
 
 def stored_entries(run: str, accounts: Iterable[Mapping[str, Any]]) -> list[Missing]:

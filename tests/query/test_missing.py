@@ -6,6 +6,7 @@ import json
 import math
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -196,6 +197,20 @@ def test_a5_what_damaged_bins_held_makes_percentiles_ranges_that_hold_the_truth(
     read = {text: (table.columns[f"p{text}_lo"][0], table.columns[f"p{text}_hi"][0]) for text in texts}
     assert all(low == high for text, (low, high) in read.items() if float(text) <= 73)
     assert read["74"] == (786_432, max(value for _, value in raw["read"]))
+
+
+@pytest.mark.parametrize("where", [{}, {"kind": "completion.in-flight"}, {"op": "read", "kind": "completion*"}])
+def test_a5_shares_in_flight_lack_what_their_completions_lack(where: dict[str, str], masked: Path, tmp_path: Path) -> None:
+    asked = Question(step=SECOND, by=("op", "kind"), where=where)
+    with open_store(f"sqlite:{tmp_path / 's.db'}", write=True) as store:
+        load([masked], store, LoadOptions(ReadOptions(run="r"), attribution="in-flight", jobs=1))
+        stored = store.answer(asked)
+    read = Files([masked], ReadOptions(run="r"), jobs=1).answer(replace(asked, attribution="in-flight"))
+    tables = [table_of(one, "50,99") for one in (read, stored)]
+    assert all(not table.columns["complete"].any() for table in tables)
+    ops = {"read"} if "op" in where else {"read", "write"}
+    assert [{one.entry.labels["op"] for one in answer.missing} for answer in (read, stored)] == [ops, ops]
+    assert {one.code for one in read.caveats} == {one.code for one in stored.caveats} == {"damaged-bins"}
 
 
 def test_a5_a_share_below_a_latency_is_a_range_that_holds_the_truth(masked: Path, fio: Path) -> None:
