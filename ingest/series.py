@@ -60,12 +60,12 @@ def group_of(series: Series, by: Iterable[str], run_labels: RunLabels) -> Group:
 
 def in_flight_kind(series: Series) -> Series:
     """Return the series of the weights of a series: an I/O counts by share in each window that it was in flight."""
-    return series.replaced(kind=shares_of(series.kind))
+    return series.replaced(kind=f"{series.kind}.{IN_FLIGHT}")
 
 
-def shares_of(kind: str) -> str:
-    """Return the kind of the weights in flight of a kind."""
-    return f"{kind}.{IN_FLIGHT}"
+def kinds_made_of(kind: str) -> tuple[str, ...]:
+    """Return a kind, and those that are made of its samples: weights in flight, and data corrected for omission."""
+    return kind, f"{kind}.{IN_FLIGHT}", f"{kind}.{CORRECTED}", f"{kind}.{CORRECTED}.{IN_FLIGHT}"
 
 
 def run_matches(run: str, globs: Iterable[str]) -> bool:

@@ -22,7 +22,7 @@ from ingest.missing import ANY_TIME, NO_LACK, OPEN, UNKNOWN, Lacking, Missing, P
 from ingest.query.spans import Bounds
 from ingest.query.table import Table
 from ingest.ranks import Percentile, Ranked
-from ingest.series import LABELS, Group, RunLabels, run_matches, shares_of
+from ingest.series import CORRECTED, LABELS, Group, RunLabels, kinds_made_of, run_matches
 
 if TYPE_CHECKING:
     from ingest.query.question import Answer, Question
@@ -69,8 +69,8 @@ def lacks(
 
 
 def _matches(name: str, value: str, glob: str) -> bool:
-    """Return whether a label of what is missing is asked for; of a kind, its shares in flight count as it does."""
-    return fnmatchcase(value, glob) or (name == "kind" and fnmatchcase(shares_of(value), glob))
+    """Return whether a label of what is missing is asked for; with a kind, whether anything that is made of it is."""
+    return any(fnmatchcase(one, glob) for one in (kinds_made_of(value) if name == "kind" else (value,)))
 
 
 def _in_range(entry: Missing, bounds: Bounds) -> Missing | None:
@@ -87,15 +87,18 @@ def _in_range(entry: Missing, bounds: Bounds) -> Missing | None:
 def of_kinds(found: Iterable[Lack], taken: Mapping[str, Sequence[str]]) -> tuple[Lack, ...]:
     """Return the entries that may be of the kinds that an answer takes of each run.
 
-    What is missing of a kind is missing of its shares in flight, too.
+    What is missing of a kind is missing of what is made of it, too; how many samples a correction would add is not known.
     """
     kept = []
     for one in found:
         kind, kinds = one.entry.labels.get("kind"), taken.get(one.entry.run, ())
-        if kind is None or kind in kinds:
+        if kind is None:
             kept.append(one)
-        elif (shares := shares_of(kind)) in kinds:
-            kept.append(replace(one, entry=replace(one.entry, labels={**one.entry.labels, "kind": shares})))
+            continue
+        for own in (own for own in kinds_made_of(kind) if own in kinds):
+            number = None if CORRECTED in own else one.entry.count
+            entry = one.entry if own == kind else replace(one.entry, labels={**one.entry.labels, "kind": own}, count=number)
+            kept.append(replace(one, entry=entry))
     return tuple(kept)
 
 

@@ -213,6 +213,15 @@ def test_a5_shares_in_flight_lack_what_their_completions_lack(where: dict[str, s
     assert {one.code for one in read.caveats} == {one.code for one in stored.caveats} == {"damaged-bins"}
 
 
+def test_a5_corrected_data_lack_what_they_were_made_of(masked: Path) -> None:
+    options = ReadOptions(expected_interval_ns=1_000_000)
+    answer = Files([masked], options, jobs=1).answer(Question(step=SECOND, by=("kind",), where={"kind": "*"}))
+    table = table_of(answer)
+    assert set(table.columns["kind"]) == {"completion", "completion.corrected"} and not table.columns["complete"].any()
+    numbers = {one.entry.labels["kind"]: one.entry.count is None for one in answer.missing}
+    assert numbers == {"completion": False, "completion.corrected": True}
+
+
 def test_a5_a_share_below_a_latency_is_a_range_that_holds_the_truth(masked: Path, fio: Path) -> None:
     raw = per_io.samples(fio / MASKED / "x_clat.1.log")
     table = table_of(Files([masked], jobs=1).answer(Question(step="all", by=("op",))))
