@@ -36,7 +36,7 @@ ROLLUPS = (*OF_KEY, "end_ns", "layout", "count", *VALUES, "final", "coding", "bi
 PUT_ROLLUP = put("rollups", ROLLUPS)
 SLAB_ALIGN = 60 * SECOND
 ROLLUP_BATCH = 2000
-NEVER_NULL = ("min", "max")  # columns that are NOT NULL since the first schema
+NEVER_NULL = ("min", "mean", "max")  # columns that are NOT NULL since the first schema
 
 
 def write_rollups(db: sqlite3.Connection, run: RunRecord, marks: Marks = ALL_FINAL) -> None:

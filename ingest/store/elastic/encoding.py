@@ -20,7 +20,7 @@ import orjson
 from ingest.documents import known_only
 from ingest.errors import StoreError
 from ingest.grid import SECOND
-from ingest.intervals import Int, Intervals, told_exact
+from ingest.intervals import NO_BYTES, Int, Intervals, told_exact
 from ingest.layout import LogLinear, parse_layout
 from ingest.offsets import is_offsets
 from ingest.series import Group, Series, kind_preference
@@ -189,7 +189,9 @@ def _exact_texts(windows: Intervals) -> list[bytes]:
     if windows.exact is None:
         return [b""] * len(windows)
     exact = windows.exact
-    told = (("sum", exact.sum_ns, exact.known), ("min", exact.min_ns, exact.known_min), ("max", exact.max_ns, exact.known_max))
+    told = [("sum", exact.sum_ns, exact.known_sum), ("min", exact.min_ns, exact.known_min), ("max", exact.max_ns, exact.known_max)]
+    if exact.bytes is not None:
+        told.append(("bytes", exact.bytes, exact.bytes != NO_BYTES))
     columns = [
         [b"" if value is None else b',"%b":%d' % (name.encode(), value) for value in known_only(values, known)]
         for name, values, known in told
@@ -260,8 +262,10 @@ def _windows(
     values = np.fromiter(chain.from_iterable(one["values"] for one in histograms), np.int64, total)
     counts = np.fromiter(chain.from_iterable(one["counts"] for one in histograms), np.int64, total)
     bins = bins_of(layout, values)
-    sums = [one.get("sum") if one.get("exact", True) or not layout.has_bins else None for one in latency]
-    exact = told_exact(sums, *([one.get(name) for one in latency] for name in ("min", "max")))
+    told, names = latency, ("sum", "min", "max", "bytes")
+    if layout.has_bins:
+        told, names = [one if one.get("exact", True) else {} for one in latency], ("sum", "min", "max")
+    exact = told_exact(*([one.get(name) for one in told] for name in names))
     return Intervals(
         layout=layout,
         table=table,
@@ -271,7 +275,7 @@ def _windows(
         indptr=np.concatenate([[0], np.cumsum(widths)]),
         bins=bins,
         counts=counts,
-        exact=exact if exact.known.any() else None,
+        exact=None if exact.says_nothing else exact,
         completions=np.array([one["count"] for one in latency], np.int64) if weighted else None,
     )
 
