@@ -66,6 +66,11 @@ class Exact:
         return told
 
     @property
+    def told(self) -> tuple[tuple[Int, Bool], ...]:
+        """Return sum, minimum and maximum, each with where it is known, as stores keep them."""
+        return (self.sum_ns, self.known_sum), (self.min_ns, self.known_min), (self.max_ns, self.known_max)
+
+    @property
     def moved(self) -> Int:
         """Return the bytes of each row, NO_BYTES where nothing told them."""
         return np.full(len(self.known), NO_BYTES) if self.bytes is None else self.bytes

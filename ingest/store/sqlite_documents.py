@@ -28,8 +28,7 @@ def document_rows(ids: Int, documents: Documents, generation: int) -> Iterator[t
     columns, moved = [nothing] * 3, nothing
     if documents.exact is not None:
         exact = documents.exact
-        told = ((exact.sum_ns, exact.known_sum), (exact.min_ns, exact.known_min), (exact.max_ns, exact.known_max))
-        columns = [known_only(values, known) for values, known in told]
+        columns = [known_only(values, known) for values, known in exact.told]
         moved = nothing if exact.bytes is None else known_only(exact.bytes, exact.bytes != NO_BYTES)
     generations = [generation] * len(documents)
     counts, codings = documents.count.tolist(), documents.coding.tolist()

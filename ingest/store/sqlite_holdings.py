@@ -20,6 +20,7 @@ from ingest.store.sqlite_damage import check_bins, check_times, layout_in, objec
 from ingest.store.sqlite_documents import stored_series, windows_of
 
 SERIES_A_SHARE = 8
+MERGED = "op, kind, host, layout, start_ns, end_ns, coding, bins, sum, min, max, exact, bytes, count"
 ROLLUP_BATCH = 2000
 MOST_NAMED = 1000
 UNKNOWN = -1  # as min or max of a rollup without bins
@@ -98,7 +99,7 @@ class SqliteHoldings:
 
     def rollup_windows(self, plan: Plan) -> Iterator[Intervals]:
         """Yield the merged windows of a plan in bounded batches: of each, one part a layout and kind of counts."""
-        cursor = self._rollups("op, kind, host, layout, start_ns, end_ns, coding, bins, sum, min, max, exact, bytes, count", plan)
+        cursor = self._rollups(MERGED, plan)
         while rows := cursor.fetchmany(ROLLUP_BATCH):
             yield from merged_windows(rows, plan.record.run)
 
@@ -129,7 +130,7 @@ def _selected(plan: Plan) -> tuple[str, list[str]]:
 
 
 def merged_windows(rows: Sequence[tuple[Any, ...]], run: str) -> Iterator[Intervals]:
-    """Yield the windows in rows of rollups: one part a layout and kind of counts."""
+    """Yield the windows in rows of rollups, columns MERGED: one part a layout and kind of counts."""
     buckets: dict[tuple[str, bool], list[tuple[Any, ...]]] = {}
     for row in rows:
         buckets.setdefault((row[3], str(row[1]).endswith(IN_FLIGHT)), []).append(row)
@@ -161,7 +162,7 @@ def merged_windows(rows: Sequence[tuple[Any, ...]], run: str) -> Iterator[Interv
 def _exact(
     total: Sequence[Any], least: Sequence[int], most: Sequence[int], exact: Sequence[int], moved: Sequence[Any] | None
 ) -> Exact:
-    """Return the exact values of rollups: where bins are (`moved` None), minima and maxima are exact only if they are said to be."""
+    """Return the exact values of rollups; of those with bins `moved` is None, and minima and maxima are as exact as they say."""
     if moved is not None:
         lows, highs = ([None if value == UNKNOWN else value for value in values] for values in (least, most))
         return told_exact(total, lows, highs, moved)

@@ -27,7 +27,7 @@ from ingest.store.rollups import (
     without_time,
 )
 from ingest.store.sqlite_documents import stored_series, windows_of
-from ingest.store.sqlite_holdings import UNKNOWN, merged_windows
+from ingest.store.sqlite_holdings import MERGED, UNKNOWN, merged_windows
 from ingest.store.sqlite_statements import put
 
 SLAB_WINDOWS = 120
@@ -185,7 +185,7 @@ def _of_hosts(
 ) -> Iterator[Intervals]:
     """Yield the rollups of hosts at a step that begin in [low, high)."""
     query = (
-        "SELECT op, kind, host, layout, start_ns, end_ns, coding, bins, sum, min, max, exact, count FROM rollups "
+        f"SELECT {MERGED} FROM rollups "
         f"WHERE run = ? AND scope = ? AND kind IN ({_places(kinds)}) AND step_ns = ? AND start_ns >= ? AND start_ns < ?"
     )
     cursor = db.execute(query, (run.run, HOST, *kinds, step_ns, low, high))

@@ -43,7 +43,10 @@ def test_a18_report_of_means_holds_what_percentiles_prints(tmp_path: Path) -> No
     assert means["v"] == table["mean"].tolist()
     assert means["n"] == table["count"].tolist()
     assert charts["rate"]["total.mean by op"]["tables"]["points"]["v"] == pytest.approx(table["rate"].tolist())
-    assert set(charts) == {"means", "rate"}
+    moved = charts["bandwidth"]["total.mean by op"]
+    assert moved["tables"]["points"]["v"] == pytest.approx(table["mib_s"].tolist())
+    assert moved["signals"]["measure"] == "MiB/s"
+    assert set(charts) == {"means", "rate", "bandwidth"}
     whole = Files([FIO / "means-100"]).answer(Question(by=("op",), where=WHERE, step="all"))
     expected = percentiles(whole, Wanted(parse_percentiles("50"))).columns["mean"].tolist()
     assert charts["means"]["total.mean by op"]["tables"]["whole"]["v"] == pytest.approx(expected)
@@ -96,6 +99,7 @@ def test_a18_browser_draws_the_means(browser, tmp_path: Path) -> None:
     settle(page)
     assert page.locator("#means canvas").count() == 1
     assert page.locator("#rate canvas").count() == 1
+    assert page.locator("#bandwidth canvas").count() == 1
     page.get_by_text("completion.mean by op").click()
     settle(page)
     assert page.evaluate("() => tailboard.views.means.data('points').length") > 20

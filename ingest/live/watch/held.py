@@ -83,8 +83,9 @@ def _windows(kept: Mapping[str, Any]) -> Intervals:
     exact = None
     if "exact" in kept:
         low, high, total, known, *moved = kept["exact"]
-        numbers = (np.array(column, np.int64) for column in (low, high, total))
-        exact = Exact(*numbers, np.array(known, np.bool_), *(np.array(column, np.int64) for column in moved))
+        exact = Exact(np.array(low, np.int64), np.array(high, np.int64), np.array(total, np.int64), np.array(known, np.bool_))
+        if moved:
+            exact = replace(exact, bytes=np.array(moved[0], np.int64))
     return Intervals(
         layout=parse_layout(kept["layout"]),
         table=tuple(Series(*labels) for labels in kept["table"]),

@@ -231,7 +231,7 @@ class _Log:
         total = self._total_bytes(op, code)
         if total is None:
             if not self.context.grouped:
-                account.note("means: bytes come from fio's log of bandwidth alone, which rounds: no fio JSON of the job says them")
+                account.note("means: bytes come from fio's log of bandwidth alone, which rounds: no fio JSON of the job has them")
             return np.rint(estimates).astype(np.int64)
         if abs(estimates.sum() - total) > UNLIKE * total:
             logged, told = (f"{value / MIB:,.4g} MiB" for value in (estimates.sum(), total))

@@ -3,9 +3,8 @@
     "clat_ns" : { "min" : 10749, "max" : 9310767, "mean" : 498376.300466, "N" : 1501, "percentile" : { "99.000000" : 4554752 } }
 
 Each is one row without bins over the run, of the kinds `completion.mean`, `total.mean` and `submission.mean`: count, mean,
-minimum, maximum and bytes are exact. Percentiles that fio printed are of one job and cannot be merged: they go into the account as
-they are.
-Jobs whose averaged logs are read as well (`siblings`) are left out here.
+minimum, maximum and bytes are exact. Percentiles that fio printed are of one job and cannot be merged: they go into the
+account as they are. Jobs whose averaged logs are read as well (`siblings`) are left out here.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""What each row of an averaged fio log stands for: its I/Os from the log of IOPS beside it (else of bandwidth) and fio's N, its
-bytes from that of bandwidth and fio's `io_bytes`.
+"""What each row of an averaged fio log stands for: I/Os and bytes, from the logs of IOPS and bandwidth beside it and fio's JSON.
 
     100, 160, 0, 0, 0       time ms, I/Os a second (or KiB/s) since the last tick, rounded down, direction, 0, 0
     200, 150, 0, 0, 0       16 I/Os in the first 100 ms, 15 in the next
@@ -56,8 +55,8 @@ class Beside:
         mine, theirs = segments(stamps_ms), segments(times)
         if not len(times) or len(mine) != len(theirs):
             return None
-        parts = [self._between(stamps_ms[own], times[other], values[other], begin_ms) for own, other in zip(mine, theirs, strict=True)]
-        found = np.concatenate(parts)
+        pairs = zip(mine, theirs, strict=True)
+        found = np.concatenate([self._between(stamps_ms[own], times[other], values[other], begin_ms) for own, other in pairs])
         return found if found.sum() > 0 else None
 
     def _between(self, stamps: Int, times: Int, values: Int, begin_ms: int) -> Floats:

@@ -189,12 +189,10 @@ def _exact_texts(windows: Intervals) -> list[bytes]:
     if windows.exact is None:
         return [b""] * len(windows)
     exact = windows.exact
-    told = [("sum", exact.sum_ns, exact.known_sum), ("min", exact.min_ns, exact.known_min), ("max", exact.max_ns, exact.known_max)]
-    if exact.bytes is not None:
-        told.append(("bytes", exact.bytes, exact.bytes != NO_BYTES))
+    moved = () if exact.bytes is None else ((exact.bytes, exact.bytes != NO_BYTES),)
     columns = [
-        [b"" if value is None else b',"%b":%d' % (name.encode(), value) for value in known_only(values, known)]
-        for name, values, known in told
+        [b"" if value is None else b',"%b":%d' % (name, value) for value in known_only(values, known)]
+        for name, (values, known) in zip((b"sum", b"min", b"max", b"bytes"), (*exact.told, *moved), strict=False)
     ]
     return [b"".join(row) for row in zip(*columns, strict=True)]
 
@@ -262,10 +260,9 @@ def _windows(
     values = np.fromiter(chain.from_iterable(one["values"] for one in histograms), np.int64, total)
     counts = np.fromiter(chain.from_iterable(one["counts"] for one in histograms), np.int64, total)
     bins = bins_of(layout, values)
-    told, names = latency, ("sum", "min", "max", "bytes")
-    if layout.has_bins:
-        told, names = [one if one.get("exact", True) else {} for one in latency], ("sum", "min", "max")
-    exact = told_exact(*([one.get(name) for one in told] for name in names))
+    told = [one if one.get("exact", True) else {} for one in latency] if layout.has_bins else latency
+    sums, lows, highs = ([one.get(name) for one in told] for name in ("sum", "min", "max"))
+    exact = told_exact(sums, lows, highs, None if layout.has_bins else [one.get("bytes") for one in latency])
     return Intervals(
         layout=layout,
         table=table,
