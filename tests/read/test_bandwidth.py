@@ -57,7 +57,7 @@ def of_log(folder: Path, log: str, window: int, begin: int) -> dict[str, tuple[f
             bound += (rate * KIB * 2 + KIB * spent) / 1000
             last, span = stamp, span + spent
         if total:
-            found[op] = total, bound + total / span * 2 * window
+            found[op] = total, bound + total / span * window
     return found
 
 

@@ -19,6 +19,7 @@ from ingest.query.means import OWN
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.timing import Instant
 from ingest.view.text import csv_lines
+from tests.read.test_averaged import maxima
 from tests.store.grounds import grounds, loaded
 
 FIO = Path(__file__).parents[1] / "data" / "fio"
@@ -209,6 +210,24 @@ def test_a18_bytes_that_one_job_does_not_tell_stay_open_in_a_store(store: str, t
     assert [value == value for value in windows["mib_s"].tolist()] == [job == "1" for job in windows["job"].tolist()]
     whole = percentiles(files.answer(QUESTIONS["whole run"]), ALL).columns
     assert (whole["mib_s"] > 0).all(), "fio's JSON has the bytes of both jobs"
+
+
+@pytest.mark.parametrize("store", ["sqlite", "double"])
+def test_a18_maxima_alone_are_in_a_store_what_they_are_in_files(store: str, tmp_path: Path) -> None:
+    """A log of log_window_value=max: no mean of a window, not even one of -1, which columns that cannot be empty hold."""
+    folder = maxima(tmp_path / "winmax")
+    where = {"kind": "completion.mean"}
+    windows, whole = Question(by=("op",), step=SECOND, where=where), Question(by=("op",), step="all", where=where)
+    with grounds(store, tmp_path) as ground:
+        loaded(ground.url, [folder], run="winmax")
+        with open_store(ground.url, write=True) as opened:
+            for question in (windows, whole, replace(windows, by=())):
+                assert csv(opened.answer(question)) == csv(Files([folder]).answer(question))
+            told = percentiles(opened.answer(windows), ALL).columns
+            assert not (told["mean"] == told["mean"]).any() and (told["max"] > 0).all()
+            opened.coarsen("winmax", 5 * SECOND)
+            assert csv(opened.answer(whole)) == csv(Files([folder]).answer(whole))
+        assert command(["runs", "check", "--store", ground.url]) == 0
 
 
 def test_a18_a_store_of_version_4_has_means_without_bytes_and_gets_them_when_it_is_loaded_anew(tmp_path: Path) -> None:

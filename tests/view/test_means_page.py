@@ -16,6 +16,7 @@ from ingest.cli import run as command
 from ingest.query.overview import overviews
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.ranks import parse_percentiles
+from tests.read.test_averaged import maxima
 from tests.view.page import settle
 
 FIO = Path(__file__).parents[1] / "data" / "fio"
@@ -87,6 +88,16 @@ def test_a18_report_of_histograms_leaves_means_out_with_a_note(tmp_path: Path) -
     assert run.cluster.samples == sum(part.samples.sum() for part in run.cluster.parts)
     assert all(part.layout.has_bins for part in (*run.cluster.parts, *run.threads.parts, *run.hosts.parts))
     assert any("means without a histogram are not shown here" in text for text in run.cluster.warnings)
+
+
+def test_a18_report_of_maxima_alone_has_dots_and_no_line(tmp_path: Path) -> None:
+    folder = maxima(tmp_path / "winmax")
+    views = {chart["name"]: chart["views"] for chart in content_of(page_of(tmp_path, str(folder)))["charts"]}
+    tables = views["means"]["completion.mean by op"]["tables"]
+    assert tables["points"]["v"] == [] and len(tables["thin"]["v"]) > 4
+    assert [round(one) for one in tables["whole"]["v"]] == [930359, 17010]
+    moved = views["bandwidth"]["completion.mean by op"]
+    assert moved["tables"]["points"]["v"] == [] and moved["says"].startswith("No log of bandwidth (write_bw_log)")
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ leaves open is settled by fio's JSON: the counts of all rows add up to its N. By
 add up to fio's `io_bytes`; without that log they are not known by row. Traps, each noted or counted:
 
 * without the log of IOPS that of bandwidth gives the shares of windows, and without both they are even: fio's N must be known;
-* `log_window_value=max` logs maxima and no means: refused;
+* `log_window_value=max` (3.37 and later) logs maxima and no means: these rows have a maximum and no sum;
 * the last window may have the stamp of the one before it;
 * an op that has no row at all is one row over the whole run, as fio's JSON says.
 
@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 
 from ingest.errors import InputError
-from ingest.intervals import NO_MAX, NO_MIN, Exact, Int, Intervals, told_exact
+from ingest.intervals import NO_MAX, NO_MIN, NO_SUM, Exact, Int, Intervals, told_exact
 from ingest.layout import NO_BINS
 from ingest.read.account import Account
 from ingest.read.context import Context
@@ -43,7 +43,7 @@ UNLIKE = 0.05
 LARGEST_SUM = 1 << 60
 UNITS = {BANDWIDTH: "bandwidth", IOPS: "IOPS"}
 MIB = 1 << 20
-MAXIMA = "log_window_value=max: each row is the largest latency of a window and no mean; log both, or a histogram"
+MAXIMA = "means: log_window_value=max: each row is the largest latency of a window, and no mean; log both to have means, too"
 UNCOUNTED = (
     "averaged (log_avg_msec), and nothing says how many I/Os each mean stands for: neither a log of IOPS (write_iops_log) nor "
     "fio's JSON lies beside it"
@@ -52,37 +52,43 @@ UNCOUNTED = (
 
 @dataclass(frozen=True, slots=True)
 class Averaged:
-    """What the head of an averaged log says: its shape, the time that each mean is over, whether stamps are since 1970."""
+    """What the head of an averaged log says: its shape, the time that each mean is over, whether stamps are since 1970.
+
+    `maxima` says that its values are the largest latencies of windows, not means.
+    """
 
     shape: Shape
     window_ms: int
     unix: bool
+    maxima: bool
 
 
 def look(path: Path, context: Context) -> Averaged | None:
-    """Return what the head of an averaged log says, None of a log of single I/Os; InputError where its rows hold no means."""
+    """Return what the head of an averaged log says, None of a log of single I/Os; InputError where it is no such log."""
     shape = averaged_shape_of(path, context)
     if shape is None:
         return None
     options = context.options
-    if "maximum" not in shape.columns and (options.get("log_window_value") == "max" or options.get("log_max_value") == "1"):
-        raise InputError(MAXIMA, path, 1)
+    largest = options.get("log_window_value") == "max" or options.get("log_max_value") == "1"
     told = options.get("log_avg_msec", "")
     steps = np.diff(np.unique(first_stamps(path, context)))
     typical = int(np.median(steps)) if len(steps) else DEFAULT_WINDOW_MS
-    return Averaged(shape, int(told) if told.isdigit() and int(told) else typical, is_epoch(shape, context))
+    window = int(told) if told.isdigit() and int(told) else typical
+    return Averaged(shape, window, is_epoch(shape, context), maxima=largest and "maximum" not in shape.columns)
 
 
 def read(path: Path, context: Context) -> Iterator[Intervals]:
     """Yield the rows of a log without bins, ops as series of their own.
 
     Counts add up to fio's own N of each op where that is known, bytes to its `io_bytes`. Means are fio's, in whole ns; a sum is
-    mean x count. What fio says of the whole run goes into the account. Raises InputError where the log holds no means, or
-    nothing gives counts.
+    mean x count, and unknown where the log holds maxima alone. What fio says of the whole run goes into the account. Raises
+    InputError where the log holds single I/Os, or nothing gives counts.
     """
     found = look(path, context)
     if found is None:
         raise InputError("no averaged log: its rows are single I/Os", path, 1)
+    if found.maxima:
+        context.account.note(MAXIMA)
     columns = found.shape.columns[: found.shape.columns.index("direction") + 1]
     table = averaged_rows(path, columns, context.account, DAY_NS // found.shape.unit_ns)
     log = _Log.of(path, context, found, _whole_runs(context))
@@ -156,15 +162,17 @@ class _Log:
         unit, none = self.found.shape.unit_ns, np.full(len(table), NO_MIN)
         if int(table[:, 1].max()) * unit * int(counts.max()) > LARGEST_SUM:
             raise InputError("means and counts are larger than can be added up: damage, or another unit", self.path)
-        most = table[:, 2] * unit if table.shape[1] > 3 else np.full(len(table), NO_MAX)
-        moved = self.moved(stamps, code)
+        logged = table[:, 1] * unit
+        sums, most = logged * counts, table[:, 2] * unit if table.shape[1] > 3 else np.full(len(table), NO_MAX)
+        if self.found.maxima:
+            sums, most = np.full(len(table), NO_SUM), logged
         series = self.context.series.replaced(op=OPS[code])
         return _intervals(
             [series.replaced(segment=number) for number in range(len(parts))],
             np.repeat(np.arange(len(parts)), [one.stop - one.start for one in parts]),
             (self.base_ns + starts * MS, self.base_ns + stamps * MS),
             counts,
-            Exact(none, most, table[:, 1] * unit * counts, np.ones(len(table), np.bool_), moved),
+            Exact(none, most, sums, np.ones(len(table), np.bool_), self.moved(stamps, code)),
         )
 
     def counts(self, stamps: Int, code: int) -> Int:

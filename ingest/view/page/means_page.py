@@ -91,7 +91,8 @@ def means_page(runs: Sequence[MeansRun], facts: Sequence[tuple[str, str]] = ()) 
 
 MEAN_HINT = (
     "A line for each series: the mean latency of each window, as fio logged it, weighted by its I/Os where several logs meet. "
-    "Hollow dots: the largest latency of the window, where log_window_value was both. Dashed: the mean of the whole run."
+    "Hollow dots: the largest latency of the window, where log_window_value was both, or max: then no mean of a window is known. "
+    "Dashed: the mean of the whole run."
 )
 RATE_HINT = "Completions a second of every window, from fio's log of IOPS; in total they are fio's own count."
 BANDWIDTH_HINT = (
@@ -152,16 +153,17 @@ def _three(answer: Answer, of_range: Answer, marks: Sequence[Mapping[str, Any]])
     base = {"label": named, "t": _ms(table, "start_ns"), "t2": _ms(table, "end_ns"), "n": table.columns["count"].tolist()}
     zeros = [0] * len(table)
     mean, most = table.columns["mean"], np.asarray(table.columns["max"], np.float64)
-    points = {**base, "v": mean.tolist(), "beyond": zeros, "open": zeros}
+    points = _known({**base, "v": mean.tolist(), "beyond": zeros, "open": zeros})
     thin = _known({**base, "v": most.tolist(), "open": zeros})
     rates = {**base, "v": table.columns["rate"].tolist(), "beyond": zeros, "open": zeros}
     moved = _known({**base, "v": table.columns[BANDWIDTH].tolist(), "beyond": zeros, "open": zeros})
-    lines = {"label": _labels(whole, answer, labels), "v": whole.columns["mean"].tolist()}
+    totals = {"label": _labels(whole, answer, labels), "v": whole.columns["mean"].tolist(), "n": whole.columns["count"].tolist()}
+    lines = {name: column for name, column in _known(totals).items() if name != "n"}
     signals = {"clock": "elapsed", "origin": answer.start_of / vega.MS} if answer.relative else {}
     means = {"points": points, "thin": thin, "whole": lines, "gaps": gaps, "marks": noted}
     said = "; ".join(
-        f"{name}: mean {shown_latency(value)}, {int(count):,} I/Os"
-        for name, value, count in zip(lines["label"], lines["v"], whole.columns["count"].tolist(), strict=True)
+        f"{name}: mean {shown_latency(value) if value == value else 'unknown'}, {int(count):,} I/Os"  # noqa: PLR0124  # NaN
+        for name, value, count in zip(*totals.values(), strict=True)
     )
     units = {**signals, "measure": "MiB/s", "counted": " MiB/s"}
     return (
