@@ -9,13 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
 from ingest.ranks import parse_percentiles
 from ingest.read import ReadOptions, discover, read
-from ingest.read.fio.window_counts import ticks
+from ingest.read.fio.window_counts import BANDWIDTH, Beside, ticks
 from tests.read.test_averaged import CBT, FIO, MS, OPS, fio_json, lines_of, rows_of, sources_of, table_of
 
 KIB, MIB = 1024, 1 << 20
@@ -120,6 +122,7 @@ def test_a18_a_tick_that_came_late_is_of_all_its_time() -> None:
     times, busy, idle = np.array([100, 200, 700]), np.arange(100, 701, 100), np.array([100, 200, 700])
     assert ticks(times, idle, 0, 100).tolist() == [100, 100, 100]
     assert ticks(times, busy, 0, 100).tolist() == [100, 100, 500]
+    assert ticks(times, np.array([100, 205, 700]), 0, 100).tolist() == [100, 100, 100], "written when another direction ended one"
     assert ticks(np.array([147, 247]), busy, 0, 100).tolist() == [147, 100]
     assert ticks(np.array([1, 2, 9]), np.array([1, 2, 9]), 0, 1).tolist() == [1, 1, 1]
 
@@ -227,3 +230,63 @@ def test_a18_cbt_archive_without_logs_of_bandwidth_has_that_of_its_runs() -> Non
     assert whole["mib_s"] == pytest.approx([told / MIB / seconds], rel=1e-12)
 
 
+
+
+def simulated(events: list[tuple[int, int, int]], window: int) -> tuple[list[tuple[int, int]], dict[int, list[tuple[int, int]]]]:
+    """Return what fio logs of I/Os (ms, direction, bytes) in time order: (stamp, direction) of means, rows of bandwidth by direction.
+
+    As stat.c does it: the helper ticks once a window and writes a row of each direction that moved something; a mean is written
+    when an I/O ends a window or more after the last one of its direction, and then those of all directions with it.
+    """
+    means, rates = [], {0: [], 1: []}
+    waiting, last = {0: 0, 1: 0}, {0: 0, 1: 0}
+    for stamp, direction, _ in events:
+        waiting[direction] += 1
+        if stamp - last[direction] >= window:
+            means += [(stamp, one) for one in (0, 1) if waiting[one]]
+            waiting = {0: 0, 1: 0}
+            last[direction] = stamp - stamp % window
+    end = events[-1][0]
+    means += [(end, one) for one in (0, 1) if waiting[one]]
+    for tick in range(window, end + 1, window):
+        for direction in (0, 1):
+            moved = sum(size for stamp, one, size in events if one == direction and tick - window < stamp <= tick)
+            if moved:
+                rates[direction].append((tick, moved * 1000 // window // KIB))
+    return means, rates
+
+
+@given(
+    gaps=st.lists(
+        st.tuples(st.sampled_from([1, 7, 30, 90, 140, 900, 2500]), st.integers(0, 1), st.sampled_from([512, 4096, 1 << 20])),
+        min_size=2,
+        max_size=60,
+    ),
+    window=st.sampled_from([100, 500]),
+)
+def test_a18_bytes_at_each_stamp_lie_between_those_of_the_ticks_around_it(gaps: list[tuple[int, int, int]], window: int) -> None:
+    at, events = 0, []
+    for gap, direction, size in gaps:
+        at += gap
+        events.append((at, direction, size))
+    means, rates = simulated(events, window)
+    for direction, rows in rates.items():
+        stamps = np.array([stamp for stamp, one in means if one == direction], np.int64)
+        if not rows or not len(stamps):
+            continue
+        log = Beside(BANDWIDTH, {direction: (np.array([tick for tick, _ in rows]), np.array([rate for _, rate in rows]))}, window)
+        found = log.estimates(direction, stamps, 0)
+        if found is None:
+            continue
+        mine = [(stamp, size) for stamp, one, size in events if one == direction]
+        rounding = KIB * window / 1000 * (len(rows) + 1)
+        for stamp, sofar in zip(stamps[:-1].tolist(), np.cumsum(found)[:-1].tolist(), strict=True):
+            if stamp > rows[-1][0]:
+                break
+            before = sum(size for when, size in mine if when <= stamp // window * window)
+            after = sum(size for when, size in mine if when <= -(-stamp // window) * window)
+            assert before - rounding <= sofar <= after + 1, (stamp, before, sofar, after)
+        logged = sum(size for when, size in mine if when <= rows[-1][0])
+        tail = found.sum() - logged
+        left = max(int(stamps[-1]) - rows[-1][0], 0)
+        assert -rounding <= tail <= logged / rows[-1][0] * (left if left < 2 * window else window) + 1

@@ -6,7 +6,7 @@
 
 Its rows are stamped by a helper thread of fio that ticks once a window: a millisecond or half a window beside those of
 latencies. So its running total is taken at their stamps, in between by time. Where ticks wrote no row, a row is of the last
-tick alone; a tick that came late is known by the latencies that ended before it. fio does not write its last part of a window,
+tick alone; a tick that came late is known by rows of latencies before it. fio does not write its last part of a window,
 as it does of latencies: what comes after its last tick goes on at the mean rate. Counts are whole, at least 1 where there is a
 mean, and add up to N exactly; bytes are whole and add up to `io_bytes`.
 
@@ -88,12 +88,13 @@ class Beside:
 def ticks(times_ms: Int, latencies_ms: Int, begin_ms: int, window_ms: int) -> Int:
     """Return how many ms each row of a log of IOPS or bandwidth is of: those since the tick before it.
 
-    Ticks without an I/O write no row. Where the row before lies two windows back or more, it was such a tick, unless latencies
-    ended more than a window before the row: then it is this tick that came late.
+    Ticks without an I/O write no row. Where the row before lies two windows back or more, there were such ticks, unless two rows
+    of latencies lie in between: some I/O ended from the one to the other, and it is this tick that came late. One says
+    nothing: fio writes it when the next I/O of any direction ends.
     """
     since = np.maximum(np.diff(times_ms, prepend=begin_ms), 0)
     before = np.searchsorted(latencies_ms, times_ms - since + SLACK_MS, side="right")
-    ended = np.searchsorted(latencies_ms, times_ms - window_ms - SLACK_MS, side="left") > before
+    ended = np.searchsorted(latencies_ms, times_ms - window_ms - SLACK_MS, side="left") > before + 1
     idle = (since >= max(2 * (window_ms - SLACK_MS), window_ms + SLACK_MS)) & ~ended
     spent: Int = np.where(idle, window_ms, since)
     return spent
