@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -290,3 +291,23 @@ def test_a18_bytes_at_each_stamp_lie_between_those_of_the_ticks_around_it(gaps: 
         tail = found.sum() - logged
         left = max(int(stamps[-1]) - rows[-1][0], 0)
         assert -rounding <= tail <= logged / rows[-1][0] * (left if left < 2 * window else window) + 1
+
+
+def test_a18_bytes_of_a_cbt_archive_are_fios_own_by_host_volume_and_op(tmp_path: Path) -> None:
+    """CBT's own fio_cmd with logs of bandwidth: each log against the JSON of its volume, and against its rows alone."""
+    with tarfile.open(CBT.parents[3] / "A.tar.xz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    checked = 0
+    for source in discover([tmp_path], ReadOptions()).sources:
+        if not source.path.name.endswith("_clat.1.log") and "_clat.1.log." not in source.path.name:
+            continue
+        volume = source.path.name.split("_")[0].rpartition(".")[2]
+        [summary] = source.path.parent.glob(f"json_output.{volume}*")
+        job = fio_json(summary)["jobs"][0]
+        logged = of_log(source.path.parent, source.path.name.replace("_clat", "_bw"), 100, 0)
+        for op, rows in bytes_of(source).items():
+            moved, bound = logged[op]
+            assert sum(one for _, one in rows) == job[op]["io_bytes"]
+            assert abs(moved - job[op]["io_bytes"]) <= bound < 0.06 * job[op]["io_bytes"], (source.path, op, moved, bound)
+            checked += 1
+    assert checked == 24
