@@ -137,7 +137,11 @@ def warn(answer: Answer) -> None:
 @options.step_options
 @options.selecting_options
 @click.option("--accuracy", metavar="10%", help="Widen the step until the highest percentile is this certain (95 %).")
-@click.option("--bounds", is_flag=True, help="Columns p99_lo,p99_hi: the least and the most that missing samples leave possible.")
+@click.option(
+    "--bounds",
+    is_flag=True,
+    help="Columns p99_lo,p99_hi: the least and the most that missing samples leave possible (also of --below).",
+)
 @click.option("--below", default="", metavar="LIST", help="Shares of samples below these latencies, as in 1ms,5ms.")
 @click.option("--approx", is_flag=True, help="Let Elasticsearch estimate (hdr, at most +0.1 %, one rank low): less to read.")
 @click.option("--interpolate", is_flag=True, help="Spread samples evenly within a bin instead of its reported value.")

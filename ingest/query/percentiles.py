@@ -46,9 +46,10 @@ def percentiles(answer: Answer, wanted: Wanted) -> Table:
     Latencies in ns, rate in samples a second of the window (of sampled events: in events, stored or not), `below_` as shares.
     A window that the data covers in part, the first or the last one, has the rate of that part. An answer with means without
     a histogram has `mib_s` behind `rate`: MiB that were moved in a second, NaN where not all that the row is of tells them.
-    NaN where the data cannot carry a number. `complete` says that no sample is missing; where a known number is, a percentile is
-    the least that it can be, and `p.._lo`, `p.._hi` (where asked for) are the least and the largest: NaN where the number of
-    missing samples is not known, inf without an upper bound. Counts, rates, means, extremes are of the samples that are there.
+    NaN where the data cannot carry a number. `complete` says that no sample is missing; where a known number is, a percentile, or
+    a share, is the least that it can be, and `p.._lo`, `p.._hi` (where asked for) are the least and the largest: NaN where the
+    number of missing samples is not known, inf without an upper bound. Counts, rates, means, extremes are of the samples that
+    are there.
     Error bound: the table's `precision`, that of the bins that carry its percentiles (1/128 for fio's own from 128 ns on); counts
     are exact.
     """
@@ -99,7 +100,11 @@ def _rows(part: Intervals, answer: Answer, wanted: Wanted) -> Table:
         highest = max(wanted.percentiles)
         columns[f"{highest.name}_lo"], columns[f"{highest.name}_hi"] = bounds(rows, highest)
     for threshold in wanted.below_ns:
-        columns[f"below_{format_duration(threshold)}"] = share_below(rows, threshold)
+        name, shares = f"below_{format_duration(threshold)}", told.shares(threshold, share_below(rows, threshold))
+        columns[name] = shares.value
+        if wanted.possible:
+            columns |= {f"{name}_lo": shares.least, f"{name}_hi": shares.most}
+        columns[f"{name}{MOST}"] = np.where(np.isnan(shares.least) & ~np.isnan(shares.most), -np.inf, shares.most)
     bound = precision_in(ranked, wanted.percentiles, interpolate=wanted.interpolate)
     return Table(columns, labels=answer.by, precision=bound)
 

@@ -78,7 +78,11 @@ def _cell(name: str, value: Any, table: Table, row: int, stamp: Stamp) -> str:
     if name in ("percentile", "x"):
         return f"{float(value):.6g}"
     if name.startswith("below_"):
-        return f"{100 * float(value):.3f} %"
+        most = table.columns.get(f"{name}{MOST}", table.columns[name])[row]
+        low, high = (f"{100 * float(share):.3f} %" for share in (value, most))
+        if most == -INFINITE:
+            return f"<= {low}"
+        return low if high in (low, "nan %") else f"{low} - {high}"
     flags, most = table.columns.get(f"{name}_censored"), table.columns.get(f"{name}{MOST}")
     return between(float(value), float(value if most is None else most[row]), censored=flags is not None and bool(flags[row]))
 

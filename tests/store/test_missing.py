@@ -64,10 +64,11 @@ def test_a5_rollups_on_a_server_say_that_they_are_not_complete(tmp_path: Path, m
     sound = DATA / "fio" / "two-sections"
     with grounds("double", tmp_path) as ground:
         assert isinstance(ground, ElasticGround)
-        for folder, run in ((masked, "m"), (sound, "s")):
-            assert command(["load", str(folder), "--run", run, "--store", ground.url]) == 0
+        weighed, corrected = ["--attribution", "in-flight"], ["--expected-interval", "1ms"]
+        for folder, run, words in ((masked, "m", []), (sound, "s", []), (masked, "w", weighed), (sound, "f", weighed), (masked, "c", corrected)):
+            assert command(["load", str(folder), "--run", run, "--store", ground.url, *words]) == 0
         found = {(hit["_source"]["run"]["id"], hit["_source"]["rollup"]["complete"]) for hit in ground.hits("rollups-*")}
-        assert found == {("m", False), ("s", True)}
+        assert found == {("m", False), ("s", True), ("w", False), ("f", True), ("c", False)}
 
 
 def test_a_refused_log_that_comes_later_makes_windows_of_others_incomplete(ground, tmp_path: Path) -> None:

@@ -155,7 +155,8 @@ def documents_in(
         try:
             yield _document(raw, line)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            bad.append((f"unlike fio's JSON ({type(error).__name__}: {error})", line))
+            why = f" ({error})" if type(error) is ValueError else ""  # ours; others are words of Python
+            bad.append((f"unlike fio's JSON{why}", line))
 
 
 def last_document(path: Path) -> Document:
