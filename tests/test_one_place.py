@@ -13,13 +13,13 @@ from ingest.core.ranks import COMMON, STORED, SUMMARY
 from ingest.core.series import LABELS, THREAD
 from ingest.store.elastic.encoding import PATHS
 from ingest.store.rollups import VALUES, column_of
-from ingest.store.sqlite import breaths as sqlite_breaths
-from ingest.store.sqlite import documents as sqlite_documents
-from ingest.store.sqlite import episodes as sqlite_episodes
-from ingest.store.sqlite import live as sqlite_live
-from ingest.store.sqlite import rollups as sqlite_rollups
-from ingest.store.sqlite import store as sqlite
 from ingest.store.sqlite.statements import insert, put, put_unless_newer
+from ingest.store.sqlite.store import breaths as sqlite_breaths
+from ingest.store.sqlite.store import documents as sqlite_documents
+from ingest.store.sqlite.store import episodes as sqlite_episodes
+from ingest.store.sqlite.store import live as sqlite_live
+from ingest.store.sqlite.store import rollups as sqlite_rollups
+from ingest.store.sqlite.store import store as sqlite
 from ingest.view.kibana.requests import by_thread
 
 ROOT = Path(__file__).parents[1]
@@ -66,10 +66,10 @@ def test_h4_an_older_row_never_replaces_a_newer_one() -> None:
     db = sqlite3.connect(":memory:")
     db.executescript(sqlite_schema())
     for generation, count in ((2, 20), (1, 10), (2, 21)):
-        db.execute(sqlite_documents.PUT_DOCUMENT, (7, count, None, None, None, 1, b"", generation))
+        db.execute(sqlite_documents.PUT_DOCUMENT, (7, count, None, None, None, 1, b"", generation, None))
     assert db.execute("SELECT id, count, generation FROM intervals").fetchall() == [(7, 21, 2)]
     with pytest.raises(sqlite3.IntegrityError):
-        db.execute(insert("intervals", sqlite_documents.INTERVALS), (7, 1, None, None, None, 1, b"", 3))
+        db.execute(insert("intervals", sqlite_documents.INTERVALS), (7, 1, None, None, None, 1, b"", 3, None))
     assert "excluded.count" not in put_unless_newer("intervals", ("id", "count"), ("id", "count"))
 
 

@@ -52,7 +52,7 @@ class Options(shared.Asking, shared.Showing):
 @click.option(
     "--bounds",
     is_flag=True,
-    help="Add p99_lo,p99_hi: the lowest and highest value that missing samples leave possible.",
+    help="Add p99_lo,p99_hi: the lowest and highest value that missing samples leave possible (also of --below).",
 )
 @click.option("--below", default="", metavar="LIST", help="Add the share of samples below these latencies, such as 1ms,5ms.")
 @click.option(
@@ -88,6 +88,7 @@ def percentiles(sources: tuple[str, ...], options: Options) -> None:
       tailboard percentiles --run 'nightly-*' --step all --format csv > nightly.csv
 
     csv and ndjson have start,end, the --by labels, count,rate,min,mean,max,exact,complete, then p50, p99.9, ... in --unit (ns).
+    Means without a histogram also have mib_s (MiB per second) behind rate.
     A percentile is empty where there are too few samples for it: above p50 at least one sample must lie beyond it.
     --estimate adds what averaging would have reported (p99_cbt) and its error as a share (p99_cbt_error).
     """

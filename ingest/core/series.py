@@ -63,6 +63,11 @@ def in_flight_kind(series: Series) -> Series:
     return series.replaced(kind=f"{series.kind}.{IN_FLIGHT}")
 
 
+def kinds_made_of(kind: str) -> tuple[str, ...]:
+    """Return a kind, and those that are made of its samples: weights in flight, and data corrected for omission."""
+    return kind, f"{kind}.{IN_FLIGHT}", f"{kind}.{CORRECTED}", f"{kind}.{CORRECTED}.{IN_FLIGHT}"
+
+
 def run_matches(run: str, globs: Iterable[str]) -> bool:
     """Return whether a run is selected: by a glob on its id, or by the name of the load that it came from."""
     patterns = tuple(map(as_text, globs))  # as runs are named after folders

@@ -21,7 +21,7 @@ from ingest.read.context import EXPECTED, Context
 from ingest.read.event_rows import Windows
 from ingest.read.events import events_layout, latencies
 from ingest.read.formats import reader_of
-from ingest.read.lacks import counted, followed
+from ingest.read.lacks import counted, followed, held_against
 from ingest.read.placing import discover
 from ingest.read.sources import Evidence, Found, ReadOptions, Skipped, Source
 
@@ -43,6 +43,7 @@ def read(source: Source, windows: Windows | None = None, seen: Callable[[Events]
         rows = event_rows.intervals(
             latencies(chunks, context.account), windows or Windows(), layout, context.account, totals=known
         )
+        rows = held_against(source, rows) if known else rows
     else:
         rows = reader.rows(source.path, context)
     rows = followed(source, _addable(rows, source))

@@ -290,6 +290,17 @@ def test_a2_one_host_alone_finds_the_json_of_its_sample(given: str) -> None:
     assert counts(Files([CASES / "pbench-two-hosts" / given], jobs=1), "host") == {("127.0.0.2",): 480}
 
 
+@pytest.mark.parametrize(
+    ("here", "given"),
+    [("..", "pbench-two-hosts/clients"), (".", "clients"), ("clients", "."), ("clients", "127.0.0.2"), ("clients/127.0.0.2", "fio_clat_hist.1.log")],
+)
+def test_a2_from_any_working_folder_the_json_of_the_sample_is_found(here: str, given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(CASES / "pbench-two-hosts" / here)
+    found = counts(Files([Path(given)], jobs=1), "host")
+    both = {("127.0.0.1",): 3990, ("127.0.0.2",): 480}
+    assert found == (both if given.endswith(("clients", ".")) else {("127.0.0.2",): 480})
+
+
 def test_a2_a_host_that_the_json_does_not_know_takes_nothing_from_it(tmp_path: Path) -> None:
     shutil.copytree(CASES / "pbench-two-hosts", tmp_path / "s")
     (tmp_path / "s" / "clients" / "127.0.0.2").rename(tmp_path / "s" / "clients" / "osd9")
@@ -408,6 +419,31 @@ def test_a19_refusals_name_what_a_file_looks_like_and_all_formats(tmp_path: Path
     text = str(raised.value)
     assert "30 files" in text and "a table with semicolons (moment, value)" in text and "--input-format events.yml" in text
     assert all(line.title in text for line in formats.TABLE if line.name != formats.DESCRIBED)
+
+
+def test_a19_garbage_is_shown_to_nobody_and_advice_is_given_once(tmp_path: Path) -> None:
+    (tmp_path / "one.bin").write_bytes(b"\x8e,\x04\xff;\x19" * 70)
+    (tmp_path / "two.txt").write_text("no table\n")
+    (tmp_path / "three.txt").write_text(f"a,{'b' * 200},c\n")
+    with pytest.raises(InputError) as raised:
+        discover([tmp_path], ReadOptions())
+    text = str(raised.value)
+    assert "1 x a binary file of no known format; 1 x " in text and "\ufffd" not in text
+    assert text.count("tailboard reads") == text.count("--input-format events.yml") == 1 and f"(a, {'b' * 30}..., c)" in text
+
+
+def test_a_link_to_a_folder_elsewhere_is_named(tmp_path: Path) -> None:
+    nights = tmp_path / "nights"
+    nights.mkdir()
+    (nights / "tue").symlink_to(DATA / "fio" / "randrw")
+    with pytest.raises(InputError, match="a link to a folder elsewhere, which is not entered: name it"):
+        discover([nights], ReadOptions())
+    shutil.copytree(DATA / "fio" / "coarse-1", nights / "mon")
+    (nights / "latest").symlink_to("mon")
+    found = discover([nights], ReadOptions())
+    assert [(one.code, Path(one.subject).name) for one in found.caveats] == [("linked-folder", "tue")]
+    assert len(found.sources) == len(discover([nights / "mon"], ReadOptions()).sources)
+    assert not discover([nights, nights / "tue"], ReadOptions()).caveats
 
 
 def test_a_gc_log_is_known_and_says_what_it_is_for(tmp_path: Path) -> None:
