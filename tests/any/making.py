@@ -23,6 +23,7 @@ RELOADED_AFTER_DELETE = True
 LAYOUTS_CHANGE = True  # within a series (B1, F1)
 KINDS_UNKNOWN = True  # also of runs that are replaced or coarsened (F2)
 MOST_WEIGHED = 300  # weights in flight are 2^16 an I/O, and wrap from 2^47 I/Os on (B3)
+MOST_IN_A_ROW = 1 << 50  # of a bin: a histogram of 2^53 samples or more is refused by its reader
 MOST_IN_FIO = 1 << 37  # above 2^40 in one interval fio's reader takes for damage
 HIST = {58: Layout(64, 1856, 1, 5), 232: Layout(64, 1856, 1, 3)}
 HDR = {2: Layout(128, 7168, reports="highest", open=False), 3: Layout(1024, 54272, reports="highest", open=False)}
@@ -102,7 +103,7 @@ class Purse:
     most: int
     left: int = MOST_IN_A_SERVER - (1 << 20)
 
-    def counts(self, rng: random.Random, layout: Layout, most: int = MOST_ELSEWHERE) -> dict[int, int]:
+    def counts(self, rng: random.Random, layout: Layout, most: int = MOST_IN_A_ROW) -> dict[int, int]:
         """Counts of latencies around 0.5 ms; the last bin of an open layout stays empty."""
         found: dict[int, int] = {}
         for _ in range(rng.randint(1, 5)):
@@ -115,11 +116,12 @@ class Purse:
 
 def spans(rng: random.Random, width: int, rows: int, *, joined: bool) -> list[tuple[int, int]]:
     """From when to when rows are, in ms: about as wide as `width`, with stalls, and with gaps where they are not `joined`."""
-    at, found = 0 if joined else rng.choice((0, rng.randint(0, 3 * width))), []
+    at, found, stalled = 0 if joined else rng.choice((0, rng.randint(0, 3 * width))), [], False
     for _ in range(rows):
         if not joined and rng.random() < 0.08:
             at += rng.randint(1, 6 * width)
-        wide = rng.randint(3, 5) if rng.random() < 0.05 else 1
+        wide = rng.randint(3, 5) if rows > 11 and not stalled and rng.random() < 0.08 else 1  # most of the time is in rows of one width
+        stalled |= wide > 1
         end = at + max(1, int(wide * width * rng.uniform(0.87, 1.05)))
         found.append((at, end))
         at = end

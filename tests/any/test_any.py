@@ -173,7 +173,7 @@ def exported(origin: Any, data: Data) -> list[tuple[Any, ...]]:
     """Return all that is held in the order in which it is exported: labels, layout, start, bins, counts."""
     return [
         (windows.table[code], str(windows.layout), start, windows.bins[low:high].tolist(), windows.counts[low:high].tolist())
-        for windows in origin.windows(Question(runs=(data.run,), by=LABELS, step="auto"))
+        for windows in origin.windows(replace(question_of([data], model.Asked(step="auto")), by=LABELS))
         for code, start, low, high in zip(
             windows.series.tolist(),
             windows.start_ns.tolist(),
