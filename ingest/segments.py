@@ -5,7 +5,8 @@
     labels a, 3 digits      segment 0 again
 
 Documents of a series can then be told from their identity to hold bins of one layout, and are never moved to another one.
-What is said of a series, as from when to when it reaches, is said of all its segments. Numbers follow the order in which a source brings its layouts, so that every reading of it gives the same.
+Numbers follow the order in which a source brings its layouts, so that every reading of it gives the same. From when to when
+a series reaches is said of all its segments.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from ingest.read.events import MOMENTS, Events, events_layout
 from ingest.read.formats import HDR, SNABB
 from ingest.read.lacks import dead
 from ingest.read.reconcile import reconciled, skew
-from ingest.series import IN_FLIGHT, LABELS, OFFSET, in_flight_kind
+from ingest.series import IN_FLIGHT, LABELS, OFFSET, in_flight_kind, runs_asked
 from ingest.whole_runs import WholeRun
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class Files:
         check_labels(question, self.found.labels)
         sources, apart = self.choice(question)
         width = median_width(sources)
-        stored = max(self.stored[source.context.series.run] for source in sources)
+        stored = max(self.stored[run] for run in self._named(question, sources))
         stored *= max(1, math.ceil(0.9 * width / stored)) if question.step == AUTO else 1
         step = stored if question.step == AUTO else 0 if question.step == ALL else int(question.step)
         warning = check_step(step, finest_width(sources), force=question.force) if step else ""
@@ -278,6 +278,12 @@ class Files:
         names = [str(source.path) for source in sources if source.context.series.run in apart]
         kept = [source for source in sources if source.context.series.run not in apart]
         return of_kinds(kept, question), (logs_left_out(names, len(sources), apart),) if names else ()
+
+    def _named(self, question: Question, sources: Sequence[Source]) -> set[str]:
+        """Return the runs whose steps decide that of an answer: as in a store, those that are named, whatever is selected."""
+        named = runs_asked(self.stored, question.runs, question.where, self.found.labels)
+        apart = left_out(question, undated_runs(self.found.sources))
+        return {source.context.series.run for source in sources} | {run for run in named if run not in apart}
 
     def _matching(self, question: Question) -> list[Source]:
         keys = {

@@ -90,7 +90,6 @@ def reading(data: Data, folder: Path) -> ReadOptions:
 
 def live(data: Data, name: str, url: str, folder: Path) -> None:
     """Lead a run through its life in a store."""
-    too_many = name == "elasticsearch" and data.samples > MOST_IN_A_SERVER
     for number, one in enumerate(data.loads):
         with open_store(url, write=True) as store:
             if one.delete:

@@ -143,7 +143,7 @@ class Watch:
         return heard
 
     def _check_room(self, run: str, path: Path) -> None:
-        """Raise CapacityError where a run would hold more samples than its store can add up; files loaded whole are checked there."""
+        """Raise CapacityError where a run would hold more samples than its store can add up; a load checks what it reads."""
         watching, tails = self.watching, self.watching.of(run)
         if run not in self._beside:
             mine = {tail.record.source for tail in tails}
