@@ -145,8 +145,12 @@ def question_of(runs: Sequence[Data], one: model.Asked) -> Question:
 
 
 def opened(runs: Sequence[Data], folder: Path) -> Files:
-    """Return the files of runs, each in a folder of its own and with what is told of it, as if they were those of one archive."""
-    each = [Files([write(folder / data.run, data.files)], reading(data, folder), jobs=1) for data in runs]
+    """Return the files of runs, each in a folder of its own and with what is told of it."""
+    return joined([Files([write(folder / data.run, data.files)], reading(data, folder), jobs=1) for data in runs])
+
+
+def joined(each: Sequence[Files]) -> Files:
+    """Return the files of several runs as if they were those of one archive."""
     found = Found(
         sources=tuple(source for one in each for source in one.found.sources),
         skipped=(),
