@@ -37,7 +37,7 @@ from tests.any import model
 from tests.any.making import DESCRIPTION, MOST_IN_A_SERVER, Data, File, asked, made, write
 from tests.effort import figure
 from tests.live.feeding import Clock
-from tests.store.grounds import grounds
+from tests.store.grounds import ElasticGround, SqliteGround, grounds
 
 refusals: list[str] = []
 WANTED = Wanted(parse_percentiles(",".join(model.PERCENTS)))
@@ -73,10 +73,10 @@ def difference(told: Sequence[str], wanted: Sequence[str]) -> str:
 
 
 @contextmanager
-def stores(folder: Path) -> Iterator[dict[str, str]]:
-    """Give the URLs of a SQLite store and of the double, both empty."""
+def stores(folder: Path) -> Iterator[tuple[SqliteGround, ElasticGround]]:
+    """Give a SQLite store and the double, both empty."""
     with grounds("sqlite", folder) as sqlite, grounds("double", folder) as double:
-        yield {"sqlite": sqlite.url, "elasticsearch": double.url}
+        yield sqlite, double
 
 
 def reading(data: Data, folder: Path) -> ReadOptions:
@@ -274,24 +274,27 @@ def same(told: list[str] | None, wanted: list[str] | None) -> bool:
     return told == wanted if told is None or wanted is None else told == wanted or model.alike(told, wanted)
 
 
-def ended(runs: Sequence[Data], urls: dict[str, str], folder: Path) -> None:
-    """Let go of runs."""
-    shutil.rmtree(folder, ignore_errors=True)
-    for url in urls.values():
-        with open_store(url, write=True) as store:
-            for record in store.runs():
-                assert record.run in {data.run for data in runs}
-                store.delete_run(record.run, force=True)
+def asked_of(seed: int, grounds: tuple[SqliteGround, ElasticGround], folder: Path, numbers: Sequence[int]) -> Iterator[Fault]:
+    """Yield the faults of a seed in stores that are empty before and after."""
+    sqlite, double = grounds
+    urls = {"sqlite": sqlite.url, "elasticsearch": double.url}
+    try:
+        for fault in faults(seed, urls, folder, numbers):
+            if fault is not None:
+                yield fault
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        for ending in ("", "-wal", "-shm"):
+            sqlite.path.with_name(f"{sqlite.path.name}{ending}").unlink(missing_ok=True)
+        double.empty()
 
 
 def test_any_question_has_one_answer(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     found = []
-    with stores(tmp_path) as urls:
+    with stores(tmp_path) as both:
         for seed in range(figure(60, 60, 4000)):
-            told = list(faults(seed, urls, tmp_path / "set", range(QUESTIONS)))
-            found += [str(fault) for fault in told if fault is not None]
-            ended(made(seed), urls, tmp_path / "set")
+            found += [str(fault) for fault in asked_of(seed, both, tmp_path / "set", range(QUESTIONS))]
     assert not found, "\n".join(found)
 
 
@@ -299,16 +302,13 @@ def main(words: Sequence[str]) -> None:
     """Ask the questions of some seeds, or one of them, and print what is not answered alike."""
     first, _, last = words[0].partition("-")
     numbers = [int(words[1])] if len(words) > 1 else range(QUESTIONS)
-    with tempfile.TemporaryDirectory() as folder, stores(Path(folder)) as urls:
+    with tempfile.TemporaryDirectory() as folder, stores(Path(folder)) as both:
         for seed in range(int(first), int(last or first) + 1):
-            there = Path(folder) / "set"
             try:
-                for fault in faults(seed, urls, there, numbers):
-                    if fault is not None:
-                        print(fault, flush=True)
+                for fault in asked_of(seed, both, Path(folder) / "set", numbers):
+                    print(fault, flush=True)
             except Exception as error:
                 print(f"seed {seed}: {type(error).__name__}: {error}", flush=True)
-            ended(made(seed), urls, there)
 
 
 if __name__ == "__main__":
