@@ -12,7 +12,7 @@ from ingest.read.gc_log import looks_like_gc_log, looks_like_old_gc_log
 from ingest.read.sources import CONTEXT, REFUSED, SKIPPED
 from ingest.read.text import plain_name
 
-MEANS = "a mean over time, not latencies; counts the means of averaged logs beside it"
+MEANS = "a mean over time, not latencies; tells what the means of averaged logs beside it stand for"
 DESCRIBE = "describe its columns in a few lines of YAML: --input-format events.yml (docs/formats.md)"
 FEWEST_COLUMNS = 2
 
