@@ -196,6 +196,21 @@ def test_auto_takes_the_steps_of_all_runs_that_are_named(sites, tmp_path: Path) 
         assert len(found[0]) == (10 if "run" in where else 3 if where else 12), where
 
 
+def test_the_default_kind_is_the_best_that_there_is_in_the_range(sites, tmp_path: Path) -> None:
+    """Files read the log of total latencies alone, which ends after 5 s, and said that there is nothing later."""
+    (tmp_path / "a_clat_hist.1.log").write_text(logs.text([(1000 * n, 0, {20: 4}) for n in range(1, 21)], 58))
+    (tmp_path / "r_lat.1.log").write_text("".join(f"{200 * n}, 50007, 1, 4096, {4096 * n}\n" for n in range(1, 26)))
+    reading = {"t0": EPOCH * SECOND, "recorded_unit_ns": 1}
+    for url in sites:
+        loaded(url, [tmp_path], "kinds", jobs=1, reading=reading)
+    origins = [Files([tmp_path], ReadOptions(run="kinds", **reading), jobs=1), *(open_store(url) for url in sites)]
+    for words, total in (({}, 25), ({"begin": parse_instant("+10s")}, 40), ({"where": {"op": "read"}}, 80)):
+        question = Question(runs=("kinds",), step=SECOND, **words)
+        found = [list(csv_lines(percentiles(origin.answer(question), WANTED))) for origin in origins]
+        assert found[0] == found[1] == found[2]
+        assert sum(counts(found[0])) == total
+
+
 def test_a_series_reaches_as_far_as_its_rows_of_another_layout_that_hold_nothing(sites, tmp_path: Path) -> None:
     """The first row has no sample and other bins: the store forgot that it was there, and said a higher rate."""
     empty = hdr.line("0.000", "4.000", {}, digits=3)
