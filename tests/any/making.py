@@ -322,19 +322,19 @@ def made_run(rng: random.Random, run: str, *, small: bool = False) -> Data:
 
 
 def life(rng: random.Random, files: tuple[File, ...], step: int, *, watched: bool) -> tuple[tuple[Load, ...], int]:
-    """Return the steps in which files come into a store, and the start that the first load that counts has frozen."""
+    """Return the steps in which files come into a store, and the earliest start that these tell."""
     some = part(rng, files)
-    first, all_first = (min(file.zero for file in one) for one in (some, files))
+    all_first = min(file.zero for file in files)
     turns: list[tuple[tuple[Load, ...], int]] = [
         ((Load(files),), all_first),
-        ((Load(some), Load(files)), first),
+        ((Load(some), Load(files)), all_first),
         ((Load(some), Load(delete=True), Load(files)), all_first),
-        ((Load(files), Load(delete=True), Load(some), Load(files)), first),
+        ((Load(files), Load(delete=True), Load(some), Load(files)), all_first),
         ((Load(files), Load(files, replace=True)), all_first),
         ((Load(some), Load(files, replace=True)), all_first),
         ((Load(files, watch=True),), all_first),
         ((Load(some), Load(delete=True), Load(files, watch=True)), all_first),
-        ((Load(some), Load(files, watch=True)), first),
+        ((Load(some), Load(files, watch=True)), all_first),
     ]
     if not RELOADED_AFTER_DELETE:
         turns = [turn for turn in turns if not any(one.delete for one in turn[0])]
