@@ -29,7 +29,7 @@ from ingest.read.event_once import offset_sources, once
 from ingest.read.events import Events
 from ingest.read.lacks import dead
 from ingest.read.snabb.work import kept_of
-from ingest.segments import Segments
+from ingest.segments import Segments, of_all_segments
 from ingest.series import IN_FLIGHT, Series, in_flight_kind
 from ingest.store import Store
 from ingest.store.records import COMPLETE, UNKNOWN_ZERO, SourceRecord, Spans
@@ -185,16 +185,13 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
         except InputError as error:
             source.context.account.note(f"not read: {error.reason}")
             source.context.account.lack(dead(source, error.reason))
-        yield None, 0, source.context.account, spans
+        yield None, 0, source.context.account, of_all_segments(spans)
 
     for number, (packed, samples, rows, spans) in fork_map(work, plan.work, options.jobs):
         source, record = plan.work[number]
         held += samples or 0
         if held > most:
-            raise CapacityError(
-                f"{source.path}: with it {plan.record.run} would hold more than 2^{most.bit_length() - 1} samples, and this "
-                "store could not add them up: load it as a run of its own (--run)"
-            )
+            raise no_room(source.path, plan.record.run, most)
         if isinstance(packed, Kept):
             account.breath_documents += store.write_breaths(record, packed)
         elif packed is not None:
@@ -216,6 +213,14 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
             yield 1
     account.windows = account.documents
     store.finish_run(plan.record)
+
+
+def no_room(path: Path, run: str, most: int) -> CapacityError:
+    """Return the error of a source with which a run would hold more samples than its store can add up."""
+    return CapacityError(
+        f"{path}: with it {run} would hold more than 2^{most.bit_length() - 1} samples, and this "
+        "store could not add them up: load it as a run of its own (--run)"
+    )
 
 
 def whole_windows(

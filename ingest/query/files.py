@@ -31,7 +31,7 @@ from ingest.read.events import MOMENTS, Events, events_layout
 from ingest.read.formats import HDR, SNABB
 from ingest.read.lacks import dead
 from ingest.read.reconcile import reconciled, skew
-from ingest.series import IN_FLIGHT, LABELS, OFFSET, in_flight_kind
+from ingest.series import IN_FLIGHT, LABELS, OFFSET, in_flight_kind, runs_asked
 from ingest.whole_runs import WholeRun
 
 if TYPE_CHECKING:
@@ -114,15 +114,22 @@ class Files:
         Raises InputError where nothing is selected or no row could be taken, UsageError for labels and steps that cannot be.
         """
         check_labels(question, self.found.labels)
-        sources, apart = self.choice(question)
+        return self._answer(question, *self.choice(question))
+
+    def _answer(self, question: Question, sources: Sequence[Source], apart: tuple[str, ...]) -> Answer:
         width = median_width(sources)
-        stored = max(self.stored[source.context.series.run] for source in sources)
+        stored = max(self.stored[run] for run in self._named(question, sources))
         stored *= max(1, math.ceil(0.9 * width / stored)) if question.step == AUTO else 1
         step = stored if question.step == AUTO else 0 if question.step == ALL else int(question.step)
         warning = check_step(step, finest_width(sources), force=question.force) if step else ""
         starts, undated = self.starts_of(sources), beside(undated_runs(sources))
         summed = self._added_up(sources, question, step, starts)
         parts = summed.parts
+        found = {key[0] for part in parts for key in keys_of(part) if isinstance(key, tuple)}
+        if any(source.context.series.run not in found for source in sources):
+            every = self.choice(question, every_kind=True)[0]
+            if len(every) > len(sources):  # the default kind is the best of what is there in the range
+                return self._answer(question, every, apart)
         self._check_rejects(sources, parts)
         kept = self.bounds_of(question, step, starts)
         if question.step == AUTO and parts:
@@ -271,13 +278,22 @@ class Files:
         """Return the sources that can hold what is asked; labels that only their rows tell are decided later."""
         return self.choice(question)[0]
 
-    def choice(self, question: Question) -> tuple[list[Source], tuple[str, ...]]:
-        """Return the sources that can hold what is asked and share an axis of time, and a sentence about those that do not."""
+    def choice(self, question: Question, *, every_kind: bool = False) -> tuple[list[Source], tuple[str, ...]]:
+        """Return the sources that can hold what is asked and share an axis of time, and a sentence about those that do not.
+
+        With `every_kind` also those whose kind is asked for only where there is none of a better one.
+        """
         sources = self._matching(question)
         apart = left_out(question, undated_runs(sources))
         names = [str(source.path) for source in sources if source.context.series.run in apart]
         kept = [source for source in sources if source.context.series.run not in apart]
-        return of_kinds(kept, question), (logs_left_out(names, len(sources), apart),) if names else ()
+        return kept if every_kind else of_kinds(kept, question), (logs_left_out(names, len(sources), apart),) if names else ()
+
+    def _named(self, question: Question, sources: Sequence[Source]) -> set[str]:
+        """Return the runs whose steps decide that of an answer: as in a store, those that are named, whatever is selected."""
+        named = runs_asked(self.stored, question.runs, question.where, self.found.labels)
+        apart = left_out(question, undated_runs(self.found.sources))
+        return {source.context.series.run for source in sources} | {run for run in named if run not in apart}
 
     def _matching(self, question: Question) -> list[Source]:
         keys = {

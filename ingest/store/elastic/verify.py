@@ -288,7 +288,7 @@ class ElasticVerifier:
         told = search(self.connection, indices, {"size": 0, "query": query, "aggs": aggs}).get("aggregations")
         if not told or not told["count"]["value"]:
             return True
-        values = layout.values
+        values = layout.keys
         first, last = np.searchsorted(values, [told["low"]["value"], told["high"]["value"]])
         if last - first >= MOST_BINS:
             return False  # the documents are read back
