@@ -9,7 +9,7 @@ files, `watch` and the list in docs/formats.md follow from it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -29,6 +29,7 @@ SMALLFILE, YCSB, PERF, CHROME, SNABB, DESCRIBED = "smallfile", "ycsb-raw", "perf
 WHOLE, AGAIN, PIECES = "whole", "again", "pieces"
 ROW_LABELS = ("op", "kind", "job", "tag")
 STDIN = "stdin"
+SMALL = 1 << 18  # a file of at most so many bytes is read with others of its kind where its reader can
 FIRST_LINES, BEGINNING, WHOLE_HEAD = 1 << 11, 1 << 13, 1 << 16
 
 
@@ -40,7 +41,8 @@ class Reader:
     refused. `rows` yields its histograms, or `events` its single operations: a format has one of the two. `accepts` decides
     where the test in the table is only a first look. `row_labels` are those that only its rows hold. `grows` says how `watch`
     reads a file that is still written: in PIECES, AGAIN from its beginning, or once it is WHOLE. `folder_is_host` is false for
-    files whose folder never stands for a host. `arrow` is set where pyarrow is needed.
+    files whose folder never stands for a host. `arrow` is set where pyarrow is needed. `many` yields the histograms of many small
+    files in one pass, and the numbers of those that are left to `rows`.
     """
 
     locate: Callable[[Path, Around], Source]
@@ -51,6 +53,7 @@ class Reader:
     grows: str = WHOLE
     folder_is_host: Callable[[Path], bool] | None = None
     arrow: bool = False
+    many: Callable[[Sequence[tuple[Path, Context]]], tuple[list[Intervals], list[int]]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from ingest.intervals import Intervals
 from ingest.layout import NO_BINS
 from ingest.read.context import Context, TimeZero
 from ingest.read.events import Events, events_layout
-from ingest.read.fio import averaged, damage, hist, raw_shape, versions
+from ingest.read.fio import averaged, damage, hist, many, raw_shape, versions
 from ingest.read.fio.joining import MS, log_name_of
 from ingest.read.fio.names import LogName, parse_log_name, parse_summary_name
 from ingest.read.formats import AVERAGED, HIST, JSON, PIECES, PLAIN_JSON, RAW, Reader
@@ -232,7 +232,7 @@ def _documents(path: Path, context: Context) -> Iterator[Intervals]:
     return dumps.read(path, context)
 
 
-HISTOGRAMS = Reader(locate_hist, rows=hist.read, accepts=is_histogram)
+HISTOGRAMS = Reader(locate_hist, rows=hist.read, accepts=is_histogram, many=many.read)
 LATENCIES = Reader(locate_raw, events=_raw_events, accepts=is_latency_log, arrow=True)
 SUMMARIES = Reader(locate_json, rows=_documents, grows=PIECES)
 AVERAGES = Reader(locate_raw, rows=averaged.read, accepts=is_latency_log)
