@@ -205,7 +205,10 @@ TABLE: list[Format] = [
 
 def format_of(name: str) -> Format:
     """Return the line of a format; KeyError where there is none of that name."""
-    return {line.name: line for line in TABLE}[name]
+    for line in TABLE:
+        if line.name == name:
+            return line
+    raise KeyError(name)
 
 
 def names() -> list[str]:
