@@ -135,12 +135,10 @@ def labels_in(identity: str) -> str:
 
 
 def rival(source: Source, identities: Iterable[str]) -> str | None:
-    """Return the first of the identities of other sources of its run that would write the same series in another format."""
+    """Return which of the identities of its labels is of a source of another format, so that both would write the same series."""
     if source.format not in TIMED:
         return None
-    mine = labels_in(source.identity)
-    others = (one for one in identities if labels_in(one) == mine and one != source.identity)
-    return next((one for one in others if one.partition("|")[0] in TIMED), None)
+    return next((one for one in identities if one != source.identity and one.partition("|")[0] in TIMED), None)
 
 
 def two_formats(source: Source, other: str) -> str:
