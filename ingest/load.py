@@ -27,8 +27,8 @@ from ingest.read import Found, Source, Windows, discover, read
 from ingest.read.account import Account, nothing_taken
 from ingest.read.event_once import offset_sources, once
 from ingest.read.events import Events
+from ingest.read.formats import SNABB
 from ingest.read.lacks import dead
-from ingest.read.snabb.work import kept_of
 from ingest.segments import Segments
 from ingest.series import IN_FLIGHT, Series, in_flight_kind
 from ingest.store import Store
@@ -179,8 +179,10 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
                     counts = chunk.counts if chunk.completions is None else chunk.completions
                     samples = None if is_offsets(chunk) else sum_of(counts)
                     yield store.packed(plan.record, record, chunk), samples, None, {}
-            if (kept := kept_of(source)) is not None:
-                yield kept, 0, None, {}
+            if source.format == SNABB:
+                from ingest.read.snabb.work import kept_of
+
+                yield kept_of(source), 0, None, {}
         except InputError as error:
             source.context.account.note(f"not read: {error.reason}")
             source.context.account.lack(dead(source, error.reason))

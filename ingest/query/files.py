@@ -26,7 +26,7 @@ from ingest.read import Found, ReadOptions, Source, discover, read, read_many, s
 from ingest.read.account import Account, nothing_taken
 from ingest.read.copies import conflicts
 from ingest.read.events import MOMENTS
-from ingest.read.formats import HDR, SNABB
+from ingest.read.formats import HDR, SNABB, row_labels, single_events
 from ingest.read.lacks import dead
 from ingest.read.reconcile import reconciled, skew
 from ingest.series import LABELS
@@ -281,11 +281,13 @@ class Files:
         return of_kinds(kept, question), (logs_left_out(names, len(sources), apart),) if names else ()
 
     def _matching(self, question: Question) -> list[Source]:
+        labels = [row_labels(source) for source in self.found.sources]
         keys = {
             told: replace(question, where={k: v for k, v in question.where.items() if k not in told}).key(self.found.labels)
-            for told in {source.row_labels for source in self.found.sources}
+            for told in set(labels)
         }
-        sources = [source for source in self.found.sources if keys[source.row_labels](source.context.series) is not None]
+        asked = zip(self.found.sources, labels, strict=True)
+        sources = [source for source, told in asked if keys[told](source.context.series) is not None]
         if not sources:
             runs = sorted({source.context.series.run for source in self.found.sources})
             raise InputError(f"no log matches --run/--where; there are the runs {listed(runs)}")
@@ -352,7 +354,7 @@ def median_width(sources: Iterable[Source]) -> float:
 
 def finest_width(sources: Iterable[Source]) -> float:
     """Return the width in ns that a step must not fall below: that of the rows, 0 where all are single events."""
-    recorded = [source for source in sources if not source.single_events]
+    recorded = [source for source in sources if not single_events(source)]
     return median_width(recorded) if recorded else 0.0
 
 

@@ -17,6 +17,7 @@ from ingest.query.spans import Reach, Span, dense, note_reach, of_runs, ranges, 
 from ingest.query.steps import auto_span, sure_step, widened
 from ingest.read import Source, Windows
 from ingest.read.events import Events, events_layout
+from ingest.read.formats import row_labels
 from ingest.series import IN_FLIGHT, LABELS, OFFSET, default_kind, in_flight_kind
 
 Met = dict[tuple[str, str], set[LogLinear]]  # layouts by run and kind
@@ -106,7 +107,7 @@ def of_kinds(sources: list[Source], question: Question) -> list[Source]:
 def told_apart(sources: Sequence[Source]) -> list[list[Source]]:
     """Return the sources by run, host, volume and job, in this order; by as many of these as are known before files are read."""
     first = LABELS[:4]
-    known = min(first.index(name) if name in first else 4 for source in sources for name in (*source.row_labels, "kind"))
+    known = min(first.index(name) if name in first else 4 for source in sources for name in (*row_labels(source), "kind"))
     groups: dict[tuple[str, ...], list[Source]] = {}
     for source in sources:
         labels = tuple(str(getattr(source.context.series, name)) for name in first[:known])

@@ -14,17 +14,26 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from ingest.intervals import Intervals
-    from ingest.read.context import Context
-    from ingest.read.events import Events
-    from ingest.read.sources import Around, Source
-
-HIST, RAW, JSON, HDR, OPERATIONS = "fio-hist", "fio-raw", "fio-json", "hdr-log", "operations"
-AVERAGED, PLAIN_JSON = "fio-averaged", "fio-plain-json"
-SMALLFILE, YCSB, PERF, CHROME, SNABB, DESCRIBED = "smallfile", "ycsb-raw", "perf-script", "chrome-trace", "snabb", "described"
+from ingest.intervals import Intervals
+from ingest.read.context import Context
+from ingest.read.events import Events
+from ingest.read.format_names import (
+    AVERAGED,
+    CHROME,
+    DESCRIBED,
+    HDR,
+    HIST,
+    JSON,
+    OPERATIONS,
+    PERF,
+    PLAIN_JSON,
+    RAW,
+    SMALLFILE,
+    SNABB,
+    YCSB,
+)
+from ingest.read.sources import Around, Source
 
 WHOLE, AGAIN, PIECES = "whole", "again", "pieces"
 ROW_LABELS = ("op", "kind", "job", "tag")
@@ -242,3 +251,52 @@ def _reader(place: str) -> Reader:
 def reader_of(name: str) -> Reader:
     """Return the reader of a format; its module is imported when it is asked for first."""
     return _reader(format_of(name).module)
+
+
+def single_events(source: Source) -> bool:
+    """Return whether a file holds single operations: their moments are known, so any step can be asked."""
+    return reader_of(source.format).events is not None
+
+
+def row_labels(source: Source) -> tuple[str, ...]:
+    """Return the labels that only the rows of a file may tell: whether they match is not known before it is read."""
+    told = source.context.description
+    described = () if told is None else (*told.labels, *told.fixed)
+    return (*reader_of(source.format).row_labels, *described)
+
+
+__all__ = [
+    "AGAIN",
+    "AVERAGED",
+    "BEGINNING",
+    "CHROME",
+    "DESCRIBED",
+    "FIRST_LINES",
+    "HDR",
+    "HIST",
+    "INTEGER_ROW",
+    "JSON",
+    "OPERATIONS",
+    "PERF",
+    "PIECES",
+    "PLAIN_JSON",
+    "RAW",
+    "ROW_LABELS",
+    "SMALL",
+    "SMALLFILE",
+    "SNABB",
+    "STDIN",
+    "TABLE",
+    "WHOLE",
+    "WHOLE_HEAD",
+    "YCSB",
+    "Format",
+    "Reader",
+    "format_of",
+    "names",
+    "reader_of",
+    "reference",
+    "row_labels",
+    "single_events",
+    "titles",
+]
