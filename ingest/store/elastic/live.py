@@ -184,6 +184,10 @@ class ElasticLive:
 
     def set_aside(self, run: RunRecord, source: str, kept: SourceRecord, segment: int) -> None:
         """Move the documents of a source to another one, complete, their series' segments moved by `segment`."""
+        there = {one.source: one.generation for one in self._store.records.sources(run.run)}
+        if there.get(source, kept.generation) > kept.generation:  # whoever reads it again has taken over what there is of it
+            self._states.pop((run.run, source), None)
+            return
         with self._store.writing(run.run, [kept]):
             self._set_aside(run, source, kept, segment)
 
