@@ -157,10 +157,11 @@ class ElasticLive:
         key = (source.run, source.source)
         if key not in self._states:
             self._states[key] = state = SourceState()
-            for document in documents(self._store.connection, self._index, _records(source.run, SOURCE)):
-                if document["source"]["id"] == source.source:
-                    found = [stored_series(0, source.run, told) for told in document["source"].get("series") or ()]
-                    state.series = {one.series: one for one in found}
+            mine = _records(source.run, SOURCE)
+            mine["bool"]["filter"].append({"term": {"source.id": source.source}})
+            for document in documents(self._store.connection, self._index, mine):
+                found = [stored_series(0, source.run, told) for told in document["source"].get("series") or ()]
+                state.series = {one.series: one for one in found}
         return self._states[key]
 
     def forget(self, run: RunRecord, sources: Iterable[str], watch: Watch) -> None:
