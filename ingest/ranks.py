@@ -255,7 +255,7 @@ def _told_extremes(rows: Intervals) -> tuple[NDArray[np.float64], NDArray[np.flo
     exact = rows.exact or no_exact(len(rows))
     low = np.where(exact.known_min, exact.min_ns, np.nan)
     high = np.where(exact.known_max, exact.max_ns, np.nan)
-    mean = np.where(exact.known, exact.sum_ns / rows.samples, np.nan)
+    mean = np.where(exact.known_sum, exact.sum_ns / rows.samples, np.nan)
     return low, high, mean, exact.known_min & exact.known_max
 
 

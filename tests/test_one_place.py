@@ -61,10 +61,10 @@ def test_h4_an_older_row_never_replaces_a_newer_one() -> None:
     db = sqlite3.connect(":memory:")
     db.executescript(sqlite_schema())
     for generation, count in ((2, 20), (1, 10), (2, 21)):
-        db.execute(sqlite_documents.PUT_DOCUMENT, (7, count, None, None, None, 1, b"", generation))
+        db.execute(sqlite_documents.PUT_DOCUMENT, (7, count, None, None, None, 1, b"", generation, None))
     assert db.execute("SELECT id, count, generation FROM intervals").fetchall() == [(7, 21, 2)]
     with pytest.raises(sqlite3.IntegrityError):
-        db.execute(insert("intervals", sqlite_documents.INTERVALS), (7, 1, None, None, None, 1, b"", 3))
+        db.execute(insert("intervals", sqlite_documents.INTERVALS), (7, 1, None, None, None, 1, b"", 3, None))
     assert "excluded.count" not in put_unless_newer("intervals", ("id", "count"), ("id", "count"))
 
 

@@ -162,7 +162,8 @@ def percentiles(sources: tuple[str, ...], **words: Any) -> None:
       tailboard percentiles ./cbt-archive --by host --where op=read --from +30s --to +60s
       tailboard percentiles --run 'nightly-*' --step all --format csv > nightly.csv
 
-    csv and ndjson have start,end, the --by labels, count,rate,min,mean,max,exact,complete, then p50, p99.9, ... in --unit (ns).
+    csv and ndjson have start,end, the --by labels, count,rate,min,mean,max,exact,complete, then p50, p99.9, ... in --unit (ns);
+    of means without a histogram mib_s (MiB a second) behind rate.
     A cell is empty where there are too few samples to carry it: above p50 at least one sample must lie beyond. With
     --estimate the usual wrong ways stand beside the exact columns (p99_cbt), each with its error as a share (p99_cbt_error).
     """

@@ -25,7 +25,8 @@ NOT_RELATIVE = "a real time in a log of times since its start: another clock"
 class Summary:
     """What the tool itself reports of one job (or group of jobs), op and kind, over the whole run.
 
-    `bins` is None unless the tool wrote its histogram (fio json+). `percentiles` are (text, ns) as the tool printed them.
+    `bins` is None unless the tool wrote its histogram (fio json+). `percentiles` are (text, ns) as the tool printed them. `bytes`
+    are those that all its I/Os of the op moved, None where the tool does not say.
     """
 
     count: int
@@ -35,6 +36,7 @@ class Summary:
     mean_ns: float
     percentiles: tuple[tuple[str, int], ...] = ()
     bins: Histogram | None = None
+    bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

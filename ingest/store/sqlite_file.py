@@ -20,7 +20,7 @@ from ingest.errors import StoreError, TailboardError, listed
 from ingest.fields import assets
 from ingest.store.sqlite_damage import DamagedError, damage
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 OLDEST_VERSION = 1  # what came later only added tables and columns
 PATIENCE_SECONDS = 60.0
 WAL_TRIES, WAL_PAUSE_SECONDS = 50, 0.1

@@ -57,7 +57,7 @@ NO_SOURCE_OF = (
     "t.run IN (SELECT run FROM runs) AND NOT EXISTS (SELECT 1 FROM sources s WHERE s.run = t.run AND s.source = t.source)"
 )
 HAS_SOURCE = "SELECT 1 FROM pragma_table_info(?, 'main') WHERE name = 'source'"
-COMPARED = ("end_ns", "layout", "count", "sum", "coding", "bins")  # what is derived from them may be an older version's
+COMPARED = ("end_ns", "layout", "count", "sum", "coding", "bins", "bytes")  # what is derived from them may be an older version's
 ROLLUP_AT = f"SELECT {', '.join(COMPARED)} FROM rollups WHERE {' AND '.join(f'{name} = ?' for name in OF_KEY)}"
 KEY_OF_ROLLUP, HELD_BY_ROLLUP = (itemgetter(*map(ROLLUPS_COLUMNS.index, names)) for names in (OF_KEY, COMPARED))
 CELL = ("scope", "kind", "step_ns", "op", "host")

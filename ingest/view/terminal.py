@@ -11,6 +11,7 @@ from rich.table import Table as RichTable
 
 from ingest.query.means import lacks_bins
 from ingest.query.missing import MOST
+from ingest.query.percentiles import BANDWIDTH
 from ingest.query.precision import Precision
 from ingest.query.question import Answer
 from ingest.query.table import Table
@@ -21,6 +22,7 @@ from ingest.view.text import INFINITE, Stamp, shown_columns
 STEPS = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1, "ns"))
 WIDE = 160
 DISPENSABLE = ("rate", "mean")
+TITLES = {"start_ns": "start", BANDWIDTH: "MiB/s"}
 LARGE = 100
 MIDDLE = 10
 
@@ -38,6 +40,11 @@ def latency(value_ns: float) -> str:
 def count(value: float) -> str:
     """Return a count or rate with thousands separated, one decimal below 100."""
     return f"{value:,.0f}" if value >= LARGE or value == int(value) else f"{value:,.1f}"
+
+
+def bandwidth(value: float) -> str:
+    """Return MiB a second with three digits, thousands separated."""
+    return f"{value:,.0f}" if value >= LARGE else f"{value:.3g}"
 
 
 def clock(stamps_ns: Sequence[int], stamp: Stamp) -> tuple[Stamp, str]:
@@ -66,6 +73,8 @@ def _cell(name: str, value: Any, table: Table, row: int, stamp: Stamp) -> str:
         return ""
     if name in ("count", "rate", "cumulative"):
         return count(float(value))
+    if name == BANDWIDTH:
+        return bandwidth(float(value))
     if name in ("percentile", "x"):
         return f"{float(value):.6g}"
     if name.startswith("below_"):
@@ -132,7 +141,7 @@ def print_table(table: Table, lines: Sequence[str], stamp: Stamp, *, console: Co
     shown = RichTable(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for name in widths:
         left = name in table.labels or name == "start_ns"
-        shown.add_column(escape("start" if name == "start_ns" else name), justify="left" if left else "right", no_wrap=True)
+        shown.add_column(escape(TITLES.get(name, name)), justify="left" if left else "right", no_wrap=True)
     for row in zip(*(cells[name] for name in widths), strict=True):
         shown.add_row(*row)
     out.print(shown)

@@ -16,7 +16,7 @@ SECOND = 1e9
 MS = 1_000_000
 INFINITE = float("inf")
 UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
-PLAIN = ("count", "rate", "exact", "complete", "cumulative", "percentile", "x", "highlighted", "over")
+PLAIN = ("count", "rate", "mib_s", "exact", "complete", "cumulative", "percentile", "x", "highlighted", "over")
 
 Stamp = Callable[[int], str]
 

@@ -150,7 +150,7 @@ SQLITE = {
     "checkpoint without source": ("no source", by_sql("INSERT INTO checkpoints VALUES ('r','s','w','{}')")),
     "series gone": (
         "no series",
-        by_sql("INSERT INTO intervals SELECT (99 << 36) + 5, count, sum, min, max, coding, bins, 1 FROM intervals LIMIT 1"),
+        by_sql("INSERT INTO intervals SELECT (99 << 36) + 5, count, sum, min, max, coding, bins, 1, bytes FROM intervals LIMIT 1"),
     ),
     "bins cut off": ("bins", by_sql(f"UPDATE intervals SET bins = substr(bins, 1, length(bins) - 1) WHERE {A_DOCUMENT}")),
     "coding unknown": ("bins", by_sql(f"UPDATE intervals SET coding = 9 WHERE {A_DOCUMENT}")),
@@ -188,7 +188,7 @@ SQLITE = {
     "rollup of a host that is not there": (
         "rollups",
         by_sql(
-            f"INSERT INTO rollups SELECT run, scope, kind, step_ns, start_ns, op, 'h9', end_ns, layout, count, sum, min, mean, max, exact, p50, p75, p90, p95, p99, p99_9, p99_99, final, coding, bins FROM rollups WHERE {HOST_ROLLUP} LIMIT 1"
+            f"INSERT INTO rollups SELECT run, scope, kind, step_ns, start_ns, op, 'h9', end_ns, layout, count, sum, min, mean, max, exact, p50, p75, p90, p95, p99, p99_9, p99_99, final, coding, bins, bytes FROM rollups WHERE {HOST_ROLLUP} LIMIT 1"
         ),
     ),
     "complete with a source that is not": ("states", by_sql(f"UPDATE sources SET state = 'loading' WHERE {SOURCE_OF_R}")),

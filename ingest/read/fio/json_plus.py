@@ -44,7 +44,7 @@ NANOSECONDS = fio_layout(29, 1)
 MICROSECONDS = fio_layout(19, 1000)
 LARGEST_DOCUMENT = 256 << 20
 MS = 1_000_000
-LARGEST = 2**43
+LARGEST, MOST_BYTES = 2**43, 2**53
 TOGETHER_MS = 1000
 ALL_CLIENTS = "All clients"
 
@@ -263,7 +263,16 @@ def _summary(direction: dict[str, Any], name: str) -> Summary | None:
         mean_ns=_mean(raw.get("mean", 0)) * unit,
         percentiles=percentiles,
         bins=_histogram(raw.get("bins"), unit),
+        bytes=_bytes(direction),
     )
+
+
+def _bytes(direction: dict[str, Any]) -> int | None:
+    """Return the bytes of a direction, None where fio does not say: before `io_kbytes` came (2.21) `io_bytes` was in KiB."""
+    moved = direction.get("io_bytes")
+    if not isinstance(moved, int) or "io_kbytes" not in direction or not 0 <= moved <= MOST_BYTES:
+        return None
+    return moved
 
 
 def _histogram(bins: dict[str, Any] | None, unit: int) -> Histogram | None:

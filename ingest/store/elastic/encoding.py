@@ -20,7 +20,7 @@ import orjson
 from ingest.documents import known_only
 from ingest.errors import StoreError
 from ingest.grid import SECOND
-from ingest.intervals import Int, Intervals, told_exact
+from ingest.intervals import NO_BYTES, Int, Intervals, told_exact
 from ingest.layout import LogLinear, parse_layout
 from ingest.offsets import is_offsets
 from ingest.series import Group, Series, kind_preference
@@ -189,10 +189,10 @@ def _exact_texts(windows: Intervals) -> list[bytes]:
     if windows.exact is None:
         return [b""] * len(windows)
     exact = windows.exact
-    told = (("sum", exact.sum_ns, exact.known), ("min", exact.min_ns, exact.known_min), ("max", exact.max_ns, exact.known_max))
+    moved = () if exact.bytes is None else ((exact.bytes, exact.bytes != NO_BYTES),)
     columns = [
-        [b"" if value is None else b',"%b":%d' % (name.encode(), value) for value in known_only(values, known)]
-        for name, values, known in told
+        [b"" if value is None else b',"%b":%d' % (name, value) for value in known_only(values, known)]
+        for name, (values, known) in zip((b"sum", b"min", b"max", b"bytes"), (*exact.told, *moved), strict=False)
     ]
     return [b"".join(row) for row in zip(*columns, strict=True)]
 
@@ -260,8 +260,9 @@ def _windows(
     values = np.fromiter(chain.from_iterable(one["values"] for one in histograms), np.int64, total)
     counts = np.fromiter(chain.from_iterable(one["counts"] for one in histograms), np.int64, total)
     bins = bins_of(layout, values)
-    sums = [one.get("sum") if one.get("exact", True) or not layout.has_bins else None for one in latency]
-    exact = told_exact(sums, *([one.get(name) for one in latency] for name in ("min", "max")))
+    told = [one if one.get("exact", True) else {} for one in latency] if layout.has_bins else latency
+    sums, lows, highs = ([one.get(name) for one in told] for name in ("sum", "min", "max"))
+    exact = told_exact(sums, lows, highs, None if layout.has_bins else [one.get("bytes") for one in latency])
     return Intervals(
         layout=layout,
         table=table,
@@ -271,7 +272,7 @@ def _windows(
         indptr=np.concatenate([[0], np.cumsum(widths)]),
         bins=bins,
         counts=counts,
-        exact=exact if exact.known.any() else None,
+        exact=None if exact.says_nothing else exact,
         completions=np.array([one["count"] for one in latency], np.int64) if weighted else None,
     )
 

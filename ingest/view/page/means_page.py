@@ -1,12 +1,12 @@
 """The report of runs that were recorded as means, without a histogram: what there is of them, and why there is no more.
 
-Means over time with the largest latency where that was logged, I/Os a second, and what fio itself says of the whole run, by
-job. Percentiles, heat map and distribution are left out with a sentence.
+Means over time with the largest latency where that was logged, I/Os and MiB a second, and what fio itself says of the whole
+run, by job. Percentiles, heat map and distribution are left out with a sentence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 from ingest import __version__
 from ingest.query.means import REMEDY
 from ingest.query.overview import CLUSTER_WINDOWS, fitted, span_of
-from ingest.query.percentiles import Wanted, percentiles
+from ingest.query.percentiles import BANDWIDTH, Wanted, percentiles
 from ingest.query.question import Answer, regrouped
 from ingest.query.table import Table
 from ingest.ranks import COMMON, parse_percentiles
@@ -26,6 +26,7 @@ from ingest.view.page.compare_tables import exact
 from ingest.view.page.panels import Chart, Control, Head, Panel, View, page_of, table_of
 from ingest.view.page.parts import between, duration
 from ingest.view.page.report_tables import shown_latency, spaced, text
+from ingest.view.terminal import bandwidth
 from ingest.whole_runs import WholeRun
 
 SHOWN = tuple(one.text for one in COMMON)
@@ -33,6 +34,11 @@ TITLES = ("", "N", "mean", *(f"p{name}" for name in SHOWN), "max")
 MOST_ROWS, MOST_HOSTS = 400, 16
 NONE = Wanted(parse_percentiles("100"))
 WHY = "No percentiles, heat map or distribution"
+CHARTS = {
+    "means": ("Mean latency over time", "means"),
+    "rate": ("I/Os a second over time", "rate"),
+    "bandwidth": ("MiB a second over time", "rate"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +78,11 @@ def means_page(runs: Sequence[MeansRun], facts: Sequence[tuple[str, str]] = ()) 
     head = Head(names, f"means of {samples:,} latencies", known, list(notes))
     views = dict(_views(shown))
     control = Control("shown", "Shown", [(name, name) for name in views])
+    charts = {name: _chart(name, {view: three[place] for view, three in views.items()}) for place, name in enumerate(CHARTS)}
     panels = [
-        Panel("means", "Mean latency over time", MEAN_HINT, [_chart("means", {name: one[0] for name, one in views.items()})]),
-        Panel("rate", "I/Os a second", RATE_HINT, [_chart("rate", {name: one[1] for name, one in views.items()})]),
+        Panel("means", "Mean latency over time", MEAN_HINT, [charts["means"]]),
+        Panel("rate", "I/Os a second", RATE_HINT, [charts["rate"]]),
+        Panel("bandwidth", "MiB a second", BANDWIDTH_HINT, [charts["bandwidth"]]),
         Panel("whole", "The whole run, by job, as fio printed it", WHOLE_HINT, table=_whole_table(shown)),
         Panel("why", WHY, f"{NO_LATENCY} {REMEDY[0].upper()}{REMEDY[1:]}."),
     ]
@@ -83,12 +91,18 @@ def means_page(runs: Sequence[MeansRun], facts: Sequence[tuple[str, str]] = ()) 
 
 MEAN_HINT = (
     "A line for each series: the mean latency of each window, as fio logged it, weighted by its I/Os where several logs meet. "
-    "Hollow dots: the largest latency of the window, where log_window_value was both. Dashed: the mean of the whole run."
+    "Hollow dots: the largest latency of the window, where log_window_value was both, or max: then no mean of a window is known. "
+    "Dashed: the mean of the whole run."
 )
 RATE_HINT = "Completions a second of every window, from fio's log of IOPS; in total they are fio's own count."
+BANDWIDTH_HINT = (
+    "What was moved in a second of every window, from fio's log of bandwidth (write_bw_log); in total it is fio's own io_bytes. "
+    "Where a window has no line, nothing logged says what its I/Os moved."
+)
 WHOLE_HINT = (
     "Percentiles of one job, as fio printed them. They cannot be merged into percentiles of a host or of the cluster."
 )
+UNTOLD = "No log of bandwidth (write_bw_log) lies beside these logs."
 NO_LATENCY = "These logs hold one mean a window and no single latency, so none of these can be made of them."
 
 
@@ -116,7 +130,7 @@ def _of_kind(answer: Answer, kind: str) -> Answer:
     return regrouped(replace(answer, parts=tuple(part for part in parts if len(part)), kind=kind), rest)
 
 
-def _views(runs: Sequence[MeansRun]) -> Iterator[tuple[str, tuple[View, View]]]:
+def _views(runs: Sequence[MeansRun]) -> Iterator[tuple[str, tuple[View, View, View]]]:
     """Yield what can be shown by its name: the kinds of each run, the default one first, by op and by host."""
     for run in runs:
         kinds = sorted(_kinds(run.answer), key=lambda kind: (kind != _kind(run), kind))
@@ -127,11 +141,11 @@ def _views(runs: Sequence[MeansRun]) -> Iterator[tuple[str, tuple[View, View]]]:
             ops = {key[one.by.index("op")] for part in one.parts for key in part.groups}
             by_host = [("op", "host") if len(ops) > 1 else ("host",)] if 1 < len(hosts) <= MOST_HOSTS else []
             for by in [*by_host, ("op",)]:
-                yield f"{start}{kind} by {' and '.join(by)}", _pair(regrouped(one, by), regrouped(whole, by), run.marks)
+                yield f"{start}{kind} by {' and '.join(by)}", _three(regrouped(one, by), regrouped(whole, by), run.marks)
 
 
-def _pair(answer: Answer, of_range: Answer, marks: Sequence[Mapping[str, Any]]) -> tuple[View, View]:
-    """Return the views of means and of rates of an answer, with marks; `of_range` is one of the whole range."""
+def _three(answer: Answer, of_range: Answer, marks: Sequence[Mapping[str, Any]]) -> tuple[View, View, View]:
+    """Return the views of CHARTS of an answer, with marks; `of_range` is one of the whole range."""
     table, whole = percentiles(answer, NONE), percentiles(of_range, NONE)
     labels = vega.group_names(answer)
     named = _labels(table, answer, labels)
@@ -139,25 +153,38 @@ def _pair(answer: Answer, of_range: Answer, marks: Sequence[Mapping[str, Any]]) 
     base = {"label": named, "t": _ms(table, "start_ns"), "t2": _ms(table, "end_ns"), "n": table.columns["count"].tolist()}
     zeros = [0] * len(table)
     mean, most = table.columns["mean"], np.asarray(table.columns["max"], np.float64)
-    points = {**base, "v": mean.tolist(), "beyond": zeros, "open": zeros}
-    known = np.flatnonzero(~np.isnan(most)).tolist()
-    thin = {name: [column[row] for row in known] for name, column in {**base, "v": most.tolist(), "open": zeros}.items()}
+    points = _known({**base, "v": mean.tolist(), "beyond": zeros, "open": zeros})
+    thin = _known({**base, "v": most.tolist(), "open": zeros})
     rates = {**base, "v": table.columns["rate"].tolist(), "beyond": zeros, "open": zeros}
-    lines = {"label": _labels(whole, answer, labels), "v": whole.columns["mean"].tolist()}
+    moved = _known({**base, "v": table.columns[BANDWIDTH].tolist(), "beyond": zeros, "open": zeros})
+    totals = {"label": _labels(whole, answer, labels), "v": whole.columns["mean"].tolist(), "n": whole.columns["count"].tolist()}
+    lines = {name: column for name, column in _known(totals).items() if name != "n"}
     signals = {"clock": "elapsed", "origin": answer.start_of / vega.MS} if answer.relative else {}
     means = {"points": points, "thin": thin, "whole": lines, "gaps": gaps, "marks": noted}
     said = "; ".join(
-        f"{name}: mean {shown_latency(value)}, {int(count):,} I/Os"
-        for name, value, count in zip(lines["label"], lines["v"], whole.columns["count"].tolist(), strict=True)
+        f"{name}: mean {shown_latency(value) if value == value else 'unknown'}, {int(count):,} I/Os"  # noqa: PLR0124  # NaN
+        for name, value, count in zip(*totals.values(), strict=True)
     )
-    return View(means, f"{said}.", signals), View({"points": rates, "gaps": gaps, "marks": noted}, _said(table, named), signals)
+    units = {**signals, "measure": "MiB/s", "counted": " MiB/s"}
+    return (
+        View(means, f"{said}.", signals),
+        View({"points": rates, "gaps": gaps, "marks": noted}, _said(rates, "{:,.0f}".format, "a second"), signals),
+        View({"points": moved, "gaps": gaps, "marks": noted}, _said(moved, bandwidth, "MiB/s") or UNTOLD, units),
+    )
 
 
-def _said(table: Table, named: Sequence[str]) -> str:
+def _known(columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+    """Return the rows whose value is known."""
+    known = [row for row, value in enumerate(columns["v"]) if value == value]  # noqa: PLR0124  # NaN
+    return {name: [column[row] for row in known] for name, column in columns.items()}
+
+
+def _said(columns: Mapping[str, list[Any]], shown: Callable[[float], str], unit: str) -> str:
     rates: dict[str, list[float]] = {}
-    for name, value in zip(named, table.columns["rate"].tolist(), strict=True):
+    for name, value in zip(columns["label"], columns["v"], strict=True):
         rates.setdefault(name, []).append(value)
-    return "; ".join(f"{name}: {min(values):,.0f} to {max(values):,.0f} a second" for name, values in rates.items()) + "."
+    said = "; ".join(f"{name}: {shown(min(values))} to {shown(max(values))} {unit}" for name, values in rates.items())
+    return said and f"{said}."
 
 
 def _labels(table: Table, answer: Answer, names: dict[tuple[str, ...], str]) -> list[str]:
@@ -169,9 +196,9 @@ def _ms(table: Table, name: str) -> list[float]:
     return stamps
 
 
-def _chart(spec: str, views: dict[str, View]) -> Chart:
-    title = {"means": "Mean latency over time", "rate": "I/Os a second over time"}[spec]
-    return Chart(spec, title, spec, views, "shown")
+def _chart(name: str, views: dict[str, View]) -> Chart:
+    title, spec = CHARTS[name]
+    return Chart(name, title, spec, views, "shown")
 
 
 def _whole_table(runs: Sequence[MeansRun]) -> str:
