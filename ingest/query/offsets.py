@@ -23,6 +23,7 @@ from ingest.query.offset_map import OffsetMap, groups_of
 from ingest.query.offset_windows import of_store
 from ingest.query.question import AUTO
 from ingest.read.event_once import offset_sources
+from ingest.read.formats import single_events
 from ingest.store.chosen import chosen_records, on_one_clock
 from ingest.store.records import COMPLETE, UNKNOWN_ZERO
 from ingest.timing import format_duration
@@ -87,7 +88,7 @@ def from_files(files: Files, wanted: Wanted) -> OffsetMap:
 
 def _left_out(found: Sequence[Source], taken: Sequence[Source]) -> Iterator[str]:
     """Yield a sentence on files that are not in a map of their events."""
-    histograms = sum(not source.single_events for source in found)
+    histograms = sum(not single_events(source) for source in found)
     if histograms:
         yield f"{histograms} of {len(found)} logs hold histograms, not single events: they are not in the map"
     again = len(found) - histograms - len(taken)

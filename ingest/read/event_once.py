@@ -12,7 +12,7 @@ import numpy as np
 
 from ingest.read import events
 from ingest.read.events import Events
-from ingest.read.formats import RAW, YCSB
+from ingest.read.formats import RAW, YCSB, single_events
 from ingest.read.sources import Source
 from ingest.series import default_kind
 
@@ -25,7 +25,7 @@ def offset_sources(sources: Sequence[Source]) -> list[Source]:
     for source in sources:
         kinds.setdefault(_job(source), set()).add(source.context.series.kind)
     return [
-        source for source in sources if source.single_events and source.context.series.kind == default_kind(kinds[_job(source)])
+        source for source in sources if single_events(source) and source.context.series.kind == default_kind(kinds[_job(source)])
     ]
 
 

@@ -10,7 +10,7 @@ from ingest.caveats import Caveat
 from ingest.intervals import Intervals
 from ingest.missing import Missing, labels_of
 from ingest.plain import as_text
-from ingest.read.formats import DESCRIBED, OPERATIONS, RAW, SMALLFILE, YCSB
+from ingest.read.formats import DESCRIBED, OPERATIONS, RAW, SMALLFILE, YCSB, row_labels
 from ingest.read.text import blocks
 from ingest.series import MIXED
 
@@ -155,4 +155,4 @@ def _keep_rejected(source: Source, number: int, from_ns: int | None, to_ns: int 
 
 
 def _labels(source: Source) -> dict[str, str]:
-    return labels_of(source.context.series, unknown=source.row_labels)
+    return labels_of(source.context.series, unknown=row_labels(source))

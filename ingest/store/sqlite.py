@@ -29,7 +29,6 @@ from ingest.intervals import Int, Intervals
 from ingest.marks import noted
 from ingest.query.origin import DOCUMENTS, GROWTH, SNAPSHOT, Offers
 from ingest.query.question import Answer, Key, Question
-from ingest.query.verdicts import Episode
 from ingest.series import LABELS
 from ingest.store.answers import answer_from, facts_from, windows_from
 from ingest.store.coarsening import Coarsened, check_joinable
@@ -56,11 +55,11 @@ from ingest.store.sqlite_holdings import SqliteHoldings
 from ingest.store.sqlite_owners import check_run, is_current, is_newest
 from ingest.store.sqlite_rollups import write_rollups
 from ingest.store.sqlite_statements import insert, put, put_unless_newer
-from ingest.store.sqlite_verify import mended, verified
-from ingest.store.verify import Chosen, Verification
 
 if TYPE_CHECKING:
+    from ingest.query.verdicts import Episode
     from ingest.store.elastic.names import Names
+    from ingest.store.verify import Chosen, Verification
 
 OVERWRITE = "".join(f"{name} = excluded.{name}, " for name in ("start_ns", "step_ns", "attribution", "zero", "parameters"))
 STEPS_BETWEEN = 100_000  # of SQLite's machine, between two looks at the clock
@@ -354,6 +353,8 @@ class SqliteStore:
 
     def verify(self, chosen: Chosen, *, mend: bool = False) -> Verification:
         """Return what does not fit together in the runs that `chosen` says yes to; repaired, where it can be, with `mend`."""
+        from ingest.store.sqlite_verify import mended, verified
+
         with self._told():
             return mended(self, chosen) if mend else verified(self, chosen)
 
