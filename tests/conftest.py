@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -125,3 +126,13 @@ def lines_with_text(content: bytes) -> int:
 
 LogWriter = Callable[..., Path]
 Paths = Sequence[Path]
+
+
+@pytest.fixture
+def masked(tmp_path: Path) -> Path:
+    """Return a folder with a damaged histogram log of fio 3.7 and fio's JSON, without the raw log."""
+    folder = tmp_path / "m"
+    folder.mkdir()
+    for name in ("out.json", "x_clat_hist.1.log"):
+        shutil.copy(HERE / "data" / "fio" / "cases" / "fio37-masked" / name, folder)
+    return folder

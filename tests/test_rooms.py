@@ -36,12 +36,6 @@ def imports_of(nodes: Iterable[ast.AST]) -> list[str]:
     return found
 
 
-def first_imports(path: Path) -> list[str]:
-    """Return the modules of the house that are imported with a file: not those of types, nor those within functions."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    return imports_of([node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)])
-
-
 def modules() -> dict[str, Path]:
     """Return the file of each module."""
     found = {}
@@ -68,23 +62,3 @@ def test_a_room_imports_only_from_the_rooms_before_it() -> None:
             if room_of(other) in ROOMS and ROOMS.index(room_of(other)) > ROOMS.index(mine)
         ]
     assert upward == []
-
-
-def test_no_circle_of_modules() -> None:
-    known = modules()
-    wants = {module: {other for other in first_imports(path) if other in known and other != module} for module, path in known.items()}
-    done: set[str] = set()
-    for first in known:
-        way: list[str] = []
-
-        def walk(module: str) -> None:
-            if module in done:
-                return
-            assert module not in way, f"a circle: {' -> '.join([*way[way.index(module):], module])}"
-            way.append(module)
-            for other in sorted(wants[module]):
-                walk(other)
-            way.pop()
-            done.add(module)
-
-        walk(first)

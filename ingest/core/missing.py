@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.caveats import Caveat
-from ingest.core.csr import gather
+from ingest.core.csr import distinct, gather
 from ingest.core.intervals import Int, Intervals
 from ingest.core.ranks import INT64_MAX, Percentile
 from ingest.core.series import LABELS, Series
@@ -153,7 +153,7 @@ class Possible:
     """
 
     def __init__(self, rows: Intervals, lacking: Lacking, values: Values) -> None:
-        self.rows = np.unique(lacking.row)
+        self.rows = distinct(lacking.row)
         self._values = values
         self._samples = rows.samples[self.rows]
         indptr, flat = gather(rows.indptr, self.rows)

@@ -74,6 +74,19 @@ def run_matches(run: str, globs: Iterable[str]) -> bool:
     return not patterns or any(fnmatchcase(run, glob) or fnmatchcase(run, f"{glob}/*") for glob in patterns)
 
 
+def runs_asked(runs: Iterable[str], globs: Iterable[str], where: Mapping[str, str], run_labels: RunLabels) -> list[str]:
+    """Return the runs that a question names: by globs, and of these by what it says of labels of runs where any has them so."""
+    patterns = tuple(globs)
+    named = [run for run in runs if run_matches(run, patterns)]
+    of_runs = {name: glob for name, glob in where.items() if name == "run" or name not in LABELS}
+    fits = [
+        run
+        for run in named
+        if all(fnmatchcase(label_of(Series(run=run), name, run_labels), glob) for name, glob in of_runs.items())
+    ]
+    return fits or named
+
+
 def mean_kind(kind: str) -> str:
     """Return the kind of means over a time of another kind: counts, means and maxima without a histogram."""
     return f"{kind}{MEAN}"

@@ -11,7 +11,7 @@ from ingest.core.intervals import Intervals
 from ingest.core.missing import Missing, labels_of
 from ingest.core.plain import as_text
 from ingest.core.series import MIXED
-from ingest.read.formats import DESCRIBED, OPERATIONS, RAW, SMALLFILE, YCSB
+from ingest.read.formats import DESCRIBED, OPERATIONS, RAW, SMALLFILE, YCSB, row_labels
 from ingest.read.text import blocks
 
 if TYPE_CHECKING:
@@ -155,4 +155,4 @@ def _keep_rejected(source: Source, number: int, from_ns: int | None, to_ns: int 
 
 
 def _labels(source: Source) -> dict[str, str]:
-    return labels_of(source.context.series, unknown=source.row_labels)
+    return labels_of(source.context.series, unknown=row_labels(source))

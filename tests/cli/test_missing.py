@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import shutil
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -21,15 +20,6 @@ def sla(tmp_path: Path) -> Path:
     path = tmp_path / "sla.yml"
     path.write_text(SLA)
     return path
-
-
-@pytest.fixture
-def masked(tmp_path: Path) -> Path:
-    folder = tmp_path / "m"
-    folder.mkdir()
-    for name in ("out.json", "x_clat_hist.1.log"):
-        shutil.copy(MASKED / name, folder)
-    return folder
 
 
 def test_a5_check_says_cannot_tell_of_the_damaged_log_and_violated_of_the_raw_log(masked: Path, sla: Path) -> None:

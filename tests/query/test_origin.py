@@ -25,6 +25,7 @@ from ingest.query.origin import KINDS, Capability, Offers, Origin, needed
 from ingest.query.overview import overviews
 from ingest.query.percentiles import table_of
 from ingest.read import ReadOptions
+from ingest.store import capabilities
 from ingest.view.page.contents import parts_from, run_names
 from ingest.view.text import csv_lines
 from tests.doubles.memory import shelved
@@ -37,7 +38,7 @@ SECOND = 1_000_000_000
 ORIGINS = ("files", "sqlite", "double", "memory")
 MEMORY = "memory:toy"
 WANTED = Wanted(parse_percentiles("50,99,99.9,100"), below_ns=(5_000_000,))
-CAPABILITIES = {name: one for name, one in vars(origins).items() if isinstance(one, Capability)}
+CAPABILITIES = {name: one for where in (origins, capabilities) for name, one in vars(where).items() if isinstance(one, Capability)}
 FILE_ALONE = {"LOGS", "WEIGHED", "PERCENTILES", "INTERVAL_LOG"}
 KEPT = {"OFFSETS", "OFFSET_TICKS", "BREATHS", "WHOLE_RUNS"}
 OFFERED = {

@@ -147,14 +147,18 @@ class ElasticGround:
         return found
 
     def drop(self) -> None:
-        path, told = f"/_resolve/index/{self.prefix}-*", {"accept": "application/json"}
-        for index in self.client.perform_request("GET", path, headers=told).body["indices"]:
-            self.client.indices.delete(index=index["name"])
+        self.empty()
         for kind in ("index", "component"):
             answer = getattr(self.client, "indices" if kind == "index" else "cluster")
             listed = getattr(answer, f"get_{kind}_template")(name=f"{self.prefix}*")[f"{kind}_templates"]
             for one in listed:
                 getattr(answer, f"delete_{kind}_template")(name=one["name"])
+
+    def empty(self) -> None:
+        """Let go of all data, as nothing of tailboard does."""
+        path, told = f"/_resolve/index/{self.prefix}-*", {"accept": "application/json"}
+        for index in self.client.perform_request("GET", path, headers=told).body["indices"]:
+            self.client.indices.delete(index=index["name"])
 
 
 def labels_in(source: dict[str, Any]) -> dict[str, str]:

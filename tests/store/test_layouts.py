@@ -400,6 +400,24 @@ def test_f1_rows_that_a_watch_sets_aside_are_deleted_only_once_they_are_there(tm
         assert held(ground) == samples and {one["segment"] for one in ground.documents()} == {1 << 20, (1 << 20) + 1}
 
 
+@pytest.mark.parametrize("kind", ["sqlite", "double"])
+def test_b2_rows_that_a_later_reading_has_taken_over_are_not_set_aside(tmp_path: Path, kind: str) -> None:
+    """A watch that slept while another process began its file anew has nothing to keep: the other reads all of it."""
+    with grounds(kind, tmp_path) as ground:
+        log, samples = mixed(tmp_path, CHANGED)
+        loaded(ground.url, [log], reading=UNIT)
+        with open_store(ground.url, write=True) as store, open_store(ground.url, write=True) as other:
+            (run,), (source,) = store.runs(), store.sources("r")
+            other.begin(run, [replace(source, generation=source.generation + 1, digest="")])
+            before = ground.documents()
+            live_store(store).set_aside(run, source.source, replace(source, source="kept~1", digest="kept 1"), 1 << 20)
+            (there,) = store.sources("r")
+            assert (there.source, there.generation, there.state) == (source.source, source.generation + 1, "loading")
+        assert ground.documents() == before
+        loaded(ground.url, [log], reading=UNIT)
+        assert held(ground) == samples and answers(ground.url) == of_files([log], **UNIT)
+
+
 # --- series without a kind
 
 

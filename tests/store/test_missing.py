@@ -35,16 +35,6 @@ def ground(request, tmp_path: Path):
         yield found
 
 
-@pytest.fixture
-def masked(tmp_path: Path) -> Path:
-    """The damaged histogram log with fio's JSON, without the raw log."""
-    folder = tmp_path / "m"
-    folder.mkdir()
-    for name in ("out.json", "x_clat_hist.1.log"):
-        shutil.copy(MASKED / name, folder)
-    return folder
-
-
 def lines(answer: Answer) -> list[str]:
     return list(csv_lines(percentiles(answer, Wanted(parse_percentiles("50,90,99"), possible=True))))
 

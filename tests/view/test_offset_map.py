@@ -18,12 +18,12 @@ from ingest import Files, Question, open_store, parse_instant
 from ingest.core.offsets import Periods
 from ingest.load.load import load
 from ingest.load.plan import LoadOptions
+from ingest.query.offsets import overview as offset_overview
 from ingest.query.offsets import resolution as offset_resolution
+from ingest.query.offsets import ticks as offset_ticks
 from ingest.query.offsets.counts import Wanted
 from ingest.query.offsets.map import OffsetMap, highlighted, joined, lit_counts
 from ingest.query.offsets.of_files import from_files
-from ingest.query.offsets.of_files import overview as offset_overview
-from ingest.query.offsets.of_files import ticks as offset_ticks
 from ingest.query.offsets.overview import OffsetOverview, offset_overviews, shown_names
 from ingest.read import ReadOptions
 from ingest.store.offsets import from_store

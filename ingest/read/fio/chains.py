@@ -73,6 +73,11 @@ class Chains:
         self.lacks = Lacks(context)
         self._told: set[int] = set()
 
+    def whole(self, op: str, span: Span, bins: Int, counts: Int) -> None:
+        """Take all rows of a direction as read: from when to when they are in ns, and their sum. None of them was rejected."""
+        chain = self.chains[op] = Chain(op, self.layout.bins, segment=0, start_ns=span[0], end_ns=max(0, span[1]))
+        chain.total[bins] = counts
+
     def intervals(self, rows: Rows, lines: Int) -> Iterator[Intervals]:
         """Yield the intervals of a chunk of rows, in file order within each direction."""
         kept = self._plausible(rows, lines)

@@ -179,9 +179,9 @@ def _histogram_fields(windows: Intervals) -> list[bytes]:
 
 def histogram_texts(windows: Intervals) -> tuple[list[bytes], list[bytes]]:
     """Return values and counts of each window as JSON arrays."""
-    values, counts = windows.layout.values[windows.bins], np.ascontiguousarray(windows.counts)
+    keys, counts = windows.layout.keys[windows.bins], np.ascontiguousarray(windows.counts)
     spans = list(pairwise(windows.indptr.tolist()))
-    texts = [[orjson.dumps(one[a:b], option=orjson.OPT_SERIALIZE_NUMPY) for a, b in spans] for one in (values, counts)]
+    texts = [[orjson.dumps(one[a:b], option=orjson.OPT_SERIALIZE_NUMPY) for a, b in spans] for one in (keys, counts)]
     return texts[0], texts[1]
 
 
@@ -278,8 +278,8 @@ def _windows(
 
 
 def bins_of(layout: LogLinear, values: Int) -> Int:
-    """Return the bins that report `values`; StoreError if one of them reports something else."""
-    bins = np.minimum(np.searchsorted(layout.values, values), layout.bins - 1).astype(np.int64)
-    if not np.array_equal(layout.values[bins], values):
+    """Return the bins that `values` stand for; StoreError if one of them stands for none."""
+    bins = np.minimum(np.searchsorted(layout.keys, values), layout.bins - 1).astype(np.int64)
+    if not np.array_equal(layout.keys[bins], values):
         raise StoreError(f"a document holds values that no bin of its layout {layout} reports: it was not written by tailboard")
     return bins

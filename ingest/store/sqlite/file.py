@@ -60,7 +60,9 @@ def told(url: str, db: sqlite3.Connection | None = None) -> Iterator[None]:
         raise StoreError(f"{url}: {error}; {DAMAGED}") from None
     except TailboardError:
         raise
-    except Exception:
+    except Exception as error:
+        if db is None and isinstance(error, UnicodeDecodeError):  # SQLite names what it cannot read in its own message
+            raise StoreError(f"{url}: names of tables that are no text; {DAMAGED}") from None
         found = damage(db) if db is not None else ""
         if not found:
             raise

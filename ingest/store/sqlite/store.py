@@ -61,7 +61,9 @@ from ingest.store.sqlite.verify import mended, verified
 from ingest.store.verify import Chosen, Verification
 
 if TYPE_CHECKING:
+    from ingest.query.verdicts import Episode
     from ingest.store.elastic.names import Names
+    from ingest.store.verify import Chosen, Verification
 
 OVERWRITE = "".join(f"{name} = excluded.{name}, " for name in ("start_ns", "step_ns", "attribution", "zero", "parameters"))
 STEPS_BETWEEN = 100_000  # of SQLite's machine, between two looks at the clock

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +43,7 @@ from ingest.store.verify import (
     Verification,
     in_words,
     is_whole,
+    note_again,
     samples_differ,
     unfinished_sentence,
 )
@@ -239,8 +240,7 @@ class SqliteVerifier:
             self._rollups(record)
 
     def _read_again(self, source: SourceRecord, generation: int = 0) -> None:
-        known = self.wrong.sources.get((source.run, source.source), source)
-        self.wrong.sources[source.run, source.source] = replace(known, generation=max(generation, known.generation))
+        note_again(self.wrong.sources, source, generation)
 
     def _documents(self, record: RunRecord, sources: Mapping[str, SourceRecord], *, whole: bool) -> dict[str, int]:
         """Return how many samples of its last reading each source has, offsets left out, once all documents were looked at."""

@@ -64,7 +64,7 @@ def picked(rows: list[dict], *names: str) -> list[tuple]:
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
 def test_bins_in_a_panel_are_those_of_the_layout(page, layout) -> None:
     """Whatever lies within 0.8 % of what a bin reports is snapped to it, if its bin is not finer than that."""
-    reported = layout.values[layout.values < 2**50]
+    reported = layout.keys[layout.keys < 2**50]
     places = np.unique(np.linspace(0, len(reported) - 1, 900).astype(int))
     values = reported[places]
     wide = (np.diff(layout.edges)[: len(reported)] > 0.017 * reported)[places]
@@ -73,7 +73,7 @@ def test_bins_in_a_panel_are_those_of_the_layout(page, layout) -> None:
     data = [{"name": "rows", "values": rows, "transform": [*layout_columns("datum.layout"), *snapped("v", "datum.h")]}]
     page.draw({"$schema": "https://vega.github.io/schema/vega/v5.json", "data": data})
     found = np.array([row["v"] for row in page.table("rows")]).reshape(len(factors), -1)
-    assert np.isin(found, layout.values).all()
+    assert np.isin(found, layout.keys).all()
     assert (found[0] == values).all()
     assert (found[1:, wide] == values[wide]).all()
     assert wide.any()
