@@ -117,8 +117,6 @@ def _answered(sources: tuple[str, ...], options: Options, wanted: Wanted) -> Off
 
     Where something is highlighted it is asked a second time.
     """
-    from dataclasses import replace
-
     from ingest.cli.shared.sources import opened
     from ingest.query.offsets.map import highlighted
     from ingest.query.origin import OFFSETS, needed

@@ -12,7 +12,6 @@ from ingest.core.errors import UsageError
 from ingest.core.intervals import Int, Intervals
 from ingest.query.origin import KINDS, Origin, needed
 from ingest.query.question import Key
-from ingest.query.verdicts import Episode
 from ingest.store.capabilities import GROWTH
 from ingest.store.coarsening import Coarsened
 from ingest.store.live import LiveStore

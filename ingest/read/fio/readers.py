@@ -15,7 +15,7 @@ from ingest.core.layout import NO_BINS
 from ingest.core.series import OPS, Series, mean_kind
 from ingest.read.context import Context, TimeZero
 from ingest.read.events import events_layout
-from ingest.read.fio import averaged, damage, hist, many, raw_shape, versions
+from ingest.read.fio import damage, hist, many, versions
 from ingest.read.fio.joining import MS, log_name_of
 from ingest.read.fio.names import LogName, parse_log_name, parse_summary_name
 from ingest.read.formats import AVERAGED, HIST, JSON, PIECES, PLAIN_JSON, RAW, Reader
@@ -58,6 +58,8 @@ def locate_hist(path: Path, around: Around) -> Source:
 
 def locate_raw(path: Path, around: Around) -> Source:
     """Return the source of a latency log with a line for each I/O; InputError where it is none, or its unit is not known."""
+    from ingest.read.fio import averaged, raw_shape  # for such logs alone: calls without them are quicker
+
     name = _name(path, kind_of_log(path, RAW))
     context = _joined(path, name, around, KINDS[name.type])
     if context.version is None and context.recorded_unit_ns is None:
@@ -153,6 +155,8 @@ def is_histogram(path: Path, start: bytes) -> bool:
 
 def is_latency_log(_: Path, start: bytes) -> bool:
     """Return whether the first lines of a file of any name are rows of a fio latency log."""
+    from ingest.read.fio import raw_shape
+
     return bool(raw_shape.rows_of_text(start))
 
 
@@ -199,6 +203,8 @@ def _thread(source: Source) -> Series:
 
 def _raw_ops(raw: Source) -> set[str]:
     """Return the ops of a raw log: of fio's own count where it is known, else of its first lines."""
+    from ingest.read.fio import raw_shape
+
     told = {op for job in raw.context.jobs for op, kind in job if kind == raw.context.series.kind}
     return told or raw_shape.ops_of_head(raw.path, raw.context)
 
@@ -226,6 +232,7 @@ def _raw_events(path: Path, context: Context) -> Iterator[Events]:
 
 
 def _means(path: Path, context: Context) -> Iterator[Intervals]:
+    from ingest.read.fio import averaged
 
     return averaged.read(path, context)
 
