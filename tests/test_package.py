@@ -22,7 +22,7 @@ def test_the_wheel_carries_mappings_and_kibana_inside_the_package(tmp_path: Path
         "ingest/mappings/sqlite.sql",
         "ingest/mappings/fields.yml",
         "ingest/kibana/vega/heatmap.json",
-        "ingest/view/page/report.html",
+        "ingest/view/page/html/report.html",
         "ingest/wrap/fio.sh",
     } <= names
     assert {name.split("/")[0] for name in names if ".dist-info" not in name} == {"ingest"}
@@ -31,7 +31,11 @@ def test_the_wheel_carries_mappings_and_kibana_inside_the_package(tmp_path: Path
     log = ROOT / "tests" / "data" / "fio" / "randrw"
     store = f"sqlite:{tmp_path / 's.db'}"
     environment = {"PYTHONPATH": str(tmp_path / "site"), "PATH": "/usr/bin:/bin"}
-    for words in (["load", str(log), "--run", "r", "--store", store], ["report", store, "-o", str(tmp_path / "r.html")], ["wrap-fio"]):
+    for words in (
+        ["load", str(log), "--run", "r", "--store", store],
+        ["report", store, "-o", str(tmp_path / "r.html")],
+        ["wrap-fio"],
+    ):
         subprocess.run(
             [sys.executable, "-P", "-m", "ingest", *words], check=True, cwd=tmp_path, env=environment, capture_output=True
         )

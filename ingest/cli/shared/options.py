@@ -240,5 +240,3 @@ curve_options = stacked(
     click.option("--hgrm", metavar="FILE:UNIT", multiple=True, help="Another curve, from an hgrm file (UNIT ns, us, ms or s)."),
     click.option("--sla", metavar="FILE:UNIT", multiple=True, help="The steps of an SLA file, `x value [label]` a line."),
 )
-
-

@@ -54,7 +54,6 @@ class Beside:
         found = np.concatenate(parts)
         return found if found.sum() > 0 else None
 
-
     def missing_ms(self, direction: int, stamps_ms: Int) -> int:
         """Return how long before the last stamp this log ends."""
         times, _ = self.rows.get(direction, (stamps_ms, stamps_ms))

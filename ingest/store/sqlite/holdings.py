@@ -102,7 +102,6 @@ class SqliteHoldings:
         while rows := cursor.fetchmany(ROLLUP_BATCH):
             yield from merged_windows(rows, plan.record.run)
 
-
     def rollup_span(self, plan: Plan) -> tuple[int, int] | None:
         """Return from when to when the windows of a plan reach, None where there is none."""
         low, high = self._rollups("min(start_ns), max(end_ns)", plan).fetchone()
@@ -158,9 +157,7 @@ def merged_windows(rows: Sequence[tuple[Any, ...]], run: str) -> Iterator[Interv
         )
 
 
-def _exact(
-    total: Sequence[Any], least: Sequence[int], most: Sequence[int], exact: Sequence[int], *, has_bins: bool
-) -> Exact:
+def _exact(total: Sequence[Any], least: Sequence[int], most: Sequence[int], exact: Sequence[int], *, has_bins: bool) -> Exact:
     """Return the exact values of rollups: where bins are, minimum and maximum are only exact where they are said to be."""
     if not has_bins:
         lows, highs = ([None if value == UNKNOWN else value for value in values] for values in (least, most))

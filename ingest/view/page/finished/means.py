@@ -1,0 +1,186 @@
+"""The report of runs that were recorded as means, without a histogram: what there is of them, and why there is no more.
+
+Means over time with the largest latency where that was logged, I/Os a second, and what fio itself says of the whole run, by
+job. Percentiles, heat map and distribution are left out with a sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ingest import __version__
+from ingest.core.ranks import COMMON, parse_percentiles
+from ingest.core.series import default_kind, is_mean
+from ingest.core.timing import format_duration
+from ingest.core.whole_runs import WholeRun
+from ingest.query.means import REMEDY
+from ingest.query.overview import CLUSTER_WINDOWS, fitted, span_of
+from ingest.query.percentiles import Wanted, percentiles
+from ingest.query.question import Answer, regrouped
+from ingest.query.table import Table
+from ingest.view import vega
+from ingest.view.page.finished.compare_tables import exact
+from ingest.view.page.finished.page import Chart, Control, Head, Panel, View, page_of, table_of
+from ingest.view.page.wording import between, duration, shown_latency, spaced, text
+
+SHOWN = tuple(one.text for one in COMMON)
+TITLES = ("", "N", "mean", *(f"p{name}" for name in SHOWN), "max")
+MOST_ROWS, MOST_HOSTS = 400, 16
+NONE = Wanted(parse_percentiles("100"))
+WHY = "No percentiles, heat map or distribution"
+
+
+@dataclass(frozen=True, slots=True)
+class MeansRun:
+    """One run: its means by host, op and kind over time and of the whole range, and what the tool says of the whole run."""
+
+    run: str
+    answer: Answer
+    whole: Answer
+    told: Sequence[WholeRun]
+    marks: Sequence[Mapping[str, Any]] = ()
+
+
+def means_page(runs: Sequence[MeansRun], facts: Sequence[tuple[str, str]] = ()) -> str:
+    """Return the page of runs that hold means alone; `facts` follow those that the answers tell.
+
+    UsageError where vl-convert-python is not installed.
+    """
+    shown = [replace(run, answer=fitted(run.answer, CLUSTER_WINDOWS)[0]) for run in runs]
+    names = ", ".join(run.run for run in shown)
+    samples = sum(_of_kind(run.answer, _kind(run)).samples for run in shown)
+    spans = [span_of(run.whole.parts) for run in shown]
+    low, high = min(span[0] for span in spans), max(span[1] for span in spans)
+    relative = all(run.answer.relative for run in shown)
+    known = [
+        ("Runs", names),
+        ("Latency", ", ".join(sorted({_kind(run) for run in shown}))),
+        ("Samples", f"{samples:,}"),
+        ("Time", "elapsed only: no time zero is known" if relative else between(low, high)),
+        ("Duration", duration(high - low)),
+        ("Step", ", ".join(sorted({_step(run.answer) for run in shown}))),
+        ("Error bound", "none of the means by window: their counts are approximate; means of the whole run are fio's own"),
+        *facts,
+        ("Made by", f"tailboard {__version__}"),
+    ]
+    notes = dict.fromkeys(warning for run in shown for warning in run.answer.warnings)
+    head = Head(names, f"means of {samples:,} latencies", known, list(notes))
+    views = dict(_views(shown))
+    control = Control("shown", "Shown", [(name, name) for name in views])
+    panels = [
+        Panel("means", "Mean latency over time", MEAN_HINT, [_chart("means", {name: one[0] for name, one in views.items()})]),
+        Panel("rate", "I/Os a second", RATE_HINT, [_chart("rate", {name: one[1] for name, one in views.items()})]),
+        Panel("whole", "The whole run, by job, as fio printed it", WHOLE_HINT, table=_whole_table(shown)),
+        Panel("why", WHY, f"{NO_LATENCY} {REMEDY[0].upper()}{REMEDY[1:]}."),
+    ]
+    return page_of(head, panels, [control], labels="Facts of the runs")
+
+
+MEAN_HINT = (
+    "A line for each series: the mean latency of each window, as fio logged it, weighted by its I/Os where several logs meet. "
+    "Hollow dots: the largest latency of the window, where log_window_value was both. Dashed: the mean of the whole run."
+)
+RATE_HINT = "Completions a second of every window, from fio's log of IOPS; in total they are fio's own count."
+WHOLE_HINT = "Percentiles of one job, as fio printed them. They cannot be merged into percentiles of a host or of the cluster."
+NO_LATENCY = "These logs hold one mean a window and no single latency, so none of these can be made of them."
+
+
+def _step(answer: Answer) -> str:
+    return spaced(format_duration(answer.step_ns)) if answer.step_ns else "the whole range"
+
+
+def _kinds(answer: Answer) -> list[str]:
+    place = answer.by.index("kind")
+    return sorted({key[place] for part in answer.parts for key in part.table if isinstance(key, tuple) and is_mean(key[place])})
+
+
+def _kind(run: MeansRun) -> str:
+    return default_kind(_kinds(run.answer))
+
+
+def _of_kind(answer: Answer, kind: str) -> Answer:
+    """Return the rows of one kind, by the other labels."""
+    place = answer.by.index("kind")
+    parts = []
+    for part in answer.parts:
+        inside = np.array([isinstance(key, tuple) and key[place] == kind for key in part.table], np.bool_)
+        parts.append(part.take(np.flatnonzero(inside[part.series])))
+    rest = tuple(name for name in answer.by if name != "kind")
+    return regrouped(replace(answer, parts=tuple(part for part in parts if len(part)), kind=kind), rest)
+
+
+def _views(runs: Sequence[MeansRun]) -> Iterator[tuple[str, tuple[View, View]]]:
+    """Yield what can be shown by its name: the kinds of each run, the default one first, by op and by host."""
+    for run in runs:
+        kinds = sorted(_kinds(run.answer), key=lambda kind: (kind != _kind(run), kind))
+        start = f"{run.run}, " if len(runs) > 1 else ""
+        for kind in kinds:
+            one, whole = _of_kind(run.answer, kind), _of_kind(run.whole, kind)
+            hosts = {key[one.by.index("host")] for part in one.parts for key in part.groups}
+            ops = {key[one.by.index("op")] for part in one.parts for key in part.groups}
+            by_host = [("op", "host") if len(ops) > 1 else ("host",)] if 1 < len(hosts) <= MOST_HOSTS else []
+            for by in [*by_host, ("op",)]:
+                yield f"{start}{kind} by {' and '.join(by)}", _pair(regrouped(one, by), regrouped(whole, by), run.marks)
+
+
+def _pair(answer: Answer, of_range: Answer, marks: Sequence[Mapping[str, Any]]) -> tuple[View, View]:
+    """Return the views of means and of rates of an answer, with marks; `of_range` is one of the whole range."""
+    table, whole = percentiles(answer, NONE), percentiles(of_range, NONE)
+    labels = vega.group_names(answer)
+    named = _labels(table, answer, labels)
+    gaps, noted = vega.gaps(answer), vega.noted(marks)
+    base = {"label": named, "t": _ms(table, "start_ns"), "t2": _ms(table, "end_ns"), "n": table.columns["count"].tolist()}
+    zeros = [0] * len(table)
+    mean, most = table.columns["mean"], np.asarray(table.columns["max"], np.float64)
+    points = {**base, "v": mean.tolist(), "beyond": zeros, "open": zeros}
+    known = np.flatnonzero(~np.isnan(most)).tolist()
+    thin = {name: [column[row] for row in known] for name, column in {**base, "v": most.tolist(), "open": zeros}.items()}
+    rates = {**base, "v": table.columns["rate"].tolist(), "beyond": zeros, "open": zeros}
+    lines = {"label": _labels(whole, answer, labels), "v": whole.columns["mean"].tolist()}
+    signals = {"clock": "elapsed", "origin": answer.start_of / vega.MS} if answer.relative else {}
+    means = {"points": points, "thin": thin, "whole": lines, "gaps": gaps, "marks": noted}
+    said = "; ".join(
+        f"{name}: mean {shown_latency(value)}, {int(count):,} I/Os"
+        for name, value, count in zip(lines["label"], lines["v"], whole.columns["count"].tolist(), strict=True)
+    )
+    return View(means, f"{said}.", signals), View({"points": rates, "gaps": gaps, "marks": noted}, _said(table, named), signals)
+
+
+def _said(table: Table, named: Sequence[str]) -> str:
+    rates: dict[str, list[float]] = {}
+    for name, value in zip(named, table.columns["rate"].tolist(), strict=True):
+        rates.setdefault(name, []).append(value)
+    return "; ".join(f"{name}: {min(values):,.0f} to {max(values):,.0f} a second" for name, values in rates.items()) + "."
+
+
+def _labels(table: Table, answer: Answer, names: dict[tuple[str, ...], str]) -> list[str]:
+    return [names[key] for key in zip(*(table.columns[label].tolist() for label in answer.by), strict=True)]
+
+
+def _ms(table: Table, name: str) -> list[float]:
+    stamps: list[float] = (np.asarray(table.columns[name]) / vega.MS).tolist()
+    return stamps
+
+
+def _chart(spec: str, views: dict[str, View]) -> Chart:
+    title = {"means": "Mean latency over time", "rate": "I/Os a second over time"}[spec]
+    return Chart(spec, title, spec, views, "shown")
+
+
+def _whole_table(runs: Sequence[MeansRun]) -> str:
+    """Return the table of what fio says of each job over the whole run."""
+    told = [(run, one) for run in runs for one in run.told if not one.has_bins]
+    lines = []
+    for run, one in told[:MOST_ROWS]:
+        name = f"{run.run} {one.name}" if len(runs) > 1 else one.name
+        printed = {f"{float(name):g}": value for name, value in one.percentiles}
+        cells = [exact(one.count, f"{one.count:,}"), exact(one.mean_ns, shown_latency(one.mean_ns))]
+        cells += [exact(printed[name], shown_latency(printed[name])) if name in printed else "<td>&ndash;</td>" for name in SHOWN]
+        cells.append(exact(one.max_ns, shown_latency(one.max_ns)))
+        lines.append(f'<tr><th scope="row" class="left">{text(name)}</th>{"".join(cells)}</tr>')
+    more = f", the first {MOST_ROWS} of {len(told):,} rows" if len(told) > MOST_ROWS else ""
+    return table_of(f"fio's own numbers{more}", TITLES, lines, 1, folded=len(lines) > MOST_HOSTS * 2)
