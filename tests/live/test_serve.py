@@ -69,7 +69,7 @@ def port(store):
         "/data/",
         "/data%00",
         "/index.html",
-        "/ingest/view/page/script/page.js",
+        "/ingest/view/page/script/state.js",
         "/.",
     ],
 )

@@ -532,17 +532,3 @@ def test_without_the_runtime_it_says_what_to_install(runs, monkeypatch):
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     with pytest.raises(UsageError, match=r"pip install 'tailboard\[report\]'"):
         report.report(runs)
-
-
-def test_scripts_stay_small():
-    for name, most in (
-        ("script/theme.js", 20),
-        ("script/words.js", 30),
-        ("script/numbers.js", 300),
-        ("script/heat.js", 250),
-        ("script/heat_panel.js", 150),
-        ("panels/omission.js", 150),
-        ("script/finished.js", 150),
-        ("script/page.js", 480),
-    ):
-        assert len((Path(report.__file__).parents[1] / name).read_text().splitlines()) <= most

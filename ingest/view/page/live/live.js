@@ -1,5 +1,5 @@
 "use strict";
-// A page that keeps up with its source: asks the server it came from for news, has page.js draw them, and says how old they are.
+// A page that keeps up with its source: asks the server it came from for news, has them drawn, and says how old they are.
 // What is asked for (runs, range, step) stands in the query of the address, what is chosen in the page behind its #.
 (() => {
   const HIDDEN = 6, SLOWEST = 60_000, PATIENCE = 30_000, LATE = 3, CHOOSING = "tailboard-choosing"; // of a page in the background; ms; ms; refreshes

@@ -36,7 +36,13 @@ STATE = {"process": "", "pictures": SHOWN, "spread": "log"}
 def section(runs: Sequence[Kept]) -> Section:
     """Return the panels for the report; `runs` is what is kept of each of its runs, in their order."""
     return Section(
-        NAME, "panels/breaths.html", ("panels/breaths.js",), specs(), [told(kept) for kept in runs], AFTER_DISTRIBUTION, STATE
+        NAME,
+        "panels/breaths.html",
+        ("panels/breaths.js", "panels/breaths_panel.js"),
+        specs(),
+        [told(kept) for kept in runs],
+        AFTER_DISTRIBUTION,
+        STATE,
     )
 
 

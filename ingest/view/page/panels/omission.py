@@ -38,7 +38,8 @@ def told(kinds: Collection[str], warnings: Sequence[str]) -> dict[str, Any]:
 
 def section(told_of: Sequence[dict[str, Any]]) -> Section:
     """Return the panels for the report; `told_of` is what is told of each of its runs, in their order."""
-    return Section("omission", "panels/omission.html", ("panels/omission.js",), specs(), told_of, AFTER_PERCENTILES)
+    scripts = ("panels/omission.js", "panels/omission_panel.js")
+    return Section("omission", "panels/omission.html", scripts, specs(), told_of, AFTER_PERCENTILES)
 
 
 def specs() -> dict[str, dict[str, Any]]:

@@ -71,7 +71,7 @@ def parts_of(
 
 
 def _run(found: OffsetOverview, label: str) -> dict[str, Any]:
-    """Return what page.js is told of a run without latencies."""
+    """Return what the page is told of a run without latencies."""
     ticks = found.ticks
     return {
         "name": printable(ticks.run),

@@ -2,7 +2,7 @@
 
 The page is report.html; its `{{names}}` are filled in one pass, so that nothing which was put in is looked at again. Text
 from labels is escaped, the data are packed (see packing.py), and the page's policy runs no script but the two whose digests
-it names: the Vega runtime, and the page's own (SCRIPTS and those of its sections).
+it names: the Vega runtime, and the page's own (FIRST, those of its sections, LAST).
 """
 
 from __future__ import annotations
@@ -42,8 +42,9 @@ OFFLINE = "This file holds all its data and asks the network for nothing."
 LIVE = "This page asks the server that it came from, and nothing else."
 GROUPINGS = ("op", "host", "thread")
 ACROSS = {"total_iodepth": "queue depth of all jobs", "numjobs": "jobs"}
-# The page's own script, in this order: those of sections stand before the last.
-SCRIPTS = ("script/theme.js", "script/words.js", "script/numbers.js", "script/heat.js", "script/heat_panel.js")
+# The page's own script, joined in this order; what sections add stands between.
+FIRST = ("theme", "words", "numbers", "heat", "state", "tables", "heat_panel")
+LAST = ("panels", "draw", "controls")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +139,12 @@ def page_of(parts: Parts, told: Mapping[str, str] | None = None) -> str:
 
 def script_of(parts: Parts) -> str:
     """Return the page's own script."""
-    return "\n".join(page_file(name) for name in (*SCRIPTS, *parts.scripts, "script/page.js"))
+    first, last = ([f"script/{name}.js" for name in names] for names in (FIRST, LAST))
+    return "\n".join(page_file(name) for name in (*first, *parts.scripts, *last))
 
 
 def first_state(runs: Sequence[Overview], by: Sequence[str], sla_ns: int) -> dict[str, str]:
-    """Return what the page's controls are set to at first, by their names; see page.js."""
+    """Return what the page's controls are set to at first, by their names; see script/state.js."""
     extra = any(name not in (*GROUPINGS, "run", "kind") for name in by)
     hosts = {key[0] for part in runs[0].hosts.parts for key in part.groups}
     usual = "host" if 1 < len(hosts) <= MOST_LINES else "op"

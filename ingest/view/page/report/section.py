@@ -4,7 +4,7 @@
 
 is where report.html takes sections, by their `place`.
 
-Its script pushes one function to `tailboard.sections`. page.js calls that once with what it offers (what is chosen, tables,
+Its script pushes one function to `tailboard.sections`. panels.js calls that once with what it offers (what is chosen, tables,
 words) and takes `panels` and `feeds` of what it returns; see there. What it is told lies in `content.sections[name]`.
 """
 

@@ -1,6 +1,6 @@
 "use strict";
 // The numbers of the report's page, all pure: what was packed, rows added up, ranks, and the flat tables of the specs. Tested
-// in Node and held against the query layer. page.js draws them. Times are ms, latencies ns.
+// in Node and held against the query layer. panels.js makes tables of them, draw.js draws these. Times are ms, latencies ns.
 const tailboard = (() => {
   const MOST = { points: 640, columns: 180, cells: 2400, tails: 2000, rows: 40, curve: 900, worst: 8, high: 140 };
   const MULTIPLES = [1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 30, 40, 60, 90, 120, 180, 240, 300, 600, 1200, 1800, 3600, 7200];
@@ -93,25 +93,19 @@ const tailboard = (() => {
     return filled.filter((n) => isCarried(Math.ceil(n / unit), wanted)).length / Math.max(1, filled.length);
   }
 
-  // The rows of a level added up: series s goes to group pick[s] (-1: none), windows from..to-1 to columns of k
-  // (k 0: one column). Counts become running totals, so that a rank is found by bisection. Of events that were stored at
-  // unlike rates each counts by its weight, as in ingest/query/lags.py (0: its counts are weighed already).
-  function merged(level, layouts, pick, from, to, k) {
-    const groups = pick.reduce((most, group) => Math.max(most, group + 1), 0), base = k ? level.base : -from;
-    k ||= to - from;
-    const [low, columns] = columnsOf(base, from, to, k);
-    const heads = new Int32Array(groups * columns).fill(-1), next = new Int32Array(level.window.length);
-    const owner = new Uint32Array(level.window.length);
-    const unit = level.units[pick.findIndex((group) => group >= 0)] ?? 1, seen = Array.from({ length: groups }, () => new Set());
-    const weighed = seen.map(() => new Set()), weight = (series) => level.weights?.[series] ?? 1;
+  // Which rows of a level come together: of each slot (a column of a group) the first row, of each row the next one of its slot and
+  // its series; and of each group the layouts and weights of its series.
+  function chained(level, pick, [from, to], slotOf, slots, groups) {
+    const heads = new Int32Array(slots).fill(-1), next = new Int32Array(level.window.length), owner = new Uint32Array(level.window.length);
+    const [layouts, weights] = [0, 1].map(() => Array.from({ length: groups }, () => new Set()));
     let entries = 0, rows = 0;
     pick.forEach((group, series) => {
       if (group < 0) return;
-      seen[group].add(level.layouts[series]);
-      weighed[group].add(weight(series));
+      layouts[group].add(level.layouts[series]);
+      weights[group].add(level.weights?.[series] ?? 1);
       for (let row = level.first[series]; row < level.first[series + 1]; row++) {
         if (level.window[row] < from || level.window[row] >= to) continue;
-        const slot = group * columns + Math.floor((base + level.window[row]) / k) - low;
+        const slot = slotOf(group, level.window[row]);
         if (heads[slot] < 0) rows++;
         next[row] = heads[slot];
         heads[slot] = row;
@@ -119,45 +113,79 @@ const tailboard = (() => {
         entries += level.ptr[row + 1] - level.ptr[row];
       }
     });
+    return { heads, next, owner, layouts, weights, entries, rows };
+  }
+  // Adds the bins of a row of a level to `dense`, at [least, most] of which something lies; `into` moves them to another layout.
+  function addBins(level, source, into, factor, dense, filled) {
+    let [least, most] = filled;
+    for (let entry = level.ptr[source]; entry < level.ptr[source + 1]; entry++) {
+      const bin = into ? into[level.bin[entry]] : level.bin[entry];
+      dense[bin] += level.count[entry] * factor;
+      if (bin < least) least = bin;
+      if (bin > most) most = bin;
+    }
+    [filled[0], filled[1]] = [least, most];
+  }
+  // Writes the bins of a row as running totals from `at` on, out of a row of a level or out of `dense`; returns where it ends.
+  function writeBins(table, at, { bin: bins, count }, first, stop, factor) {
+    for (let entry = first, total = 0; entry < stop; entry++) {
+      const c = count[entry];
+      if (!c) continue;
+      table.bin[at] = bins ? bins[entry] : entry;
+      table.cum[at++] = total += c * factor;
+    }
+    return at;
+  }
+  // The counts of a slot beside its bins: what completed, the events that it stands for, exact maximum and minimum.
+  function countsOf(level, unit, sources, weightOf) {
+    let done = 0, events = 0, highest = level.max ? 0 : NaN, lowest = level.max ? Infinity : NaN;
+    for (const source of sources) {
+      const weight = weightOf(source);
+      if (level.max) highest = Math.max(highest, level.max[source] ? level.max[source] - 1 : NaN);
+      if (level.max) lowest = Math.min(lowest, level.min[source] ? level.min[source] - 1 : NaN);
+      done += unit > 1 || !weight ? level.done[source] : level.total[source];
+      events += unit > 1 ? level.done[source] : level.total[source] * (weight || 1);
+    }
+    return { done, events, max: highest, min: lowest };
+  }
+  function emptyTable(rows, entries, given) {
+    const table = { ...given, rows, ptr: new Uint32Array(rows + 1), bin: new Uint32Array(entries), cum: new Float64Array(entries) };
+    for (const name of ["group", "t", "n", "done", "events", "max", "min"]) table[name] = new Float64Array(rows);
+    return table;
+  }
+  // The rows of a level added up: series s goes to group pick[s] (-1: none), windows from..to-1 to columns of k
+  // (k 0: one column). Counts become running totals, so that a rank is found by bisection. Of events that were stored at
+  // unlike rates each counts by its weight, as in ingest/query/lags.py (0: its counts are weighed already).
+  function merged(level, layouts, pick, from, to, k) {
+    const groups = pick.reduce((most, group) => Math.max(most, group + 1), 0), base = k ? level.base : -from;
+    k ||= to - from;
+    const [low, columns] = columnsOf(base, from, to, k), slotOf = (group, window) => group * columns + Math.floor((base + window) / k) - low;
+    const chains = chained(level, pick, [from, to], slotOf, groups * columns, groups), { heads, next, owner, weights } = chains;
+    const unit = level.units[pick.findIndex((group) => group >= 0)] ?? 1, weightOf = (source) => level.weights?.[owner[source]] ?? 1;
     // A group of one layout keeps it; unlike layouts meet in the common one, which is the last.
-    const kept = seen.map((found) => layouts[found.size === 1 ? [...found][0] : layouts.length - 1]);
+    const kept = chains.layouts.map((own) => layouts[own.size === 1 ? [...own][0] : layouts.length - 1]);
     const own = (series) => layouts[level.layouts[series]];
     const moves = pick.map((group, series) => (group < 0 || kept[group] === own(series) ? null : own(series).into));
     const dense = new Float64Array(Math.max(0, ...kept.map((layout) => layout.values.length)));
-    const begin = level.origin + (low * k - base) * level.step;
-    const mixed = weighed.map((found) => found.size > 1 || found.has(0)), unlike = new Set(weighed.flatMap((found) => [...found])).size > 1;
-    const scale = weighed.map(([one], group) => (unlike && !mixed[group] ? one : 1)); // of groups beside one another
-    const table = { layouts: kept, unit, rows, groups, columns, width: k * level.step, begin, mixed, scale };
-    for (const name of ["group", "t", "n", "done", "events", "max", "min"]) table[name] = new Float64Array(rows);
-    Object.assign(table, { ptr: new Uint32Array(rows + 1), bin: new Uint32Array(entries), cum: new Float64Array(entries) });
+    const mixed = weights.map((each) => each.size > 1 || each.has(0)), unlike = new Set(weights.flatMap((each) => [...each])).size > 1;
+    const scale = weights.map(([first], group) => (unlike && !mixed[group] ? first : 1)); // of groups beside one another
+    const begin = level.origin + (low * k - base) * level.step, width = k * level.step;
+    const table = emptyTable(chains.rows, chains.entries, { layouts: kept, unit, groups, columns, width, begin, mixed, scale });
     for (let slot = 0, row = 0, at = 0; slot < heads.length; slot++) {
       if (heads[slot] < 0) continue;
-      let least = dense.length, most = -1, highest = level.max ? 0 : NaN, lowest = level.max ? Infinity : NaN, done = 0, events = 0, total = 0;
-      for (let source = heads[slot]; source >= 0; source = next[source]) {
-        const into = moves[owner[source]], each = weight(owner[source]), factor = mixed[Math.floor(slot / columns)] ? each || 1 : 1, alone = next[source] < 0 && source === heads[slot] && !into;
-        for (let entry = level.ptr[source]; alone && entry < level.ptr[source + 1]; entry++) {
-          table.bin[at] = level.bin[entry];
-          table.cum[at++] = total += level.count[entry] * factor;
-        }
-        for (let entry = level.ptr[source]; !alone && entry < level.ptr[source + 1]; entry++) {
-          const bin = into ? into[level.bin[entry]] : level.bin[entry];
-          dense[bin] += level.count[entry] * factor;
-          if (bin < least) least = bin;
-          if (bin > most) most = bin;
-        }
-        if (level.max) highest = Math.max(highest, level.max[source] ? level.max[source] - 1 : NaN);
-        if (level.max) lowest = Math.min(lowest, level.min[source] ? level.min[source] - 1 : NaN);
-        done += unit > 1 || !each ? level.done[source] : level.total[source];
-        events += unit > 1 ? level.done[source] : level.total[source] * (each || 1);
+      const sources = [], group = Math.floor(slot / columns), factor = (source) => (mixed[group] ? weightOf(source) || 1 : 1);
+      for (let source = heads[slot]; source >= 0; source = next[source]) sources.push(source);
+      const [first] = sources;
+      if (sources.length === 1 && !moves[owner[first]]) at = writeBins(table, at, level, level.ptr[first], level.ptr[first + 1], factor(first));
+      else {
+        const filled = [dense.length, -1];
+        for (const source of sources) addBins(level, source, moves[owner[source]], factor(source), dense, filled);
+        at = writeBins(table, at, { count: dense }, filled[0], filled[1] + 1, 1);
+        dense.fill(0, filled[0], filled[1] + 1);
       }
-      for (let bin = least; bin <= most; bin++) {
-        if (!dense[bin]) continue;
-        table.bin[at] = bin;
-        table.cum[at++] = total += dense[bin];
-        dense[bin] = 0;
-      }
-      [table.group[row], table.t[row]] = [Math.floor(slot / columns), table.begin + (slot % columns) * table.width];
-      [table.n[row], table.done[row], table.events[row], table.max[row], table.min[row]] = [total, done, events, highest, lowest];
+      const { done, events, max, min } = countsOf(level, unit, sources, weightOf), n = at > table.ptr[row] ? table.cum[at - 1] : 0;
+      [table.group[row], table.t[row]] = [group, begin + (slot % columns) * width];
+      [table.n[row], table.done[row], table.events[row], table.max[row], table.min[row]] = [n, done, events, max, min];
       table.ptr[++row] = at;
     }
     return table;
