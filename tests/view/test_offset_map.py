@@ -26,6 +26,7 @@ from ingest.query.offsets.map import OffsetMap, highlighted, joined, lit_counts
 from ingest.query.offsets.of_files import from_files
 from ingest.query.offsets.overview import OffsetOverview, offset_overviews, shown_names
 from ingest.read import ReadOptions
+from ingest.store import offsets as stored_offsets
 from ingest.store.offsets import from_store
 from ingest.view.page.panels import offsets as offset_section
 from oracles import offsets as oracle
@@ -259,7 +260,8 @@ def test_a_second_pass_holds_the_same(folder: Path, stored, monkeypatch) -> None
         held.append(there)
         return kept, there
 
-    monkeypatch.setattr(offset_overview, "kept_of", noted)
+    for asker in (offset_overview, stored_offsets):  # of files, of stores
+        monkeypatch.setattr(asker, "kept_of", noted)
     at_once = overview(files_of(folder))
     monkeypatch.setattr(offset_ticks.Met, "__init__", limited(offset_ticks.Met.__init__))
     assert told_of(overview(files_of(folder))) == told_of(at_once) == told_of(overview(stored))

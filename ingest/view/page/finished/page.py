@@ -15,6 +15,7 @@ from ingest import __version__
 from ingest.view import vega
 from ingest.view.page.template import deflated, fact_list, filled, note_list, page_file, policy, runtime
 from ingest.view.page.wording import text
+from ingest.view.specs import unversioned
 
 SCRIPTS = ("script/theme.js", "script/finished.js")
 MOST_RADIOS = 8
@@ -91,7 +92,7 @@ def page_of(head: Head, panels: Sequence[Panel], controls: Sequence[Control] = (
     state = {control.name: vega.printable(control.first) for control in every}
     script = "\n".join(page_file(name) for name in SCRIPTS)
     content = {
-        "specs": {name: _spec(name) for name in sorted({chart.spec for chart in charts})},
+        "specs": {name: unversioned(vega.spec(name)) for name in sorted({chart.spec for chart in charts})},
         "charts": [_chart(chart) for chart in charts],
         "state": state,
     }
@@ -123,11 +124,6 @@ def table_of(caption: str, titles: Sequence[str], rows: Sequence[str], left: int
     if folded:
         return f'<details class="table"><summary>{text(caption)}</summary><table class="rows">{inner}</table></details>'
     return f'<div class="table"><table class="rows"><caption>{text(caption)}</caption>{inner}</table></div>'
-
-
-def _spec(name: str) -> dict[str, Any]:
-    """Return a spec without the version that vega-embed would warn of."""
-    return {key: value for key, value in vega.spec(name).items() if key != "$schema"}
 
 
 def _chart(chart: Chart) -> dict[str, Any]:

@@ -10,9 +10,9 @@ from ingest.core.timing import format_duration
 from ingest.core.writing import elapsed, latency, utc
 from ingest.query.verdicts import Episode
 from ingest.view.page.report.section import AFTER_PERCENTILES, Section
-from ingest.view.vega import MS, printable, spec
+from ingest.view.specs import derived
+from ingest.view.vega import MS, printable
 
-BAND, NAME_WIDTH = "#c92a2a", 40
 CELLS = ("objective", "group", "promise", "when", "lasted", "peak", "samples", "worst", "state")
 WORDS, LEFT = ("objective", "group", "promise", "when", "worst", "state"), ' class="left"'
 MOST_ROWS = 500
@@ -33,50 +33,13 @@ def sections(episodes: Sequence[Episode], starts_ns: Mapping[str, int], relative
             name="episodes",
             html="panels/episodes.html",
             scripts=("panels/episodes.js",),
-            specs={"percentiles": with_bands()},
+            specs={"percentiles": derived("percentiles-episodes")},
             content=told,
             place=AFTER_PERCENTILES,
             notes=[note] if left else [],
             html_filling={"rows": rows},
         )
     ]
-
-
-def with_bands() -> dict[str, Any]:
-    """Return the spec of percentiles with episodes as bands behind the lines, each with its name where it is wide enough."""
-    drawn = spec("percentiles")
-    drawn["data"] = [*drawn["data"], {"name": "episodes"}]
-    across = {"x": {"scale": "x", "field": "t"}, "x2": {"scale": "x", "field": "t2"}}
-    words = ("objective", "group", "promise", "when", "peak", "samples", "worst", "state")
-    told = "{" + ", ".join(f"'{'worst host' if name == 'worst' else name}': datum.{name}" for name in words) + "}"
-    ends = {"y": {"value": 0}, "y2": {"signal": "height"}}
-    colours = {
-        "fill": {"value": BAND},
-        "fillOpacity": {"value": 0.11},
-        "stroke": {"value": BAND},
-        "strokeOpacity": {"value": 0.45},
-    }
-    band = {
-        "type": "rect",
-        "name": "violated",
-        "from": {"data": "episodes"},
-        "clip": True,
-        "aria": False,
-        "encode": {"update": {**across, **ends, **colours, "tooltip": {"signal": told}}},
-    }
-    width = "min(scale('x', datum.t2), main) - max(scale('x', datum.t), 0)"
-    name = {
-        "x": {"signal": "max(scale('x', datum.t), 0) + 3"},
-        "y": {"signal": "height - 5 - 13 * datum.lane"},
-        "text": {"signal": "datum.objective + (datum.group == 'all' ? '' : ': ' + datum.group)"},
-        "limit": {"signal": f"max(1, {width} - 6)"},
-        "opacity": {"signal": f"{width} > {NAME_WIDTH} ? 1 : 0"},
-        "fill": {"value": BAND},
-        "fontSize": {"value": 11},
-    }
-    text = {"type": "text", "name": "episode_names", "from": {"data": "episodes"}, "interactive": False, "aria": False}
-    drawn["marks"] = [band, {**text, "encode": {"update": name}}, *drawn["marks"]]
-    return drawn
 
 
 def _told(one: Episode) -> dict[str, Any]:

@@ -31,7 +31,8 @@ from ingest.query.question import Answer, Question, regrouped
 from ingest.query.steps import widened
 from ingest.query.table import Table
 from ingest.view.page.report.section import AFTER_DISTRIBUTION, Section
-from ingest.view.vega import MS, spec
+from ingest.view.specs import derived
+from ingest.view.vega import MS
 
 if TYPE_CHECKING:
     from ingest.query.files import Files
@@ -49,18 +50,8 @@ def sections(runs: Sequence[Overview], origin: Origin, question: Question) -> li
     worst = max((float(one.pop("worst")) for one in told), default=0.0)
     if worst < LEAST:
         return []
-    specs = {NAME: drawing()}
+    specs = {NAME: derived("percentiles-wide")}
     return [Section(NAME, "panels/estimates.html", ("panels/estimates.js",), specs, told, AFTER_DISTRIBUTION)]
-
-
-def drawing() -> dict[str, Any]:
-    """Return the spec of percentiles over time with lines as wide as rows say, and how far they are off under the pointer."""
-    drawn = spec("percentiles")
-    marks = {mark["name"]: mark for mark in drawn["marks"]}
-    marks["steps"]["encode"]["update"]["strokeWidth"] = {"field": "wide"}
-    tooltip = marks["targets"]["encode"]["hover"]["tooltip"]
-    tooltip["signal"] = tooltip["signal"].split(", samples:")[0] + ", off: datum.off, samples: format(datum.n, ',~f')}"
-    return drawn
 
 
 def _told(run: Overview, origin: Origin, question: Question) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from ingest.query.offsets.ticks import RunTicks, Ticks
 from ingest.query.overview import thread_name
 from ingest.view.page.report.packing import planes
 from ingest.view.page.report.section import AFTER_HEATMAP, Section
+from ingest.view.specs import derived, unversioned
 from ingest.view.vega import printable, spec
 
 SCRIPTS = ("panels/offsets.js", "panels/offsets_panel.js")
@@ -38,7 +39,6 @@ STATE = {
     "offset_lit": "",
     "offset_cell": "",
 }
-TAKEN_BY_DATA = ("cells", "shown", "starts_range", "ends_range", "levels", "rows_of", "total")
 
 
 def sections(found: Sequence[OffsetOverview], runs: Sequence[str]) -> list[Section]:
@@ -133,82 +133,5 @@ def _group(group: Group, *, by_host: bool) -> dict[str, Any]:
 
 def specs() -> dict[str, dict[str, Any]]:
     """Return the specs of the panels: the map as one picture (a page draws 36,000 cells so), a column, its latencies."""
-    found = {"offsets": _map(), "offset_column": _column(), "offset_latency": spec("distribution")}
-    return {name: {key: value for key, value in one.items() if key != "$schema"} for name, one in found.items()}
-
-
-def _map() -> dict[str, Any]:
-    """Return the spec of offset maps with a picture in place of its cells, and a cell that follows the pointer."""
-    drawn = spec("offsets")
-    holes = [{"name": name} for name in ("picture", "pointed_at", "levels", "rows_of", "total")]
-    drawn["data"] = holes + [entry for entry in drawn["data"] if entry["name"] not in TAKEN_BY_DATA]
-    inside = "x() >= 0 && x() <= main && y() >= 0 && y() <= height"
-    place = f"{inside} ? [invert('x', x()), invert('y', y())] : null"
-    still = f"anchor !== null && abs(x() - anchor) < 4 && {place}"
-    told = {"begin": "range ? range[0] : 0", "end": "range ? range[1] : 1"}
-    drawn["signals"] = [
-        {**one, "update": told[one["name"]]} if one["name"] in told else one
-        for one in drawn["signals"]
-        if one["name"] not in ("starts", "ends", "picked")
-    ]
-    drawn["signals"] += [
-        {"name": "clicked", "value": None, "on": [{"events": "click", "update": still, "force": True}]},
-        {"name": "hovered", "value": None, "on": [{"events": "pointermove", "update": place}]},
-    ]
-    marks = {mark["name"]: mark for mark in drawn["marks"]}
-    spot = {**marks["heat"], "name": "spot", "from": {"data": "pointed_at"}}
-    spot["encode"]["update"] |= {"fill": {"value": "transparent"}, "stroke": {"signal": "line"}}
-    ends = {"x": {"scale": "x", "field": "t"}, "x2": {"scale": "x", "field": "t2"}, "y": {"value": 0}, "y2": {"signal": "height"}}
-    channels = {**ends, "image": {"field": "image"}, "aspect": {"value": False}, "smooth": {"value": False}}
-    picture = {"type": "image", "name": "heat", "from": {"data": "picture"}, "clip": True, "aria": False}
-    picture |= {"interactive": False, "encode": {"update": channels}}
-    places = [[picture, spot] if mark["name"] == "heat" else [mark] for mark in drawn["marks"]]
-    drawn["marks"] = [mark for both in places for mark in both]
-    return drawn
-
-
-def _column() -> dict[str, Any]:
-    """Return the spec of the offsets of one column: a bar for each row, that of the chosen cell in the colour of marks."""
-    across = next(axis for axis in spec("offsets")["axes"] if axis["orient"] == "left")
-    x, x2 = ({"scale": "x", "field": field} for field in ("lower", "upper"))
-    bar = {"x": x, "x2": x2, "y": {"scale": "y", "field": "c"}, "y2": {"scale": "y", "value": 0}}
-    fill = [{"test": "datum.lower === chosen", "signal": "line"}, {"signal": "ramp[3]"}]
-    told = {"signal": "{offset: datum.told, events: format(datum.c, ',.12~g')}"}
-    return {
-        "description": "Events of one column by their offset",
-        "width": 900,
-        "height": 110,
-        "padding": 4,
-        "signals": [
-            {"name": "period", "value": 1e9},
-            {"name": "chosen", "value": -1},
-            {"name": "ramp", "value": ["#c9dcf1", "#93bfe6", "#559fd6", "#2b78bd"]},
-            {"name": "line", "value": "#e8175d"},
-            {"name": "even", "update": "period % 6e10 == 0 ? period / 6 : period / 5"},
-        ],
-        "data": [{"name": "points"}],
-        "scales": [
-            {"name": "x", "type": "linear", "domain": {"signal": "[0, period]"}, "range": "width"},
-            {
-                "name": "y",
-                "type": "linear",
-                "domain": {"data": "points", "field": "c"},
-                "range": "height",
-                "zero": True,
-                "nice": True,
-            },
-        ],
-        "axes": [
-            {**across, "scale": "x", "orient": "bottom"},
-            {"scale": "y", "orient": "left", "title": "events", "tickCount": 3, "minExtent": 58},
-        ],
-        "marks": [
-            {
-                "type": "rect",
-                "name": "bars",
-                "from": {"data": "points"},
-                "aria": False,
-                "encode": {"update": {**bar, "fill": fill, "tooltip": told}},
-            }
-        ],
-    }
+    maps = {"offsets": derived("offsets-map"), "offset_column": derived("offsets-column")}
+    return {**maps, "offset_latency": unversioned(spec("distribution"))}

@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from ingest.view.page.report.section import AFTER_PERCENTILES, Section
+from ingest.view.specs import derived
 from ingest.view.vega import printable, spec
 
 KINDS = ("response", "service", "wait", "service.corrected")
@@ -38,15 +39,16 @@ def told(kinds: Collection[str], warnings: Sequence[str]) -> dict[str, Any]:
 
 def section(told_of: Sequence[dict[str, Any]]) -> Section:
     """Return the panels for the report; `told_of` is what is told of each of its runs, in their order."""
-    scripts = ("panels/omission.js", "panels/omission_panel.js")
-    return Section("omission", "panels/omission.html", scripts, specs(), told_of, AFTER_PERCENTILES)
+    return Section(
+        "omission",
+        "panels/omission.html",
+        ("panels/omission.js", "panels/omission_panel.js"),
+        specs(),
+        told_of,
+        AFTER_PERCENTILES,
+    )
 
 
 def specs() -> dict[str, dict[str, Any]]:
     """Return the specs of the panels by the names of these; `kinds` is the distribution, with lines as wide as rows say."""
-    curves = spec("distribution")
-    color = next(scale for scale in curves["scales"] if scale["name"] == "color")
-    color["domain"]["sort"] = {"op": "max", "field": "wide", "order": "descending"}
-    (group,) = (mark for mark in curves["marks"] if mark["type"] == "group")
-    group["marks"][0]["encode"]["update"]["strokeWidth"] = {"field": "wide"}
-    return {"omission": spec("omission"), "gap": spec("gap"), "kinds": curves}
+    return {"omission": spec("omission"), "gap": spec("gap"), "kinds": derived("distribution-kinds")}

@@ -29,6 +29,7 @@ from ingest.view.page.report.section import PLACES, Section
 from ingest.view.page.report.tables import few, summary, worst
 from ingest.view.page.template import fact_list, filled, note_list, page_file, policy, runtime
 from ingest.view.page.wording import between, duration, spaced, text
+from ingest.view.specs import unversioned
 from ingest.view.terminal.tables import bound_text, count
 
 RUNS_NAMED = 4
@@ -189,7 +190,7 @@ def _specs(sections: Sequence[Section], *, several: bool) -> dict[str, dict[str,
     """Return the specs of the panels, without the version that vega-embed would warn of."""
     specs: dict[str, Mapping[str, Any]] = {name: vega.spec(name) for name in (*SPECS, *(RUN_SPECS if several else ()))}
     specs |= {name: spec for one in sections for name, spec in one.specs.items()}
-    return {name: {key: value for key, value in spec.items() if key != "$schema"} for name, spec in specs.items()}
+    return {name: unversioned(spec) for name, spec in specs.items()}
 
 
 def facts_of(runs: Sequence[Overview]) -> list[tuple[str, str]]:
