@@ -12,7 +12,7 @@ import pytest
 
 PAGE = Path(__file__).parents[2] / "ingest" / "view" / "page"
 SCRIPTS = {path.relative_to(PAGE).as_posix(): path.read_text(encoding="utf-8") for path in sorted(PAGE.rglob("*.js"))}
-MOST_LINES, MOST_OF_FUNCTION = 330, 60
+MOST_LINES, MOST_OF_FUNCTION = 340, 60
 BEGINS = re.compile(r"(?:\bfunction\b.*|=> |^\s*(?:async )?\*?\s*(?!if\b|for\b|while\b|switch\b|catch\b|else\b)\w+\(.*\) )\(?\{$")
 
 

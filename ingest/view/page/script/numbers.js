@@ -115,24 +115,35 @@ const tailboard = (() => {
     });
     return { heads, next, owner, layouts, weights, entries, rows };
   }
-  // Adds the bins of a row of a level to `dense`, at [least, most] of which something lies; `into` moves them to another layout.
-  function addBins(level, source, into, factor, dense, filled) {
-    let [least, most] = filled;
-    for (let entry = level.ptr[source]; entry < level.ptr[source + 1]; entry++) {
-      const bin = into ? into[level.bin[entry]] : level.bin[entry];
-      dense[bin] += level.count[entry] * factor;
+  // Adds the bins of a row of a level to `dense`, which has something from `filled.least` to `most`; `into` moves them to another layout.
+  function addBins({ ptr, bin: bins, count }, source, into, factor, dense, filled) {
+    let { least, most } = filled;
+    for (let entry = ptr[source], stop = ptr[source + 1]; entry < stop; entry++) {
+      const bin = into ? into[bins[entry]] : bins[entry];
+      dense[bin] += count[entry] * factor;
       if (bin < least) least = bin;
       if (bin > most) most = bin;
     }
-    [filled[0], filled[1]] = [least, most];
+    filled.least = least;
+    filled.most = most;
   }
-  // Writes the bins of a row as running totals from `at` on, out of a row of a level or out of `dense`; returns where it ends.
-  function writeBins(table, at, { bin: bins, count }, first, stop, factor) {
-    for (let entry = first, total = 0; entry < stop; entry++) {
-      const c = count[entry];
-      if (!c) continue;
-      table.bin[at] = bins ? bins[entry] : entry;
-      table.cum[at++] = total += c * factor;
+  // Writes the bins of a row of a level as running totals from `at` on; returns where they end.
+  function copyBins(table, at, { ptr, bin: bins, count }, source, factor) {
+    const { bin, cum } = table;
+    for (let entry = ptr[source], stop = ptr[source + 1], total = 0; entry < stop; entry++, at++) {
+      bin[at] = bins[entry];
+      cum[at] = total += count[entry] * factor;
+    }
+    return at;
+  }
+  // The same of what was added up in `dense`, which is empty then.
+  function moveBins(table, at, dense, { least, most }) {
+    const { bin, cum } = table;
+    for (let place = least, total = 0; place <= most; place++) {
+      if (!dense[place]) continue;
+      bin[at] = place;
+      cum[at++] = total += dense[place];
+      dense[place] = 0;
     }
     return at;
   }
@@ -176,12 +187,11 @@ const tailboard = (() => {
       const sources = [], group = Math.floor(slot / columns), factor = (source) => (mixed[group] ? weightOf(source) || 1 : 1);
       for (let source = heads[slot]; source >= 0; source = next[source]) sources.push(source);
       const [first] = sources;
-      if (sources.length === 1 && !moves[owner[first]]) at = writeBins(table, at, level, level.ptr[first], level.ptr[first + 1], factor(first));
+      if (sources.length === 1 && !moves[owner[first]]) at = copyBins(table, at, level, first, factor(first));
       else {
-        const filled = [dense.length, -1];
+        const filled = { least: dense.length, most: -1 };
         for (const source of sources) addBins(level, source, moves[owner[source]], factor(source), dense, filled);
-        at = writeBins(table, at, { count: dense }, filled[0], filled[1] + 1, 1);
-        dense.fill(0, filled[0], filled[1] + 1);
+        at = moveBins(table, at, dense, filled);
       }
       const { done, events, max, min } = countsOf(level, unit, sources, weightOf), n = at > table.ptr[row] ? table.cum[at - 1] : 0;
       [table.group[row], table.t[row]] = [group, begin + (slot % columns) * width];
