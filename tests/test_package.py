@@ -27,6 +27,8 @@ def test_the_wheel_carries_mappings_and_kibana_inside_the_package(tmp_path: Path
         "ingest/mappings/fields.yml",
         "ingest/kibana/vega/heatmap.json",
         "ingest/view/page/html/report.html",
+        "ingest/view/page/script/state.js",
+        "ingest/view/specs/offsets-map.json",
         "ingest/wrap/fio.sh",
         "ingest/py.typed",
         "ingest/examples/cbt-archive/results/cbt_config.yaml",
