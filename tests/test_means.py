@@ -75,7 +75,9 @@ def test_a18_means_are_never_added_to_histograms() -> None:
 
 
 def test_a18_merged_means_are_weighted_and_an_unknown_maximum_stays_unknown() -> None:
-    rows = merged([means((0, 100, 3, 100, 500)), means((0, 100, 1, 500, 900)), means((100, 200, 1, 7, 9), (100, 200, 1, 9, None))])
+    rows = merged(
+        [means((0, 100, 3, 100, 500)), means((0, 100, 1, 500, 900)), means((100, 200, 1, 7, 9), (100, 200, 1, 9, None))]
+    )
     low, high, mean, exact = extremes(rows)
     assert rows.samples.tolist() == [4, 2]
     assert mean.tolist() == [200, 8]

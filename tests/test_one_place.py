@@ -40,7 +40,9 @@ WRITTEN = {
 
 def test_h4_rows_have_the_columns_of_fields_yml() -> None:
     documents = {name: [column(field) for field in in_store(one, "sqlite")] for name, one in fields()["documents"].items()}
-    assert {name: set(columns) for name, columns in documents.items()} == {name: set(columns) for name, columns in WRITTEN.items()}
+    assert {name: set(columns) for name, columns in documents.items()} == {
+        name: set(columns) for name, columns in WRITTEN.items()
+    }
     assert all(len(set(columns)) == len(columns) for columns in WRITTEN.values())
 
 
@@ -56,7 +58,9 @@ def test_h4_the_order_of_columns_in_the_file_does_not_matter(turned: bool) -> No
     db.executescript(sqlite_schema())
     if turned:
         db.execute("DROP TABLE watches")
-        db.execute("CREATE TABLE watches (told_ns INTEGER, largest_ns INTEGER, final_ns INTEGER, watch TEXT, run TEXT, PRIMARY KEY (run, watch))")
+        db.execute(
+            "CREATE TABLE watches (told_ns INTEGER, largest_ns INTEGER, final_ns INTEGER, watch TEXT, run TEXT, PRIMARY KEY (run, watch))"
+        )
     for told in (3, 4):
         db.execute(put("watches", sqlite.WATCHES), ("r", "w", 1, 2, told))
     assert db.execute(sqlite.SELECT_WATCHES).fetchall() == [("r", "w", 1, 2, 4)]

@@ -7,7 +7,19 @@ from collections.abc import Iterable
 from pathlib import Path
 
 HOUSE = Path(__file__).parents[1] / "ingest"
-ROOMS = ("core", "environment", "http", "read", "query", "store", "load", "objectives", "view", "live", "cli")  # docs/design.md 10
+ROOMS = (
+    "core",
+    "environment",
+    "http",
+    "read",
+    "query",
+    "store",
+    "load",
+    "objectives",
+    "view",
+    "live",
+    "cli",
+)  # docs/design.md 10
 
 
 def room_of(module: str) -> str:
@@ -30,7 +42,9 @@ def imports_of(nodes: Iterable[ast.AST]) -> list[str]:
     found: list[str] = []
     for node in nodes:
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "ingest":
-            found += [f"{node.module}.{one.name}" if is_module(f"{node.module}.{one.name}") else node.module for one in node.names]
+            found += [
+                f"{node.module}.{one.name}" if is_module(f"{node.module}.{one.name}") else node.module for one in node.names
+            ]
         elif isinstance(node, ast.Import):
             found += [one.name for one in node.names if one.name.split(".")[0] == "ingest"]
     return found

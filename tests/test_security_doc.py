@@ -15,8 +15,25 @@ ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "docs" / "security.md").read_text()
 # Of Elastic's reference, "Elasticsearch privileges": what concerns documents, indices and templates. Broad ones are left out on purpose.
 CLUSTER = {"monitor", "manage_index_templates"}
-INDEX = {"auto_configure", "create_index", "index", "create_doc", "read", "delete", "maintenance", "view_index_metadata", "monitor"}
-NAMES = ["tailboard-intervals-*", "tailboard-rollups-*", "tailboard-points-*", "tailboard-runs", "tailboard-marks", "tailboard-episodes"]
+INDEX = {
+    "auto_configure",
+    "create_index",
+    "index",
+    "create_doc",
+    "read",
+    "delete",
+    "maintenance",
+    "view_index_metadata",
+    "monitor",
+}
+NAMES = [
+    "tailboard-intervals-*",
+    "tailboard-rollups-*",
+    "tailboard-points-*",
+    "tailboard-runs",
+    "tailboard-marks",
+    "tailboard-episodes",
+]
 
 
 def requests() -> dict[str, dict]:
@@ -61,7 +78,12 @@ def test_each_role_may_do_its_own_alone() -> None:
 
 
 def test_the_names_cover_every_index_that_setup_makes_a_template_for() -> None:
-    patterns = [pattern for (kind, _), body in templates(Site("tailboard")).items() if kind == "index" for pattern in body["index_patterns"]]
+    patterns = [
+        pattern
+        for (kind, _), body in templates(Site("tailboard")).items()
+        if kind == "index"
+        for pattern in body["index_patterns"]
+    ]
     assert patterns
     assert [pattern for pattern in patterns if not any(fnmatchcase(pattern, name) for name in NAMES)] == []
 

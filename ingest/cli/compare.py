@@ -121,7 +121,7 @@ def compare(sources: tuple[str, ...], options: Options) -> int:
     status, told = _judged(table, limit)
     if output:
         from ingest.cli.compare_breaths import breath_panels
-        from ingest.view.page.compare_page import compare_page
+        from ingest.view.page.finished.compare import compare_page
 
         paths = named(split_sources(sources)[1])
         more = breath_panels(sources, paths, options, sides, question) if is_lag(baseline, run) else []

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ingest.cli.compare import Options
     from ingest.core.breaths import Kept
     from ingest.query.question import Question
-    from ingest.view.page.panels import Panel
+    from ingest.view.page.finished.page import Panel
 
 
 def breath_panels(
@@ -31,7 +31,7 @@ def breath_panels(
     """
     from ingest.query.breath_sources import together
     from ingest.query.overview import literal
-    from ingest.view.page.breath_overlay import breath_panel
+    from ingest.view.page.finished.breath_overlay import breath_panel
 
     found = []
     for names in sides:

@@ -65,8 +65,8 @@ def page_of(sources: tuple[str, ...], options: Options) -> str:
     from ingest.cli.shared.sources import opened
     from ingest.core.timing import parse_duration
     from ingest.query.means import MeansAloneError
-    from ingest.view.page.contents import means_from, parts_from, run_names
-    from ingest.view.page.report import page_of as page
+    from ingest.view.page.report.contents import means_from, parts_from, run_names
+    from ingest.view.page.report.page import page_of as page
 
     question = asked(options, parse_step(options.step), force=options.force)
     sla = parse_duration(options.sla) if options.sla else 0

@@ -114,7 +114,7 @@ def trend(sources: tuple[str, ...], options: Options) -> int:
     found = judged(table, nights[-1].run, options.last)
     status, told = _verdict(found, nights[-1].run, limit)
     if output:
-        from ingest.view.page.trend_page import trend_page
+        from ingest.view.page.finished.trend import trend_page
 
         calm = [f"{nights[-1].run}: nothing is certain to be above {limit:g} times the usual."] if limit < math.inf else []
         written(trend_page(nights, table, found, told or calm, notes, bad=bool(status)), output)

@@ -312,4 +312,3 @@ def folded(caveats: Iterable[Caveat]) -> tuple[Caveat, ...]:
     return tuple(
         Caveat(code, listed(sorted(subjects)), sentence, remedy) for (code, sentence, remedy), subjects in together.items()
     )
-

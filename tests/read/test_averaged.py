@@ -213,7 +213,9 @@ def test_a18_without_a_log_of_iops_the_log_of_bandwidth_tells_shares(tmp_path: P
     source = sources_of(tmp_path)["a_clat.1.log"]
     found = rows_of(source)
     assert sum(count for _, count, *_ in found["read"]) == fio_json(tmp_path / "a.json")["jobs"][0]["read"]["clat_ns"]["N"]
-    assert source.context.account.notes == ["means: no log of IOPS beside it fits: fio's own count is spread as its bandwidth was"]
+    assert source.context.account.notes == [
+        "means: no log of IOPS beside it fits: fio's own count is spread as its bandwidth was"
+    ]
 
 
 def test_a18_without_any_other_log_fios_count_is_spread_evenly(tmp_path: Path) -> None:

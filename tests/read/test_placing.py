@@ -120,7 +120,10 @@ def test_a_store_holds_what_the_files_say_and_takes_it_once(archives: Path, tmp_
 def test_settings_are_labels_and_what_is_secret_is_not(archives: Path) -> None:
     found = discover([archives / "B"], ReadOptions())
     labels = found.labels["B/00000000/id-2b63de81/16k7030/numjobs-001/total_iodepth-3"]
-    told = {name: labels[name] for name in ("benchmark", "workload", "mode", "op_size", "rwmixread", "numjobs", "total_iodepth", "clients", "osds")}
+    told = {
+        name: labels[name]
+        for name in ("benchmark", "workload", "mode", "op_size", "rwmixread", "numjobs", "total_iodepth", "clients", "osds")
+    }
     assert told == {
         "benchmark": "librbdfio", "workload": "16k7030", "mode": "randrw", "op_size": "16384", "rwmixread": "70", "numjobs": "1",
         "total_iodepth": "3", "clients": "3", "osds": "1",
@@ -132,7 +135,9 @@ def test_settings_that_cannot_be_read_are_said(archives: Path, tmp_path: Path) -
     shutil.copytree(archives / "B", tmp_path / "B")
     (tmp_path / "B" / "results" / "cbt_config.yaml").write_text("cluster: [unfinished\n")
     files = Files([tmp_path / "B"], jobs=1)
-    assert [(caveat.code, Path(caveat.subject).name) for caveat in files.found.caveats] == [("settings-unread", "cbt_config.yaml")]
+    assert [(caveat.code, Path(caveat.subject).name) for caveat in files.found.caveats] == [
+        ("settings-unread", "cbt_config.yaml")
+    ]
     assert counts(files, *BY) == truth("B")
 
 
@@ -228,7 +233,9 @@ def test_a_fio_that_died_is_said(archives: Path, tmp_path: Path) -> None:
     for log in folder.glob("output.1_*"):
         log.unlink()
     (folder / "json_output.1").write_text("")
-    (folder / "output.1").write_text("cbt: (g=0): rw=randwrite, bs=4096B, ioengine=rbd, iodepth=4\nfio-3.33\nStarting 1 process\n")
+    (folder / "output.1").write_text(
+        "cbt: (g=0): rw=randwrite, bs=4096B, ioengine=rbd, iodepth=4\nfio-3.33\nStarting 1 process\n"
+    )
     files = Files([tmp_path / "B"], jobs=1)
     warnings = files.answer(Question(step="all")).warnings
     assert any("fio wrote no result here" in text and "json_output.1" in text for text in warnings)
@@ -342,9 +349,16 @@ def test_a14_standard_input_takes_every_format(tmp_path: Path, name: str, count:
     file = DATA / name
     if file.is_dir():
         file = min(path for path in file.rglob("*") if path.is_file() and path.suffix in (".xz", ".txt", ".json", ".timeline"))
-    data = lzma.open(file).read() if file.suffix == ".xz" else gzip.open(file).read() if file.suffix == ".gz" else file.read_bytes()
+    data = (
+        lzma.open(file).read() if file.suffix == ".xz" else gzip.open(file).read() if file.suffix == ".gz" else file.read_bytes()
+    )
     packed = {"": data, ".gz": gzip.compress(data), ".xz": lzma.compress(data, preset=0)}[ending]
-    done = subprocess.run([sys.executable, "-m", "ingest", "inspect", "-", "--format", "ndjson", "--tsc-hz", "2.6e9"], input=packed, capture_output=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-m", "ingest", "inspect", "-", "--format", "ndjson", "--tsc-hz", "2.6e9"],
+        input=packed,
+        capture_output=True,
+        timeout=120,
+    )
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     sources = [row for row in rows if "samples" in row]
     assert len(sources) == 1 and sources[0]["run"] == "stdin", done.stderr
@@ -399,7 +413,10 @@ def test_a17_folders_that_fio_ran_in_one_after_another_are_runs_and_not_hosts(tm
         document["timestamp_ms"] += later
         summary.write_text(json.dumps(document, indent=1))
     found = discover([tmp_path / "nights"], ReadOptions())
-    assert {(source.context.series.run, source.context.series.host) for source in found.sources} == {("nights/monday", ""), ("nights/tuesday", "")}
+    assert {(source.context.series.run, source.context.series.host) for source in found.sources} == {
+        ("nights/monday", ""),
+        ("nights/tuesday", ""),
+    }
     assert [caveat.code for caveat in found.caveats] == ["folders-apart", "same-content"]
 
 
@@ -548,7 +565,9 @@ def test_a_new_format_is_one_file_and_one_line(tmp_path: Path) -> None:
     logs = str(tmp_path / "logs")
     assert "format: toy" in run("inspect", logs)
     assert "200" in run("percentiles", logs, "--step", "all", "--format", "csv").splitlines()[1].split(",")
-    assert "100" in run("percentiles", "-", "--step", "all", "--format", "csv", given=gzip.compress(data)).splitlines()[1].split(",")
+    assert "100" in run("percentiles", "-", "--step", "all", "--format", "csv", given=gzip.compress(data)).splitlines()[1].split(
+        ","
+    )
     assert "100" in run("percentiles", str(tmp_path / "one.toy"), "--input-format", "toy", "--step", "all", "--format", "csv")
     assert "200 samples" in run("load", logs, "--run", "t", "--store", store)
     run("watch", logs, "--run", "w", "--store", store, "--until-idle", "1s")
@@ -570,7 +589,11 @@ def test_one_fio_log_imports_no_other_format() -> None:
     loaded = set(subprocess.run(words, capture_output=True, timeout=120, check=True, text=True).stderr.split())
     assert {name for name in loaded if name.startswith("ingest.read.fio.")} >= {"ingest.read.fio.hist", "ingest.read.fio.joining"}
     others = ("hdr", "perf", "chrome", "snabb", "operations", "smallfile", "ycsb_raw", "described", "marks", "fio.raw", "ndjson")
-    assert not {name for name in loaded if name.startswith(tuple(f"ingest.read.{other}" for other in others)) and name != "ingest.read.fio.raw_shape"}
+    assert not {
+        name
+        for name in loaded
+        if name.startswith(tuple(f"ingest.read.{other}" for other in others)) and name != "ingest.read.fio.raw_shape"
+    }
     assert not {"pyarrow", "yaml", "elasticsearch", "rich", "sqlite3"} & loaded
 
 

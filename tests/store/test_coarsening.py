@@ -316,7 +316,9 @@ def test_killed_twenty_times(killing_ground) -> None:
 
 @pytest.mark.slow
 @pytest.mark.ordeal
-@pytest.mark.parametrize("ground", [pytest.param(kind, marks=() if kind == "sqlite" else pytest.mark.slow) for kind in KINDS], indirect=True)
+@pytest.mark.parametrize(
+    "ground", [pytest.param(kind, marks=() if kind == "sqlite" else pytest.mark.slow) for kind in KINDS], indirect=True
+)
 def test_loads_and_coarsenings_at_once_leave_one_step(ground, tmp_path: Path) -> None:
     """Whoever comes first: the run is whole at one of the two steps, and a repeat of both commands changes nothing any more."""
     logs = many_logs(tmp_path / "logs", files=3, turns=20)

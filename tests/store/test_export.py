@@ -102,4 +102,3 @@ def test_what_cannot_be_sent_is_refused(tmp_path: Path, capsys) -> None:
     assert "is not complete" in capsys.readouterr().err
     assert command(["export", str(EXAMPLE), "--format", "documents"]) == 2
     assert "documents are exported from a store" in capsys.readouterr().err
-

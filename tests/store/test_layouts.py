@@ -191,7 +191,12 @@ def test_b1_rollups_of_unlike_layouts_end_in_the_bins_that_documents_end_in(grou
     mixed(tmp_path / "logs" / "h1", [(s, 3 if s % 2 else 2, s, "") for s in range(20)])
     (tmp_path / "logs" / "h2" / "x.hlog").write_bytes(DOUBLE.read_bytes())
     loaded(ground.url, [tmp_path / "logs"], reading=UNIT)
-    asked = [Question(step="all"), Question(by=("host",), step="all"), Question(step=10 * SECOND), Question(where={"host": "h1"}, step="all")]
+    asked = [
+        Question(step="all"),
+        Question(by=("host",), step="all"),
+        Question(step=10 * SECOND),
+        Question(where={"host": "h1"}, step="all"),
+    ]
     expected = of_files([tmp_path / "logs"], asked, **UNIT)
     assert answers(ground.url, asked) == expected
     with monkeypatch.context() as wrong:
@@ -201,7 +206,9 @@ def test_b1_rollups_of_unlike_layouts_end_in_the_bins_that_documents_end_in(grou
 
 def test_b1_a_run_that_is_replaced_in_other_bins_never_reads_the_old_ones_as_new(ground, tmp_path: Path) -> None:
     raw = tmp_path / "x.csv"
-    raw.write_text("start_us,end_us,op\n" + "".join(f"{(EPOCH + s) * 10**6},{(EPOCH + s) * 10**6 + 500 * s + 7},read\n" for s in range(40)))
+    raw.write_text(
+        "start_us,end_us,op\n" + "".join(f"{(EPOCH + s) * 10**6},{(EPOCH + s) * 10**6 + 500 * s + 7},read\n" for s in range(40))
+    )
     asked = (ASKED[0], ASKED[4])
     loaded(ground.url, [raw])
     for digits in (3, 1):
@@ -243,12 +250,16 @@ def test_b1_a_store_of_before_has_nothing_new_to_load(tmp_path: Path) -> None:
 
 def ids_of(path: Path, run: str) -> list[tuple[int]]:
     db = sqlite3.connect(path)
-    return db.execute("SELECT i.id FROM intervals i JOIN series s ON s.id = i.id >> 36 WHERE run = ? ORDER BY 1", (run,)).fetchall()
+    return db.execute(
+        "SELECT i.id FROM intervals i JOIN series s ON s.id = i.id >> 36 WHERE run = ? ORDER BY 1", (run,)
+    ).fetchall()
 
 
 def test_f1_a_run_of_before_that_holds_a_series_in_two_layouts_is_coarsened_whole(tmp_path: Path) -> None:
     with grounds("double", tmp_path) as ground:
-        lines = gzip.decompress((DATA / "store" / "before-layouts.ndjson.gz").read_bytes()).replace(b"PREFIX", ground.prefix.encode())
+        lines = gzip.decompress((DATA / "store" / "before-layouts.ndjson.gz").read_bytes()).replace(
+            b"PREFIX", ground.prefix.encode()
+        )
         answer = ground.client.bulk(body=lines, refresh=True)
         assert not answer["errors"]
         assert loaded(ground.url, [DOUBLE]).duplicate == {"already loaded": 1}

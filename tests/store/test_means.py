@@ -108,7 +108,9 @@ def test_a18_rows_in_a_file_leave_open_what_nobody_told(tmp_path: Path) -> None:
         loaded(ground.url, [FIO / "means-100"], run="r")
         loaded(ground.url, [FIO / "plain-json"], run="whole")
         db = sqlite3.connect(ground.path)
-        query = "SELECT DISTINCT layout, min, max, i.sum IS NULL FROM intervals i JOIN series s ON s.id = i.id >> 36 WHERE run = ?"
+        query = (
+            "SELECT DISTINCT layout, min, max, i.sum IS NULL FROM intervals i JOIN series s ON s.id = i.id >> 36 WHERE run = ?"
+        )
         assert db.execute(query, ("r",)).fetchall() == [("nobins", None, None, 0)]
         assert all(low is not None and high for _, low, high, _ in db.execute(query, ("whole",)))
         rollups = "SELECT DISTINCT layout, min, max, exact, p99 FROM rollups WHERE run = ?"
@@ -159,7 +161,9 @@ def test_a18_a_log_of_iops_that_came_later_is_read(tmp_path: Path) -> None:
         with open_store(ground.url) as store:
             notes = [note for source in store.sources("r") for note in source.account["notes"]]
             assert not any("no log of IOPS" in note for note in notes)
-            assert csv(store.answer(Question(by=("op",), step=SECOND))) == csv(Files([folder]).answer(Question(by=("op",), step=SECOND)))
+            assert csv(store.answer(Question(by=("op",), step=SECOND))) == csv(
+                Files([folder]).answer(Question(by=("op",), step=SECOND))
+            )
 
 
 def moved_in(ground) -> dict[tuple[str, str, str], int]:
@@ -299,7 +303,9 @@ def test_a18_cbt_archive_counts_what_fio_counted(ground) -> None:
     found = {}
     with open_store(ground.url) as store:
         for run in ("cbt-0", "cbt-1"):
-            question = Question(runs=(run, f"{run}/*"), by=("host", "volume", "op"), where={"kind": "completion.mean"}, step="all")
+            question = Question(
+                runs=(run, f"{run}/*"), by=("host", "volume", "op"), where={"kind": "completion.mean"}, step="all"
+            )
             table = percentiles(store.answer(question), ALL).columns
             keys = zip(*(table[name].tolist() for name in ("host", "volume", "op")), strict=True)
             values = zip(*(table[name].tolist() for name in ("count", "mean", "max")), strict=True)

@@ -52,7 +52,9 @@ def test_f3_setup_twice_is_nothing_to_change(double, capsys, words: list[str]) -
 
 
 @pytest.mark.parametrize(("words", "others"), [([], SITES[1]), (SITES[1], [])], ids=str)
-def test_f3_another_site_is_told_changed_on_request_and_then_it_is_so(double, capsys, words: list[str], others: list[str]) -> None:
+def test_f3_another_site_is_told_changed_on_request_and_then_it_is_so(
+    double, capsys, words: list[str], others: list[str]
+) -> None:
     assert setup(double, *words) == 0
     capsys.readouterr()
     assert setup(double, *others) == 4

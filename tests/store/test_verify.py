@@ -260,7 +260,15 @@ def of_ghost(ground: ElasticGround, index: str, body: dict[str, Any], run: str =
     ground.client.index(index=f"{ground.prefix}-{index}", id="planted", document=body, refresh=True)
 
 
-QUICK = ("run gone", "source gone", "count differs from bins", "value of no bin", "older reading", "document gone", "rollup of a host gone")
+QUICK = (
+    "run gone",
+    "source gone",
+    "count differs from bins",
+    "value of no bin",
+    "older reading",
+    "document gone",
+    "rollup of a host gone",
+)
 HARD_TO_READ = ("bins cut off", "coding unknown", "bins of no layout", "layout unknown", "series gone", "run gone")
 
 

@@ -32,14 +32,23 @@ def scripts(major: int) -> list[str]:
     if UTIL in interpreter:  # 6 is a module alone: its import and export become what a plain script has
         interpreter = interpreter.replace(UTIL, "const { ascending, isString, DisallowedObjectProperties } = vega;")
         interpreter = "(() => {" + interpreter.replace(EXPORT, "vega.expressionInterpreter = expression;") + "})();"
-    return [(MODULES / f"vega{major}" / "build" / "vega.min.js").read_text(encoding="utf-8"), interpreter, (HERE / "drawing.js").read_text()]
+    return [
+        (MODULES / f"vega{major}" / "build" / "vega.min.js").read_text(encoding="utf-8"),
+        interpreter,
+        (HERE / "drawing.js").read_text(),
+    ]
 
 
 def theme(colors: Mapping[str, str]) -> dict[str, Any]:
     """Return a Vega config in the manner of Kibana's: ink and lines of its light or dark theme."""
     ink, line = colors["ink"], colors["line"]
     axis = {"labelColor": ink, "titleColor": ink, "gridColor": line, "domainColor": line, "tickColor": line}
-    return {"axis": axis, "title": {"color": ink}, "legend": {"labelColor": ink, "titleColor": ink}, "style": {"group-title": {"fill": ink}}}
+    return {
+        "axis": axis,
+        "title": {"color": ink},
+        "legend": {"labelColor": ink, "titleColor": ink},
+        "style": {"group-title": {"fill": ink}},
+    }
 
 
 class Drawn:
@@ -53,7 +62,9 @@ class Drawn:
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("request", lambda request: None if request.url.startswith("data:") else self.errors.append(request.url))
 
-    def draw(self, spec: Mapping[str, Any], *, width: int = 1000, height: int = 400, restored: Mapping[str, Any] | None = None) -> None:
+    def draw(
+        self, spec: Mapping[str, Any], *, width: int = 1000, height: int = 400, restored: Mapping[str, Any] | None = None
+    ) -> None:
         """Draw a spec; AssertionError for any warning of Vega."""
         options = {"width": width, "height": height, "config": theme(self.colors), "restored": restored}
         problems = self.page.evaluate("([spec, options]) => draw(JSON.parse(spec), options)", [json.dumps(spec), options])
@@ -77,7 +88,10 @@ class Drawn:
 
     def choose(self, **values: Any) -> None:
         """Set signals, as their inputs do."""
-        self.page.evaluate("async (values) => { for (const [name, value] of Object.entries(values)) view.signal(name, value); await view.runAsync(); }", values)
+        self.page.evaluate(
+            "async (values) => { for (const [name, value] of Object.entries(values)) view.signal(name, value); await view.runAsync(); }",
+            values,
+        )
 
     def called(self) -> list[list[Any]]:
         """Return the calls of Kibana's functions: name, then numbers."""

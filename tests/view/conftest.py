@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.view.page.report import report
+from ingest.view.page.report.page import report
 from tests.view.page import settle
 
 CHROMIUM = Path("/usr/bin/chromium")

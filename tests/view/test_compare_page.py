@@ -24,7 +24,7 @@ from ingest.core.ranks import parse_percentiles
 from ingest.query.compare import Pair
 from ingest.query.groupings import grouped, labels_of
 from ingest.view import vega
-from ingest.view.page.compare_page import compare_page
+from ingest.view.page.finished.compare import compare_page
 from ingest.view.terminal import comparison
 from tests.doubles.origin import SECOND, Made, series
 from tests.query.nights import drawn, written

@@ -31,7 +31,9 @@ def page_of(tmp_path: Path, *words: str) -> str:
 
 
 def content_of(page: str) -> dict:
-    [data] = re.findall(r'<script type="text/plain" id="data">([^<]+)</script>', page) or re.findall(r'id="data"[^>]*>([^<]+)<', page)
+    [data] = re.findall(r'<script type="text/plain" id="data">([^<]+)</script>', page) or re.findall(
+        r'id="data"[^>]*>([^<]+)<', page
+    )
     return json.loads(zlib.decompress(base64.b64decode(data)))
 
 

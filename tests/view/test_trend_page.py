@@ -17,7 +17,7 @@ from ingest.core.ranks import parse_percentiles
 from ingest.query.question import Question
 from ingest.query.trend import alike, in_order, judged
 from ingest.query.trend import trend as trended
-from ingest.view.page.trend_page import trend_page
+from ingest.view.page.finished.trend import trend_page
 from tests.cli.test_commands import FIO
 from tests.doubles.origin import SECOND, ZERO, Made, series
 from tests.query.nights import drawn, written

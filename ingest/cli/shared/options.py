@@ -323,5 +323,3 @@ curve_options = stacked(
         help="Also draw the steps of an SLA file: one `x value [label]` per line.",
     ),
 )
-
-

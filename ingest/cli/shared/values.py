@@ -111,5 +111,3 @@ def cores(jobs: int | None) -> int:
     if jobs:
         return jobs
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-

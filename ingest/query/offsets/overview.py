@@ -182,5 +182,3 @@ def _windows(events: Events, segment: np.ndarray[tuple[int], np.dtype[np.int64]]
     table = [one.replaced(segment=number) for number in range(int(segment.max()) + 1) for one in series]
     codes = events.series + many * segment
     return counted(table, codes, second, within_it // MS, events.weight, SECOND, LAYOUT)
-
-

@@ -102,7 +102,6 @@ class Document:
         runtime = max(entry.runtime_ms for entry in entries)
         return (self.timestamp_ms - runtime, "fio JSON timestamp - runtime") if runtime else None
 
-
     def zero_of(self, jobs: Sequence[Job]) -> TimeZero:
         """Return the time zero of a log that these jobs share; unknown, with the reason if it can be given, where it has none."""
         found = [self.zero_ms(job) for job in jobs]

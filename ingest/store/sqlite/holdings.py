@@ -103,7 +103,6 @@ class SqliteHoldings:
         while rows := cursor.fetchmany(ROLLUP_BATCH):
             yield from merged_windows(rows, plan.record.run)
 
-
     def rollup_span(self, plan: Plan) -> tuple[int, int] | None:
         """Return from when to when the windows of a plan reach, None where there is none."""
         low, high = self._rollups("min(start_ns), max(end_ns)", plan).fetchone()

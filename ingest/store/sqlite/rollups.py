@@ -122,8 +122,10 @@ def table_rows(
 ) -> list[tuple[Any, ...]]:
     """Return the table rows of merged windows: the columns ROLLUPS."""
     documents = pack(windows)
-    values = {name: [UNKNOWN if one is None else one for one in found] if name in NEVER_NULL else found
-              for name, found in rollup_values(windows).items()}
+    values = {
+        name: [UNKNOWN if one is None else one for one in found] if name in NEVER_NULL else found
+        for name, found in rollup_values(windows).items()
+    }
     table = [key_of(key) for key in windows.table]
     keys = [table[code] for code in windows.series.tolist()]
     start = windows.start_ns.tolist() if span is None else [span[0]] * len(windows)

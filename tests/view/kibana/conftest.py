@@ -48,7 +48,9 @@ class Served:
         """Return a spec with the server's answers in the place of its requests."""
         answers = {one.name: self.search(one.index, one.body) for one in vega_requests(spec, shown or self.shown)}
         data = [
-            {**{key: value for key, value in one.items() if key != "url"}, "values": answers[one["name"]]} if one["name"] in answers else one
+            {**{key: value for key, value in one.items() if key != "url"}, "values": answers[one["name"]]}
+            if one["name"] in answers
+            else one
             for one in spec["data"]
         ]
         return {**spec, "data": data}
