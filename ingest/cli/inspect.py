@@ -37,13 +37,17 @@ class Options(shared.Reading):
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option(
-    "--why", "asked", metavar="PATH", multiple=True, help="What each fact about this file, or files of this folder, rests on."
+    "--why",
+    "asked",
+    metavar="PATH",
+    multiple=True,
+    help="Show what each fact about this file, or the files of this folder, is based on.",
 )
 @shared.reading_options
 @click.option("--format", type=click.Choice(["table", "ndjson"]), default="table", show_default=True)
 @shared.typed(Options)
 def inspect(paths: tuple[str, ...], options: Options) -> None:
-    """What each file is taken for: format, run, labels, time zero and its source, rows, and why others are skipped.
+    """Show what tailboard makes of each file: format, run, labels, start of the run, rows, and why files are skipped.
 
     \b
     Examples:
@@ -51,7 +55,7 @@ def inspect(paths: tuple[str, ...], options: Options) -> None:
       tailboard inspect ./cbt-archive --why ./cbt-archive/results
       tailboard inspect logs/ --host-alias 10.0.0.7=osd7 --format ndjson
 
-    Every log is read to its end, so that repairs and rejects show; nothing is stored.
+    Every log is read to its end, so that repaired and rejected rows are shown. Nothing is stored.
     """
     from ingest.core.parallel import fork_map
     from ingest.query.means import own_facts, told_of

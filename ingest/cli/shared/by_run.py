@@ -30,10 +30,20 @@ if TYPE_CHECKING:
 REGRESSED = 1
 
 bounded_options = shared.stacked(
-    click.option("--by", metavar="LABELS", default="", help="Group by host,op,job,kind,volume,... or a setting."),
-    click.option("--where", metavar="K=GLOB", multiple=True, help="Only series whose label K matches."),
-    click.option("--from", "begin", metavar="T", help="From: ISO 8601, epoch s or ms, +90s (from each run's start), now-15m."),
-    click.option("--to", "end", metavar="T", help="Up to, likewise."),
+    click.option(
+        "--by",
+        metavar="LABELS",
+        default="",
+        help="One group for each value of these labels: host,op,job,kind,volume,... or a setting.",
+    ),
+    click.option("--where", metavar="K=GLOB", multiple=True, help="Only data whose label K matches GLOB."),
+    click.option(
+        "--from",
+        "begin",
+        metavar="T",
+        help="Start of the range: ISO 8601, epoch s or ms, +90s (after the start of each run), now-15m.",
+    ),
+    click.option("--to", "end", metavar="T", help="End of the range, in the same forms."),
 )
 format_option = click.option(
     "--format", "printed", type=click.Choice(["table", "csv", "ndjson", *PICTURES]), show_default="table; with -o nothing"

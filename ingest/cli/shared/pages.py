@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Ask = Callable[[Question], Answer]
 
 page_option = click.option(
-    "-o", "--output", metavar="FILE", help="Write a page that opens offline, in place of the table; - is stdout."
+    "-o", "--output", metavar="FILE", help="Write an HTML page that opens offline, in place of the table; - for stdout."
 )
 
 
