@@ -18,7 +18,8 @@ from pathlib import Path
 import pytest
 
 from ingest.core.errors import StoreError, UsageError
-from ingest.http import LONGEST_PAUSE, Answer, Client, Server, TransientError, with_query
+from ingest.environment import Server
+from ingest.http import LONGEST_PAUSE, Answer, Client, TransientError, with_query
 from ingest.objectives.webhook import WEBHOOK
 from ingest.store.elastic.connection import ELASTICSEARCH
 from ingest.view.kibana.address import KIBANA

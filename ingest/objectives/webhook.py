@@ -20,7 +20,8 @@ from ingest.core.errors import DeliveryError, RefusedError, StoreError, UsageErr
 from ingest.core.plain import shown
 from ingest.core.timing import format_duration
 from ingest.core.writing import latency, utc
-from ingest.http import JSON, OVERLOADED, Client, Server, TransientError
+from ingest.environment import Server
+from ingest.http import JSON, OVERLOADED, Client, TransientError
 from ingest.query.verdicts import ENDED, Episode
 
 WEBHOOK = Server("WEBHOOK", "docs/check.md", 80, "TOKEN", "Bearer", patience_seconds=30.0, request_seconds=10.0)

@@ -15,7 +15,8 @@ from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlunsplit
 import orjson
 
 from ingest.core.errors import StoreError, UsageError
-from ingest.http import JSON, OVERLOADED, PASSING, TOO_LARGE, Answer, Client, Server, TransientError, with_query
+from ingest.environment import Server
+from ingest.http import JSON, OVERLOADED, PASSING, TOO_LARGE, Answer, Client, TransientError, with_query
 
 ELASTICSEARCH = Server("ES", "docs/security.md", 9200, if_refused="is Elasticsearch running there? (docker compose up -d)")
 DEFAULT_PREFIX = "tailboard"

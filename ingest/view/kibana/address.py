@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ingest.core.errors import UsageError
-from ingest.http import Server
+from ingest.environment import Server
 
 KIBANA = Server("KIBANA", "docs/kibana.md", 5601, fallback="ES", if_refused="is Kibana running there? (docker compose up -d)")
 DEFAULT_SPACE = "default"
