@@ -26,7 +26,7 @@ import ingest.cli
 for module in pkgutil.walk_packages(ingest.__path__, "ingest."):
     if not module.name.endswith("__main__"):
         importlib.import_module(module.name)
-import elasticsearch
+import urllib3
 wire = socket.socket(fileno=int(sys.argv[1]))
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 while True:

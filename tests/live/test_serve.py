@@ -14,7 +14,6 @@ import sys
 import threading
 import time
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 
 import orjson
@@ -35,7 +34,7 @@ from ingest.view.page.report.contents import parts_from
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.doubles.origin import SECOND, ZERO, random_rows, series
 from tests.live.serving import Command, Relay, get, plain, put, raw, serving, update
-from tests.store.grounds import SERVERS, ElasticGround
+from tests.store.grounds import SERVER, ElasticGround
 from tests.view.page import HOSTILE
 from tests.view.test_report import Streams, content_of, level_of
 
@@ -562,7 +561,7 @@ def counts_by_level(told: dict) -> dict:
 
 @pytest.fixture
 def double():
-    with ElasticsearchDouble(version=SERVERS[version("elasticsearch").split(".")[0]]) as found:
+    with ElasticsearchDouble(version=SERVER) as found:
         yield found
         assert not found.refusals, found.refusals
 

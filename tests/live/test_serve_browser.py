@@ -8,7 +8,6 @@ import shutil
 import socket
 import time
 from contextlib import contextmanager, suppress
-from importlib.metadata import version
 
 import pytest
 from playwright.sync_api import Error
@@ -22,7 +21,7 @@ from tests.doubles.origin import SECOND, ZERO, series
 from tests.effort import figure
 from tests.live.feeding import Clock, Writer, begun
 from tests.live.serving import Command, plain, put, serving
-from tests.store.grounds import SERVERS, ElasticGround
+from tests.store.grounds import SERVER, ElasticGround
 from tests.view.conftest import browser  # noqa: F401  # the one of the other pages' tests
 from tests.view.page import HOSTILE, answered, choose, drag, drawn, hovered, rows_of, settle
 
@@ -419,7 +418,7 @@ def test_a_watched_run_is_followed_until_it_is_settled(looking, tmp_path):
 
 @pytest.mark.slow
 def test_elasticsearch_is_followed_too(looking, tmp_path):
-    with ElasticsearchDouble(version=SERVERS[version("elasticsearch").split(".")[0]]) as double:
+    with ElasticsearchDouble(version=SERVER) as double:
         ground = ElasticGround(double.url)
         put(ground.url, plain(range(5)))
         with serving(ground.url, refresh_ns=SECOND) as port, looking(f"http://127.0.0.1:{port}/") as page:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import random
-from importlib.metadata import version
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ from ingest.cli import run as command
 from ingest.store.elastic.templates import Site, differences, templates
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.doubles.elasticsearch.proofs.replaying import send
-from tests.store.grounds import SERVERS
+from tests.store.grounds import SERVER
 
 pytestmark = pytest.mark.contract
 Json = Any
@@ -25,7 +24,7 @@ SITES = [[], ["--shards", "3"], ["--compact"], ["--period", "week", "--index-pre
 
 @pytest.fixture
 def double():
-    with ElasticsearchDouble(SERVERS[version("elasticsearch").split(".")[0]]) as found:
+    with ElasticsearchDouble(SERVER) as found:
         yield found
         assert found.refusals == []
 

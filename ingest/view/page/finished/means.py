@@ -23,7 +23,6 @@ from ingest.query.percentiles import BANDWIDTH, Wanted, percentiles
 from ingest.query.question import Answer, regrouped
 from ingest.query.table import Table
 from ingest.view import vega
-from ingest.view.page.compare_tables import exact
 from ingest.view.page.finished.compare_tables import exact
 from ingest.view.page.finished.page import Chart, Control, Head, Panel, View, page_of, table_of
 from ingest.view.page.wording import between, duration, shown_latency, spaced, text
