@@ -14,7 +14,8 @@ from hypothesis import HealthCheck, settings
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))  # strategies and oracles, under any import mode
 
-from ingest.layout import LogLinear  # noqa: E402  # tests/ first
+import tests.imported  # noqa: E402  # tests/ first; and what processes that tests fork need is there already
+from ingest.layout import LogLinear  # noqa: E402
 from ingest.read import ReadOptions, discover, read  # noqa: E402
 from ingest.read.account import Account  # noqa: E402
 from ingest.series import Series  # noqa: E402
