@@ -21,7 +21,7 @@ from ingest.grid import in_flight as shared
 from ingest.intervals import Intervals
 from ingest.load_plan import LoadOptions, Plan, plans
 from ingest.offsets import Stored, is_offsets
-from ingest.parallel import fork_map
+from ingest.parallel import fork_map, processes
 from ingest.plain import as_text
 from ingest.read import Found, Source, Windows, discover, read
 from ingest.read.account import Account, nothing_taken
@@ -187,7 +187,7 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
             source.context.account.lack(dead(source, error.reason))
         yield None, 0, source.context.account, spans
 
-    for number, (packed, samples, rows, spans) in fork_map(work, plan.work, options.jobs):
+    for number, (packed, samples, rows, spans) in fork_map(work, plan.work, processes(options.jobs, plan.paths)):
         source, record = plan.work[number]
         held += samples or 0
         if held > most:

@@ -15,7 +15,8 @@ import selectors
 import signal
 import struct
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from ingest.errors import TailboardError
@@ -26,6 +27,8 @@ PIPE_ITEMS = 8192
 READ_AT_ONCE = 1 << 20
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 KEPT, LARGEST_KEPT = 128 << 20, 32 << 20
+WORTH_WORKERS = 256 << 10  # bytes of logs: fewer are read here before workers would have started and ended
+EXPANDED = 20  # times as large are logs once they are decompressed, about
 
 
 def fork_map(
@@ -74,6 +77,21 @@ def _shared(
         for results, child in workers.items():
             os.close(results)
             _stop(child)
+
+
+def processes(asked: int | None, paths: Iterable[Path]) -> int:
+    """Return how many processes are to read files: as asked, else one for each core, and this one alone where they are small."""
+    if asked:
+        return asked
+    from ingest.read.text import COMPRESSED
+
+    total = 0
+    for path in paths:
+        with contextlib.suppress(OSError):  # who reads it says so
+            total += path.stat().st_size * (EXPANDED if path.suffix in COMPRESSED else 1)
+        if total >= WORTH_WORKERS:
+            return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return 1
 
 
 def keep_freed_memory() -> None:

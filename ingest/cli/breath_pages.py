@@ -50,5 +50,4 @@ def _kept(sources: tuple[str, ...], named: Sequence[tuple[Path, str]], words: Ma
         with open_store(stores[0]) as store:
             return from_store(store, question)
     reading = options.read_options(**{name: words[name] for name in READING})
-    jobs = options.cores(words["jobs"])
-    return together([from_files(Files([path], replace(reading, run=name), jobs), question) for path, name in named])
+    return together([from_files(Files([path], replace(reading, run=name), words["jobs"]), question) for path, name in named])

@@ -72,7 +72,7 @@ def opened_runs(sources: tuple[str, ...], words: Mapping[str, Any]) -> Iterator[
         known: dict[str, Ask] = {}
         labels: dict[str, Mapping[str, str]] = {}
         for path, name in _named(paths):
-            files = Files([path], replace(reading, run=name), options.cores(words["jobs"]), bar)
+            files = Files([path], replace(reading, run=name), words["jobs"], bar)
             for run in files.run_names:
                 if run in known:
                     raise UsageError(f"two sources hold a run {run}: load them with --run into a store to tell them apart")

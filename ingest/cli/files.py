@@ -42,7 +42,7 @@ def inspect(paths: tuple[str, ...], **words: Any) -> None:
 
     Every log is read to its end, so that repairs and rejects show; nothing is stored.
     """
-    from ingest.parallel import fork_map
+    from ingest.parallel import fork_map, processes
     from ingest.query.means import own_facts, told_of
     from ingest.read import Source, discover, read
     from ingest.read.copies import conflicts
@@ -65,7 +65,8 @@ def inspect(paths: tuple[str, ...], **words: Any) -> None:
         yield source.context.account, tuple(sorted(ops))
 
     ops: dict[int, tuple[str, ...]] = {}
-    for number, (account, seen) in fork_map(work, found.sources, options.cores(words["jobs"])):
+    jobs = processes(words["jobs"], (source.path for source in found.sources))
+    for number, (account, seen) in fork_map(work, found.sources, jobs):
         found.sources[number].context.account.replace(account)
         ops[number] = seen
     rows = [_source_row(source, ops[number]) for number, source in enumerate(found.sources)]

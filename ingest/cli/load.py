@@ -101,7 +101,7 @@ def load_options(words: dict[str, Any], what: str) -> LoadOptions:
         labels=options.pairs(words["labels"], "--label"),
         replace=words.get("replace", False),
         offsets=words["offsets"],
-        jobs=options.cores(words["jobs"]),
+        jobs=words["jobs"],
     )
 
 

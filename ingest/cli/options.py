@@ -79,7 +79,12 @@ reading_rest = stacked(
         show_default=True,
         help="Count an I/O where it completed, or by share in each window it was in flight.",
     ),
-    click.option("--jobs", type=click.IntRange(1, 256), default=None, help="Processes that read logs [default: cores]."),
+    click.option(
+        "--jobs",
+        type=click.IntRange(1, 256),
+        default=None,
+        help="Processes that read logs [default: cores; 1 for small logs].",
+    ),
 )
 
 reading_options = stacked(input_format, host_of_all, reading_rest)
@@ -262,13 +267,6 @@ def frequency(text: str) -> int:
     if not HERTZ["m"] <= hz <= FASTEST_HZ:
         raise UsageError(f"--tsc-hz takes a frequency from 1 MHz to 9 GHz, such as 2.6e9 or 2600MHz, not {text!r}")
     return hz
-
-
-def cores(jobs: int | None) -> int:
-    """Return how many processes are to read: as asked, else as many as there are cores to run on."""
-    if jobs:
-        return jobs
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def store_url(named: str | None) -> str:

@@ -28,4 +28,4 @@ def opened(sources: tuple[str, ...], words: Mapping[str, Any]) -> Iterator[Origi
     from ingest.query.files import Files
 
     with Progress("reading") as bar:
-        yield Files(paths, options.read_options(**{name: words[name] for name in READING}), options.cores(words["jobs"]), bar)
+        yield Files(paths, options.read_options(**{name: words[name] for name in READING}), words["jobs"], bar)

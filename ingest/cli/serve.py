@@ -106,7 +106,7 @@ def _store_of(stores: Sequence[str], paths: Sequence[Path], words: dict[str, Any
         read=options.read_options(run, **{name: words[name] for name in READING if name != "host"}, host=None),
         step_ns=None if fine is None else int(fine),
         attribution=words["attribution"],
-        jobs=options.cores(words["jobs"]),
+        jobs=words["jobs"],
     )
     with as_store(paths, chosen, _say) as url:
         yield url

@@ -13,7 +13,7 @@ import numpy as np
 from ingest.errors import InputError, listed
 from ingest.grid import UNTIMED, clipped, coarsened, in_flight, in_windows, stored_step, window_parts
 from ingest.intervals import Intervals, Sum
-from ingest.parallel import fork_map
+from ingest.parallel import fork_map, processes
 from ingest.query.clocks import beside, left_out, logs_left_out, shown_beside, undated_runs
 from ingest.query.file_offers import offers_of
 from ingest.query.means import described, holds_means_alone, own_facts, told_of, with_left_out, with_whole_runs
@@ -61,18 +61,20 @@ class Files:
         self,
         paths: Sequence[Path | str],
         options: ReadOptions | None = None,
-        jobs: int = 2,
+        jobs: int | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
         """Look under `paths`; nothing is read yet. `progress` is called with (done, total) files while they are read.
+
+        `jobs` is how many processes read, None as `processes` has it.
 
         Raises InputError where there is nothing to read.
         """
         self.paths = tuple(paths)
         self.options = options or ReadOptions()
-        self.jobs = jobs
         self.progress = progress
         self.found: Found = discover([Path(path) for path in paths], self.options)
+        self.jobs = processes(jobs, (source.path for source in self.found.sources))
         for conflict in conflicts(self.found):
             raise InputError(conflict.sentence, conflict.subject)
         by_run: dict[str, list[Source]] = {}

@@ -21,8 +21,8 @@ from ingest.query.offset_map import OffsetMap, highlighted, joined
 from ingest.query.offsets import from_files
 from ingest.view import offset_tables, offset_terminal, pictures, text, vega
 from oracles import offsets as oracle
+from tests.browsing import missing
 from tests.vega.drawn import DARK, LIGHT, drawing, installed
-from tests.view.conftest import missing
 
 MS, SECOND = oracle.MS, oracle.SECOND
 ZERO = 1_789_999_200 * SECOND
