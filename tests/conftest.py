@@ -5,9 +5,10 @@ from __future__ import annotations
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -19,6 +20,7 @@ from ingest.core.layout import LogLinear  # noqa: E402  # tests/ first
 from ingest.core.series import Series  # noqa: E402
 from ingest.read import ReadOptions, discover, read  # noqa: E402
 from ingest.read.account import Account  # noqa: E402
+from tests.browsing import launched  # noqa: E402
 
 settings.register_profile(
     "tailboard", derandomize=True, deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
@@ -87,6 +89,13 @@ def take(*paths: Path, options: ReadOptions | None = None) -> Taken:
 
 
 Take = Callable[..., Taken]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """A Chromium: one for all tests, as it takes a second to start."""
+    with launched() as chromium:
+        yield chromium
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ingest.cli.shared.sources import split_sources
-from ingest.cli.shared.values import cores, read_options
+from ingest.cli.shared.values import read_options
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,5 +52,4 @@ def _kept(sources: tuple[str, ...], named: Sequence[tuple[Path, str]], options: 
         with open_store(stores[0]) as store:
             return from_store(store, question)
     reading = read_options(options)
-    jobs = cores(options.jobs)
-    return together([from_files(Files([path], replace(reading, run=name), jobs), question) for path, name in named])
+    return together([from_files(Files([path], replace(reading, run=name), options.jobs), question) for path, name in named])

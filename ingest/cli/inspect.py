@@ -13,7 +13,7 @@ import click
 
 from ingest.cli.shared import options as shared
 from ingest.cli.shared.sources import split_sources
-from ingest.cli.shared.values import cores, read_options
+from ingest.cli.shared.values import read_options
 from ingest.core.errors import InputError
 from ingest.core.plain import shown
 
@@ -61,6 +61,7 @@ def inspect(paths: tuple[str, ...], options: Options) -> None:
     from ingest.query.means import own_facts, told_of
     from ingest.read import Source, discover, read
     from ingest.read.copies import conflicts
+    from ingest.read.processes import processes
     from ingest.read.reconcile import reconciled, skew
 
     _, given = split_sources(paths)
@@ -80,7 +81,8 @@ def inspect(paths: tuple[str, ...], options: Options) -> None:
         yield source.context.account, tuple(sorted(ops))
 
     ops: dict[int, tuple[str, ...]] = {}
-    for number, (account, seen) in fork_map(work, found.sources, cores(options.jobs)):
+    jobs = processes(options.jobs, (source.path for source in found.sources))
+    for number, (account, seen) in fork_map(work, found.sources, jobs):
         found.sources[number].context.account.replace(account)
         ops[number] = seen
     rows = [_source_row(source, ops[number]) for number, source in enumerate(found.sources)]

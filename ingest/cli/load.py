@@ -16,7 +16,7 @@ from ingest.cli.shared.progress import Progress
 from ingest.cli.shared.say import say
 from ingest.cli.shared.sources import store_url
 from ingest.cli.shared.stores import letters_named
-from ingest.cli.shared.values import cores, pairs, parse_step, read_options
+from ingest.cli.shared.values import pairs, parse_step, read_options
 from ingest.core.errors import InputError, StoreError, TailboardError, UsageError, listed
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def load_options(options: shared.Loading, what: str) -> LoadOptions:
         labels=pairs(options.labels, "--label"),
         replace=options.replace,
         offsets=options.offsets,
-        jobs=cores(options.jobs),
+        jobs=options.jobs,
     )
 
 

@@ -17,7 +17,7 @@ from ingest.cli.shared.answers import asked
 from ingest.cli.shared.marks import read_all
 from ingest.cli.shared.say import say
 from ingest.cli.shared.sources import split_sources
-from ingest.cli.shared.values import cores, parse_step, read_options
+from ingest.cli.shared.values import parse_step, read_options
 from ingest.core.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def _store_of(stores: Sequence[str], paths: Sequence[Path], options: Options, qu
         read=read_options(options, run),
         step_ns=None if fine is None else int(fine),
         attribution=options.attribution,
-        jobs=cores(options.jobs),
+        jobs=options.jobs,
     )
     with as_store(paths, chosen, _say) as url:
         yield url

@@ -31,6 +31,7 @@ from ingest.read.account import Account, nothing_taken
 from ingest.read.event_once import offset_sources, once
 from ingest.read.formats import SNABB
 from ingest.read.lacks import dead
+from ingest.read.processes import processes
 from ingest.store import Store
 from ingest.store.records import COMPLETE, UNKNOWN_ZERO, SourceRecord, Spans
 
@@ -188,7 +189,7 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
             source.context.account.lack(dead(source, error.reason))
         yield None, 0, source.context.account, of_all_segments(spans)
 
-    for number, (packed, samples, rows, spans) in fork_map(work, plan.work, options.jobs):
+    for number, (packed, samples, rows, spans) in fork_map(work, plan.work, processes(options.jobs, plan.paths)):
         source, record = plan.work[number]
         held += samples or 0
         if held > most:

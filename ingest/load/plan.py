@@ -26,6 +26,7 @@ from ingest.query.steps import check_step
 from ingest.read import Found, ReadOptions, Source
 from ingest.read.copies import labels_in, rival, two_formats, two_of_one
 from ingest.read.formats import AVERAGED, PLAIN_JSON
+from ingest.read.processes import processes
 from ingest.read.sources import PREFER_HIST
 from ingest.read.undated import apart
 from ingest.store import Store
@@ -41,7 +42,8 @@ MOST_LABELS = 32
 class LoadOptions:
     """How a load is to be done, beside how files are read. `step_ns` None takes the step that the rows suggest.
 
-    With `offsets` single events are stored by their offset within each second, too.
+    `jobs` is how many processes read, None as `processes` has it. With `offsets` single events are stored by their offset
+    within each second, too.
     """
 
     read: ReadOptions
@@ -50,7 +52,7 @@ class LoadOptions:
     attribution: str = "completion"
     labels: Mapping[str, str] = field(default_factory=dict)
     replace: bool = False
-    jobs: int = 2
+    jobs: int | None = None
     offsets: bool = True
 
 
@@ -69,6 +71,11 @@ class Plan:
     carrier: Path | None = None
     missing: tuple[Missing, ...] = ()
     caveats: tuple[Caveat, ...] = ()
+
+    @property
+    def paths(self) -> list[Path]:
+        """Return the files to read."""
+        return [source.path for source, _ in self.work]
 
 
 def plans(
@@ -300,12 +307,12 @@ def _read_beside(source: Source) -> tuple[str, ...]:
     return tuple(f"{log.name} {digest_of(log, None)}" for log in dict.fromkeys(logs))
 
 
-def _digests(sources: Sequence[Source], jobs: int) -> dict[Path, tuple[str, int]]:
+def _digests(sources: Sequence[Source], jobs: int | None) -> dict[Path, tuple[str, int]]:
     def work(path: Path) -> Iterator[tuple[str, int]]:
         yield digested(path, None)
 
     paths = [source.path for source in sources]
-    return {paths[number]: digest for number, digest in fork_map(work, paths, jobs)}
+    return {paths[number]: digest for number, digest in fork_map(work, paths, processes(jobs, paths))}
 
 
 def digest_of(path: Path, size: int | None) -> str:

@@ -30,6 +30,7 @@ from ingest.read.copies import conflicts
 from ingest.read.events import MOMENTS
 from ingest.read.formats import HDR, SNABB, row_labels, single_events
 from ingest.read.lacks import dead
+from ingest.read.processes import processes
 from ingest.read.reconcile import reconciled, skew
 
 if TYPE_CHECKING:
@@ -60,18 +61,20 @@ class Files:
         self,
         paths: Sequence[Path | str],
         options: ReadOptions | None = None,
-        jobs: int = 2,
+        jobs: int | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
         """Look under `paths`; nothing is read yet. `progress` is called with (done, total) files while they are read.
+
+        `jobs` is how many processes read, None as `processes` has it.
 
         Raises InputError where there is nothing to read.
         """
         self.paths = tuple(paths)
         self.options = options or ReadOptions()
-        self.jobs = jobs
         self.progress = progress
         self.found: Found = discover([Path(path) for path in paths], self.options)
+        self.jobs = processes(jobs, (source.path for source in self.found.sources))
         for conflict in conflicts(self.found):
             raise InputError(conflict.sentence, conflict.subject)
         by_run: dict[str, list[Source]] = {}

@@ -22,7 +22,7 @@ from ingest.read import ReadOptions
 from oracles import breaths as oracle
 from oracles import snabb
 
-SAMPLE = Path(__file__).parents[1] / "data" / "snabb" / "real.timeline.xz"
+SAMPLE = Path(__file__).parents[1] / "data" / "snabb" / "cut" / "real.timeline.xz"
 KINDS = {
     "totals": (GOOD, 3),
     "own packets": (Work(own=True), 3),

@@ -16,7 +16,7 @@ from tests.store.test_contract import EXAMPLE, SECOND, answered
 from tests.store.test_offsets import made, store_of
 
 pytestmark = pytest.mark.contract
-TIMELINE = Path(__file__).parents[1] / "data" / "snabb" / "real.timeline.xz"
+TIMELINE = Path(__file__).parents[1] / "data" / "snabb" / "cut" / "real.timeline.xz"
 SLA = "objectives:\n  - {name: reads, percentile: 99, threshold: 1ms, window: 1s, where: {op: read}, by: [host]}\n"
 VARYING = ("loaded", "path", "generation")
 

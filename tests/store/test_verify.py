@@ -323,7 +323,7 @@ SOUND = {
     "latency_target": ("fio/latency-target", {}),
     "averaged archive": ("cbt/averaged", {}),
     "moments": ("traces/cpu.txt.xz", {}),
-    "timeline with breaths": ("snabb/real.timeline.xz", {}),
+    "timeline with breaths": ("snabb/cut/real.timeline.xz", {}),
     "HdrHistogram": ("hdr/2.2.2-3-digits.hlog", {"reading": {"recorded_unit_ns": 1000}}),
 }
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.browsing import blank_page, heard
+
 HERE = Path(__file__).parent
 MODULES = HERE / "node_modules"
 MAJORS = (5, 6)
@@ -57,10 +59,6 @@ class Drawn:
     def __init__(self, page: Any, colors: Mapping[str, str]) -> None:
         self.page = page
         self.colors = colors
-        self.errors: list[str] = []
-        page.on("console", lambda message: self.errors.append(message.text))
-        page.on("pageerror", lambda error: self.errors.append(str(error)))
-        page.on("request", lambda request: None if request.url.startswith("data:") else self.errors.append(request.url))
 
     def draw(
         self, spec: Mapping[str, Any], *, width: int = 1000, height: int = 400, restored: Mapping[str, Any] | None = None
@@ -101,13 +99,11 @@ class Drawn:
 @contextmanager
 def drawing(browser: Any, major: int, colors: Mapping[str, str] = LIGHT, size: tuple[int, int] = (1040, 620)) -> Iterator[Drawn]:
     """Yield a page with the Vega of a major version."""
-    page = browser.new_page(viewport={"width": size[0], "height": size[1]})
     policy = f'<meta http-equiv="Content-Security-Policy" content="{NO_EVAL}">'
     body = f'<body style="margin:8px;font:13px sans-serif;background:{colors["background"]};color:{colors["ink"]}"><div id="place"></div>'
-    found = Drawn(page, colors)
-    page.set_content(f"<!doctype html>{policy}{body}")
-    for script in scripts(major):
-        page.add_script_tag(content=script)
-    yield found
-    page.close()
-    assert not found.errors, found.errors
+    with blank_page(browser, zone="UTC", size={"width": size[0], "height": size[1]}) as page, heard(page) as (said, asked):
+        page.set_content(f"<!doctype html>{policy}{body}")
+        for script in scripts(major):
+            page.add_script_tag(content=script)
+        yield Drawn(page, colors)
+        assert not (errors := said + [url for url in asked if not url.startswith("data:")]), errors

@@ -13,7 +13,7 @@ from ingest.query.breath_sources import from_files
 from ingest.query.breaths import breath_rows, costs, fits
 from ingest.read import ReadOptions
 from ingest.view.page.finished.breath_overlay import TOGETHER, breath_panel
-from tests.view.conftest import shown
+from tests.browsing import shown
 from tests.view.page import rows_of, settle
 
 BASELINE = {"one": Work(), "two": Work(breaths=700), "gone": Work(breaths=40)}

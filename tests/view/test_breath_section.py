@@ -23,8 +23,8 @@ from ingest.view.page.panels import breaths as breath_section
 from ingest.view.page.report.contents import parts_from
 from ingest.view.page.report.page import page_of
 from oracles import snabb as oracle
+from tests.browsing import shown
 from tests.store.grounds import loaded
-from tests.view.conftest import shown
 from tests.view.page import choose, items_of, rows_of, settle
 
 FOLDER = Path(breath_section.__file__).parents[1]

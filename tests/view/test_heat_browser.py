@@ -169,7 +169,7 @@ def test_unlike_layouts_are_highlighted_in_their_common_one(opened):
 def test_nothing_is_never_shaded_like_one_sample(opened, scheme):
     """On the pixels, at every shading: a cell of one beside one of a million, and the empty one beside both."""
     rows = [(series(), at, {900: 1_000_000, **({1000: 1} if at != 5 else {})}) for at in range(10)]
-    with opened(Made(rows).overviews(), color_scheme=scheme) as page:
+    with opened(Made(rows).overviews(), scheme=scheme) as page:
         panel = channels(page.evaluate("getComputedStyle(document.querySelector('.panel')).backgroundColor"))
         for shading in ("rank", "linear", "exponent"):
             for palette in ("single", "false"):

@@ -20,9 +20,9 @@ from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
 from ingest.read import ReadOptions
 from ingest.view import vega
+from tests.browsing import missing
 from tests.doubles.origin import SECOND, ZERO, Made, series
 from tests.vega.drawn import DARK, EACH_MAJOR, LIGHT, drawing, installed
-from tests.view.conftest import missing
 from tests.view.page import HOSTILE, choose, drag, hovered, items_of, rows_of, settle
 from tests.view.test_omission import RATES, SLOW, stalled
 
@@ -381,7 +381,7 @@ def test_the_panels_are_described_and_follow_the_theme(opened):
     origin = stalled(12)
     fills = {}
     for scheme in ("light", "dark"):
-        with opened(origin.overviews(), color_scheme=scheme) as page:
+        with opened(origin.overviews(), scheme=scheme) as page:
             fills[scheme] = {item["fill"] for item in items_of(page, "omission", "bands")}
             for view in ("omission", "gap", "kinds"):
                 chart = page.locator(f"#{view}")

@@ -20,8 +20,8 @@ from ingest.query.overview import CLUSTER_WINDOWS, overviews
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
 from ingest.query.worst import worst_windows
+from tests.browsing import shown
 from tests.doubles.origin import NS, SECOND, ZERO, Made, random_rows, series
-from tests.view.conftest import shown
 from tests.view.page import HOSTILE, answered, choose, drag, drawn, hovered, items_of, keyed, place, rows_of, settle
 
 DATA = Path(__file__).parents[1] / "data"
@@ -508,7 +508,7 @@ def test_lines_and_marks_are_drawn(opened, example):
 @pytest.mark.slow
 def test_dark_narrow_relative_and_printed(opened):
     origin = Made(random_rows(3, 20), relative=True)
-    with opened(origin.overviews(), color_scheme="dark") as page:
+    with opened(origin.overviews(), scheme="dark") as page:
         light = page.evaluate("getComputedStyle(document.body).backgroundColor")
         page.set_viewport_size({"width": 390, "height": 800})
         page.wait_for_timeout(200)

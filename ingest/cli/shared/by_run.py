@@ -16,7 +16,7 @@ import click
 from ingest.cli.shared import options as shared
 from ingest.cli.shared.answers import PICTURES, asked
 from ingest.cli.shared.sources import split_sources
-from ingest.cli.shared.values import cores, read_options
+from ingest.cli.shared.values import read_options
 from ingest.core.errors import StoreError, UsageError, listed
 from ingest.read.undated import undated_part_of
 
@@ -86,7 +86,7 @@ def opened_runs(sources: tuple[str, ...], options: EachRun) -> Iterator[tuple[Ma
         known: dict[str, Ask] = {}
         labels: dict[str, Mapping[str, str]] = {}
         for path, name in named(paths):
-            files = Files([path], replace(reading, run=name), cores(options.jobs), bar)
+            files = Files([path], replace(reading, run=name), options.jobs, bar)
             for run in files.run_names:
                 if run in known:
                     raise UsageError(f"two sources hold a run {run}: load them with --run into a store to tell them apart")

@@ -121,7 +121,7 @@ reading_rest = stacked(
         "--jobs",
         type=click.IntRange(1, 256),
         default=None,
-        help="Number of processes that read logs [default: number of cores].",
+        help="Number of processes that read logs [default: number of cores; 1 for small logs].",
     ),
 )
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingest.cli.shared.values import cores, read_options
+from ingest.cli.shared.values import read_options
 from ingest.core.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -87,4 +87,4 @@ def opened(sources: tuple[str, ...], reading: Reading) -> Iterator[Origin]:
     from ingest.query.files import Files
 
     with Progress("reading") as bar:
-        yield Files(paths, read_options(reading), cores(reading.jobs), bar)
+        yield Files(paths, read_options(reading), reading.jobs, bar)

@@ -32,7 +32,7 @@ import numpy as np
 import orjson
 
 from ingest.core.errors import InputError
-from ingest.core.intervals import Histogram
+from ingest.core.intervals import Histogram, Int
 from ingest.core.layout import fio_layout
 from ingest.core.series import MIXED, OPS
 from ingest.read.context import Summary, TimeZero
@@ -43,6 +43,7 @@ KINDS = {"clat": "completion", "lat": "total", "slat": "submission"}
 NANOSECONDS = fio_layout(29, 1)
 MICROSECONDS = fio_layout(19, 1000)
 LARGEST_DOCUMENT = 256 << 20
+INDENT = (b" ", b"\t")  # what lines inside a document begin with
 MS = 1_000_000
 LARGEST, MOST_BYTES = 2**43, 2**53
 TOGETHER_MS = 1000
@@ -128,6 +129,13 @@ def _whole(value: Any) -> int:
     return number
 
 
+def _all_whole(numbers: Sequence[int]) -> Int:
+    """Return numbers of ns or samples; ValueError as `_whole`."""
+    for one in (min(numbers, default=0), max(numbers, default=0)):
+        _whole(one)
+    return np.array(numbers, np.int64)
+
+
 def _mean(value: Any) -> float:
     _whole(value)
     return float(value)
@@ -189,6 +197,10 @@ def _texts(
     for block in found:
         for raw in bytes(block).splitlines():
             number += 1
+            if lines and raw[:1] in INDENT:
+                lines.append(raw)
+                size += len(raw)
+                continue
             line = raw.rstrip()
             if line == b"{" or (not lines and line.startswith(b"{")):
                 if lines:
@@ -198,11 +210,11 @@ def _texts(
                 continue
             lines.append(line)
             size += len(line)
-            if size > LARGEST_DOCUMENT:
-                raise InputError("a JSON document of more than 256 MB is not fio's", path, begin)
             if line == b"}" or (len(lines) == 1 and line.endswith(b"}")):
                 yield begin, b"\n".join(lines)
                 lines = []
+        if size > LARGEST_DOCUMENT:
+            raise InputError("a JSON document of more than 256 MB is not fio's", path, begin)
     if lines:
         text = b"\n".join(lines)
         try:
@@ -279,11 +291,8 @@ def _histogram(bins: dict[str, Any] | None, unit: int) -> Histogram | None:
     if not bins:
         return None
     layout = NANOSECONDS if unit == 1 else MICROSECONDS
-    pairs = [(_whole(key), _whole(value)) for key, value in bins.items() if not key.startswith("FIO_") and int(value)]
-    keys = np.array([pair[0] for pair in pairs], np.int64)
-    counts = np.array([pair[1] for pair in pairs], np.int64)
-    if (counts < 0).any() or (keys < 0).any():
-        raise ValueError("negative bins")
+    found = {key: number for key, value in bins.items() if (number := int(value)) and not key.startswith("FIO_")}
+    keys, counts = _all_whole([int(key) for key in found]), _all_whole(list(found.values()))
     index = keys if any(key.startswith("FIO_") for key in bins) else layout.index(keys * unit)
     order = np.argsort(index, kind="stable")
     if (np.diff(index[order]) == 0).any():

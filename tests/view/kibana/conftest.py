@@ -14,9 +14,9 @@ from ingest.cli import run as command
 from ingest.view.kibana.asked import Shown, vega_requests
 from ingest.view.kibana.config import Grid, Panel
 from ingest.view.kibana.vega_panels import vega_object
+from tests.browsing import missing
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.vega.drawn import EACH_MAJOR, drawing, installed
-from tests.view.conftest import missing
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples" / "cbt-archive"
