@@ -121,8 +121,8 @@ def windows_of(work: Work) -> BreathWindows:
     keys = np.stack([work.series, work.rate, window_of(work.end_ns)])
     distinct, row = np.unique(keys, axis=1, return_inverse=True)
     row, rows = row.reshape(-1), distinct.shape[1]
-    told = ~np.isnan(work.packets)
-    moved = np.where(told, work.packets, 0.0)
+    counted = ~np.isnan(work.packets)
+    moved = np.where(counted, work.packets, 0.0)
     longest = np.zeros(rows, np.int64)
     np.maximum.at(longest, row, work.cycles)
     indptr, cells, counts = _cells(row, rows, work.cycles, moved)
@@ -132,21 +132,21 @@ def windows_of(work: Work) -> BreathWindows:
         rate=distinct[1],
         start_ns=distinct[2],
         count=np.bincount(row, minlength=rows),
-        known=np.bincount(row[told], minlength=rows),
-        idle=np.bincount(row[told & (moved < 1)], minlength=rows),
+        known=np.bincount(row[counted], minlength=rows),
+        idle=np.bincount(row[counted & (moved < 1)], minlength=rows),
         longest=longest,
-        sums=_sums(work, row, rows, told),
+        sums=_sums(work, row, rows, counted),
         indptr=indptr,
         cells=cells,
         counts=counts,
     )
 
 
-def _sums(work: Work, row: Int, rows: int, told: NDArray[np.bool_]) -> Float:
-    packets, cycles = np.where(told, work.packets, 0.0), np.where(told, work.cycles, 0).astype(np.float64)
-    volumes = (np.where(told, np.nan_to_num(one, nan=0.0), 0.0) for one in (work.bytes, work.bits))
+def _sums(work: Work, row: Int, rows: int, counted: NDArray[np.bool_]) -> Float:
+    packets, cycles = np.where(counted, work.packets, 0.0), np.where(counted, work.cycles, 0).astype(np.float64)
+    volumes = (np.where(counted, np.nan_to_num(amounts, nan=0.0), 0.0) for amounts in (work.bytes, work.bits))
     columns = (packets, cycles, packets**2, packets * cycles, cycles**2, *volumes)
-    return np.stack([np.bincount(row, one, minlength=rows).astype(np.float64) for one in columns], axis=1)
+    return np.stack([np.bincount(row, weights, minlength=rows).astype(np.float64) for weights in columns], axis=1)
 
 
 def _cells(row: Int, rows: int, cycles: Int, packets: Float) -> tuple[Int, Int, Int]:
@@ -155,9 +155,9 @@ def _cells(row: Int, rows: int, cycles: Int, packets: Float) -> tuple[Int, Int, 
     whole = np.minimum(packets[busy], 1 << 53).astype(np.int64)
     each = cycles[busy] // whole
     code = PACKETS.index(whole) * CYCLES.bins + CYCLES.index(each)
-    found, counts = np.unique(row[busy] * CELLS + code, return_counts=True)
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(found // CELLS, minlength=rows))])
-    return indptr.astype(np.int64), found % CELLS, counts.astype(np.int64)
+    codes, counts = np.unique(row[busy] * CELLS + code, return_counts=True)
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(codes // CELLS, minlength=rows))])
+    return indptr.astype(np.int64), codes % CELLS, counts.astype(np.int64)
 
 
 def sampled(work: Work, kept: int = KEPT) -> BreathSample:
@@ -181,8 +181,8 @@ def orders(series: Series, number: Int, cycles: Int) -> Int:
     """Return the place of each breath in the order: 53 bits of a hash (splitmix64) of its process, number and cycles."""
     named = f"{series.host}\x1f{series.process}\x1f{series.op}\x1f{series.job}".encode("utf-8", "surrogateescape")
     seed = np.uint64(int.from_bytes(hashlib.blake2b(named, digest_size=8).digest(), "little"))
-    found = _mixed(_mixed(number.astype(np.uint64) ^ seed) ^ cycles.astype(np.uint64))
-    return (found >> np.uint64(64 - ORDERS)).astype(np.int64)
+    hashed = _mixed(_mixed(number.astype(np.uint64) ^ seed) ^ cycles.astype(np.uint64))
+    return (hashed >> np.uint64(64 - ORDERS)).astype(np.int64)
 
 
 def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -199,17 +199,17 @@ def taken(rows: Rows, which: Int) -> Rows:
     if isinstance(rows, BreathWindows):
         indptr, flat = gather(rows.indptr, which)
         held = {"table", "indptr", "cells", "counts"}
-        moved = {one.name: getattr(rows, one.name)[which] for one in fields(rows) if one.name not in held}
+        moved = {column.name: getattr(rows, column.name)[which] for column in fields(rows) if column.name not in held}
         return replace(rows, **moved, indptr=indptr, cells=rows.cells[flat], counts=rows.counts[flat])
-    moved = {one.name: getattr(rows, one.name)[which] for one in fields(rows) if one.name != "table"}
+    moved = {column.name: getattr(rows, column.name)[which] for column in fields(rows) if column.name != "table"}
     return replace(rows, **moved)
 
 
 def joined(parts: Sequence[Rows]) -> Rows:
     """Return the rows of several parts, at least one, under one table of series."""
     table: dict[Series, int] = {}
-    codes = [np.array([table.setdefault(one, len(table)) for one in part.table], np.int64)[part.series] for part in parts]
-    names = [one.name for one in fields(parts[0]) if one.name not in ("table", "series", "indptr")]
+    codes = [np.array([table.setdefault(series, len(table)) for series in part.table], np.int64)[part.series] for part in parts]
+    names = [column.name for column in fields(parts[0]) if column.name not in ("table", "series", "indptr")]
     moved = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
     first = parts[0]
     if isinstance(first, BreathWindows):
@@ -220,9 +220,9 @@ def joined(parts: Sequence[Rows]) -> Rows:
 
 def relabelled(rows: Rows, key: Callable[[Series], Series | None]) -> Rows:
     """Return the rows whose series `key` gives another one for, under that."""
-    found = [key(one) for one in rows.table]
+    renamed = [key(series) for series in rows.table]
     table: dict[Series, int] = {}
-    codes = np.array([-1 if one is None else table.setdefault(one, len(table)) for one in found], np.int64)
+    codes = np.array([-1 if series is None else table.setdefault(series, len(table)) for series in renamed], np.int64)
     moved = codes[rows.series]
     which = np.flatnonzero(moved >= 0)
     return replace(taken(rows, which), table=tuple(table), series=moved[which])
@@ -230,7 +230,7 @@ def relabelled(rows: Rows, key: Callable[[Series], Series | None]) -> Rows:
 
 def only(rows: Rows, key: Callable[[Series], bool]) -> Rows:
     """Return the rows of the series that are asked for."""
-    return relabelled(rows, lambda one: one if key(one) else None)
+    return relabelled(rows, lambda series: series if key(series) else None)
 
 
 def nothing() -> Kept:

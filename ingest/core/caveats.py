@@ -26,11 +26,11 @@ class Caveat:
         return {name: as_text(word) for name, word in words.items()}  # stores hold no bytes of names that are no UTF-8
 
     @staticmethod
-    def of(told: Mapping[str, str]) -> Caveat:
+    def of(stored: Mapping[str, str]) -> Caveat:
         """Return the caveat that `told` gave."""
-        return Caveat(told["code"], told["subject"], told["sentence"], told.get("remedy", ""))
+        return Caveat(stored["code"], stored["subject"], stored["sentence"], stored.get("remedy", ""))
 
 
 def sentences(caveats: Iterable[Caveat]) -> tuple[str, ...]:
     """Return the caveats as people read them, each once."""
-    return tuple(dict.fromkeys(str(one) for one in caveats))
+    return tuple(dict.fromkeys(str(caveat) for caveat in caveats))

@@ -14,9 +14,9 @@ MOST_LISTED = 5
 
 def listed(names: Iterable[str]) -> str:
     """Return names for a sentence: the first five, and how many more there are."""
-    found = list(names)
-    more = f" and {len(found) - MOST_LISTED} more" if len(found) > MOST_LISTED else ""
-    return ", ".join(found[:MOST_LISTED]) + more
+    all_names = list(names)
+    more = f" and {len(all_names) - MOST_LISTED} more" if len(all_names) > MOST_LISTED else ""
+    return ", ".join(all_names[:MOST_LISTED]) + more
 
 
 class TailboardError(Exception):

@@ -61,20 +61,20 @@ class Exact:
     @property
     def known_min(self) -> Bool:
         """Return where the minimum is known."""
-        told: Bool = self.known & (self.min_ns != NO_MIN)
-        return told
+        bounded: Bool = self.known & (self.min_ns != NO_MIN)
+        return bounded
 
     @property
     def known_max(self) -> Bool:
         """Return where the maximum is known."""
-        told: Bool = self.known & (self.max_ns != NO_MAX)
-        return told
+        bounded: Bool = self.known & (self.max_ns != NO_MAX)
+        return bounded
 
     @property
     def known_sum(self) -> Bool:
         """Return where the sum is known."""
-        told: Bool = self.known & (self.sum_ns != NO_SUM)
-        return told
+        with_sum: Bool = self.known & (self.sum_ns != NO_SUM)
+        return with_sum
 
     @property
     def told(self) -> tuple[tuple[Int, Bool], ...]:
@@ -180,7 +180,7 @@ class Intervals:
         """Return the rows with each series replaced by `key(series)`; rows whose key is None are left out."""
         keys = [key(series) for series in self.streams]
         table: dict[Group | Series, int] = {}
-        codes = [-1 if found is None else table.setdefault(found, len(table)) for found in keys]
+        codes = [-1 if group is None else table.setdefault(group, len(table)) for group in keys]
         series = np.array(codes, np.int64)[self.series] if codes else self.series
         moved = replace(self, table=tuple(table), series=series)
         return moved if (series >= 0).all() else moved.take(np.flatnonzero(series >= 0))
@@ -270,10 +270,10 @@ def told_exact(
     moved: Sequence[int | None] | None = None,
 ) -> Exact:
     """Return exact values as stores keep them, None where nothing told them; `moved` are bytes of rows without bins."""
-    told = ((sums, NO_SUM), (lows, NO_MIN), (highs, NO_MAX))
-    columns = [np.array([none if value is None else value for value in values], np.int64) for values, none in told]
+    extremes = ((sums, NO_SUM), (lows, NO_MIN), (highs, NO_MAX))
+    columns = [np.array([none if value is None else value for value in values], np.int64) for values, none in extremes]
     known = np.zeros(len(sums), np.bool_)
-    for column, (_, none) in zip(columns, told, strict=True):
+    for column, (_, none) in zip(columns, extremes, strict=True):
         known |= column != none
     total, low, high = (np.where(known, column, 0) for column in columns)
     if moved is None or all(value is None for value in moved):

@@ -123,8 +123,8 @@ class LogLinear:
         if not self.open_ended:
             return middle
         least = self.values[-1]
-        found: Int = np.where(bins == self.bins - 1, least, np.minimum(middle, least))
-        return found
+        points: Int = np.where(bins == self.bins - 1, least, np.minimum(middle, least))
+        return points
 
     def lowest_of(self, bins: Int) -> Int:
         """Return the lowest latency in ns that a sample in each of the bins can have: its lower edge.
@@ -179,8 +179,8 @@ class LogLinear:
 
     def index(self, values_ns: Int) -> Int:
         """Return the bin of each value; values past the top go to the last bin. Negative values are a caller's error."""
-        found = np.searchsorted(self.edges, values_ns, side="right") - 1
-        return np.minimum(found, self.bins - 1).astype(np.int64)
+        place = np.searchsorted(self.edges, values_ns, side="right") - 1
+        return np.minimum(place, self.bins - 1).astype(np.int64)
 
     def nests_in(self, coarser: LogLinear) -> bool:
         """Return whether moving counts is exact: each edge of `coarser` below its last bin is one here, and it ends no lower."""
@@ -281,29 +281,29 @@ def common_layout(layouts: Iterable[LogLinear]) -> LogLinear:
     lowest-reaching open-ended layout ends, so that a censored count stays censored; they remember the widest first bin of
     them, which bounds the error of low latencies. InputError where some have bins and some have none.
     """
-    found = sorted(set(layouts))
-    if not found:
+    distinct = sorted(set(layouts))
+    if not distinct:
         raise ValueError("no layout to merge")
-    if len({layout.has_bins for layout in found}) > 1:
+    if len({layout.has_bins for layout in distinct}) > 1:
         raise InputError(UNLIKE)
-    for candidate in found:
-        others = [other for other in found if other != candidate]
+    for candidate in distinct:
+        others = [other for other in distinct if other != candidate]
         alike = all(_alike(other, candidate) for other in others)
         if alike and all(other.nests_in(candidate) for other in others):
             return candidate
-    width = max(Fraction(1 << layout.coarseness, layout.half) for layout in found)
+    width = max(Fraction(1 << layout.coarseness, layout.half) for layout in distinct)
     half = max(1, 1 << (int(1 / width).bit_length() - 1)) if width <= 1 else 1
-    tops = [int(layout.edges[-2]) for layout in found if layout.open_ended]
+    tops = [int(layout.edges[-2]) for layout in distinct if layout.open_ended]
     # Of bins that were merged before the last begins where they would end here: merging again must not add another.
-    top = min(tops) if tops else max(int(layout.edges[-2 if layout.reports == UPPER else -1]) for layout in found)
-    first = max(layout.first_ns for layout in found)
+    top = min(tops) if tops else max(int(layout.edges[-2 if layout.reports == UPPER else -1]) for layout in distinct)
+    first = max(layout.first_ns for layout in distinct)
     wide = LogLinear(half, _bins_up_to(top, half), reports=UPPER, open_ended=bool(tops), grain_ns=first if first > 1 else 0)
     return wide if width <= 1 else replace(wide, coarseness=int(width).bit_length() - 1)
 
 
-def _alike(one: LogLinear, other: LogLinear) -> bool:
+def _alike(layout: LogLinear, other: LogLinear) -> bool:
     """Return whether bins of two layouts report the same, recorded in the same unit."""
-    return (one.reports, one.grain, one.reports == UPPER and one.grain_ns) == (
+    return (layout.reports, layout.grain, layout.reports == UPPER and layout.grain_ns) == (
         other.reports,
         other.grain,
         other.reports == UPPER and other.grain_ns,

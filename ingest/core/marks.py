@@ -48,8 +48,8 @@ def _escaped(letter: str) -> str:
 
 def checked(at: Instant, end: Instant | None, text: str) -> Mark:
     """Return the mark of these words; UsageError for a time that cannot be kept, an end before the time, and empty text."""
-    for one in (at, end):
-        if one is not None and not 0 <= one.ns < MOST_NS:
+    for moment in (at, end):
+        if moment is not None and not 0 <= moment.ns < MOST_NS:
             raise UsageError("its time is not between 1970 and 2115")
     if end is not None and end.relative != at.relative:
         raise UsageError("its time and its end count from different zeros: give both from the run's start (+90s), or neither")
@@ -76,12 +76,12 @@ def overlaps(mark: Mark, start_ns: int, end_ns: int, *, relative: bool = False) 
 
 def of_run(marks: Iterable[Mark], run: str, start_ns: int, end_ns: int, *, relative: bool = False) -> list[Noted]:
     """Return the marks that overlap a run, in time order, as stores and pages take them; the same mark twice is one."""
-    found: dict[tuple[int, str], Noted] = {}
+    noted_marks: dict[tuple[int, str], Noted] = {}
     for mark in marks:
         if overlaps(mark, start_ns, end_ns, relative=relative):
             at = mark.at.epoch_ns(start_ns)
-            found[at, mark.text] = noted(run, at, mark.text, None if mark.end is None else mark.end.epoch_ns(start_ns))
-    return sorted(found.values(), key=in_time_order)
+            noted_marks[at, mark.text] = noted(run, at, mark.text, None if mark.end is None else mark.end.epoch_ns(start_ns))
+    return sorted(noted_marks.values(), key=in_time_order)
 
 
 def in_time_order(mark: Mapping[str, Any]) -> tuple[int, str]:

@@ -66,10 +66,10 @@ class Missing:
         return {"labels": labels, **{name: getattr(self, name) for name in PLAIN_NAMES}, "caveat": self.caveat.told()}
 
     @staticmethod
-    def of(run: str, told: Mapping[str, Any]) -> Missing:
+    def of(run: str, stored: Mapping[str, Any]) -> Missing:
         """Return the entry of a run's source that `told` gave."""
-        numbers = {name: told.get(name) for name in PLAIN_NAMES}
-        return Missing({**told["labels"], "run": run}, **numbers, caveat=Caveat.of(told["caveat"]))  # type: ignore[arg-type]
+        numbers = {name: stored.get(name) for name in PLAIN_NAMES}
+        return Missing({**stored["labels"], "run": run}, **numbers, caveat=Caveat.of(stored["caveat"]))  # type: ignore[arg-type]
 
 
 def labels_of(series: Series, *, unknown: Iterable[str] = ()) -> dict[str, str]:
@@ -77,8 +77,8 @@ def labels_of(series: Series, *, unknown: Iterable[str] = ()) -> dict[str, str]:
 
     An op or a kind that is empty is one that the rows would have told; `unknown` are further labels that they would.
     """
-    told = {name: str(getattr(series, name)) for name in LABELS}
-    return {name: value for name, value in told.items() if name not in unknown and (value or name not in TOLD_BY_ROWS)}
+    labels = {name: str(getattr(series, name)) for name in LABELS}
+    return {name: value for name, value in labels.items() if name not in unknown and (value or name not in TOLD_BY_ROWS)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +109,9 @@ class Lacking:
 
     def uncounted(self, rows: int) -> NDArray[np.bool_]:
         """Return which of so many rows lack samples in unknown number."""
-        found = np.zeros(rows, np.bool_)
-        found[self.row[self.most == UNKNOWN]] = True
-        return found
-
+        uncounted = np.zeros(rows, np.bool_)
+        uncounted[self.row[self.most == UNKNOWN]] = True
+        return uncounted
 
     def shares_below(
         self, threshold_ns: int, below: NDArray[np.float64], samples: Int
@@ -195,11 +194,11 @@ class Possible:
         wanted = total - ranks + 1 if from_top else ranks
         entry = sweep.first(sweep.reached >= wanted)
         out = np.full(len(self.rows), np.nan)
-        found = np.flatnonzero(entry >= 0)
-        at = entry[found]
-        out[found] = sweep.value[at]
+        reached = np.flatnonzero(entry >= 0)
+        at = entry[reached]
+        out[reached] = sweep.value[at]
         here = np.flatnonzero(sweep.is_sample[at])
-        at, picked = at[here], found[here]
+        at, picked = at[here], reached[here]
         below = sweep.beyond[at] if from_top else sweep.added[at]  # of what is missing
         rank = np.clip(ranks[at] - below, 1, self._samples[picked])
         value = self._values(self.rows[picked], rank).astype(np.float64)

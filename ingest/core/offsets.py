@@ -140,7 +140,7 @@ class Order:
         codes, late = events.series.astype(np.int64), np.ones(len(events), np.bool_)
         reached = []
         for place, times in enumerate((events.start_ns, events.end_ns)):
-            before = np.array([one[place] for one in known], np.int64)
+            before = np.array([order[place] for order in known], np.int64)
             newest = _running(times, codes, before)
             late &= times < newest - LATE_NS
             np.maximum.at(before, codes, times)
@@ -162,10 +162,10 @@ def _running(times: Int, codes: Int, before: Int) -> Int:
     width = int(times.max()) - low + 1
     order = np.argsort(codes, kind="stable")
     if width > INT64_MAX // (len(before) + 1):  # times all over the ages: series after series
-        found = np.empty_like(times)
+        newest = np.empty_like(times)
         for mine in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1):
-            found[mine] = np.maximum.accumulate(times[mine])
-        return np.maximum(found, floor)
+            newest[mine] = np.maximum.accumulate(times[mine])
+        return np.maximum(newest, floor)
     shift = codes[order] * width
     highest = np.empty_like(times)
     highest[order] = np.maximum.accumulate(times[order] - low + shift) - shift + low
@@ -200,7 +200,7 @@ class Stored:
         places, gone = [], []
         for series in events.table:
             named = [series.replaced(kind=OFFSET, segment=segment) for segment in (0, 1)]
-            places.append([table.setdefault(one, len(table)) for one in named])
+            places.append([table.setdefault(label, len(table)) for label in named])
             gone.append(self._gone.get(named[0], -INT64_MAX))
             mine = self._series.setdefault(named[0], [])
             if series not in mine:
@@ -221,7 +221,7 @@ class Stored:
         held, self._sum, self._entries = self._sum.parts(), Sum(self._most), 0
         for rows in held:
             reach = [
-                -INT64_MAX if series.segment else min(self._order.began(one) for one in self._series[series]) - LATE_NS
+                -INT64_MAX if series.segment else min(self._order.began(label) for label in self._series[series]) - LATE_NS
                 for series in rows.table
                 if isinstance(series, Series)
             ]
@@ -285,7 +285,7 @@ def shared(straddling: Intervals, periods: Periods) -> Intervals:
     lower, rest = np.divmod(doubled, 2 * MS)
     lower -= (rest == 0) & (lower & 1 == 1)
     code, window = straddling.series[straddling.row], straddling.start_ns[straddling.row] // periods.period_ns
-    both = (np.concatenate([one, one]) for one in (code, window))
+    both = (np.concatenate([column, column]) for column in (code, window))
     bins = np.concatenate([straddling.bins, straddling.bins + 1])
     counts: NDArray[np.int64] = np.concatenate([lower, straddling.counts - lower])
     codes, windows = both

@@ -22,7 +22,7 @@ STANDS_FOR: dict[str, str] = {}  # what people know the files as that this progr
 
 def as_text(name: Path | str) -> str:
     """Return a name that is Unicode throughout: bytes that are no UTF-8 stand as their numbers."""
-    return NO_UNICODE.sub(lambda found: _number(found[0]), str(name))
+    return NO_UNICODE.sub(lambda match: _number(match[0]), str(name))
 
 
 def as_path(text: str) -> Path:
@@ -30,7 +30,7 @@ def as_path(text: str) -> Path:
     path = Path(text)
     if "\\x" not in text or path.exists():
         return path
-    raw = NUMBERED.sub(lambda found: bytes([int(found[1], 16)]), text.encode("utf-8", "surrogatepass"))
+    raw = NUMBERED.sub(lambda match: bytes([int(match[1], 16)]), text.encode("utf-8", "surrogatepass"))
     other = Path(os.fsdecode(raw))
     return other if other.exists() else path
 
@@ -40,7 +40,7 @@ def shown(text: object) -> str:
     plain = str(text)
     for path, name in STANDS_FOR.items():
         plain = plain.replace(path, name)
-    return CONTROLS.sub(lambda found: _number(found[0]), plain)
+    return CONTROLS.sub(lambda match: _number(match[0]), plain)
 
 
 def _number(character: str) -> str:

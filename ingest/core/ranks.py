@@ -65,7 +65,7 @@ class Percentile:
 
 def parse_percentiles(text: str) -> tuple[Percentile, ...]:
     """Return the percentiles of a comma-separated list such as `50,99,99.9`; UsageError if one is not in 0 to 100."""
-    found = []
+    percentiles = []
     for word in text.split(","):
         plain = word.strip().removeprefix("p")
         try:
@@ -75,13 +75,14 @@ def parse_percentiles(text: str) -> tuple[Percentile, ...]:
         if not number.is_finite() or not 0 <= number <= 100 or -int(number.as_tuple().exponent) > 12:
             raise UsageError(f"{word.strip()!r} is not a percentile: give numbers from 0 to 100, as in 50,99,99.9")
         scale = 10 ** max(0, -int(number.as_tuple().exponent))
-        found.append(Percentile(int(number * scale), scale, plain))
-    return tuple(dict.fromkeys(found))
+        percentiles.append(Percentile(int(number * scale), scale, plain))
+    return tuple(dict.fromkeys(percentiles))
 
 
 STORED = parse_percentiles("50,75,90,95,99,99.9,99.99")  # every rollup has them as plain numbers (fields.yml names them)
-SUMMARY = tuple(one for one in STORED if one.text != "75")  # the tables of a page
-COMMON = tuple(one for one in SUMMARY if one.text != "99.99")  # what is told of a run in one line, and what tools tell themselves
+SUMMARY = tuple(percentile for percentile in STORED if percentile.text != "75")  # the tables of a page
+# The percentiles in one line about a run; other tools print them, too.
+COMMON = tuple(percentile for percentile in SUMMARY if percentile.text != "99.99")
 
 
 class Ranked:
@@ -101,11 +102,11 @@ class Ranked:
         """Return, for each picked row, the entry that holds the sample of its rank (1 = smallest); rows must not be empty."""
         if self._sorted:
             return np.searchsorted(self.total[1:], self.total[self.rows.indptr[picked]] + ranks, side="left")
-        found = np.empty(len(picked), np.int64)
+        places = np.empty(len(picked), np.int64)
         for place, (row, rank) in enumerate(zip(picked.tolist(), ranks.tolist(), strict=True)):
             begin, end = self.rows.indptr[row : row + 2].tolist()
-            found[place] = begin + np.searchsorted(self.total[begin + 1 : end + 1] - self.total[begin], rank, side="left")
-        return found
+            places[place] = begin + np.searchsorted(self.total[begin + 1 : end + 1] - self.total[begin], rank, side="left")
+        return places
 
     def bins(self, picked: Int, ranks: Int) -> Int:
         """Return the bin that holds the sample of each rank."""
@@ -155,13 +156,13 @@ def percentile_values(
     the bin of the rank (`layout.errors_of`), see `precision`; none in the open last bin. Of rows without bins there is p100
     alone, where their maximum is known.
     """
-    found = ranked or Ranked(rows)
+    ranking = ranked or Ranked(rows)
     out = np.full(len(rows), np.nan)
-    carried = np.flatnonzero(percentile.carried(_whole_samples(rows, found.samples)) & rows.layout.has_bins)
-    ranks = percentile.ranks(found.samples[carried])
-    out[carried] = found.interpolated(carried, ranks) if interpolate else found.values(carried, ranks)
+    carried = np.flatnonzero(percentile.carried(_whole_samples(rows, ranking.samples)) & rows.layout.has_bins)
+    ranks = percentile.ranks(ranking.samples[carried])
+    out[carried] = ranking.interpolated(carried, ranks) if interpolate else ranking.values(carried, ranks)
     if percentile.top == 100 * percentile.bottom and rows.exact is not None:
-        out = np.where(rows.exact.known_max & (found.samples > 0), rows.exact.max_ns, out)
+        out = np.where(rows.exact.known_max & (ranking.samples > 0), rows.exact.max_ns, out)
     return out
 
 

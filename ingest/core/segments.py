@@ -66,9 +66,9 @@ class Segments:
 
 def of_all_segments(reach: Mapping[Series, tuple[int, int]]) -> dict[Series, tuple[int, int]]:
     """Return from when to when series reach, each segment as far as all of its labels: one without a sample is not stored."""
-    found: dict[Series, tuple[int, int]] = {}
+    extents: dict[Series, tuple[int, int]] = {}
     for series, (first, last) in reach.items():
         whole = series.replaced(segment=0)
-        low, high = found.get(whole, (first, last))
-        found[whole] = min(low, first), max(high, last)
-    return {series: found[series.replaced(segment=0)] for series in reach}
+        low, high = extents.get(whole, (first, last))
+        extents[whole] = min(low, first), max(high, last)
+    return {series: extents[series.replaced(segment=0)] for series in reach}

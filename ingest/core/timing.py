@@ -34,10 +34,10 @@ class FarTimeError(UsageError):
 
 def parse_duration(text: str) -> int:
     """Return a duration in ns; UsageError unless it is a number with a unit and at least one ns."""
-    found = DURATION.match(text)
-    if not found:
+    match = DURATION.match(text)
+    if not match:
         raise UsageError(f"{text!r} is not a duration: give a number with ns, us, ms, s, m, h or d, as in 10s")
-    duration = int(Decimal(found[1]) * UNITS_NS[found[2].replace("µ", "u")])
+    duration = int(Decimal(match[1]) * UNITS_NS[match[2].replace("µ", "u")])
     if not 0 < duration < 2**62:
         raise UsageError(f"{text!r} is not a duration that can be used here")
     return duration
@@ -86,10 +86,10 @@ def parse_instant(text: str) -> Instant:
 
     ISO text without a zone is UTC. UsageError if it is none of these, FarTimeError if it is not in the years 1824 to 2115.
     """
-    found = _instant(text)
-    if not is_instant(found.ns):
+    instant = _instant(text)
+    if not is_instant(instant.ns):
         raise FarTimeError(f"{text!r} lies outside of the years {AGES}: give a time within them")
-    return found
+    return instant
 
 
 def _instant(text: str) -> Instant:

@@ -46,24 +46,24 @@ class WholeRun:
         return {**labels, **numbers, **moved, "percentiles": [list(pair) for pair in self.percentiles]}
 
     @staticmethod
-    def of(run: str, told: Mapping[str, Any]) -> WholeRun:
+    def of(run: str, stored: Mapping[str, Any]) -> WholeRun:
         """Return what `told` gave, of a run."""
-        labels = {name: str(told.get(name, "")) for name in LABELS}
-        percentiles = tuple((str(text), int(value)) for text, value in told["percentiles"])
-        numbers = {name: told[name] for name in NUMBERS}
-        return WholeRun(Series(run=run).replaced(**labels), percentiles=percentiles, bytes=told.get("bytes"), **numbers)
+        labels = {name: str(stored.get(name, "")) for name in LABELS}
+        percentiles = tuple((str(text), int(value)) for text, value in stored["percentiles"])
+        numbers = {name: stored[name] for name in NUMBERS}
+        return WholeRun(Series(run=run).replaced(**labels), percentiles=percentiles, bytes=stored.get("bytes"), **numbers)
 
     @property
     def name(self) -> str:
         """Return the words that tell it apart from others of its run."""
-        one = self.series
-        words = (("", one.host), ("volume ", one.volume), ("job ", one.job), ("", one.process), ("", one.op), ("", one.kind))
+        own = self.series
+        words = (("", own.host), ("volume ", own.volume), ("job ", own.job), ("", own.process), ("", own.op), ("", own.kind))
         return " ".join(f"{word}{value}" for word, value in words if value)
 
     def __str__(self) -> str:
         """Return a line for people: count, mean, the common percentiles, maximum."""
         printed = {f"{float(text):g}": value for text, value in self.percentiles}
-        named = [(f"p{text}", printed[text]) for text in (one.text for one in COMMON) if text in printed]
+        named = [(f"p{text}", printed[text]) for text in (percentile.text for percentile in COMMON) if text in printed]
         values = (("mean", self.mean_ns), *named, ("max", self.max_ns))
         return f"{self.name}: N {self.count:,}, " + ", ".join(f"{name} {value / MS:.4g} ms" for name, value in values)
 
@@ -84,42 +84,42 @@ class WholeRow:
         return {**{name: value for name in LABELS if (value := getattr(self.series, name))}, **numbers}
 
     @staticmethod
-    def of(run: str, told: Mapping[str, Any]) -> WholeRow:
+    def of(run: str, stored: Mapping[str, Any]) -> WholeRow:
         """Return what `told` gave, of a run."""
-        labels = {name: str(told.get(name, "")) for name in LABELS}
-        return WholeRow(Series(run=run).replaced(**labels), *(int(told[name]) for name in ROW_NUMBERS))
+        labels = {name: str(stored.get(name, "")) for name in LABELS}
+        return WholeRow(Series(run=run).replaced(**labels), *(int(stored[name]) for name in ROW_NUMBERS))
 
 
 def whole_rows(run: str, accounts: Iterable[Mapping[str, Any]]) -> list[WholeRow]:
     """Return what the accounts of a run's sources (as plain values) hold of whole rows."""
-    return [WholeRow.of(run, told) for account in accounts for told in account.get("whole_rows", {}).values()]
+    return [WholeRow.of(run, row) for account in accounts for row in account.get("whole_rows", {}).values()]
 
 
 def whole_runs(run: str, accounts: Iterable[Mapping[str, Any]]) -> list[WholeRun]:
     """Return what the accounts of a run's sources (as plain values) hold of whole runs, ordered by labels."""
-    found = [WholeRun.of(run, told) for account in accounts for told in account.get("whole_runs", {}).values()]
-    return sorted(found, key=lambda one: one.series)
+    runs = [WholeRun.of(run, whole_run) for account in accounts for whole_run in account.get("whole_runs", {}).values()]
+    return sorted(runs, key=lambda whole_run: whole_run.series)
 
 
 def means_alone(accounts: Iterable[Mapping[str, Any]]) -> bool:
     """Return whether all sources of a run that hold samples, by their accounts, hold means without a histogram."""
     held = [account.get("whole_runs", {}).values() for account in accounts if account.get("samples")]
-    return bool(held) and all(told and not any(one["has_bins"] for one in told) for told in held)
+    return bool(held) and all(rows and not any(row["has_bins"] for row in rows) for rows in held)
 
 
 def sum_of(parts: Sequence[WholeRun]) -> tuple[int, int, int, int]:
     """Return count, sum, minimum and maximum of several together, in ns; fio prints means to 10^-6 ns."""
-    total = sum(round(one.mean_ns * one.count) for one in parts)
-    return sum(one.count for one in parts), total, min(one.min_ns for one in parts), max(one.max_ns for one in parts)
+    total = sum(round(part.mean_ns * part.count) for part in parts)
+    return sum(part.count for part in parts), total, min(part.min_ns for part in parts), max(part.max_ns for part in parts)
 
 
 def bytes_of(parts: Iterable[WholeRun]) -> int | None:
     """Return the bytes of several together, None where one of them does not say."""
     total = 0
-    for one in parts:
-        if one.bytes is None:
+    for part in parts:
+        if part.bytes is None:
             return None
-        total += one.bytes
+        total += part.bytes
     return total if total <= MOST_SAMPLES else None
 
 
