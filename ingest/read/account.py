@@ -144,16 +144,17 @@ class Account:
 
     def told(self) -> dict[str, Any]:
         """Return all of the account but `totals` as plain values, as `of` takes them."""
-        plain = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in NOT_PLAIN}
-        findings = [[one.action, one.reason, one.path, one.line] for one in self.findings]
-        return {**plain, "findings": findings, "missing": [[one.run, one.told()] for one in self.missing]}
+        plain = {column.name: getattr(self, column.name) for column in fields(self) if column.name not in NOT_PLAIN}
+        findings = [[finding.action, finding.reason, finding.path, finding.line] for finding in self.findings]
+        return {**plain, "findings": findings, "missing": [[entry.run, entry.told()] for entry in self.missing]}
 
     @staticmethod
-    def of(told: Mapping[str, Any]) -> Account:
+    def of(stored: Mapping[str, Any]) -> Account:
         """Return the account that `told` gave."""
-        counters = {name: Counter(told[name]) for name in ("repaired", "rejected", "skipped")}
-        missing = [Missing.of(run, one) for run, one in told.get("missing", ())]
-        return Account(**{**told, **counters, "findings": [Finding(*one) for one in told["findings"]], "missing": missing})
+        counters = {name: Counter(stored[name]) for name in ("repaired", "rejected", "skipped")}
+        missing = [Missing.of(run, entry) for run, entry in stored.get("missing", ())]
+        findings = [Finding(*finding) for finding in stored["findings"]]
+        return Account(**{**stored, **counters, "findings": findings, "missing": missing})
 
     def as_dict(self) -> dict[str, Any]:
         """Return the account as plain values, for run records and `--json`."""
@@ -168,15 +169,15 @@ class Account:
             "skipped": dict(sorted(self.skipped.items())),
             "notes": list(self.notes),
             "findings": [str(finding) for finding in self.findings],
-            "missing": {str(n): one.told() for n, one in enumerate(self.missing, 1)},
-            **({"caveats": {str(n): one.told() for n, one in enumerate(self.caveats, 1)}} if self.caveats else {}),
-            **{name: _numbered(told) for name in ("whole_runs", "whole_rows") if (told := getattr(self, name))},
+            "missing": {str(n): entry.told() for n, entry in enumerate(self.missing, 1)},
+            **({"caveats": {str(n): caveat.told() for n, caveat in enumerate(self.caveats, 1)}} if self.caveats else {}),
+            **{name: _numbered(entries) for name in ("whole_runs", "whole_rows") if (entries := getattr(self, name))},
         }
 
 
-def _numbered(told: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+def _numbered(entries: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return values by their number, since a server takes a list of objects for one with lists."""
-    return {str(number): one for number, one in enumerate(told, 1)}
+    return {str(number): entry for number, entry in enumerate(entries, 1)}
 
 
 def nothing_taken(account: Account, paths: Iterable[Path]) -> InputError:

@@ -34,10 +34,10 @@ def once_by_content(
     dropped: set[Path] = set()
     copied: list[tuple[Source, Source]] = []
     for group in twins.values():
-        ordered = sorted(group, key=lambda one: (not _has_host(one, place_of), one.path))
+        ordered = sorted(group, key=lambda twin: (not _has_host(twin, place_of), twin.path))
         earlier: dict[tuple[str, ...], list[Source]] = defaultdict(list)
         for source in ordered:
-            other = next((one for one in _candidates(earlier, source) if _same_measurement(one, source, place_of)), None)
+            other = next((twin for twin in _candidates(earlier, source) if _same_measurement(twin, source, place_of)), None)
             for key in _alike_by(source):
                 earlier[key].append(source)
             if source is ordered[0]:
@@ -48,7 +48,7 @@ def once_by_content(
             elif source.path not in dropped:
                 copied.append((source, ordered[0]))
     if copied:
-        names = listed(str(one.path) for one, _ in copied)
+        names = listed(str(copy.path) for copy, _ in copied)
         sentence = f"the same bytes as {listed(sorted({str(other.path) for _, other in copied}))}: was one copied over the other?"
         caveats.append(Caveat("same-content", names, sentence, "each is counted under its own labels"))
     return [source for source in sources if source.path not in dropped]
@@ -73,13 +73,13 @@ def _candidates(earlier: Mapping[tuple[str, ...], Sequence[Source]], source: Sou
     yield from earlier.get(labels, ())
 
 
-def _same_measurement(one: Source, other: Source, place_of: Callable[[Path], Place | None]) -> bool:
+def _same_measurement(first: Source, other: Source, place_of: Callable[[Path], Place | None]) -> bool:
     """Return whether two files of the same bytes are one measurement: the same labels, or one in CBT's working folder."""
-    mine, theirs = one.context.series, other.context.series
+    mine, theirs = first.context.series, other.context.series
     if mine.run == theirs.run:
-        zeros = {zero for source in (one, other) if (zero := source.context.zero.epoch_ns) is not None}
-        return one.identity == other.identity and len(zeros) < 2  # two beginnings by fio's JSON: one copied over the other
-    places = place_of(one.path), place_of(other.path)
+        zeros = {zero for source in (first, other) if (zero := source.context.zero.epoch_ns) is not None}
+        return first.identity == other.identity and len(zeros) < 2  # two beginnings by fio's JSON: one copied over the other
+    places = place_of(first.path), place_of(other.path)
     if None in places or places[0] is None or places[1] is None or places[0].archive != places[1].archive:
         return False
     return (mine.volume, mine.job, mine.kind) == (theirs.volume, theirs.job, theirs.kind) and not theirs.host and bool(mine.host)
@@ -98,18 +98,18 @@ def _by_digest(sources: Sequence[Source], size: int) -> Iterator[tuple[bytes, So
 
 def _digest(path: Path, size: int, *, whole: bool) -> bytes:
     """Return a digest of a file, or of its last 64 KiB."""
-    found = hashlib.blake2b(digest_size=16)
+    digest = hashlib.blake2b(digest_size=16)
     try:
         with path.open("rb") as stream:
             stream.seek(0 if whole else max(0, size - SAMPLE))
             while data := stream.read(1 << 20):
-                found.update(data)
+                digest.update(data)
     except OSError:
         return str(path).encode()
-    return found.digest()
+    return digest.digest()
 
 
-def conflicts(found: Found) -> Iterator[Caveat]:
+def conflicts(discovered: Found) -> Iterator[Caveat]:
     """Yield the sources of one run that have the same labels and hold other data: adding them up would make two hosts one.
 
     Where the user gave them one name, that is what was asked for. Logs of unlike formats would be one series, too: in a store
@@ -117,10 +117,10 @@ def conflicts(found: Found) -> Iterator[Caveat]:
     """
     first: dict[tuple[str, str], Source] = {}
     timed: dict[tuple[str, str], Source] = {}
-    for source in found.sources:
+    for source in discovered.sources:
         run = source.context.series.run
         other = first.setdefault((run, source.identity), source)
-        asked = any(one.fact == "host" and one.origin in SAID for one in (*source.evidence, *other.evidence))
+        asked = any(entry.fact == "host" and entry.origin in SAID for entry in (*source.evidence, *other.evidence))
         if other is not source and not asked:
             yield Caveat("same-labels", str(source.path), two_of_one(source, str(other.path)))
         if source.format in TIMED:
@@ -138,7 +138,8 @@ def rival(source: Source, identities: Iterable[str]) -> str | None:
     """Return which of the identities of its labels is of a source of another format, so that both would write the same series."""
     if source.format not in TIMED:
         return None
-    return next((one for one in identities if one != source.identity and one.partition("|")[0] in TIMED), None)
+    others = (identity for identity in identities if identity != source.identity)
+    return next((identity for identity in others if identity.partition("|")[0] in TIMED), None)
 
 
 def two_formats(source: Source, other: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from ingest.core.plain import as_text
@@ -9,17 +10,21 @@ from ingest.core.series import LABELS
 from ingest.read.sources import Found, Source
 
 
-def decodable(found: Found) -> Found:
+def decodable(discovered: Found) -> Found:
     """Return what was found with labels, runs and names in accounts that are Unicode throughout; paths stay as they are."""
-    labels = {as_text(run): {name: as_text(value) for name, value in told.items()} for run, told in found.labels.items()}
-    missing = tuple(replace(one, labels={name: as_text(value) for name, value in one.labels.items()}) for one in found.missing)
-    return replace(found, sources=tuple(map(_decodable, found.sources)), labels=labels, missing=missing)
+    labels = {as_text(run): _labels(of_run) for run, of_run in discovered.labels.items()}
+    missing = tuple(replace(entry, labels=_labels(entry.labels)) for entry in discovered.missing)
+    return replace(discovered, sources=tuple(map(_decodable, discovered.sources)), labels=labels, missing=missing)
+
+
+def _labels(labels: Mapping[str, str]) -> dict[str, str]:
+    return {name: as_text(value) for name, value in labels.items()}
 
 
 def _decodable(source: Source) -> Source:
     series, account = source.context.series, source.context.account
     account.path = as_text(account.path)
-    told = {name: as_text(getattr(series, name)) for name in LABELS}
-    if all(getattr(series, name) == text for name, text in told.items()):
+    texts = {name: as_text(getattr(series, name)) for name in LABELS}
+    if all(getattr(series, name) == text for name, text in texts.items()):
         return source
-    return replace(source, context=replace(source.context, series=series.replaced(**told)))
+    return replace(source, context=replace(source.context, series=series.replaced(**texts)))

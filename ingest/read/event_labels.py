@@ -40,15 +40,15 @@ class SeriesTable:
         for codes, names in zip(parts, words, strict=True):
             combined = combined * len(names) + codes
         met, place = np.unique(combined, return_inverse=True)
-        found = []
+        met_codes = []
         for number in met.tolist():
             labels, rest = [], number
             for names in reversed(words):
                 rest, code = divmod(rest, len(names))
                 labels.append(names[code])
             key = tuple(reversed(labels))
-            found.append(self._code(key, dict(zip(columns, key, strict=True))))
-        codes_of_met: Int = np.array(found, np.int64)
+            met_codes.append(self._code(key, dict(zip(columns, key, strict=True))))
+        codes_of_met: Int = np.array(met_codes, np.int64)
         return codes_of_met[place.reshape(-1)]
 
     def _code(self, key: tuple[str, ...], labels: Mapping[str, str]) -> int:
@@ -72,8 +72,8 @@ def _coded(column: Any) -> tuple[Int, list[str]]:
     if str(words.type) in ("string", "large_string"):  # of JSON, where pyarrow takes any bytes for text
         words = words.cast("binary")
     words = [_text(word) for word in words.to_pylist()]
-    found = values.indices.fill_null(len(words))
-    codes = np.frombuffer(found.buffers()[1], np.int32)[found.offset : found.offset + len(found)].astype(np.int64)
+    indices = values.indices.fill_null(len(words))
+    codes = np.frombuffer(indices.buffers()[1], np.int32)[indices.offset : indices.offset + len(indices)].astype(np.int64)
     return codes, [*words, ""]
 
 
@@ -84,5 +84,5 @@ def _text(word: Any) -> str:
 
 def taken(codes: Int) -> Bool:
     """Return which rows are of a series."""
-    found: Bool = codes >= 0
-    return found
+    of_series: Bool = codes >= 0
+    return of_series

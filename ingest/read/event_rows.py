@@ -113,11 +113,11 @@ def _cells(events: Events, window: Int) -> tuple[Int, int, Int]:
             cell += events.series
         there = np.zeros(width * span, np.bool_)
         there[cell] = True
-        found = np.flatnonzero(there)
-        if len(found) < len(there):
+        occupied = np.flatnonzero(there)
+        if len(occupied) < len(there):
             place = np.cumsum(there) - 1
             cell = place[cell]
-        return np.stack([found % width, found // width + lowest]), len(found), cell
+        return np.stack([occupied % width, occupied // width + lowest]), len(occupied), cell
     pairs, cell = np.unique(np.stack([window, events.series.astype(np.int64)]), axis=1, return_inverse=True)
     return pairs[::-1], pairs.shape[1], cell.reshape(-1)
 
@@ -279,9 +279,9 @@ class _Totals:
             codes = np.array([other == op for other in ops])
             mine = codes[events.series] if not codes.all() else slice(None)
             weight = None if events.weight is None else events.weight[mine]
-            found = np.bincount(bins[mine]) if weight is None else _added(bins[mine], weight, int(bins.max()) + 1)
+            added = np.bincount(bins[mine]) if weight is None else _added(bins[mine], weight, int(bins.max()) + 1)
             known = self.sums.setdefault(op, np.zeros(0, np.int64))
-            longer, shorter = (found, known) if len(found) > len(known) else (known, found)
+            longer, shorter = (added, known) if len(added) > len(known) else (known, added)
             longer[: len(shorter)] += shorter
             self.sums[op] = longer
 

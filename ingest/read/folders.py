@@ -17,9 +17,7 @@ LONGEST_PATH = 4096  # Linux' PATH_MAX; others have less
 OWN_STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/")  # opened by the caller already, as <(...) of a shell is
 
 
-def files_under(
-    paths: Iterable[Path], closed: list[Path] | None = None, linked: list[Path] | None = None
-) -> Iterator[Path]:
+def files_under(paths: Iterable[Path], closed: list[Path] | None = None, linked: list[Path] | None = None) -> Iterator[Path]:
     """Yield all files under the paths once, those of a folder in order; what is no file (pipes, sockets, devices) is not there.
 
     Folders below them that cannot be listed are added to `closed`, links to folders to `linked`. InputError for a path that is
@@ -61,7 +59,7 @@ def listed_files(folder: Path, closed: list[Path] | None = None, linked: list[Pa
     permission, or nested past the longest path of the system.
     What the entries of a folder tell is believed: only links are looked at.
     """
-    found: list[str] = []
+    files: list[str] = []
     left = [str(folder)]  # text: a path for each entry takes three times as long as listing
     while left:
         here = left.pop()
@@ -71,13 +69,13 @@ def listed_files(folder: Path, closed: list[Path] | None = None, linked: list[Pa
                     if entry.is_dir(follow_symlinks=False):
                         left.append(entry.path)
                     elif is_file(entry):
-                        found.append(entry.path)
+                        files.append(entry.path)
                     elif linked is not None and _is_folder(entry):
                         linked.append(Path(entry.path))
         except OSError as error:
             if closed is not None and error.errno in (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG):
                 closed.append(Path(here))  # else it is gone meanwhile
-    return sorted(map(Path, found))
+    return sorted(map(Path, files))
 
 
 def why_closed(folder: Path) -> str:
@@ -104,9 +102,9 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 def leading_out(links: Iterable[Path], paths: Iterable[Path]) -> list[Path]:
     """Return the links to folders that are not among the paths of the call, nor below one of them."""
-    found = sorted(links)
-    roots = {path.resolve() for path in paths} if found else set()
-    targets = {link: link.resolve() for link in found}
+    ordered = sorted(links)
+    roots = {path.resolve() for path in paths} if ordered else set()
+    targets = {link: link.resolve() for link in ordered}
     return [link for link, target in targets.items() if not roots.intersection((target, *target.parents))]
 
 

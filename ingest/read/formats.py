@@ -244,8 +244,8 @@ def _reader(place: str) -> Reader:
     """Return the reader at a place below this package: a module, or a name in it that is written in capitals."""
     module, _, name = place.rpartition(".") if place.rpartition(".")[2].isupper() else (place, "", "READER")
     full = module if module.startswith("/") else f"ingest.read.{module}"
-    found: Reader = getattr(import_module(full.removeprefix("/")), name)
-    return found
+    reader: Reader = getattr(import_module(full.removeprefix("/")), name)
+    return reader
 
 
 def reader_of(name: str) -> Reader:
@@ -260,8 +260,8 @@ def single_events(source: Source) -> bool:
 
 def row_labels(source: Source) -> tuple[str, ...]:
     """Return the labels that only the rows of a file may tell: whether they match is not known before it is read."""
-    told = source.context.description
-    described = () if told is None else (*told.labels, *told.fixed)
+    description = source.context.description
+    described = () if description is None else (*description.labels, *description.fixed)
     return (*reader_of(source.format).row_labels, *described)
 
 

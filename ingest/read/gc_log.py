@@ -60,10 +60,10 @@ def looks_like_gc_log(start: bytes) -> bool:
     """Return whether a file that begins so is a log of a JVM's garbage collector (JDK 9 or later), whatever its decorations."""
     for raw in start.split(b"\n", LOOKED_AT)[:LOOKED_AT]:
         line = raw[:1000].decode("utf-8", "replace").rstrip("\r")
-        found = DECORATED.match(line)
-        if found and (TAGS.search(found[1]) or MESSAGE.match(found[2])):
+        match = DECORATED.match(line)
+        if match and (TAGS.search(match[1]) or MESSAGE.match(match[2])):
             return True
-        if not found and (PAUSE.match(line) or SAFEPOINT.match(line)):
+        if not match and (PAUSE.match(line) or SAFEPOINT.match(line)):
             return True
     return False
 
@@ -99,13 +99,13 @@ class _Reading:
 
     def safepoint(self, start: int, end: int, what: str, reaching: int) -> Iterator[Mark]:
         """Yield a safepoint with the pauses that lie in it, after those that came before it."""
-        inside = [one for one in self.pending if min(one[:2]) >= start - MS]  # stamps are cut to ms
-        self.pending = [one for one in self.pending if min(one[:2]) < start - MS]
+        inside = [pause for pause in self.pending if min(pause[:2]) >= start - MS]  # stamps are cut to ms
+        self.pending = [pause for pause in self.pending if min(pause[:2]) < start - MS]
         yield from self.rest()
         self.folded += len(inside)
         slow = reaching >= MS or 10 * reaching >= end - start > MS
-        told = [what, *([f"{length(reaching)} to reach"] if slow else []), *(text for _, _, text in inside)]
-        yield self._mark("Safepoint", start, end, ", ".join(word for word in told if word))
+        parts = [what, *([f"{length(reaching)} to reach"] if slow else []), *(text for _, _, text in inside)]
+        yield self._mark("Safepoint", start, end, ", ".join(word for word in parts if word))
 
     def _mark(self, kind: str, start: int, end: int, text: str) -> Mark:
         return Mark(Instant(start), one_line(f"{kind} {length(end - start)}: {text}, {self.name}"), Instant(end))
@@ -119,8 +119,8 @@ def gc_pauses(path: Path, account: Account) -> Iterator[Mark]:
         if CONCURRENT.match(message):
             reading.concurrent += 1
             continue
-        told = _told(message)
-        if told is None:
+        pause = _pause(message)
+        if pause is None:
             if message.startswith("Safepoint ") and "safepoint" in words:
                 account.reject(NO_LENGTH, [number])
             continue
@@ -130,7 +130,7 @@ def gc_pauses(path: Path, account: Account) -> Iterator[Mark]:
             account.reject(NO_CLOCK_HERE, [number])
             continue
         account.accept(1)
-        yield from reading.taken(max(0, end - told[0]), end, *told[1:])
+        yield from reading.taken(max(0, end - pause[0]), end, *pause[1:])
     if first_unclocked and not account.accepted:
         raise InputError(NO_CLOCK, path, first_unclocked)
     yield from reading.rest()
@@ -149,19 +149,19 @@ def _lines(path: Path, account: Account) -> Iterator[tuple[int, str, str]]:
             number += 1
             if b"Pause" in raw or b"afepoint" in raw or b"stopped" in raw or b"Concurrent" in raw:
                 line = raw.decode("utf-8", "backslashreplace").rstrip("\r")
-                found = DECORATED.match(line)
-                yield (number, found[1], found[2]) if found else (number, "", line)
+                match = DECORATED.match(line)
+                yield (number, match[1], match[2]) if match else (number, "", line)
 
 
-def _told(message: str) -> tuple[int, str, int | None] | None:
+def _pause(message: str) -> tuple[int, str, int | None] | None:
     """Return the length of a pause in ns, its text, and for a safepoint how long it took to reach; None for other lines."""
-    if found := PAUSE.match(message):
-        return _nanoseconds(found[3], MS), f"{found[2]}, GC({found[1]})", None
-    if found := SAFEPOINT.match(message):
-        return int(found[3]), found[1], int(found[2])
-    if found := STOPPED.match(message):
+    if match := PAUSE.match(message):
+        return _nanoseconds(match[3], MS), f"{match[2]}, GC({match[1]})", None
+    if match := SAFEPOINT.match(message):
+        return int(match[3]), match[1], int(match[2])
+    if match := STOPPED.match(message):
         second = UNITS_NS["s"]
-        return _nanoseconds(found[1], second), "", _nanoseconds(found[2], second)
+        return _nanoseconds(match[1], second), "", _nanoseconds(match[2], second)
     return None
 
 
@@ -174,10 +174,10 @@ def clock_of(decorations: str) -> int | None:
     for word in decorations[1:-1].split("]["):
         text = word.strip()
         if ISO.match(text):
-            found = iso_ns(text.replace(",", "."))
-            if found is None:
+            stamp_ns = iso_ns(text.replace(",", "."))
+            if stamp_ns is None:
                 continue
-            return found if 0 <= found < MOST_NS else None
+            return stamp_ns if 0 <= stamp_ns < MOST_NS else None
         if text.endswith("ms") and text[:-2].isdigit() and EPOCH_MS_FROM <= int(text[:-2]) < MOST_NS // MS:
             return int(text[:-2]) * MS
     return None

@@ -61,12 +61,12 @@ def read_hgrm(path: Path, unit_ns: int) -> Curve:
         if not begun:
             begun = HGRM.search(line) is not None
             continue
-        found = ROW.match(line)
-        if not found:
+        match = ROW.match(line)
+        if not match:
             if not line.strip():
                 continue
             break
-        share, value, count = float(found["share"]), float(found["value"]), int(found["count"])
+        share, value, count = float(match["share"]), float(match["value"]), int(match["count"])
         if shares and (share < shares[-1] or value * unit_ns < values[-1] or count < counts[-1]):
             raise InputError("a percentile, value or count falls: no percentile distribution", path, number)
         shares.append(share)

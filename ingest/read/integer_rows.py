@@ -165,9 +165,9 @@ class Parser:
 def _keep_other(again: NDArray[np.bool_], triples: NDArray[np.uint64]) -> None:
     """Clear `again` where what repeats is not eight zero cells, as in `1, 1, 1, 1, `."""
     heads = np.flatnonzero(again[1:] > again[:-1])
-    found = triples.take(heads, axis=0)
-    phase = (found[:, 0] == ZEROS[1, 0]) + 2 * (found[:, 0] == ZEROS[2, 0])
-    other = (found != ZEROS.take(phase, axis=0)).any(axis=1)
+    repeated = triples.take(heads, axis=0)
+    phase = (repeated[:, 0] == ZEROS[1, 0]) + 2 * (repeated[:, 0] == ZEROS[2, 0])
+    other = (repeated != ZEROS.take(phase, axis=0)).any(axis=1)
     for head in heads[other].tolist():
         end = head + 1 + int(again[head + 1 :].argmin())
         again[head + 1 : end] = False
@@ -190,12 +190,12 @@ def _values(text: Bytes, at: Int) -> tuple[NDArray[np.uint64] | None, NDArray[np
     Up to three digits, which is almost all of them, are taken in passes over whole arrays. Places past the end are
     clipped to the last newline.
     """
-    one, two, three = (text[place:].take(at, mode="clip") - ZERO for place in range(3))
-    longer = two <= NINE - ZERO
-    longest = longer & (three <= NINE - ZERO)
+    first, second, third = (text[place:].take(at, mode="clip") - ZERO for place in range(3))
+    longer = second <= NINE - ZERO
+    longest = longer & (third <= NINE - ZERO)
     extra = longer.view(np.uint8)
-    value = (one + extra * (one * 9 + two)).astype(np.uint16)
-    value += longest * (value * 9 + three)
+    value = (first + extra * (first * 9 + second)).astype(np.uint16)
+    value += longest * (value * 9 + third)
     extra += longest.view(np.uint8)
     more = np.flatnonzero(longest)
     more = more[text[3:].take(at[more], mode="clip") >= ZERO]

@@ -97,14 +97,14 @@ def held_against(source: Source, rows: Iterator[Intervals]) -> Iterator[Interval
             first, last = (low, high) if first is None else (min(first, low), max(last, high))
         yield part
     context, account = source.context, source.context.account
-    told = _counted_by_tool(source)
+    by_op = _counted_by_tool(source)
     held = {op: int(total.counts.sum()) for op, total in account.totals.items()}
-    if context.siblings or MIXED in told:
+    if context.siblings or MIXED in by_op:
         if context.shadowed:
             return
-        told = {"": told.get(MIXED) or [one for several in told.values() for one in several]}
+        by_op = {"": by_op.get(MIXED) or [summary for several in by_op.values() for summary in several]}
         held = {"": sum(held.values()) + sum(map(_lines_of, context.siblings))}
-    counts = {op: sum(one.count for one in several) for op, several in told.items()}
+    counts = {op: sum(summary.count for summary in several) for op, several in by_op.items()}
     if context.series.job and not context.siblings and LATENCY_TARGET not in context.options:  # a reset of it counts anew
         for op, count in counts.items():
             if held.get(op, 0) > count > 0:
@@ -124,7 +124,7 @@ def held_against(source: Source, rows: Iterator[Intervals]) -> Iterator[Interval
     word = UNCLEAR if context.absent_here else "the others are missing"
     for op, lost in sorted(short.items()):
         sentence = f"fio counts {counts[op]:,} {op or 'I/O'}s, of which {held.get(op, 0):,} are in logs of single I/Os: {word}"
-        extremes = min(one.min_ns for one in told[op]), max(one.max_ns for one in told[op])
+        extremes = min(summary.min_ns for summary in by_op[op]), max(summary.max_ns for summary in by_op[op])
         own = {**labels, "op": op} if op else labels
         number = None if account.rows_rejected or context.absent_here else lost
         account.lack(Missing(own, begin, end, number, *extremes, Caveat(SHORT, account.path, sentence, remedy)))
@@ -132,13 +132,13 @@ def held_against(source: Source, rows: Iterator[Intervals]) -> Iterator[Interval
 
 def _counted_by_tool(source: Source) -> dict[str, list[Summary]]:
     """Return what the tool itself says of the operations of a source's kind, by op; nothing of a log that is still written."""
-    found: dict[str, list[Summary]] = {}
+    summaries: dict[str, list[Summary]] = {}
     if source.context.upto is None:
         for job in source.context.jobs:
             for (op, kind), summary in job.items():
                 if kind == source.context.series.kind and summary.count:
-                    found.setdefault(op, []).append(summary)
-    return found
+                    summaries.setdefault(op, []).append(summary)
+    return summaries
 
 
 def _lines_of(path: Path) -> int:

@@ -47,15 +47,15 @@ class MarksFile:
     def said(self) -> list[str]:
         """Return sentences about what was taken, what was repaired and what was left out."""
         account = self.account
-        told = [f"{self.path}: {len(self.marks):,} marks"]
-        told += [f"{self.path}: {note}" for note in account.notes]
+        sentences = [f"{self.path}: {len(self.marks):,} marks"]
+        sentences += [f"{self.path}: {note}" for note in account.notes]
         for reason, count in sorted(account.skipped.items()):
-            told.append(f"{self.path}: {count:,} {reason}")
-        told += [f"{self.path}: {count:,} marks: {reason}" for reason, count in sorted(account.repaired.items())]
-        told += [str(finding) for finding in account.findings if finding.action == "rejected"]
+            sentences.append(f"{self.path}: {count:,} {reason}")
+        sentences += [f"{self.path}: {count:,} marks: {reason}" for reason, count in sorted(account.repaired.items())]
+        sentences += [str(finding) for finding in account.findings if finding.action == "rejected"]
         shown = sum(finding.action == "rejected" for finding in account.findings)
         left = account.rows_rejected - shown
-        return told + ([f"{self.path}: ... and {left:,} more lines rejected"] if left > 0 else [])
+        return sentences + ([f"{self.path}: ... and {left:,} more lines rejected"] if left > 0 else [])
 
 
 def read_marks(path: Path) -> MarksFile:
@@ -68,13 +68,13 @@ def read_marks(path: Path) -> MarksFile:
     if looks_like_old_gc_log(start):
         raise InputError(GC_OF_OLD_JVM, path)
     account = Account(str(path))
-    found = _bounded(path, _lines(path, account), account)
-    if not found.marks and account.rows_rejected:
+    marks_file = _bounded(path, _lines(path, account), account)
+    if not marks_file.marks and account.rows_rejected:
         first = account.findings[0]
         raise InputError(f"no line of it is a mark: {first.reason}", path, first.line)
-    if not found.marks and not account.rows_rejected:
+    if not marks_file.marks and not account.rows_rejected:
         raise InputError("it holds no marks: give lines of time,text or time,end,text", path)
-    return found
+    return marks_file
 
 
 def _bounded(path: Path, marks: Iterator[Mark], account: Account) -> MarksFile:
@@ -138,8 +138,8 @@ def _texts(path: Path, account: Account) -> Iterator[tuple[int, str]]:
 def _heading(cells: Sequence[str]) -> tuple[str, ...]:
     """Return what the columns of a heading are: time, end, text; nothing where it is no heading."""
     known = {name: what for what, names in (("time", TIMES), ("end", ENDS), ("text", TEXTS)) for name in names}
-    told = tuple(known.get(cell.strip().lower(), "") for cell in cells)
-    return told if told in (("time", "text"), ("time", "end", "text")) else ()
+    columns = tuple(known.get(cell.strip().lower(), "") for cell in cells)
+    return columns if columns in (("time", "text"), ("time", "end", "text")) else ()
 
 
 def _mark(cells: Sequence[str], columns: Sequence[str]) -> tuple[Mark, list[str]]:

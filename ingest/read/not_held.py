@@ -63,16 +63,16 @@ def _is_in_json(call: Call, path: Path, around: Around) -> bool:
     if not call.is_log(path):
         return False
     name = log_name_of(path, kind_of_log(path, call.formats[path]))
-    found = around.documents.joined(path, name, around.context(path, host=name.host).series.host)
-    return found is not None and found.beside.path in around.documents.read
+    joined = around.documents.joined(path, name, around.context(path, host=name.host).series.host)
+    return joined is not None and joined.beside.path in around.documents.read
 
 
 def _labels(call: Call, path: Path, around: Around) -> dict[str, str]:
     """Return the labels of a refused file that its name and folder tell."""
     name = log_name_of(path, kind_of_log(path, call.formats[path])) if call.is_log(path) else None
     series = around.context(path, host=name.host if name else "").series
-    told = {"host": series.host, "volume": series.volume or (name.volume if name else ""), "job": name.job if name else ""}
-    return {label: value for label, value in told.items() if value}
+    labels = {"host": series.host, "volume": series.volume or (name.volume if name else ""), "job": name.job if name else ""}
+    return {label: value for label, value in labels.items() if value}
 
 
 def _runs_near(path: Path, sources: Sequence[Source]) -> list[str]:

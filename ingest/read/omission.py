@@ -48,10 +48,10 @@ def with_corrected(chunks: Iterator[Intervals], interval_ns: int, account: Accou
         rows = chunk.relabelled(lambda key: key.replaced(kind=corrected_kind(key.kind)) if correctable(key) else None)
         if not len(rows):
             continue
-        found, dropped = corrected(rows, interval_ns)
+        put_back, dropped = corrected(rows, interval_ns)
         if dropped:
             account.note(f"{dropped} intervals are not corrected: {TOO_MANY}")
-        yield found
+        yield put_back
 
 
 def corrected(rows: Intervals, interval_ns: int) -> tuple[Intervals, int]:
@@ -98,7 +98,7 @@ def _block(rows: Intervals, first: int, last: int, width: int, interval_ns: int)
 
 def _omitted(layout: LogLinear, value: int, interval_ns: int) -> tuple[int, Int]:
     """Return the first bin and how many of value - I, value - 2I, ... >= I fall into each bin from there on."""
-    low, high = (int(found) for found in layout.index(np.array([interval_ns, value - interval_ns])))
+    low, high = (int(index) for index in layout.index(np.array([interval_ns, value - interval_ns])))
     edges = layout.edges[low : high + 2].copy()
     edges[0] = interval_ns
     at_or_above = np.minimum((value - edges) // interval_ns, value // interval_ns - 1)

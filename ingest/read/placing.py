@@ -78,8 +78,8 @@ def discover(paths: Sequence[Path], options: ReadOptions) -> Found:
     caveats = (*call.archives.unreadable(), *found_caveats)
     skipped = tuple(sorted(call.skipped, key=lambda entry: entry.path))
     missing = tuple(not_held(call, sources, call.documents.without_log()))
-    found = Found(tuple(sorted(sources, key=lambda one: one.path)), skipped, call.labels_of(sources), caveats, missing)
-    return apart(decodable(found))
+    discovered = Found(tuple(sorted(sources, key=lambda placed: placed.path)), skipped, call.labels_of(sources), caveats, missing)
+    return apart(decodable(discovered))
 
 
 @dataclass(slots=True)
@@ -133,22 +133,22 @@ class _Call:
             self.skipped.append(Skipped(path, SKIPPED, place.unread))
             return
         try:
-            found = self._format(path)
+            verdict = self._format(path)
         except InputError as error:
             self.refuse(path, error.reason)
             return
-        if isinstance(found, unread.Unread):
-            if found is PRINTED and (version := version_of_text(head(path))) is not None:
+        if isinstance(verdict, unread.Unread):
+            if verdict is PRINTED and (version := version_of_text(head(path))) is not None:
                 self.versions.setdefault(path.parent, set()).add(version)
-            self.skipped.append(Skipped(path, found.action, found.sentence))
-        elif found:
-            self.formats[path] = found
+            self.skipped.append(Skipped(path, verdict.action, verdict.sentence))
+        elif verdict:
+            self.formats[path] = verdict
 
     def _format(self, path: Path) -> str | unread.Unread:
         """Return the format of a file by what was said of it, its name or its beginning; empty text where it says nothing."""
-        told, wanted, named = self.options.description, self.options.input_format, path in self.named
-        if told is not None:
-            return "" if plain_name(path) == Path(told.path).name else DESCRIBED
+        description, wanted, named = self.options.description, self.options.input_format, path in self.named
+        if description is not None:
+            return "" if plain_name(path) == Path(description.path).name else DESCRIBED
         name = f"{path.parent.name}/{plain_name(path)}"
         if not wanted:
             for line in TABLE:
@@ -211,12 +211,12 @@ class _Call:
 
     def _is_source(self, path: Path) -> bool:
         """Return whether a fio JSON is read for itself: its logs are not there, and no other file holds the same."""
-        beside = next((one for one in self.documents.folders.get(path.parent, ()) if one.path == path), None)
+        beside = next((entry for entry in self.documents.folders.get(path.parent, ()) if entry.path == path), None)
         if beside is None:
             return False
         if beside.name is not None and not beside.name.cut:
             twin = path.with_name(f"json_{path.name}")
-            if any(one.path == twin for one in self.documents.folders[path.parent]):
+            if any(entry.path == twin for entry in self.documents.folders[path.parent]):
                 self.skipped.append(Skipped(path, SKIPPED, "the same fio summary as the json_output file beside it"))
                 return False
         logs = self.documents.told.get(path, set())
@@ -269,13 +269,13 @@ def _neighbours(logs: Mapping[Path, LogName], known: set[Path], call: _Call) -> 
         parts = path.resolve().parts
         if CLIENTS in parts and any(log == path or path in log.parents for log in logs):
             folders.add(Path(*parts[: len(parts) - 1 - parts[::-1].index(CLIENTS)]))
-    found: list[Path] = []
+    neighbours: list[Path] = []
     resolved = {path.resolve() for path in known} if folders else set()
     for folder in sorted(folders):
         candidates = sorted(file for file in folder.iterdir() if file.is_file() and parse_log_name(file) is None)
         unknown = [file for file in candidates[:MOST_NEIGHBOURS] if file not in known and file.resolve() not in resolved]
-        found.extend(file for file in unknown if _is_json(file))
-    return found
+        neighbours.extend(file for file in unknown if _is_json(file))
+    return neighbours
 
 
 def _is_json(file: Path) -> bool:

@@ -45,7 +45,7 @@ def reconciled(sources: Sequence[Source]) -> Iterator[str]:
         if line.theirs and line.ours:
             word = "" if kind == COMPLETION else f" {kind}"
             theirs, count = tuple(line.theirs.values()), sum(int(total.counts.sum()) for total in line.ours)
-            said = f"fio says N = {sum(summary.count for summary in theirs)}{_told(theirs)}"
+            said = f"fio says N = {sum(summary.count for summary in theirs)}{_printed_p99(theirs)}"
             yield f"{run} {op}{word}: {said}; tailboard {count}{_ours(line.ours)}"
 
 
@@ -60,15 +60,15 @@ class _Compared:
 def _together(lines: Mapping[Line, _Compared]) -> dict[Line, _Compared]:
     """Return the lines with all ops of a run and kind as one where fio counted any of them together."""
     mixed = {(run, kind) for (run, op, kind), line in lines.items() if op == MIXED and line.theirs}
-    found: dict[Line, _Compared] = {}
+    combined: dict[Line, _Compared] = {}
     for (run, op, kind), line in lines.items():
-        into = found.setdefault((run, MIXED if (run, kind) in mixed else op, kind), _Compared())
+        into = combined.setdefault((run, MIXED if (run, kind) in mixed else op, kind), _Compared())
         into.theirs.update({(op, *owner): summary for owner, summary in line.theirs.items()})
         into.ours.extend(line.ours)
-    return found
+    return combined
 
 
-def _told(summaries: Sequence[Summary]) -> str:
+def _printed_p99(summaries: Sequence[Summary]) -> str:
     """Return fio's own p99: as printed for one job, from its bins for several."""
     if len(summaries) == 1:
         printed = {float(text): value for text, value in summaries[0].percentiles}
@@ -88,7 +88,7 @@ def _p99(histograms: Sequence[Histogram]) -> str:
         return ""
     layout = layouts.pop()
     dense = np.zeros(layout.bins, np.int64)
-    for histogram in (one for one in histograms if len(one.bins)):
+    for histogram in (candidate for candidate in histograms if len(candidate.bins)):
         dense[histogram.bins] += histogram.counts
     bins = np.flatnonzero(dense)
     zero = np.zeros(1, np.int64)
@@ -103,7 +103,7 @@ def skew(sources: Iterable[Source]) -> Iterator[str]:
     for source in sources:
         if source.context.zero.epoch_ns is not None and source.context.zero.origin not in STAGED:
             zeros.setdefault(source.context.series.run, []).append(source.context.zero.epoch_ns + source.context.offset_ns)
-    for run, found in sorted(zeros.items()):
-        if len(found) > 1:
-            spread = (max(found) - min(found)) / MS
-            yield f"{run}: time zeros of {len(found)} sources lie within {spread:.0f} ms (clock skew and start-up together)"
+    for run, of_run in sorted(zeros.items()):
+        if len(of_run) > 1:
+            spread = (max(of_run) - min(of_run)) / MS
+            yield f"{run}: time zeros of {len(of_run)} sources lie within {spread:.0f} ms (clock skew and start-up together)"

@@ -44,13 +44,13 @@ def facts(samples: int, span_ns: int, target: Fraction | None, lag_ns: int | Non
     if target is None:
         return [f"schedule: achieved {_rate(achieved)}{_lag(lag_ns)}"]
     share = achieved / target
-    told = [f"schedule: target {_rate(target)}, achieved {_rate(achieved)} ({float(100 * share):.1f} %){_lag(lag_ns)}"]
+    sentences = [f"schedule: target {_rate(target)}, achieved {_rate(achieved)} ({float(100 * share):.1f} %){_lag(lag_ns)}"]
     if share < ENOUGH:
-        told.append(
+        sentences.append(
             f"coordinated omission: only {float(100 * share):.1f} % of the requests that were due could be sent in time; "
             "percentiles of service time leave out what waited: read response time"
         )
-    return told
+    return sentences
 
 
 def _rate(rate: Fraction) -> str:

@@ -124,11 +124,11 @@ class Around:
         """
         options = self.options
         ways = ((options.host, "--host"), (host, origin), (self.place.host, ""))
-        found, origin_of_host = next(((one, why) for one, why in ways if one), ("", ""))
+        host_name, origin_of_host = next(((name, why) for name, why in ways if name), ("", ""))
         if origin_of_host:
-            self.why("host", found, origin_of_host)
-        alias = options.host_alias.get(found, found)
-        if alias != found:
+            self.why("host", host_name, origin_of_host)
+        alias = options.host_alias.get(host_name, host_name)
+        if alias != host_name:
             self.why("host", alias, "--host-alias")
         volume = labels.pop("volume", "") or self.place.volume
         for fact, value in (("volume", volume), *labels.items()):
@@ -153,13 +153,13 @@ class Around:
         """
         asked = self.options.t0
         if absolute or asked is None:
-            found = own
+            zero = own
         elif isinstance(asked, int):
-            found = TimeZero(asked, "--t0")
+            zero = TimeZero(asked, "--t0")
         else:
-            found = TimeZero(path.stat().st_mtime_ns - last_ns(), "file time (--t0 mtime)")
-        self.why("time zero", str(found.epoch_ns) if found.epoch_ns is not None else "unknown", found.origin)
-        return found
+            zero = TimeZero(path.stat().st_mtime_ns - last_ns(), "file time (--t0 mtime)")
+        self.why("time zero", str(zero.epoch_ns) if zero.epoch_ns is not None else "unknown", zero.origin)
+        return zero
 
 
 @dataclass(frozen=True, slots=True)

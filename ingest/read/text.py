@@ -179,9 +179,9 @@ def last_line_end(path: Path) -> int:
         while end:
             begin = max(0, end - LONGEST_LINE)
             stream.seek(begin)
-            found = (stream.read(end - begin) or b"").rfind(b"\n") + 1
-            if found:
-                return begin + found
+            behind = (stream.read(end - begin) or b"").rfind(b"\n") + 1
+            if behind:
+                return begin + behind
             end = begin
     return 0
 

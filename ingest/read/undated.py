@@ -16,21 +16,21 @@ from ingest.read.sources import Found, Source
 UNDATED = "undated"
 
 
-def apart(found: Found, dated: Collection[str] = ()) -> Found:
+def apart(discovered: Found, dated: Collection[str] = ()) -> Found:
     """Return what was found with undated sources in runs of their own where their run has dated ones.
 
     `dated` are runs that have dated sources elsewhere: in the store that they are loaded into.
     """
-    clocks = {(source.context.series.run, _is_dated(source)) for source in found.sources}
+    clocks = {(source.context.series.run, _is_dated(source)) for source in discovered.sources}
     real = {*dated, *(run for run, known in clocks if known)}
     moved = {run: undated_name(run, real) for run, known in sorted(clocks) if not known and run in real}
     if not moved:
-        return found
-    labels: Mapping[str, Mapping[str, str]] = {name: found.labels.get(run, {}) for run, name in moved.items()}
+        return discovered
+    labels: Mapping[str, Mapping[str, str]] = {name: discovered.labels.get(run, {}) for run, name in moved.items()}
     return replace(
-        found,
-        sources=tuple(source if _is_dated(source) else _in_run(source, moved) for source in found.sources),
-        labels={**labels, **found.labels},
+        discovered,
+        sources=tuple(source if _is_dated(source) else _in_run(source, moved) for source in discovered.sources),
+        labels={**labels, **discovered.labels},
     )
 
 

@@ -57,7 +57,7 @@ def known_by_name(path: Path) -> Unread | None:
     name = plain_name(path)
     if cbt.is_note(name):
         return Unread(SKIPPED, "CBT's notes about the cluster: not latencies")
-    return next((one for one in BY_NAME if re.search(one.name, name)), None)
+    return next((entry for entry in BY_NAME if re.search(entry.name, name)), None)
 
 
 def known_by_head(path: Path, start: bytes) -> Unread:
@@ -69,9 +69,9 @@ def known_by_head(path: Path, start: bytes) -> Unread:
 
     if looks_like_gc_log(start) or looks_like_old_gc_log(start):
         return Unread(SKIPPED, "a GC log of a JVM: give it with --marks (docs/marks.md)")
-    for one in BY_HEAD:
-        if re.search(one.head, start) or (one.name and re.search(one.name, name)):
-            return one
+    for entry in BY_HEAD:
+        if re.search(entry.head, start) or (entry.name and re.search(entry.name, name)):
+            return entry
     return Unread(SKIPPED, f"{_resembles(start)}{advice()}")
 
 

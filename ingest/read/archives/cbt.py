@@ -145,7 +145,7 @@ def place_of(folder: Path, settings: Settings) -> Place | None:
     cluster = config.get("cluster", config)
     plain = cluster if isinstance(cluster, dict) else {}
     benchmark = _benchmark(plain, anchor)
-    tools = [found[1] for part in below if (found := MONITORING.match(part))]
+    tools = [match[1] for part in below if (match := MONITORING.match(part))]
     if tools or any(part.startswith(".") for part in below):
         return Place(archive, "/".join(anchor.above), unread=f"CBT's monitoring ({tools[-1] if tools else 'idle'}): not read")
     if any(part in OWN_RESULTS for part in below):
@@ -196,9 +196,9 @@ def _split(folder: Path, config: Mapping[str, Any]) -> tuple[str, str, str]:
     known = max((host for host in _hosts(config) if name.endswith(f".{host}") and len(name) > len(host) + 1), key=len, default="")
     if known:
         return name[: -len(known) - 1], known, f"folder {name}, host of {ARCHIVE}"
-    told = _job_name(folder)
+    job_name = _job_name(folder)
     for at in (place for place, letter in enumerate(name) if letter == "."):
-        if told and told == f"{name[:at]}-{name[at + 1 :]}":
+        if job_name and job_name == f"{name[:at]}-{name[at + 1 :]}":
             return name[:at], name[at + 1 :], f"folder {name}, job name in fio's JSON"
     workload, _, host = name.partition(".")
     return workload, host, f"folder {name}, split at its first dot"
@@ -217,11 +217,11 @@ def _job_name(folder: Path) -> str:
     for file in sorted(folder.glob("*/**/json_output*"))[:8]:
         try:
             with file.open("rb") as stream:
-                found = JOB_NAME.search(stream.read(LARGEST_SUMMARY))
+                match = JOB_NAME.search(stream.read(LARGEST_SUMMARY))
         except OSError:
             continue
-        if found:
-            return found["name"].decode("utf-8", "replace")
+        if match:
+            return match["name"].decode("utf-8", "replace")
     return ""
 
 
@@ -229,8 +229,8 @@ def _labels(plain: Mapping[str, Any], below: Sequence[str], workload: str, confi
     """Return the settings of a run as labels, at most 32: the workload's own over the id's, the folders' over both."""
     workloads = plain.get("workloads")
     own = workloads.get(workload, {}) if isinstance(workloads, dict) else {}
-    found = {**plain, **(own if isinstance(own, dict) else {})}
-    labels = {str(key): str(value) for key, value in found.items() if isinstance(value, (str, int, float, bool))}
+    settings = {**plain, **(own if isinstance(own, dict) else {})}
+    labels = {str(key): str(value) for key, value in settings.items() if isinstance(value, (str, int, float, bool))}
     cluster = config.get("cluster", {})
     if isinstance(cluster, dict):
         labels.update({key: str(len(cluster[key])) for key in ("clients", "osds") if isinstance(cluster.get(key), list)})

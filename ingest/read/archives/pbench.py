@@ -42,9 +42,9 @@ def place_of(folder: Path) -> Place | None:
 def _sample(sample: Path, host: str, evidence: tuple[Evidence, ...]) -> Place:
     """Return the place of a host in a sample: of an archive of many, its run is the path of the sample."""
     labels: dict[str, str] = {}
-    found = ITERATION.match(sample.parent.name)
-    if not SAMPLE.match(sample.name) or not found:
+    match = ITERATION.match(sample.parent.name)
+    if not SAMPLE.match(sample.name) or not match:
         return Place(sample, host=host, evidence=evidence)
-    labels = {"rw": found["mode"], "bs": found["size"]}
+    labels = {"rw": match["mode"], "bs": match["size"]}
     archive, run = sample.parent.parent, f"{sample.parent.name}/{sample.name}"
     return Place(archive, run, host=host, labels=labels, evidence=(*evidence, Evidence("run", run, "folders of pbench")))

@@ -64,7 +64,7 @@ class Plain:
         runs = {}
         for path in self.formats:
             folder = self.folder_of(path)
-            unit = next((one for one in (folder, *folder.parents) if one in whole), None) if whole else None
+            unit = next((parent for parent in (folder, *folder.parents) if parent in whole), None) if whole else None
             if unit is not None:
                 short = whole[unit]
                 runs[path] = (f"{self.said}/{short}" if self.said else short, f"path {unit.name}, a whole archive of its own")
@@ -86,7 +86,7 @@ class Plain:
         if len(self.paths) < 2 or not folders:  # one path is one run
             return {}
         with_logs = {self.folder_of(path) for path in self.formats if path in self.logs}
-        with_json = {folder.resolve() for folder, found in self.documents.folders.items() if any(one.inside for one in found)}
+        with_json = {document.path.parent.resolve() for document in self.documents.all()}
 
         def below(folder: Path, others: Iterable[Path]) -> bool:
             return any(other == folder or folder in other.parents for other in others)
@@ -111,14 +111,14 @@ class Plain:
         """Make sibling folders that fio ran in one after another runs of their own: hosts of one run work at the same time."""
         spans: dict[Path, tuple[int, int]] = {}
         for folder in hosts:
-            found = [
+            times = [
                 (zero[0], zero[0] + job.runtime_ms)
                 for beside in self.documents.folders.get(folder, ())
                 for job in beside.document.jobs
                 if (zero := beside.document.zero_ms(job)) is not None
             ]
-            if found and any(path.parent == folder for path in self.logs):
-                spans[folder] = (min(start for start, _ in found), max(end for _, end in found))
+            if times and any(path.parent == folder for path in self.logs):
+                spans[folder] = (min(start for start, _ in times), max(end for _, end in times))
         families: dict[Path, dict[Path, tuple[int, int]]] = defaultdict(dict)
         for folder, span in spans.items():
             families[folder.parent][folder] = span

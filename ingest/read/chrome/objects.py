@@ -45,8 +45,8 @@ NO_ARRAY = 'no array of trace events: it begins neither with [ nor with {"traceE
 
 def looks_like_chrome(start: bytes) -> bool:
     """Return whether a file begins like trace events."""
-    found = BEGINNING.match(start)
-    return found is not None and LOOKS.search(start, found.end()) is not None
+    match = BEGINNING.match(start)
+    return match is not None and LOOKS.search(start, match.end()) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +72,8 @@ class Objects:
     def _places(self) -> list[int]:
         if self.places is not None:
             return self.places
-        found = [len(self.text) - len(self.text.lstrip()), *(match.end() - 1 for match in BETWEEN.finditer(self.text))]
-        return found if len(found) == len(self.values) else _Walk(self.text, last=True).places
+        places = [len(self.text) - len(self.text.lstrip()), *(match.end() - 1 for match in BETWEEN.finditer(self.text))]
+        return places if len(places) == len(self.values) else _Walk(self.text, last=True).places
 
 
 def objects(path: Path, account: Account) -> Iterator[Objects]:
@@ -82,12 +82,12 @@ def objects(path: Path, account: Account) -> Iterator[Objects]:
     for block in whole_blocks(path, account):
         text += bytes(block)
         if not begun:
-            found = BEGINNING.match(text)
-            if not found and len(text) > LONGEST:
+            match = BEGINNING.match(text)
+            if not match and len(text) > LONGEST:
                 raise InputError(NO_ARRAY, path, 1)
-            if not found:
+            if not match:
                 continue
-            begun, line, text = True, line + text.count(b"\n", 0, found.end()), text[found.end() :]
+            begun, line, text = True, line + text.count(b"\n", 0, match.end()), text[match.end() :]
         part, used = _parsed(text, line)
         if part is None:
             walk = _Walk(text, last=False)
@@ -107,16 +107,16 @@ def _parsed(text: bytes, line: int) -> tuple[Objects | None, int]:
     end = len(text)
     for _ in range(TRIED):
         end = text.rfind(b"}", 0, end)
-        found = BETWEEN.match(text, end) if end >= 0 else None
+        match = BETWEEN.match(text, end) if end >= 0 else None
         if end < 0:
             break
-        if found is None:
+        if match is None:
             continue
         try:
             values = orjson.loads(b"[" + text[: end + 1] + b"]")
         except orjson.JSONDecodeError:
             continue
-        return Objects(values, text[: end + 1], line), found.end() - 1
+        return Objects(values, text[: end + 1], line), match.end() - 1
     return None, 0
 
 
@@ -192,5 +192,5 @@ class _Walk:
         if not self._damaged:
             self.bad.append(place)
         self._damaged = True
-        found = NEXT.search(self._plain, place + 1)
-        return found.end() if found else len(self._plain)
+        match = NEXT.search(self._plain, place + 1)
+        return match.end() if match else len(self._plain)

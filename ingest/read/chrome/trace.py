@@ -63,7 +63,7 @@ def zero_of(path: Path) -> int | None:
         raise InputError("empty file", path)
     if not BEGINNING.match(start) and len(start) < 1 << 16:
         raise InputError(NO_ARRAY, path, 1)
-    first = next((int(found[1]) for found in STAMP.finditer(start) if int(found[1])), 0)
+    first = next((int(match[1]) for match in STAMP.finditer(start) if int(match[1])), 0)
     return 0 if EPOCH_US <= first <= LATEST_US else None
 
 
@@ -86,7 +86,7 @@ def read(path: Path, context: Context) -> Iterator[Events]:
 
 def names_in(path: Path) -> Mapping[tuple[str, ...], str]:
     """Return the names of processes by (pid) and of threads by (pid, tid) that the metadata tell."""
-    found: dict[tuple[str, ...], str] = {}
+    names: dict[tuple[str, ...], str] = {}
     before = b""
     for block in whole_blocks(path, Account()):
         text = before + bytes(block)
@@ -95,9 +95,9 @@ def names_in(path: Path) -> Mapping[tuple[str, ...], str]:
             if event is not None:
                 pid, tid = str(event.get("pid")), str(event.get("tid"))
                 key = (pid,) if event["name"] == "process_name" else (pid, tid)
-                found[key] = str(event["args"]["name"])
+                names[key] = str(event["args"]["name"])
         before = text[-NEAR:]
-    return found
+    return names
 
 
 def _around(text: bytes, place: int) -> Mapping[str, Any] | None:

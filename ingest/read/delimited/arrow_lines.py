@@ -156,10 +156,10 @@ class Lines:
         """Return the columns of whole lines, None where Arrow refuses them."""
         options = self.pa.csv.ReadOptions(column_names=list(self.form.names), use_threads=False, block_size=len(buffer) + 1)
         try:
-            found = self.pa.csv.read_csv(self.pa.BufferReader(buffer), options, self._parse, convert)
+            table = self.pa.csv.read_csv(self.pa.BufferReader(buffer), options, self._parse, convert)
         except (self.pa.ArrowInvalid, self.pa.ArrowKeyError):
             return None
-        return found
+        return table
 
     def _sifted(self, data: NDArray[np.uint8], count: int) -> Iterator[tuple[Any, Int]]:
         """Yield the rows of a block with a fault in it: the lines that fit the pattern."""
@@ -199,14 +199,14 @@ class Lines:
         counted = compute.count_substring(lines, form.delimiter.encode())
         cells = np.frombuffer(counted.buffers()[1], np.int32)[counted.offset : counted.offset + len(counted)] + 1
         width, which = len(form.names), WHICH if form.marked else ""
-        for reason, found in (
+        for reason, faulty in (
             (NULS, flags(compute.match_substring(lines, b"\0"))),
             (f"fewer columns than the rows of this log ({width})", cells < width),
             (f"more columns than the rows of this log ({width}){which}", (cells > width) & (not form.quoted)),
             (form.not_a_row, np.ones(len(bad), np.bool_)),
         ):
-            reject(self.account, reason, self.whole.line + np.flatnonzero(left & found))
-            left &= ~found
+            reject(self.account, reason, self.whole.line + np.flatnonzero(left & faulty))
+            left &= ~faulty
 
 
 def binary_lines(pa: ModuleType, data: NDArray[np.uint8], count: int) -> Any:
@@ -254,8 +254,8 @@ def integers(column: Any) -> Int:
 def flags(values: Any) -> NDArray[np.bool_]:
     """Return an array of Arrow's truth values, of which none is missing."""
     bits = np.frombuffer(values.buffers()[1], np.uint8)
-    found = np.unpackbits(bits, bitorder="little", count=values.offset + len(values))
-    return found[values.offset :].view(np.bool_)
+    truths = np.unpackbits(bits, bitorder="little", count=values.offset + len(values))
+    return truths[values.offset :].view(np.bool_)
 
 
 def tables(path: Path, lines: Lines, upto: int | None = None) -> Iterator[tuple[Any, Int]]:

@@ -38,17 +38,17 @@ def nanoseconds(pa: ModuleType, column: Any, unit_ns: int) -> tuple[Int, Bool]:
     values = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
     there = flags(values.is_valid()) if values.null_count else np.ones(len(values), np.bool_)
     if pa.types.is_decimal(values.type):
-        found, sure = _of_decimals(pa, values, unit_ns)
+        ns, sure = _of_decimals(pa, values, unit_ns)
     elif pa.types.is_floating(values.type):
         with np.errstate(over="ignore"):
             real = _lying(values.fill_null(0), np.float64) * float(unit_ns)
         sure = np.abs(real) < MOST_NS
-        found = np.rint(np.where(sure, real, 0)).astype(np.int64)
+        ns = np.rint(np.where(sure, real, 0)).astype(np.int64)
     else:
         whole = _lying(values.fill_null(0) if values.null_count else values, np.int64)
         sure = (whole < MOST_NS // unit_ns) & (whole > -MOST_NS // unit_ns)
-        found = np.where(sure, whole, 0) * unit_ns if not sure.all() else whole * unit_ns
-    return found, there & sure
+        ns = np.where(sure, whole, 0) * unit_ns if not sure.all() else whole * unit_ns
+    return ns, there & sure
 
 
 def _lying(values: Any, kind: Any) -> NDArray[Any]:

@@ -27,11 +27,11 @@ LINES_AHEAD = 100
 
 def fields(line: bytes, width: int = 0, blanks: int | None = None) -> list[str]:
     """Return the columns of a line; of more than `width` those from column `blanks` on are put together."""
-    found = [word.decode("utf-8", "replace") for word in line.translate(ONE_BLANK, b"\0").split()]
-    more = len(found) - width
+    columns = [word.decode("utf-8", "replace") for word in line.translate(ONE_BLANK, b"\0").split()]
+    more = len(columns) - width
     if blanks is None or more <= 0:
-        return found
-    return [*found[:blanks], " ".join(found[blanks : blanks + more + 1]), *found[blanks + more + 1 :]]
+        return columns
+    return [*columns[:blanks], " ".join(columns[blanks : blanks + more + 1]), *columns[blanks + more + 1 :]]
 
 
 def header_at(lines: Sequence[bytes], wanted: Collection[str]) -> int:
@@ -46,8 +46,8 @@ def data_at(lines: Sequence[bytes], numbers: Collection[str]) -> int:
     """Return which of the first lines begins a number in each of these columns, which are numbered from 1; 0 if none does."""
     places = [int(number) - 1 for number in numbers if number.isdigit()]
     for number, line in enumerate(lines[:LINES_AHEAD]):
-        found = fields(line)
-        if found and all(0 <= place < len(found) and found[place].lstrip("-.")[:1].isdigit() for place in places):
+        cells = fields(line)
+        if cells and all(0 <= place < len(cells) and cells[place].lstrip("-.")[:1].isdigit() for place in places):
             return number
     return 0
 
@@ -67,9 +67,9 @@ def marked(data: NDArray[np.uint8], width: int, blanks: int | None) -> NDArray[n
         text = text.replace(b" \n", b"\n").replace(b" \r\n", b"\r\n")
     if blanks is None:
         return np.frombuffer(text.replace(b" ", MARK.encode()), np.uint8)
-    found = np.frombuffer(text, np.uint8).copy()
-    places = np.flatnonzero(found == BLANK)
-    ends = np.flatnonzero(found == NEWLINE)
+    parted = np.frombuffer(text, np.uint8).copy()
+    places = np.flatnonzero(parted == BLANK)
+    ends = np.flatnonzero(parted == NEWLINE)
     until = np.searchsorted(places, ends)
     counts = np.diff(until, prepend=0)
     more = counts - (width - 1)
@@ -78,5 +78,5 @@ def marked(data: NDArray[np.uint8], width: int, blanks: int | None) -> NDArray[n
         over = np.repeat(np.maximum(more, 0), counts)
         ordinal = np.arange(len(places)) - first
         places = places[(ordinal < blanks) | (ordinal >= blanks + over)]
-    found[places] = ord(MARK)
-    return found
+    parted[places] = ord(MARK)
+    return parted

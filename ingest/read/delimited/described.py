@@ -45,19 +45,19 @@ ISO_ZONED = YEAR + r"-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[-+]\d\d:?\d
 ISO_PLAIN = YEAR + r"-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,9})?"
 
 
-def columns_of(path: Path, context: Context, told: Description) -> Columns:
+def columns_of(path: Path, context: Context, description: Description) -> Columns:
     """Return where everything stands in a file; InputError where a column or its unit is missing."""
     lines = [*head(path, upto=context.upto).lstrip(b"\xef\xbb\xbf").split(b"\n"), b""]
-    at = _first_at(lines, told)
+    at = _first_at(lines, description)
     first, second = lines[at : at + 2]
     if not first.strip():
         raise InputError("holds no line in its beginning", path)
-    roles = dict(told.columns)
+    roles = dict(description.columns)
     if first.lstrip()[:1] == b"{":
-        _check_once([*roles.values(), *told.labels.values()], path)
-        return Columns((), 0, roles, _units(roles, context, told, path), dict(told.labels), {})
-    cells = _cells(first, told, path)
-    names = tuple(cells) if told.header else tuple(str(number + 1) for number in range(len(cells)))
+        _check_once([*roles.values(), *description.labels.values()], path)
+        return Columns((), 0, roles, _units(roles, context, description, path), dict(description.labels), {})
+    cells = _cells(first, description, path)
+    names = tuple(cells) if description.header else tuple(str(number + 1) for number in range(len(cells)))
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"two columns are called {twice!r}: name columns by number, and header: false", path, 1)
@@ -67,26 +67,28 @@ def columns_of(path: Path, context: Context, told: Description) -> Columns:
             return name
         if name.isdigit() and 1 <= int(name) <= len(names):
             return names[int(name) - 1]
-        raise InputError(f"no column {name!r} for {role}: there are {', '.join(names[:12])} ({told.path} names them)", path, 1)
+        there = ", ".join(names[:12])
+        raise InputError(f"no column {name!r} for {role}: there are {there} ({description.path} names them)", path, 1)
 
     roles = {role: place(role, name) for role, name in roles.items()}
-    labels = {label: place(label, name) for label, name in told.labels.items()}
+    labels = {label: place(label, name) for label, name in description.labels.items()}
     _check_once([*roles.values(), *labels.values()], path)
-    blanks = names.index(free) if told.blanks and (free := place("blanks", told.blanks)) else None
+    blanks = names.index(free) if description.blanks and (free := place("blanks", description.blanks)) else None
     if blanks is not None and names[blanks] in roles.values():
         raise InputError(f"column {names[blanks]!r} holds numbers and cannot hold blanks", path, 1)
-    data = _cells(second if told.header else first, told, path, len(names), blanks)
+    data = _cells(second if description.header else first, description, path, len(names), blanks)
     sample = dict(zip(names, data, strict=False))
-    return Columns(names, at + int(told.header), roles, _units(roles, context, told, path), labels, sample, blanks)
+    return Columns(names, at + int(description.header), roles, _units(roles, context, description, path), labels, sample, blanks)
 
 
-def _first_at(lines: Sequence[bytes], told: Description) -> int:
+def _first_at(lines: Sequence[bytes], description: Description) -> int:
     """Return which line names the columns, or is the first of data: before a table that blanks part text may stand."""
-    if told.delimiter != WHITESPACE:
+    if description.delimiter != WHITESPACE:
         return 0
-    if not told.header:
-        return data_at(lines, told.columns.values())
-    return header_at(lines, {name for name in (*told.columns.values(), *told.labels.values()) if not name.isdigit()})
+    if not description.header:
+        return data_at(lines, description.columns.values())
+    names = (*description.columns.values(), *description.labels.values())
+    return header_at(lines, {name for name in names if not name.isdigit()})
 
 
 def _check_once(names: Sequence[str], path: Path) -> None:
@@ -96,27 +98,27 @@ def _check_once(names: Sequence[str], path: Path) -> None:
             raise InputError(f"column {name!r} is wanted twice: each can be one time, the weight or one label", path, 1)
 
 
-def _cells(line: bytes, told: Description, path: Path, width: int = 0, blanks: int | None = None) -> list[str]:
+def _cells(line: bytes, description: Description, path: Path, width: int = 0, blanks: int | None = None) -> list[str]:
     import csv
 
-    if told.delimiter == WHITESPACE:
+    if description.delimiter == WHITESPACE:
         return fields(line, width, blanks)
     text = line.decode("utf-8", "replace").replace("\0", "").replace("\r", " ")
     try:
-        return [cell.strip() for cell in next(csv.reader([text], delimiter=told.delimiter), [])]
+        return [cell.strip() for cell in next(csv.reader([text], delimiter=description.delimiter), [])]
     except csv.Error as error:
         raise InputError(f"its first lines cannot be cut into columns: {error}", path) from None
 
 
-def _units(roles: Mapping[str, str], context: Context, told: Description, path: Path) -> dict[str, int]:
+def _units(roles: Mapping[str, str], context: Context, description: Description, path: Path) -> dict[str, int]:
     units = {}
     for role, name in roles.items():
-        found = ENDING.search(name)
-        ending = UNITS_NS.get(found["unit"] or found["inside"]) if found else None
-        unit = told.units.get(role, ending if ending is not None else context.recorded_unit_ns)
+        match = ENDING.search(name)
+        ending = UNITS_NS.get(match["unit"] or match["inside"]) if match else None
+        unit = description.units.get(role, ending if ending is not None else context.recorded_unit_ns)
         if unit is None and role != "weight":
             raise InputError(
-                f"the unit of column {name!r} is neither said in {told.path} (unit:) nor by its name's ending (_us): "
+                f"the unit of column {name!r} is neither said in {description.path} (unit:) nor by its name's ending (_us): "
                 "say it there, or --recorded-unit",
                 path,
                 1,
@@ -131,18 +133,18 @@ def read(path: Path, context: Context) -> Iterator[Events]:
     Stamps from a year after 1970 on are epoch times, others relative: as most in the first chunk are, all are to be. Raises
     InputError where a column is missing, or where nothing describes the file.
     """
-    told = context.description
-    if told is None:
+    description = context.description
+    if description is None:
         raise InputError("no description of its columns: --input-format takes the path of one, such as events.yml", path)
     pa = arrow(path)
-    columns = columns_of(path, context, told)
-    series = SeriesTable(lambda labels: _series(context.series, {**told.fixed, **labels}, told.kind))
+    columns = columns_of(path, context, description)
+    series = SeriesTable(lambda labels: _series(context.series, {**description.fixed, **labels}, description.kind))
     if columns.is_json:
         from ingest.read.delimited.ndjson import tables_of_json
 
         chunks = tables_of_json(path, columns, context.account, context.upto)
     else:
-        parsed = Lines(_form(columns, told), context.account, skipped=columns.skipped)
+        parsed = Lines(_form(columns, description), context.account, skipped=columns.skipped)
         chunks = tables(path, parsed, context.upto)
     clock = _Clock()
     for table, lines in chunks:
@@ -150,25 +152,23 @@ def read(path: Path, context: Context) -> Iterator[Events]:
 
 
 def _series(base: Series, labels: Mapping[str, str], kind: str) -> Series:
-    told = {name: text.lower() if name == "op" else text for name, text in labels.items() if text}
-    return base.replaced(**told, kind=kind)
+    texts = {name: text.lower() if name == "op" else text for name, text in labels.items() if text}
+    return base.replaced(**texts, kind=kind)
 
 
-def _form(columns: Columns, told: Description) -> Form:
+def _form(columns: Columns, description: Description) -> Form:
     """Return the form of a line: quick types after the first line of data, then decimals, then floats."""
     pa = arrow()
     numbers = {name: columns.units[role] for role, name in columns.roles.items()}
     words = {name: pa.dictionary(pa.int32(), pa.binary()) for name in columns.labels.values()}
-    tiers = [
-        (_pattern(columns, told, numbers, level), {**words, **{name: _types(unit)[level] for name, unit in numbers.items()}})
-        for level in range(2)
-    ]
+    types = [{name: _types(unit)[level] for name, unit in numbers.items()} for level in range(2)]
+    tiers = [(_pattern(columns, description, numbers, level), {**words, **types[level]}) for level in range(2)]
     quick = {name: _quick(columns.sample.get(name, ""), unit) for name, unit in numbers.items()}
-    shape = Form(columns.names, {**words, **quick}, tiers, NO_NUMBER, told.delimiter, quoted=True, hexadecimal=True)
-    if told.delimiter != WHITESPACE:
+    shape = Form(columns.names, {**words, **quick}, tiers, NO_NUMBER, description.delimiter, quoted=True, hexadecimal=True)
+    if description.delimiter != WHITESPACE:
         return shape
     again = "\\x1f".join(re.escape(name) for name in columns.names)  # a header line that comes again
-    passed = rf"^(?:{again})?\r?\n$" if told.header else shape.passed
+    passed = rf"^(?:{again})?\r?\n$" if description.header else shape.passed
     return replace(shape, delimiter=MARK, quoted=False, passed=passed, marked=True, blanks=columns.blanks)
 
 
@@ -186,21 +186,21 @@ def _quick(sample: str, unit_ns: int) -> Any:
     return types(pa, unit_ns)[0 if sample.lstrip("-").isdigit() else 1]
 
 
-def _pattern(columns: Columns, told: Description, numbers: Mapping[str, int], level: int) -> str:
+def _pattern(columns: Columns, description: Description, numbers: Mapping[str, int], level: int) -> str:
     """Return the pattern of whole lines whose numbers are decimals (or times with a zone), or any floats (or without)."""
-    if told.delimiter == WHITESPACE:
+    if description.delimiter == WHITESPACE:
         number, stamp = (DECIMAL, FLOAT)[level], (ISO_ZONED, ISO_PLAIN)[level]
         kinds = {name: number if unit else stamp for name, unit in numbers.items()}
         return "^" + _escaped(MARK).join(kinds.get(name, r"[^\n\x1f]*") for name in columns.names) + "\n$"
-    space = "" if told.delimiter in " \t" else "[ \\t]*"
+    space = "" if description.delimiter in " \t" else "[ \\t]*"
     plain = (DECIMAL, FLOAT)[level]
     stamp = (ISO_ZONED, ISO_PLAIN)[level]
-    other = rf'(?:"(?:[^"\n]|"")*"|[^"\n{_escaped(told.delimiter)}]*)'
+    other = rf'(?:"(?:[^"\n]|"")*"|[^"\n{_escaped(description.delimiter)}]*)'
     cells = [
         rf'{space}"?{plain if numbers[name] else stamp}"?{space}' if name in numbers else f"{space}{other}"
         for name in columns.names
     ]
-    return "^" + _escaped(told.delimiter).join(cells) + "\n$"
+    return "^" + _escaped(description.delimiter).join(cells) + "\n$"
 
 
 def _escaped(mark: str) -> str:
@@ -225,12 +225,12 @@ def _events(pa: Any, table: Any, lines: Int, columns: Columns, context: Context,
     """Return the events of a chunk of lines; what cannot be taken is rejected with its lines."""
     rows = len(table)
     sure = np.ones(rows, np.bool_)
-    found: dict[str, Int] = {}
+    by_role: dict[str, Int] = {}
     for role, name in columns.roles.items():
-        found[role], known = _ns(pa, table.column(name), columns.units[role], role)
+        by_role[role], known = _ns(pa, table.column(name), columns.units[role], role)
         sure &= known
-    end, latency = _times(found)
-    weight = found.get("weight")
+    end, latency = _times(by_role)
+    weight = by_role.get("weight")
     codes = series.codes({label: table.column(name) for label, name in columns.labels.items()}, rows)
     faults: Sequence[tuple[str, Any]] = (
         (NO_NUMBER, ~sure),
@@ -255,21 +255,21 @@ def _ns(pa: Any, column: Any, unit_ns: int, role: str) -> tuple[Int, Any]:
     return nanoseconds(pa, pa.chunked_array([values.cast(pa.int64())]), 1)
 
 
-def _times(found: Mapping[str, Int]) -> tuple[Int, Int]:
+def _times(by_role: Mapping[str, Int]) -> tuple[Int, Int]:
     """Return completion and latency of each, from the two that are there."""
-    if "latency" in found:
-        end = found["end"] if "end" in found else found["start"] + found["latency"]
-        return end, found["latency"]
-    return found["end"], found["end"] - found["start"]
+    if "latency" in by_role:
+        end = by_role["end"] if "end" in by_role else by_role["start"] + by_role["latency"]
+        return end, by_role["latency"]
+    return by_role["end"], by_role["end"] - by_role["start"]
 
 
 def _too_heavy(weight: Int, latency: Int) -> Any:
     return (weight < 1) | (weight > MOST_WEIGHED // np.maximum(latency, 1))
 
 
-def first_end_ns(path: Path, context: Context, told: Description) -> int:
+def first_end_ns(path: Path, context: Context, description: Description) -> int:
     """Return the completion of the first operation that can be read, in ns of the file's clock; InputError if there is none."""
-    for events in read(path, replace(context, description=told)):
+    for events in read(path, replace(context, description=description)):
         if len(events):
             return int(events.end_ns[0])
     raise InputError("holds no operation that can be read", path)
@@ -278,11 +278,11 @@ def first_end_ns(path: Path, context: Context, told: Description) -> int:
 def locate(path: Path, around: Around) -> Source:
     """Return the source of a described file; InputError where a column is missing or no operation can be read."""
     context = around.context(path, process=name_without(path, TABLE_ENDINGS))
-    told = context.description
-    if told is None:
+    description = context.description
+    if description is None:
         raise InputError("no description of its columns: --input-format takes the path of one, such as events.yml", path)
     quiet = replace(context, account=Account(path=str(path)), zero=TimeZero(0), offset_ns=0)
-    first = first_end_ns(path, quiet, told)
+    first = first_end_ns(path, quiet, description)
     dated = first >= YEAR_NS
     own = TimeZero(first, "epoch stamps in the log") if dated else TimeZero()
     zero = around.zero(path, own, lambda: newest_ns(read(path, quiet)), absolute=dated)

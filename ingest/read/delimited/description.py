@@ -97,35 +97,35 @@ def parse_description(path: Path) -> Description:
     if len(data) > LARGEST:
         raise UsageError(f"--input-format {path}: more than 64 KiB are no description of columns")
     try:
-        told = yaml.safe_load(data)
+        loaded = yaml.safe_load(data)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         first = str(error).split("\n", 1)[0]
         raise UsageError(f"--input-format {path}: not YAML ({first})") from None
     try:
-        return _description(str(path), told)
+        return _description(str(path), loaded)
     except ValueError as error:
         raise UsageError(f"--input-format {path}: {error}") from None
 
 
-def _description(path: str, told: Any) -> Description:
-    _check(isinstance(told, dict), "expected lines such as `time: done_ms` and `latency: took_us`")
-    unknown = [str(name) for name in told if name not in KEYS]
+def _description(path: str, entries: Any) -> Description:
+    _check(isinstance(entries, dict), "expected lines such as `time: done_ms` and `latency: took_us`")
+    unknown = [str(name) for name in entries if name not in KEYS]
     if unknown:
         raise ValueError(f"no line {unknown[0]!r}: there are {', '.join(KEYS)}")
-    columns = {name: _column(name, told[name]) for name in (*TIMES, "weight") if name in told}
+    columns = {name: _column(name, entries[name]) for name in (*TIMES, "weight") if name in entries}
     _check_roles(columns)
     if "time" in columns:
         columns["end"] = columns.pop("time")
-    labels, fixed = _labels(told.get("labels", {}))
-    delimiter = told.get("delimiter", ",")
+    labels, fixed = _labels(entries.get("labels", {}))
+    delimiter = entries.get("delimiter", ",")
     if delimiter != WHITESPACE and (not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '"\n\r\\'):
         raise ValueError("delimiter is one character, such as ; or \\t in double quotes, or the word whitespace")
-    blanks = _column("blanks", told["blanks"]) if "blanks" in told else ""
+    blanks = _column("blanks", entries["blanks"]) if "blanks" in entries else ""
     _check(not blanks or delimiter == WHITESPACE, "blanks is for tables: it needs delimiter: whitespace")
-    header, kind = told.get("header", True), told.get("kind", "service")
+    header, kind = entries.get("header", True), entries.get("kind", "service")
     _check(isinstance(header, bool), "header is true or false")
     _check(isinstance(kind, str) and bool(kind.strip()), "kind is a word such as service or response")
-    units = _units(told.get("unit"), columns)
+    units = _units(entries.get("unit"), columns)
     return Description(path, columns, units, labels, fixed, kind.strip().lower(), delimiter, header, blanks)
 
 
@@ -152,30 +152,30 @@ def _check_roles(columns: Mapping[str, str]) -> None:
         raise ValueError("say the columns of two of these: time (or end), start, latency")
 
 
-def _units(told: Any, columns: Mapping[str, str]) -> dict[str, int]:
+def _units(setting: Any, columns: Mapping[str, str]) -> dict[str, int]:
     """Return the unit of each role in ns, 0 for ISO 8601; roles without one are left out."""
-    by_role = dict.fromkeys(columns, told) if isinstance(told, str) else dict(told or {}) if isinstance(told, dict) else None
-    if told is not None and by_role is None:
+    by_role = dict.fromkeys(columns, setting) if isinstance(setting, str) else setting if isinstance(setting, dict) else None
+    if setting is not None and by_role is None:
         raise ValueError("unit is one of ns, us, ms, s, or one for each of time, start, end and latency")
     units = {}
     for role, unit in (by_role or {}).items():
         name = "end" if role == "time" else role
         if name not in columns or name == "weight":
-            if isinstance(told, dict):
+            if isinstance(setting, dict):
                 raise ValueError(f"unit of {role}: there is no such line")
             continue
-        iso = name != "latency" and isinstance(told, dict) and unit == ISO
+        iso = name != "latency" and isinstance(setting, dict) and unit == ISO
         if unit not in UNITS and not iso:
             raise ValueError(f"unit {unit!r}: there are ns, us, ms, s, and iso for times")
         units[name] = 0 if iso else UNITS_NS[unit]
     return units
 
 
-def _labels(told: Any) -> tuple[dict[str, str], dict[str, str]]:
+def _labels(pairs: Any) -> tuple[dict[str, str], dict[str, str]]:
     """Return the columns of labels, and those labels whose text is given."""
-    _check(isinstance(told, dict), "labels takes pairs such as {op: type, host: node}")
+    _check(isinstance(pairs, dict), "labels takes pairs such as {op: type, host: node}")
     columns, fixed = {}, {}
-    for name, value in told.items():
+    for name, value in pairs.items():
         if name not in TOLD:
             raise ValueError(f"no label {name!r}: there are {', '.join(TOLD)}")
         text = _column(f"label {name}", value)

@@ -121,7 +121,7 @@ class _Objects:
     def _by_line(self, text: bytes) -> Iterator[tuple[Any, Int]]:
         """Yield the objects of a block with a fault in it."""
         numbers: list[int] = []
-        found: dict[str, list[Any]] = {name: [] for name in (*self._numbers, *self._words)}
+        cells: dict[str, list[Any]] = {name: [] for name in (*self._numbers, *self._words)}
         bad: dict[str, list[int]] = {}
         for place, line in enumerate(text.split(b"\n")[:-1]):
             if not line.strip():
@@ -133,19 +133,19 @@ class _Objects:
                 continue
             numbers.append(self.line + place)
             for name, unit in self._numbers.items():
-                found[name].append(_number(entry.get(name), unit) if unit else _stamp(self.pa, entry.get(name)))
+                cells[name].append(_number(entry.get(name), unit) if unit else _stamp(self.pa, entry.get(name)))
             for name in self._words:
                 word = entry.get(name)
-                found[name].append(str(word) if isinstance(word, (str, int, float)) else None)
+                cells[name].append(str(word) if isinstance(word, (str, int, float)) else None)
         for reason, lines in bad.items():
             reject(self.account, reason, np.array(lines, np.int64))
         if numbers:
-            yield self._table(found), np.array(numbers, np.int64)
+            yield self._table(cells), np.array(numbers, np.int64)
 
-    def _table(self, found: Mapping[str, list[Any]]) -> Any:
+    def _table(self, cells: Mapping[str, list[Any]]) -> Any:
         pa = self.pa
         columns = {}
-        for name, values in found.items():
+        for name, values in cells.items():
             if name in self._words:
                 columns[name] = pa.array(values, pa.string()).dictionary_encode()
             elif self._numbers[name] == 0:
@@ -191,5 +191,5 @@ def _stamps(pa: Any, column: Any) -> Any:
 def _stamp(pa: Any, value: Any) -> int | None:
     if not isinstance(value, str):
         return None
-    found = _stamps(pa, pa.array([value]))
-    return None if found is None else found[0].as_py()
+    stamps = _stamps(pa, pa.array([value]))
+    return None if stamps is None else stamps[0].as_py()

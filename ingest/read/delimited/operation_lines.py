@@ -48,7 +48,7 @@ class Columns:
     @property
     def times(self) -> list[Column]:
         """Return the columns of times: start, end or else latency, and when it was due where that is there."""
-        return [one for one in (self.start, self.end or self.latency, self.due) if one is not None]
+        return [column for column in (self.start, self.end or self.latency, self.due) if column is not None]
 
     @property
     def labelled(self) -> list[int]:
@@ -58,7 +58,7 @@ class Columns:
     @property
     def wanted(self) -> Wanted:
         """Return what is read of a line."""
-        return Wanted(self.width, [one.place for one in self.times], self.labelled)
+        return Wanted(self.width, [column.place for column in self.times], self.labelled)
 
 
 def _numbers() -> array[int]:
@@ -123,7 +123,7 @@ def read_lines(path: Path, context: Context, columns: Columns, *, epoch: bool) -
     for block in blocks(path, context.upto):
         data = bytes(block)
         names = 0 if number else data.find(b"\n") + 1
-        if is_plain(data[:names]) and (found := quick.of(data[names:])) is not None and _take_all(found, columns, taken):
+        if is_plain(data[:names]) and (parsed := quick.of(data[names:])) is not None and _take_all(parsed, columns, taken):
             number += data.count(b"\n")
             _check_count(taken, path)
             continue
@@ -178,17 +178,17 @@ def _codes(block: Block, columns: Columns, taken: Taken, rows: int) -> Int | Non
         pairs = pairs * len(words) + own
     _, first, row = np.unique(pairs, return_index=True, return_inverse=True)
     named_by = zip(columns.labelled, block.labels, strict=True)
-    told = {place: [words[code] for code in own[first].tolist()] for place, (own, words) in named_by}
-    ops = [op.strip().lower() for op in told[columns.op]] if columns.op is not None else [""] * len(first)
-    tags = [tag.strip() for tag in told[columns.tag]] if columns.tag is not None else [""] * len(first)
+    labels_at = {place: [words[code] for code in own[first].tolist()] for place, (own, words) in named_by}
+    ops = [op.strip().lower() for op in labels_at[columns.op]] if columns.op is not None else [""] * len(first)
+    tags = [tag.strip() for tag in labels_at[columns.tag]] if columns.tag is not None else [""] * len(first)
     named = list(zip(ops, tags, strict=True))
     if len(taken.table) + len(set(named) - taken.table.keys()) > MOST_LABELS:
         return None
     codes = np.empty(len(first), np.int64)
     for at in np.argsort(first).tolist():
         codes[at] = taken.table.setdefault(named[at], len(taken.table))
-    found: Int = codes[row.reshape(-1)]
-    return found
+    row_codes: Int = codes[row.reshape(-1)]
+    return row_codes
 
 
 def take(cells: list[str], columns: Columns, taken: Taken) -> str:

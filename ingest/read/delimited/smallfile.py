@@ -47,10 +47,10 @@ class ThreadName:
 
 def parse_name(path: Path) -> ThreadName | None:
     """Return what the name of a response-time file tells, None if it is not named like one."""
-    found = NAME.match(plain_name(path))
-    if not found:
+    match = NAME.match(plain_name(path))
+    if not match:
         return None
-    return ThreadName(found["thread"], found["host"], found["op"], int(Fraction(found["start"]) * SECOND))
+    return ThreadName(match["thread"], match["host"], match["op"], int(Fraction(match["start"]) * SECOND))
 
 
 def looks_like_smallfile(start: bytes) -> bool:

@@ -46,8 +46,8 @@ def looks_like_ycsb(start: bytes) -> bool:
 
 def first_ns(path: Path, context: Context) -> int:
     """Return the stamp of the first operation in the beginning of a file in ns, 0 where there is none."""
-    found = FIRST.search(head(path, upto=context.upto))
-    return int(found[1]) * MS if found else 0
+    match = FIRST.search(head(path, upto=context.upto))
+    return int(match[1]) * MS if match else 0
 
 
 def read(path: Path, context: Context) -> Iterator[Events]:

@@ -70,10 +70,10 @@ def look(path: Path, context: Context) -> Averaged | None:
         return None
     options = context.options
     largest = options.get("log_window_value") == "max" or options.get("log_max_value") == "1"
-    told = options.get("log_avg_msec", "")
+    window_option = options.get("log_avg_msec", "")
     steps = np.diff(np.unique(first_stamps(path, context)))
     typical = int(np.median(steps)) if len(steps) else DEFAULT_WINDOW_MS
-    window = int(told) if told.isdigit() and int(told) else typical
+    window = int(window_option) if window_option.isdigit() and int(window_option) else typical
     return Averaged(shape, window, is_epoch(shape, context), maxima=largest and "maximum" not in shape.columns)
 
 
@@ -84,21 +84,21 @@ def read(path: Path, context: Context) -> Iterator[Intervals]:
     mean x count, and unknown where the log holds maxima alone. What fio says of the whole run goes into the account. Raises
     InputError where the log holds single I/Os, or nothing gives counts.
     """
-    found = look(path, context)
-    if found is None:
+    averaged = look(path, context)
+    if averaged is None:
         raise InputError("no averaged log: its rows are single I/Os", path, 1)
-    if found.maxima:
+    if averaged.maxima:
         context.account.note(MAXIMA)
-    columns = found.shape.columns[: found.shape.columns.index("direction") + 1]
-    table = averaged_rows(path, columns, context.account, DAY_NS // found.shape.unit_ns)
-    log = _Log.of(path, context, found, _whole_runs(context))
+    columns = averaged.shape.columns[: averaged.shape.columns.index("direction") + 1]
+    table = averaged_rows(path, columns, context.account, DAY_NS // averaged.shape.unit_ns)
+    log = _Log.of(path, context, averaged, _whole_runs(context))
     for code, op in enumerate(OPS):
         mine = table[table[:, -1] == code]
         rows = log.rows(mine, code) if len(mine) else log.whole_row(op)
         if rows is not None:
             context.account.samples += int(rows.counts.sum())
             yield rows
-    context.account.whole_runs.extend(replace(one, window_ns=found.window_ms * MS).told() for one in log.whole)
+    context.account.whole_runs.extend(replace(whole_run, window_ns=averaged.window_ms * MS).told() for whole_run in log.whole)
 
 
 def _whole_runs(context: Context) -> list[WholeRun]:
@@ -125,10 +125,10 @@ class _Log:
     whole: Sequence[WholeRun]
 
     @staticmethod
-    def of(path: Path, context: Context, found: Averaged, whole: Sequence[WholeRun]) -> _Log:
+    def of(path: Path, context: Context, averaged: Averaged, whole: Sequence[WholeRun]) -> _Log:
         """Return a log with those of IOPS and bandwidth that lie beside it."""
-        iops, bandwidth = (beside(path, context, kind, found.window_ms) for kind in (IOPS, BANDWIDTH))
-        return _Log(path, context, found, iops, bandwidth, whole)
+        iops, bandwidth = (beside(path, context, kind, averaged.window_ms) for kind in (IOPS, BANDWIDTH))
+        return _Log(path, context, averaged, iops, bandwidth, whole)
 
     @property
     def beside(self) -> Beside | None:
@@ -152,13 +152,13 @@ class _Log:
 
     def of_op(self, op: str) -> list[WholeRun]:
         """Return what fio says of an op over the whole run."""
-        return [one for one in self.whole if one.series.op == op]
+        return [whole_run for whole_run in self.whole if whole_run.series.op == op]
 
     def rows(self, table: Int, code: int) -> Intervals:
         """Return the intervals of an op; `table` are its rows: time, mean, maximum where it is logged, direction."""
         stamps, counts = table[:, 0], self.counts(table[:, 0], code)
         parts = segments(stamps)
-        starts = np.concatenate([np.concatenate([[min(self.begin_ms, int(stamps[one][0]))], stamps[one][:-1]]) for one in parts])
+        starts = np.concatenate([np.concatenate([[min(self.begin_ms, int(stamps[own][0]))], stamps[own][:-1]]) for own in parts])
         unit, none = self.found.shape.unit_ns, np.full(len(table), NO_MIN)
         if int(table[:, 1].max()) * unit * int(counts.max()) > LARGEST_SUM:
             raise InputError("means and counts are larger than can be added up: damage, or another unit", self.path)
@@ -169,7 +169,7 @@ class _Log:
         series = self.context.series.replaced(op=OPS[code])
         return _intervals(
             [series.replaced(segment=number) for number in range(len(parts))],
-            np.repeat(np.arange(len(parts)), [one.stop - one.start for one in parts]),
+            np.repeat(np.arange(len(parts)), [own.stop - own.start for own in parts]),
             (self.base_ns + starts * MS, self.base_ns + stamps * MS),
             counts,
             Exact(none, most, sums, np.ones(len(table), np.bool_), self.moved(stamps, code)),
@@ -210,7 +210,7 @@ class _Log:
         if not mine:
             return None
         others = sum(int(log.counts(stamps, code).sum()) for log, stamps in self._others(code))
-        return max(sum(one.count for one in mine) - others, 1)
+        return max(sum(whole_run.count for whole_run in mine) - others, 1)
 
     def _others(self, code: int) -> Iterator[tuple[_Log, Int]]:
         """Yield the other logs that a sum of fio stands for, with the stamps of their rows of an op; those that have some."""
@@ -242,8 +242,8 @@ class _Log:
                 account.note("means: bytes come from fio's log of bandwidth alone, which rounds: no fio JSON of the job has them")
             return np.rint(estimates).astype(np.int64)
         if abs(estimates.sum() - total) > UNLIKE * total:
-            logged, told = (f"{value / MIB:,.4g} MiB" for value in (estimates.sum(), total))
-            account.note(f"means: {op}: fio's log of bandwidth holds {logged}, its summary {told}: windows were scaled")
+            logged, summary = (f"{value / MIB:,.4g} MiB" for value in (estimates.sum(), total))
+            account.note(f"means: {op}: fio's log of bandwidth holds {logged}, its summary {summary}: windows were scaled")
         return rounded(estimates, total)
 
     def _total_bytes(self, op: str, code: int) -> int | None:
@@ -260,7 +260,7 @@ class _Log:
         return max(total, 0)
 
     def _widths(self, stamps: Int) -> Floats:
-        widths = np.concatenate([np.diff(stamps[one], prepend=self.begin_ms) for one in segments(stamps)])
+        widths = np.concatenate([np.diff(stamps[part], prepend=self.begin_ms) for part in segments(stamps)])
         shares: Floats = np.maximum(widths, 1).astype(np.float64)
         return shares
 

@@ -233,9 +233,9 @@ class Chains:
 
     def _older_segments(self, op: str) -> int:
         """Return how many segments of a direction belong to older runs: all but the last ones that fio's JSON knows jobs for."""
-        found = self.context.segments.get(op, 0)
+        segments = self.context.segments.get(op, 0)
         known = self.context.grouped or sum((op, COMPLETION) in job or (MIXED, COMPLETION) in job for job in self.context.jobs)
-        return max(0, found - known) if found and known else 0
+        return max(0, segments - known) if segments and known else 0
 
     def _series(self, op: str, segment: int) -> Series:
         return self.context.series.replaced(op=op, kind=COMPLETION, segment=segment)
@@ -295,18 +295,18 @@ class Chains:
 
     def _last_end(self, chain: Chain) -> int:
         """Return the end of the last row of an op in ns, 0 where it has none."""
-        return max((one.end_ns for one in self.chains.values() if chain.op in (one.op, MIXED)), default=0)
+        return max((log_chain.end_ns for log_chain in self.chains.values() if chain.op in (log_chain.op, MIXED)), default=0)
 
     def _logged(self, chain: Chain, siblings: Mapping[str, Histogram]) -> Int:
         """Return what the rows of an op hold in all, those of sibling logs included; of `mixed` the rows of all ops."""
         logged = np.zeros(self.layout.bins, np.int64)
-        for one in self.chains.values():
-            if chain.op in (one.op, MIXED):
+        for log_chain in self.chains.values():
+            if chain.op in (log_chain.op, MIXED):
                 # A latency_target reset zeroes what fio's JSON counts, so only what came after it is in both.
-                logged += one.repair.since_reset.astype(np.int64) if one.repair.was_reset else one.total
-        for op, found in siblings.items():
+                logged += log_chain.repair.since_reset.astype(np.int64) if log_chain.repair.was_reset else log_chain.total
+        for op, histogram in siblings.items():
             if chain.op in (op, MIXED):
-                logged[found.bins] += found.counts
+                logged[histogram.bins] += histogram.counts
         return logged
 
     def _residual(self, chain: Chain, siblings: Mapping[str, Histogram]) -> Intervals | None:
@@ -369,7 +369,8 @@ class Chains:
 
     def _first_start(self, chain: Chain) -> int:
         """Return the start of the first row of an op in ns, else that of the job."""
-        begins = [one.start_ns for one in self.chains.values() if chain.op in (one.op, MIXED) and one.start_ns is not None]
+        of_op = (log_chain for log_chain in self.chains.values() if chain.op in (log_chain.op, MIXED))
+        begins = [log_chain.start_ns for log_chain in of_op if log_chain.start_ns is not None]
         return min(begins, default=self.zero_ns + self.context.offset_ns + self.context.restart_ns)
 
     def _last_interval(self, chain: Chain, residual: Int) -> Intervals | None:

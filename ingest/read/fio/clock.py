@@ -33,9 +33,9 @@ def typical_width_ms(steps_ms: Iterable[int], options: Mapping[str, str]) -> int
     time is covered by, or the mean step (fio's clock for rows advances by log_hist_msec a row), whichever is smaller.
     0 if nothing tells.
     """
-    told = options.get("log_hist_msec", "")
-    if told.isdigit() and int(told):
-        return int(told)
+    option = options.get("log_hist_msec", "")
+    if option.isdigit() and int(option):
+        return int(option)
     steps = sorted(step for step in steps_ms if 0 <= step < DAY_MS)
     whole = sum(steps)
     if not whole:
@@ -63,8 +63,8 @@ def real_time(options: Mapping[str, str], first_ms: int) -> bool:
     """Return whether stamps are ms since 1970: by the job options, else by the first of them."""
     if another_clock(options):
         return _given(options, "log_unix_epoch") and not _given(options, "log_alternate_epoch") and _since_1970(first_ms)
-    told = _given(options, "log_alternate_epoch") or _given(options, "log_unix_epoch")
-    return told or _since_1970(first_ms)
+    epoch_option = _given(options, "log_alternate_epoch") or _given(options, "log_unix_epoch")
+    return epoch_option or _since_1970(first_ms)
 
 
 def _since_1970(stamp_ms: int) -> bool:

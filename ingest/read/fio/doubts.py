@@ -34,7 +34,8 @@ class _Log:
 
 def doubts(sources: Sequence[Source], documents: Documents) -> Iterator[Caveat]:
     """Yield what only fio's JSON would show where it is not there, and what by all that can be seen is counted more than once."""
-    logs = [_log(one, documents) for one in sources if one.format in (HIST, RAW) and one.context.series.kind == COMPLETION]
+    of_logs = (entry for entry in sources if entry.format in (HIST, RAW) and entry.context.series.kind == COMPLETION)
+    logs = [_log(entry, documents) for entry in of_logs]
     alone = [log for log in logs if log.found is None]
     yield from _without_summary([log.path for log in alone if log.source.format == HIST and log.path not in documents.unmatched])
     yield from _of_one_job(logs)
@@ -53,8 +54,8 @@ def _log(source: Source, documents: Documents) -> _Log:
 def _without_summary(paths: Sequence[Path]) -> Iterator[Caveat]:
     """Yield one caveat about all histogram logs that no JSON of fio is found for."""
     if paths:
-        one, some = ("a fio histogram log", "its last row"), (f"{len(paths)} fio histogram logs", "their last rows")
-        which, rows = one if len(paths) == 1 else some
+        single, some = ("a fio histogram log", "its last row"), (f"{len(paths)} fio histogram logs", "their last rows")
+        which, rows = single if len(paths) == 1 else some
         sentence = f"{which} without fio's JSON: what completed after {rows} is missing"
         yield Caveat("no-summary", _names(paths), sentence, BESIDE)
 
@@ -82,7 +83,8 @@ def _perhaps_of_one_job(alone: Iterable[_Log]) -> Iterator[Caveat]:
     for log in alone:
         if not log.name.cbt:
             beside[log.path.parent, log.source.context.series.host, log.name.job][log.source.format].append(log.path)
-    pairs = [path for found in beside.values() if found[HIST] and found[RAW] for path in (*found[HIST], *found[RAW])]
+    both = [by_format for by_format in beside.values() if by_format[HIST] and by_format[RAW]]
+    pairs = [path for by_format in both for path in (*by_format[HIST], *by_format[RAW])]
     if pairs:
         sentence = "perhaps logs of one job under two prefixes, whose I/Os are then counted twice: only fio's JSON shows it"
         yield Caveat("perhaps-twice", _names(pairs), sentence, BESIDE)
@@ -90,7 +92,7 @@ def _perhaps_of_one_job(alone: Iterable[_Log]) -> Iterator[Caveat]:
 
 def _apart(summary: Source, alone: Iterable[_Log], documents: Documents, read: Collection[Path]) -> Iterator[Caveat]:
     """Yield a JSON that is read for itself where logs, or a copy of it, may hold the same I/Os."""
-    beside = next(one for one in documents.folders[summary.path.parent] if one.path == summary.path)
+    beside = next(entry for entry in documents.folders[summary.path.parent] if entry.path == summary.path)
     copy = documents.same_as(beside)
     # Two files of the same bytes that are both read have their caveat already (see `once_by_content`).
     if copy is not None and (copy.path not in read or copy.path.stat().st_size != summary.path.stat().st_size):

@@ -69,7 +69,7 @@ class Differences:
 
     def state(self) -> dict[str, Any]:
         """Return what is left for the documents to come beside the last one, as values that JSON can hold."""
-        ends = [[*(getattr(one, name) for name in Series.__slots__), end] for one, end in self._ends.items()]
+        ends = [[*(getattr(series, name) for name in Series.__slots__), end] for series, end in self._ends.items()]
         return {"segment": self._segment, "ends": ends}
 
     def take(self, document: Document) -> Intervals | None:
@@ -127,8 +127,8 @@ class Differences:
         zero = self._context.zero
         if zero.epoch_ns is not None and zero.origin.startswith("--t0"):
             return zero.epoch_ns + self._context.offset_ns
-        found = document.zero_ms(job)
-        return (found[0] * MS if found else zero.epoch_ns or 0) + self._context.offset_ns
+        job_zero = document.zero_ms(job)
+        return (job_zero[0] * MS if job_zero else zero.epoch_ns or 0) + self._context.offset_ns
 
     def _bounds(self, series: Series, document: Document, job: Job, previous: Document | None, now: Summary) -> tuple[int, int]:
         start = self._start_of(document, job)

@@ -84,9 +84,9 @@ def layout_of_text(text: bytes, context: Context, path: Path) -> tuple[int, int,
     complete = lines[:-1] or lines
     widths = Counter(line.count(b",") + 1 for line in complete[:200] if line.strip(b"\r \0"))
     for columns, _ in widths.most_common():
-        found = layout_of(columns, context.recorded_unit_ns)
-        if found:
-            return columns, *found
+        shape = layout_of(columns, context.recorded_unit_ns)
+        if shape:
+            return columns, *shape
     if not widths:
         raise InputError(EMPTY, path)
     columns = widths.most_common(1)[0][0]
@@ -127,10 +127,10 @@ def peek(path: Path, context: Context) -> Peeked:
     """Return what the head of a log tells; InputError if it is no histogram log."""
     text = head(path)
     _, leading, layout = layout_of_text(text, context, path)
-    return _told(text, leading, layout, context, path)
+    return _peeked(text, leading, layout, context, path)
 
 
-def _told(text: bytes, leading: int, layout: LogLinear, context: Context, path: Path) -> Peeked:
+def _peeked(text: bytes, leading: int, layout: LogLinear, context: Context, path: Path) -> Peeked:
     """Return what the whole lines of a log's head tell."""
     stamps: dict[bytes, list[int]] = {}
     for line in text.split(b"\n")[:-1]:
@@ -153,7 +153,7 @@ def base_in(text: bytes, leading: int, layout: LogLinear, context: Context, path
     first = _stamp(cells[0]) if len(cells) == 3 and b"\n" not in cells[1] else None
     if first is not None and clock.surely_own(first, context):
         return clock.OWN
-    return _told(text, leading, layout, context, path).base
+    return _peeked(text, leading, layout, context, path).base
 
 
 def segments_of(path: Path) -> dict[str, int]:
@@ -162,7 +162,7 @@ def segments_of(path: Path) -> dict[str, int]:
     A latency_target reset also begins time anew; it shows by counts near 2^64, and then no run can be told from another.
     """
     last: dict[bytes, int] = {}
-    found: dict[bytes, int] = {}
+    segments: dict[bytes, int] = {}
     for block in blocks(path):
         for line in bytes(block).split(b"\n"):
             cells = line.split(b",", 2)
@@ -171,9 +171,9 @@ def segments_of(path: Path) -> dict[str, int]:
                 if stamp < last.get(op, LAST_STAMP_MS):
                     if op in last and WRAPPED_COUNT.search(cells[2]):
                         return {}
-                    found[op] = found.get(op, 0) + 1
+                    segments[op] = segments.get(op, 0) + 1
                 last[op] = stamp
-    return {OPS[int(op)]: count for op, count in found.items() if op in (b"0", b"1", b"2")}
+    return {OPS[int(op)]: count for op, count in segments.items() if op in (b"0", b"1", b"2")}
 
 
 def restart_ms(path: Path) -> int:
@@ -233,13 +233,13 @@ def _sums_of(context: Context) -> dict[str, Histogram]:
         account = Account(path=str(path))
         for _ in read(path, replace(context, siblings=(), jobs=(), account=account)):
             pass
-        for op, found in account.totals.items():
-            dense = np.zeros(found.layout.bins, np.int64)
-            for part in (found, sums.get(op)):
+        for op, total in account.totals.items():
+            dense = np.zeros(total.layout.bins, np.int64)
+            for part in (total, sums.get(op)):
                 if part is not None:
                     dense[part.bins] += part.counts
             bins = np.flatnonzero(dense)
-            sums[op] = Histogram(found.layout, bins, dense[bins])
+            sums[op] = Histogram(total.layout, bins, dense[bins])
     return sums
 
 

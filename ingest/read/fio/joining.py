@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
@@ -29,10 +30,10 @@ LATENCY_OPTION = "write_lat_log"
 COMPLETION = "completion"
 
 
-def same_host(one: str, other: str, aliases: Mapping[str, str]) -> bool:
+def same_host(name: str, other: str, aliases: Mapping[str, str]) -> bool:
     """Return whether two names are of one host: equal, one the first label of the other, or linked by --host-alias."""
-    one, other = aliases.get(one, one), aliases.get(other, other)
-    return one == other or _first_label(one, other) or _first_label(other, one)
+    name, other = aliases.get(name, name), aliases.get(other, other)
+    return name == other or _first_label(name, other) or _first_label(other, name)
 
 
 def _first_label(short: str, long: str) -> bool:
@@ -102,19 +103,20 @@ class Documents:
 
     def all(self) -> Iterator[Beside]:
         """Yield all documents of files that the call names, in order of their paths."""
-        yield from sorted((one for found in self.folders.values() for one in found if one.inside), key=lambda one: one.path)
+        documents = chain.from_iterable(self.folders.values())
+        yield from sorted((beside for beside in documents if beside.inside), key=lambda beside: beside.path)
 
     def context_of(self, path: Path, name: LogName, context: Context) -> Context:
         """Return the context of a log with what fio's JSON says of its jobs; unchanged where there is none."""
-        found = self.joined(path, name, context.series.host)
-        if found is None:
+        joined = self.joined(path, name, context.series.host)
+        if joined is None:
             return context
-        document, own = found.beside.document, tuple(found.jobs[number] for number in found.own)
-        first = own[0] if own else found.jobs[0]
-        began = (member_of(found.jobs, int(name.job)),) if found.grouped and name.job else own or (first,)
+        document, own = joined.beside.document, tuple(joined.jobs[number] for number in joined.own)
+        first = own[0] if own else joined.jobs[0]
+        began = (member_of(joined.jobs, int(name.job)),) if joined.grouped and name.job else own or (first,)
         family = self._family(path, name)
-        carrier = bool(found.grouped and name.job and own)
-        absent = _logging(found.jobs, name) - {number for number, _ in family} if carrier else set()
+        carrier = bool(joined.grouped and name.job and own)
+        absent = _logging(joined.jobs, name) - {number for number, _ in family} if carrier else set()
         return replace(
             context,
             zero=document.zero_of(began),
@@ -123,7 +125,7 @@ class Documents:
             through_client=document.through_client,
             jobs=tuple(job.summaries for job in own),
             runtime_ns=max((job.runtime_ms for job in own), default=first.runtime_ms) * MS,
-            grouped=found.grouped,
+            grouped=joined.grouped,
             siblings=tuple(other for _, other in family[:-1]) if carrier else (),
             absent=tuple(sorted(absent)),
             absent_here=bool(absent and absent & self._numbers(path, name)),
@@ -134,26 +136,26 @@ class Documents:
 
         So a histogram log `h` and a latency log `l` of one job are known to hold the same I/Os.
         """
-        found = self.joined(path, name, host)
-        if found is None or name.type == "clat_hist" or not name.process:
+        joined = self.joined(path, name, host)
+        if joined is None or name.type == "clat_hist" or not name.process:
             return name.process
-        options = found.jobs[found.own[0]].options if found.own else {}
+        options = joined.jobs[joined.own[0]].options if joined.own else {}
         prefix = PurePath(options.get(PREFIX_OPTIONS["clat_hist"], "")).name
         return prefix if prefix and f"clat_hist {prefix}" in self.prefixes[path.parent] else name.process
 
     def version_beside(self, path: Path) -> tuple[int, ...] | None:
         """Return the version of fio that all texts it printed into the folder of a log name, None where there is none, or two."""
-        found = self.versions.get(path.parent, set())
-        return next(iter(found)) if len(found) == 1 else None
+        versions = self.versions.get(path.parent, set())
+        return next(iter(versions)) if len(versions) == 1 else None
 
     def same_as(self, beside: Beside) -> Beside | None:
         """Return another file of the call that holds the same last document: one that tells about logs, else an earlier one."""
         if not self._alike:
-            for one in self.all():
-                self._alike[_measured(one.document)].append(one)
-        others = [one for one in self._alike[_measured(beside.document)] if one.path != beside.path]
-        telling = (one for one in others if self.told.get(one.path))
-        return next(telling, next((one for one in others if one.path < beside.path), None))
+            for candidate in self.all():
+                self._alike[_measured(candidate.document)].append(candidate)
+        others = [other for other in self._alike[_measured(beside.document)] if other.path != beside.path]
+        telling = (other for other in others if self.told.get(other.path))
+        return next(telling, next((other for other in others if other.path < beside.path), None))
 
     def forget(self, log: Path) -> None:
         """Take back what was told about a log that turned out to be none."""
@@ -172,9 +174,9 @@ class Documents:
         for folder in self._folders_around(path):
             matching = []
             for beside in self.folders.get(folder, ()):
-                found = self._jobs_for(beside, path, name, host)
-                if found:
-                    matching.append((beside.document.timestamp_ms, str(beside.path), beside, *found))
+                match = self._jobs_for(beside, path, name, host)
+                if match:
+                    matching.append((beside.document.timestamp_ms, str(beside.path), beside, *match))
             if not matching:
                 continue
             _, _, beside, jobs, why = max(matching, key=lambda entry: entry[:2])
@@ -283,9 +285,9 @@ def without_log_caveat(beside: Beside, number: int, job: Job) -> Caveat:
 def _measured(document: Document) -> tuple[object, ...]:
     """Return what no two runs of fio have in common."""
     jobs = [
-        (job.name, job.host, key, one.count, one.min_ns, one.max_ns, one.mean_ns)
+        (job.name, job.host, key, summary.count, summary.min_ns, summary.max_ns, summary.mean_ns)
         for job in document.jobs
-        for key, one in sorted(job.summaries.items())
+        for key, summary in sorted(job.summaries.items())
     ]
     return document.timestamp_ms, *jobs
 
@@ -303,8 +305,8 @@ def member_of(jobs: tuple[Job, ...], number: int) -> Job:
     """Return the sum that log `number` is part of (group_reporting): entries stand for `numjobs` logs each, in order."""
     seen = 0
     for job in jobs:
-        told = job.options.get("numjobs", "1")
-        seen += int(told) if told.isdigit() else 1
+        numjobs = job.options.get("numjobs", "1")
+        seen += int(numjobs) if numjobs.isdigit() else 1
         if number <= seen:
             return job
     return jobs[-1]
@@ -316,28 +318,28 @@ def _grouped(jobs: tuple[Job, ...]) -> int:
     fio names the option nowhere in its JSON (3.33); but then a section has fewer entries than its numjobs.
     """
     entries = Counter(job.name for job in jobs)
-    told = {job.name: int(job.options.get("numjobs", "1")) for job in jobs if job.options.get("numjobs", "1").isdigit()}
-    if all(told.get(name, 1) <= count for name, count in entries.items()):
+    numjobs = {job.name: int(job.options.get("numjobs", "1")) for job in jobs if job.options.get("numjobs", "1").isdigit()}
+    if all(numjobs.get(name, 1) <= count for name, count in entries.items()):
         return 0
-    return sum(max(told.get(name, 1), count) for name, count in entries.items())
+    return sum(max(numjobs.get(name, 1), count) for name, count in entries.items())
 
 
 def _logging(jobs: tuple[Job, ...], name: LogName) -> set[int]:
     """Return the numbers of the jobs of summed entries that write logs like this one; none where they cannot be determined."""
     entries = Counter(job.name for job in jobs)
-    found: set[int] = set()
+    numbers: set[int] = set()
     seen = 0
     for job in jobs:
-        told = job.options.get("numjobs", "1")
-        many = int(told) if told.isdigit() else 1
+        numjobs = job.options.get("numjobs", "1")
+        many = int(numjobs) if numjobs.isdigit() else 1
         if many > 1 and entries[job.name] > 1:
             if entries[job.name] < many:  # several sums of one section
                 return set()
             many = 1
         if _prefix_of(job, name) in ("", name.prefix):
-            found.update(range(seen + 1, seen + many + 1))
+            numbers.update(range(seen + 1, seen + many + 1))
         seen += many
-    return found
+    return numbers
 
 
 def documents_of(
@@ -348,14 +350,14 @@ def documents_of(
     refuse: Callable[[Path, str, int | None], None],
 ) -> Documents:
     """Return fio's documents for the logs of a call; `neighbours` are JSON files beside logs that the call does not name."""
-    found = Documents(aliases)
+    documents = Documents(aliases)
     for path, name in logs.items():
-        found.add_log(path, name)
+        documents.add_log(path, name)
     for path in summaries:
-        found.add_summary(path, refuse)
+        documents.add_summary(path, refuse)
     for path in neighbours:
-        found.add_summary(path, refuse, inside=False)
-    return found
+        documents.add_summary(path, refuse, inside=False)
+    return documents
 
 
 def log_name_of(path: Path, kind: str) -> LogName:

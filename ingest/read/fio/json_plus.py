@@ -105,9 +105,9 @@ class Document:
 
     def zero_of(self, jobs: Sequence[Job]) -> TimeZero:
         """Return the time zero of a log that these jobs share; unknown, with the reason if it can be given, where it has none."""
-        found = [self.zero_ms(job) for job in jobs]
-        known = [zero for zero in found if zero is not None]
-        if len(known) < len(found):
+        zeros = [self.zero_ms(job) for job in jobs]
+        known = [zero for zero in zeros if zero is not None]
+        if len(known) < len(zeros):
             staged = any(starts.staged(self._played_with(job)[1]) for job in jobs)
             return TimeZero(None, starts.UNPLACED) if self.timestamp_ms and staged else TimeZero()
         moments = [zero for zero, _ in known]
@@ -131,8 +131,8 @@ def _whole(value: Any) -> int:
 
 def _all_whole(numbers: Sequence[int]) -> Int:
     """Return numbers of ns or samples; ValueError as `_whole`."""
-    for one in (min(numbers, default=0), max(numbers, default=0)):
-        _whole(one)
+    for extreme in (min(numbers, default=0), max(numbers, default=0)):
+        _whole(extreme)
     return np.array(numbers, np.int64)
 
 
@@ -189,12 +189,12 @@ def typical_width_ns(path: Path) -> int:
 
 
 def _texts(
-    found: Iterable[memoryview | bytes], path: Path, bad: list[tuple[str, int]], lines_before: int
+    chunks: Iterable[memoryview | bytes], path: Path, bad: list[tuple[str, int]], lines_before: int
 ) -> Iterator[tuple[int, bytes]]:
     """Yield (line, text) of each document: fio puts the outer braces alone on a line of their own."""
     begin, number, size = 0, lines_before, 0
     lines: list[bytes] = []
-    for block in found:
+    for block in chunks:
         for raw in bytes(block).splitlines():
             number += 1
             if lines and raw[:1] in INDENT:
@@ -291,8 +291,8 @@ def _histogram(bins: dict[str, Any] | None, unit: int) -> Histogram | None:
     if not bins:
         return None
     layout = NANOSECONDS if unit == 1 else MICROSECONDS
-    found = {key: number for key, value in bins.items() if (number := int(value)) and not key.startswith("FIO_")}
-    keys, counts = _all_whole([int(key) for key in found]), _all_whole(list(found.values()))
+    filled = {key: number for key, value in bins.items() if (number := int(value)) and not key.startswith("FIO_")}
+    keys, counts = _all_whole([int(key) for key in filled]), _all_whole(list(filled.values()))
     index = keys if any(key.startswith("FIO_") for key in bins) else layout.index(keys * unit)
     order = np.argsort(index, kind="stable")
     if (np.diff(index[order]) == 0).any():

@@ -56,7 +56,7 @@ class Lacks:
         gaps = sorted(set(spans))
         if len(gaps) > MOST_GAPS:
             gaps = [(gaps[0][0], max(high for _, high in gaps))]
-        bounds = min((one.min_ns for one in summaries), default=0), _highest(summaries)
+        bounds = min((summary.min_ns for summary in summaries), default=0), _highest(summaries)
         for span in gaps:
             self._keep(REJECTED, op, span, None, bounds, (f"{op}: rows were rejected: what they held is missing", ""))
 

@@ -56,16 +56,21 @@ def read(logs: Sequence[Log]) -> tuple[list[Intervals], list[int]]:
     by_shape: dict[tuple[int, int | None], list[_Plain]] = {}
     for number, (path, context) in enumerate(logs):
         if _may_be_plain(path, context) and (text := _text(path)):
-            one = _Plain(number, path, context, text)
-            by_shape.setdefault(one.shape, []).append(one)
-    found: list[Intervals] = []
+            plain = _Plain(number, path, context, text)
+            by_shape.setdefault(plain.shape, []).append(plain)
+    intervals: list[Intervals] = []
     done: set[int] = set()
     for (columns, unit_ns), mine in by_shape.items():
-        told = hist.layout_of(columns, unit_ns)
-        if told is not None and told[0] == hist.LEADING:
+        shape = hist.layout_of(columns, unit_ns)
+        if shape is not None and shape[0] == hist.LEADING:
             for some, rows in _parsed(Parser(columns, hist.LEADING), mine):
-                found += _Batch(some, rows, told[1]).intervals(done)
-    return found, [number for number in range(len(logs)) if number not in done]
+                intervals += _Batch(some, rows, shape[1]).intervals(done)
+    return intervals, [number for number in range(len(logs)) if number not in done]
+
+
+def _zero_ns(log_chains: Chains) -> int:
+    """Return the epoch ns that the stamps of a log count from."""
+    return (0 if log_chains.unix else log_chains.zero_ns) + log_chains.context.offset_ns
 
 
 def _may_be_plain(path: Path, context: Context) -> bool:
@@ -179,11 +184,11 @@ class _Batch:
         steps = (self.stamps - self.before)[~self.began].tolist()
         bounds = np.append(0, np.cumsum(~self.began))[self.chain_at[:: len(OPS)]].tolist()
         first_ms = self.rows.lead[self.first[:-1], 0].tolist()
-        found: list[Chains | None] = []
+        clocks: list[Chains | None] = []
         for number, log in enumerate(self.logs):
             context = log.context
             if not self.plain[number]:
-                found.append(None)
+                clocks.append(None)
                 continue
             base = clock.OWN
             if not clock.surely_own(first_ms[number], context):
@@ -194,14 +199,14 @@ class _Batch:
             chains.width_ms = chains.width_ms or clock.DEFAULT_WIDTH_MS
             chains.unix = clock.real_time(context.options, first_ms[number])
             self.plain[number] = base == clock.OWN and chains.mask is None
-            found.append(chains)
-        return found
+            clocks.append(chains)
+        return clocks
 
     def _times(self, chains: Sequence[Chains | None]) -> tuple[Int, Int]:
         """Return when each row starts and ends in ns; logs with a jump of the clock, or of a far time, are not plain."""
-        width = np.array([0 if one is None else one.width_ms for one in chains], np.int64)
-        unix = np.array([one is not None and one.unix for one in chains])
-        zeros = [0 if one is None else (0 if one.unix else one.zero_ns) + one.context.offset_ns for one in chains]
+        width = np.array([0 if log_chains is None else log_chains.width_ms for log_chains in chains], np.int64)
+        unix = np.array([log_chains is not None and log_chains.unix for log_chains in chains])
+        zeros = [0 if log_chains is None else _zero_ns(log_chains) for log_chains in chains]
         zero = np.array(zeros, np.int64)[self.log_of_row]
         guess = np.maximum(self.stamps - width[self.log_of_row], 0)
         start = np.where(self.began & unix[self.log_of_row], guess, self.before)
@@ -220,11 +225,11 @@ class _Batch:
         samples = row_sums(pointers, counts).tolist()
         bounds, edges = pointers.tolist(), self.chain_at.tolist()
         place = (np.cumsum(there) - 1).tolist()
-        found: list[Intervals] = []
-        for number, one in enumerate(chains):
-            if one is None or not self.plain[number]:
+        tails: list[Intervals] = []
+        for number, log_chains in enumerate(chains):
+            if log_chains is None or not self.plain[number]:
                 continue
-            account = one.account
+            account = log_chains.account
             notes = list(account.notes)
             for note in self.notes.get(number, ()):
                 account.note(note)
@@ -233,15 +238,15 @@ class _Batch:
                 chain, at = number * len(OPS) + code, place[number * len(OPS) + code]
                 entries = slice(bounds[at], bounds[at + 1])
                 begin, last = int(start[edges[chain]]), int(end[edges[chain + 1] - 1])
-                one.whole(OPS[code], (begin, last), bins[entries], counts[entries])
+                log_chains.whole(OPS[code], (begin, last), bins[entries], counts[entries])
                 account.samples += samples[at]
-            tail = list(one.tail({}))
+            tail = list(log_chains.tail({}))
             if all(_are_instants(part.start_ns, part.end_ns) for part in tail):
-                found += tail
+                tails += tail
             else:  # `read` says why
                 self.plain[number] = False
                 account.replace(Account(path=account.path, notes=notes))
-        return found
+        return tails
 
     def _series(self) -> tuple[Int, tuple[Series, ...]]:
         """Return the series of each row as a code, and the series."""

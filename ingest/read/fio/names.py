@@ -53,18 +53,18 @@ def parse_log_name(path: Path) -> LogName | None:
 
 @lru_cache(NAMES_KEPT)
 def _parsed_log_name(name: str) -> LogName | None:
-    found = LOG_NAME.match(name)
-    if not found:
+    match = LOG_NAME.match(name)
+    if not match:
         return None
-    cbt = CBT_PREFIX.match(found["prefix"])
+    cbt = CBT_PREFIX.match(match["prefix"])
     return LogName(
-        prefix=found["prefix"],
-        type=found["type"],
-        job=found["job"] or "",
-        host=found["host"] or "",
+        prefix=match["prefix"],
+        type=match["type"],
+        job=match["job"] or "",
+        host=match["host"] or "",
         volume=(cbt["volume"] or "") if cbt else "",
         cbt=cbt is not None,
-        deflated=found["deflated"] is not None,
+        deflated=match["deflated"] is not None,
     )
 
 
@@ -82,7 +82,7 @@ def parse_summary_name(path: Path) -> SummaryName | None:
 
     `output.json` is what people call fio's own output: no host is called json.
     """
-    found = CBT_SUMMARY.match(plain_name(path))
-    if not found or (found["host"] or "").rpartition(".")[2] in ENDINGS:
+    match = CBT_SUMMARY.match(plain_name(path))
+    if not match or (match["host"] or "").rpartition(".")[2] in ENDINGS:
         return None
-    return SummaryName(found["volume"] or "", found["host"] or "", found["cut"] is not None)
+    return SummaryName(match["volume"] or "", match["host"] or "", match["cut"] is not None)

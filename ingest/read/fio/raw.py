@@ -113,7 +113,7 @@ def _older(path: Path, shape: Shape, context: Context) -> dict[int, int]:
         parts.append((integers(table.column("time")), integers(table.column("direction"))))
     if not parts:
         return {}
-    time, direction = (np.concatenate(found) for found in zip(*parts, strict=True))
+    time, direction = (np.concatenate(column) for column in zip(*parts, strict=True))
     older: dict[int, int] = {}
     for op, codes in ((MIXED, tuple(range(DIRECTIONS))), *((op, (code,)) for code, op in enumerate(OPS))):
         known = sum(job[key].count for job in context.jobs for key in job if key == (op, context.series.kind))
@@ -184,7 +184,7 @@ class _Rows:
         if plain and jumps is None and not self.older:
             return None
         left = np.ones(len(time), np.bool_)
-        for reason, found in (
+        for reason, bad in (
             (STAMP, (time < 0) | (time >= LAST_STAMP_MS)),
             (DIRECTION, (direction < 0) | (direction >= DIRECTIONS)),
             (NO_SIZE, size <= 0),
@@ -193,8 +193,8 @@ class _Rows:
             (JUMP, np.zeros(len(time), np.bool_) if jumps is None else jumps),
             (OLDER, self._of_older(direction)),
         ):
-            reject(self.context.account, reason, lines[left & found])
-            left &= ~found
+            reject(self.context.account, reason, lines[left & bad])
+            left &= ~bad
         return ~left
 
     def _jumps(self, time: Int) -> Bool | None:
@@ -210,17 +210,17 @@ class _Rows:
         if int(step.max()) <= DAY_MS and int(step.min()) >= -DAY_MS:
             return None
         back = np.append(-step[1:], 0)
-        found: Bool = ((step > DAY_MS) & (back > DAY_MS)) | ((step < -DAY_MS) & (back < -DAY_MS))
-        return found
+        jumps: Bool = ((step > DAY_MS) & (back > DAY_MS)) | ((step < -DAY_MS) & (back < -DAY_MS))
+        return jumps
 
     def _of_older(self, direction: Int) -> Bool:
         """Return which rows belong to older runs, and count them off."""
-        found = np.zeros(len(direction), np.bool_)
+        older = np.zeros(len(direction), np.bool_)
         for code, left in self.older.items():
             rows = np.flatnonzero(direction == code)[:left]
-            found[rows] = True
+            older[rows] = True
             self.older[code] = left - len(rows)
-        return found
+        return older
 
     def _ends(self, time: Int, latency: Int, issued: Int | None) -> Int:
         """Return when each completed, in ns of the log's clock."""

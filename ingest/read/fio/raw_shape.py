@@ -111,8 +111,8 @@ def _shape(rows: Sequence[Sequence[bytes]], direction: int, context: Context, pa
     hexadecimal = any(cell[:2] == b"0x" for cells in after for cell in cells)
     unit, told_by = _unit(columns, rows, context, path, width, priority=priority)
     lowest = min(int(row[0]) for row in rows)
-    told = context.version or context.since or context.recorded_unit_ns
-    assumed = ZEROS if extra == ("priority",) and not told and all(cells[0] == b"0" for cells in after) else ""
+    known = context.version or context.since or context.recorded_unit_ns
+    assumed = ZEROS if extra == ("priority",) and not known and all(cells[0] == b"0" for cells in after) else ""
     return Shape(columns, unit, int(rows[0][0]), lowest, hexadecimal, told_by, assumed)
 
 
@@ -120,16 +120,16 @@ def _shape(rows: Sequence[Sequence[bytes]], direction: int, context: Context, pa
 def rows_of_text(text: bytes) -> Sequence[Sequence[bytes]]:
     """Return the cells of the first rows that have the commonest number of columns."""
     lines = text.split(b"\n")
-    found = [
+    rows = [
         line.translate(None, b" \t\r").split(b",")
         for line in (lines[:-1] or lines)[: 2 * LOOKED_AT]
         if ROW.match(line) and FEWEST <= line.count(b",") + 1 <= MOST
     ][:LOOKED_AT]
-    widths = Counter(len(cells) for cells in found)
+    widths = Counter(len(cells) for cells in rows)
     if not widths:
         return []
     width = widths.most_common(1)[0][0]
-    return [cells for cells in found if len(cells) == width and cells[0].isdigit()]
+    return [cells for cells in rows if len(cells) == width and cells[0].isdigit()]
 
 
 def _direction(rows: Sequence[Sequence[bytes]], context: Context, path: Path) -> int:
@@ -149,8 +149,8 @@ def _direction(rows: Sequence[Sequence[bytes]], context: Context, path: Path) ->
 
 
 def _averaged(options: Mapping[str, str]) -> str:
-    told = options.get("log_avg_msec", "")
-    width = f" of {told} ms" if told else ""
+    window = options.get("log_avg_msec", "")
+    width = f" of {window} ms" if window else ""
     return (
         f"averaged (log_avg_msec): each row is a mean over a window{width}, and percentiles cannot be made of means; run fio "
         "without log_avg_msec, or with write_hist_log"

@@ -34,10 +34,10 @@ FILLED = b"123456789"
 def kind_of_log(path: Path, wanted: str) -> str:
     """Return which of fio's logs a file is by its name: clat_hist, clat, lat or slat; as a `wanted` format says otherwise."""
     name = parse_log_name(path)
-    told = name.type if name else ""
+    kind = name.type if name else ""
     if wanted == HIST:
         return "clat_hist"
-    return told if told in KINDS else "clat"
+    return kind if kind in KINDS else "clat"
 
 
 def locate_hist(path: Path, around: Around) -> Source:
@@ -80,15 +80,17 @@ def locate_raw(path: Path, around: Around) -> Source:
     return Source(path, RAW, replace(context, zero=zero), layout=str(events_layout(around.options.digits)))
 
 
-def _averaged(path: Path, context: Context, found: Averaged, around: Around) -> Source:
+def _averaged(path: Path, context: Context, averaged: Averaged, around: Around) -> Source:
     """Return the source of a log of means; fio's JSON is read for itself, too, where it has bins."""
     around.documents.means.add(path)
     if any(summary.bins is not None for job in context.jobs for summary in job.values()):
         around.documents.forget(path)
-    own = TimeZero(context.zero.epoch_ns or found.shape.first_ms * MS, "epoch stamps in the log") if found.unix else context.zero
-    zero = around.zero(path, own, lambda: hist.last_stamp_ms(path) * MS, absolute=found.unix)
+    own = context.zero
+    if averaged.unix:
+        own = TimeZero(own.epoch_ns or averaged.shape.first_ms * MS, "epoch stamps in the log")
+    zero = around.zero(path, own, lambda: hist.last_stamp_ms(path) * MS, absolute=averaged.unix)
     series = context.series.replaced(kind=mean_kind(context.series.kind))
-    return Source(path, AVERAGED, replace(context, series=series, zero=zero), found.window_ms * MS, str(NO_BINS))
+    return Source(path, AVERAGED, replace(context, series=series, zero=zero), averaged.window_ms * MS, str(NO_BINS))
 
 
 def _name(path: Path, kind: str) -> LogName:
@@ -106,13 +108,13 @@ def _joined(path: Path, name: LogName, around: Around, kind: str) -> Context:
         around.why("process", process, "both prefixes are of one job in fio's JSON")
         context = replace(context, series=context.series.replaced(process=process))
     context = around.documents.context_of(path, name, context)
-    found = around.documents.joined(path, name, context.series.host)
-    if found is None and context.version is None and (version := around.documents.version_beside(path)) is not None:
+    joined = around.documents.joined(path, name, context.series.host)
+    if joined is None and context.version is None and (version := around.documents.version_beside(path)) is not None:
         around.why("fio version", ".".join(map(str, version)), "what fio printed as text beside it")
         context = replace(context, version=version)
-    if found is not None:
-        jobs = ", ".join(f"{number + 1} ({found.jobs[number].name})" for number in found.own)
-        around.why("fio JSON", f"{found.beside.path.name} job {jobs}" if jobs else found.beside.path.name, found.origin)
+    if joined is not None:
+        jobs = ", ".join(f"{number + 1} ({joined.jobs[number].name})" for number in joined.own)
+        around.why("fio JSON", f"{joined.beside.path.name} job {jobs}" if jobs else joined.beside.path.name, joined.origin)
     return context
 
 
@@ -128,7 +130,7 @@ def locate_json(path: Path, around: Around) -> Source:
     """Return the source of a JSON that holds what no log does: histograms, or totals alone; InputError where it holds neither."""
     from ingest.read.fio import json_plus, plain_json
 
-    document = next(one for one in around.documents.folders[path.parent] if one.path == path).document
+    document = next(beside for beside in around.documents.folders[path.parent] if beside.path == path).document
     bins = any(summary.bins for job in document.jobs for summary in job.summaries.values())
     logs = tuple(sorted(around.documents.told.get(path, ())))
     if not bins and not plain_json.left_of(document, logs):
@@ -205,24 +207,24 @@ def _raw_ops(raw: Source) -> set[str]:
     """Return the ops of a raw log: of fio's own count where it is known, else of its first lines."""
     from ingest.read.fio import raw_shape
 
-    told = {op for job in raw.context.jobs for op, kind in job if kind == raw.context.series.kind}
-    return told or raw_shape.ops_of_head(raw.path, raw.context)
+    ops = {op for job in raw.context.jobs for op, kind in job if kind == raw.context.series.kind}
+    return ops or raw_shape.ops_of_head(raw.path, raw.context)
 
 
 def _hist_ops(histogram: Source, wanted: set[str]) -> frozenset[str]:
     """Return the ops that a histogram log counts anything of: with json+ all that fio counts, else those of its rows."""
-    summaries = [(op, one) for job in histogram.context.jobs for (op, kind), one in job.items() if kind == COMPLETION]
+    summaries = [(op, summary) for job in histogram.context.jobs for (op, kind), summary in job.items() if kind == COMPLETION]
     if summaries and all(summary.bins is not None for _, summary in summaries):
         return frozenset(op for op, _ in summaries)
-    found: set[str] = set()
+    ops: set[str] = set()
     lines = chain.from_iterable(bytes(block).split(b"\n") for block in blocks(histogram.path))
     for line in lines:
         cells = line.split(b",", 3)
         if len(cells) == 4 and cells[1].strip() in (b"0", b"1", b"2") and any(digit in cells[3] for digit in FILLED):
-            found.add(OPS[int(cells[1])])
-            if wanted <= found:
+            ops.add(OPS[int(cells[1])])
+            if wanted <= ops:
                 break
-    return frozenset(found)
+    return frozenset(ops)
 
 
 def _raw_events(path: Path, context: Context) -> Iterator[Events]:

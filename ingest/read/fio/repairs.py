@@ -130,9 +130,9 @@ def counting(rows: Rows, order: list[Int], layout: LogLinear, context: Context) 
     if context.jobs or context.runtime_ns or context.through_client:
         grown = counts[2:].sum() > counts[:-2].sum()
         too_many = known is not None and int(counts.sum()) > known
-        told = context.through_client and (known is None or len(counts) < len(picked))
-        return COMPOUNDED if grown and (too_many or told) else PER_INTERVAL
-    return _alone([_first_stretch(rows, one[:MOST_JUDGED], layout.bins) for one in order if len(one)], context)
+        by_client = context.through_client and (known is None or len(counts) < len(picked))
+        return COMPOUNDED if grown and (too_many or by_client) else PER_INTERVAL
+    return _alone([_first_stretch(rows, chain[:MOST_JUDGED], layout.bins) for chain in order if len(chain)], context)
 
 
 def _surely_falls(rows: Rows, picked: Int) -> bool:
@@ -146,15 +146,15 @@ def _alone(chains: list[Int], context: Context) -> str:
     """Return how rows without a JSON count that do not fall in the direction with most rows; what decided is noted."""
     if any((counts > IMPLAUSIBLE).any() or falls(counts) for counts in chains):
         return PER_INTERVAL
-    found = evidence(chains)
-    if found.certain:
+    proof = evidence(chains)
+    if proof.certain:
         context.account.note(
-            f"compounded by the rows alone, as no JSON of fio is in reach: {found.bins} bins never fall against the row before "
-            f"the last, in {found.pairs} rows; ordinary rows look so with a chance of 1 in 2^{found.bits:.0f}"
+            f"compounded by the rows alone, as no JSON of fio is in reach: {proof.bins} bins never fall against the row before "
+            f"the last, in {proof.pairs} rows; ordinary rows look so with a chance of 1 in 2^{proof.bits:.0f}"
         )
         return COMPOUNDED
     name = parse_log_name(Path(context.account.path))
-    if found.possible and (found.bits >= DOUBTFUL_BITS or (name is not None and name.host and not name.cbt)):
+    if proof.possible and (proof.bits >= DOUBTFUL_BITS or (name is not None and name.host and not name.cbt)):
         context.account.note(DOUBTFUL)
     return PER_INTERVAL
 
@@ -285,8 +285,8 @@ def _joined(parts: list[Repaired]) -> Repaired:
     reasons: dict[str, Int] = {}
     rejected: dict[str, Int] = {}
     for part, offset in zip(parts, offsets, strict=False):
-        for into, found in ((reasons, part.reasons), (rejected, part.rejected)):
-            for reason, places in found.items():
+        for into, by_reason in ((reasons, part.reasons), (rejected, part.rejected)):
+            for reason, places in by_reason.items():
                 into[reason] = np.concatenate([into.get(reason, places[:0]), places + offset])
     bins, counts = (np.concatenate([getattr(part, name) for part in parts]) for name in ("bins", "counts"))
     return Repaired(joined_rows([part.indptr for part in parts]), bins, counts, reasons, rejected)

@@ -54,8 +54,8 @@ class Plan:
 
 def milliseconds(text: str) -> int | None:
     """Return a time as fio's options give it, in seconds unless it says otherwise; None for a range or no time."""
-    found = re.fullmatch(r"(\d+)(us|ms|s|m|h|d)?", text.strip())
-    return int(int(found[1]) * FACTORS[found[2] or "s"]) if found else None
+    match = re.fullmatch(r"(\d+)(us|ms|s|m|h|d)?", text.strip())
+    return int(int(match[1]) * FACTORS[match[2] or "s"]) if match else None
 
 
 def entry_of(name: str, group: int, runtime_ms: int, options: Mapping[str, str]) -> Entry:
@@ -74,8 +74,8 @@ def entry_of(name: str, group: int, runtime_ms: int, options: Mapping[str, str])
 
 def staged(entries: Sequence[Entry]) -> bool:
     """Return whether jobs may have begun at different times, or counted time from different moments."""
-    told = {(entry.group, entry.ramp_ms, entry.delay_ms, entry.waits_for) for entry in entries}
-    return len(told) > 1 or (len(entries) > 1 and entries[0].delay_ms is None)
+    timings = {(entry.group, entry.ramp_ms, entry.delay_ms, entry.waits_for) for entry in entries}
+    return len(timings) > 1 or (len(entries) > 1 and entries[0].delay_ms is None)
 
 
 @lru_cache(maxsize=4)  # asked for each log of a run

@@ -45,8 +45,8 @@ def beside(path: Path, kind: str) -> Path | None:
     """Return the log of another kind of the same job beside a histogram or `_clat` log, None where there is none."""
     name = path.name
     for own in ("_clat_hist", "_clat"):
-        head, found, rest = name.rpartition(own)
-        if found:
+        head, separator, rest = name.rpartition(own)
+        if separator:
             plain = f"{head}_{kind}{_plain(rest)}"
             tried = (path.with_name(plain + ending) for ending in ("", *sorted(COMPRESSED)))
             return next((other for other in tried if other.is_file() and other.stat().st_size), None)

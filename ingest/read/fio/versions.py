@@ -19,8 +19,8 @@ BANNER = re.compile(rb"^fio-(\d{1,3})\.(\d{1,3})(?:\.(\d{1,3}))?(?:-[\w.+-]*)?\r
 
 def version_of_text(text: bytes) -> tuple[int, ...] | None:
     """Return the version that fio's normal output begins with, a line of its own such as `fio-3.33`; None without one."""
-    found = BANNER.search(text)
-    return tuple(int(part) for part in found.groups() if part is not None) if found else None
+    match = BANNER.search(text)
+    return tuple(int(part) for part in match.groups() if part is not None) if match else None
 
 
 def since_of_layout(layout: LogLinear) -> tuple[int, ...] | None:
@@ -42,4 +42,4 @@ def _histogram_logs(path: Path, name: LogName) -> Iterator[Path]:
     job, host = (f".{part}" if part else "" for part in (name.job, name.host))
     plain = f"{name.prefix}_clat_hist{job}.log{host}"
     if plain != plain_name(path):
-        yield from (found for ending in ("", *COMPRESSED) if (found := path.with_name(plain + ending)).is_file())
+        yield from (log for ending in ("", *COMPRESSED) if (log := path.with_name(plain + ending)).is_file())

@@ -56,8 +56,8 @@ class Beside:
         if not len(times) or len(mine) != len(theirs):
             return None
         pairs = zip(mine, theirs, strict=True)
-        found = np.concatenate([self._between(stamps_ms[own], times[other], values[other], begin_ms) for own, other in pairs])
-        return found if found.sum() > 0 else None
+        amounts = np.concatenate([self._between(stamps_ms[own], times[other], values[other], begin_ms) for own, other in pairs])
+        return amounts if amounts.sum() > 0 else None
 
     def _between(self, stamps: Int, times: Int, values: Int, begin_ms: int) -> Floats:
         begin_ms = min(begin_ms, int(times[0]))
@@ -71,8 +71,8 @@ class Beside:
         edges = np.stack([times - spent, times], axis=1).reshape(-1)
         at = np.interp(stamps, np.concatenate([[begin_ms], edges]), np.concatenate([[0.0], np.repeat(total, 2)[1:-1]]))
         at[-1] = total[-1]
-        found: Floats = np.diff(np.maximum.accumulate(at), prepend=0)
-        return found
+        amounts: Floats = np.diff(np.maximum.accumulate(at), prepend=0)
+        return amounts
 
     def missing_ms(self, direction: int, stamps_ms: Int) -> int:
         """Return for how long before the last stamp this log has no row, and should have some."""
@@ -128,11 +128,11 @@ def logs_beside(path: Path) -> list[Path]:
 
 def sibling(path: Path, kind: str) -> Path | None:
     """Return the log of another type that the same job wrote, compressed or not; None where there is none."""
-    found = LOG_NAME.match(plain_name(path))
-    if found is None:
+    match = LOG_NAME.match(plain_name(path))
+    if match is None:
         return None
     name = plain_name(path)
-    plain = f"{name[: found.start('type')]}{kind}{name[found.end('type') :]}"
+    plain = f"{name[: match.start('type')]}{kind}{name[match.end('type') :]}"
     return next((other for ending in ("", *COMPRESSED) if (other := path.with_name(plain + ending)).is_file()), None)
 
 

@@ -112,10 +112,10 @@ class Clock:
 
     def zero(self, stamp: int) -> tuple[int | None, str]:
         """Return the time zero of a log whose first stamp this is, and what tells it."""
-        told = self.start
+        start = self.start
         base = self.base_of(stamp)
-        if told is not None and told >= YEAR_NS:
-            return told, "StartTime in the log"
+        if start is not None and start >= YEAR_NS:
+            return start, "StartTime in the log"
         if base >= YEAR_NS:
             return base, "BaseTime in the log"
         if base + stamp >= YEAR_NS:

@@ -65,10 +65,10 @@ def counts_of(payloads: Sequence[Payload]) -> Counts:
         order = np.argsort(sizes, kind="stable")
         for size in present:
             rows = np.flatnonzero(sizes == size).tolist()
-            found: dict[int, str] = {}
+            size_faults: dict[int, str] = {}
             chosen = [payloads[row] for row in rows]
-            parts.append(_zigzag(chosen, found) if size == ANY_SIZE else _fixed(chosen, size, found))
-            faults.update({rows[at]: reason for at, reason in found.items()})
+            parts.append(_zigzag(chosen, size_faults) if size == ANY_SIZE else _fixed(chosen, size, size_faults))
+            faults.update({rows[at]: reason for at, reason in size_faults.items()})
         indptr, bins, counts = _reordered(parts, order)
     return _checked(payloads, indptr, bins, counts, faults)
 
@@ -198,9 +198,9 @@ def _fixed(payloads: Sequence[Payload], size: int, faults: dict[int, str]) -> tu
     return indptr, bins[order], counts[order]
 
 
-def taken(found: Counts, rows: list[int]) -> tuple[Int, Int, Int]:
+def taken(counts: Counts, rows: list[int]) -> tuple[Int, Int, Int]:
     """Return the CSR arrays of some rows."""
-    if len(rows) == len(found.indptr) - 1:
-        return found.indptr, found.bins, found.counts
-    indptr, flat = gather(found.indptr, np.array(rows, np.int64))
-    return indptr, found.bins[flat], found.counts[flat]
+    if len(rows) == len(counts.indptr) - 1:
+        return counts.indptr, counts.bins, counts.counts
+    indptr, flat = gather(counts.indptr, np.array(rows, np.int64))
+    return indptr, counts.bins[flat], counts.counts[flat]

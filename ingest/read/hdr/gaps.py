@@ -48,21 +48,21 @@ class Gaps:
 
     @property
     def _own(self) -> list[Missing]:
-        return [one for one in self._context.account.missing if one.caveat.code == REJECTED]
+        return [entry for entry in self._context.account.missing if entry.caveat.code == REJECTED]
 
     @property
     def _opened(self) -> Missing | None:
         """Return the entry of a stretch that has no end yet."""
         missing = self._context.account.missing
-        return next((one for one in reversed(missing) if one.caveat.code == REJECTED and one.to_ns is None), None)
+        return next((entry for entry in reversed(missing) if entry.caveat.code == REJECTED and entry.to_ns is None), None)
 
     def _add(self, from_ns: int | None, to_ns: int | None) -> None:
         """Keep a stretch; of very many all together."""
         account, own = self._context.account, self._own
         if len(own) >= MOST_GAPS:
-            for one in own:
-                account.missing.remove(one)
-            begins, ends = [from_ns, *(one.from_ns for one in own)], [to_ns, *(one.to_ns for one in own)]
+            for old in own:
+                account.missing.remove(old)
+            begins, ends = [from_ns, *(gap.from_ns for gap in own)], [to_ns, *(gap.to_ns for gap in own)]
             from_ns = None if None in begins else min(begin for begin in begins if begin is not None)
             to_ns = None if None in ends else max(end for end in ends if end is not None)
         labels = labels_of(self._context.series, unknown=ROW_LABELS)
@@ -74,13 +74,13 @@ def joined(parts: Sequence[Sequence[Missing]], edges: Sequence[tuple[int | None,
 
     `edges` are the end of the first good line of each part and the start of its last.
     """
-    found: list[Missing] = []
+    all_missing: list[Missing] = []
     for number, missing in enumerate(parts):
         before = next((last for _, last in reversed(edges[:number]) if last is not None), None)
         after = next((first for first, _ in edges[number + 1 :] if first is not None), None)
-        for one in missing:
-            gap = one.caveat.code == REJECTED
-            from_ns = before if gap and one.from_ns is None else one.from_ns
-            to_ns = after if gap and one.to_ns is None else one.to_ns
-            found.append(replace(one, from_ns=from_ns, to_ns=to_ns))
-    return found
+        for entry in missing:
+            gap = entry.caveat.code == REJECTED
+            from_ns = before if gap and entry.from_ns is None else entry.from_ns
+            to_ns = after if gap and entry.to_ns is None else entry.to_ns
+            all_missing.append(replace(entry, from_ns=from_ns, to_ns=to_ns))
+    return all_missing

@@ -102,5 +102,5 @@ def moved(bins: Int, geometry: Geometry, target: Bins) -> Int:
     values = [_place(geometry, unit, index) for index in distinct.tolist()]
     top = int(target.layout.edges[-1])
     inside = target.layout.index(np.array([min(value, top - 1) for value in values], np.int64))
-    found = np.where([value < top for value in values], inside, target.layout.bins)
-    return found[place.reshape(-1)].astype(np.int64)
+    target_bins = np.where([value < top for value in values], inside, target.layout.bins)
+    return target_bins[place.reshape(-1)].astype(np.int64)

@@ -101,10 +101,10 @@ def peek(path: Path, context: Context) -> Peeked:
 
 def _largest(payloads: list[Payload]) -> float:
     """Return the upper edge of the highest bin of all payloads, in recorded units."""
-    found = counts_of(payloads)
-    filled = np.flatnonzero(np.diff(found.indptr)).tolist()
+    counts = counts_of(payloads)
+    filled = np.flatnonzero(np.diff(counts.indptr)).tolist()
     edges = [
-        upper_edge(payloads[row].geometry, int(found.bins[found.indptr[row + 1] - 1])) * payloads[row].geometry.ratio
+        upper_edge(payloads[row].geometry, int(counts.bins[counts.indptr[row + 1] - 1])) * payloads[row].geometry.ratio
         for row in filled
     ]
     return max(edges, default=0.0)

@@ -48,8 +48,8 @@ def column_names(line: bytes) -> list[str]:
 
 def plain_column(name: str) -> tuple[str, str]:
     """Return a column's name without its unit, and the unit (empty if it has none)."""
-    found = COLUMN_UNIT.match(name)
-    return (found["name"], found["unit"]) if found else (name, "")
+    match = COLUMN_UNIT.match(name)
+    return (match["name"], match["unit"]) if match else (name, "")
 
 
 def looks_like_operations(start: bytes) -> bool:

@@ -94,22 +94,22 @@ def origin_of(head: bytes) -> Origin:
     for line in head.split(b"\n"):
         if line[:1] not in (b"#", b'"', b"", b"\r"):
             break
-        found = _by_comment(line.decode("utf-8", "replace"))
-        if found is not None:
-            return _scylla_bench(head) or found if found is CASSANDRA else found
+        origin = _by_comment(line.decode("utf-8", "replace"))
+        if origin is not None:
+            return _scylla_bench(head) or origin if origin is CASSANDRA else origin
     return Origin()
 
 
 def _by_comment(line: str) -> Origin | None:
     """Return what a comment tells of the tool that wrote it, if anything."""
-    if found := OURS.match(line):
-        return Origin("tailboard", UNITS_NS[found["unit"]])
-    if found := YCSB.match(line):
-        op = found["op"].lower()
+    if match := OURS.match(line):
+        return Origin("tailboard", UNITS_NS[match["unit"]])
+    if match := YCSB.match(line):
+        op = match["op"].lower()
         intended = op.startswith(INTENDED)
         return Origin("YCSB", US, op.removeprefix(INTENDED), "response" if intended else "service")
-    if found := UNITS.match(line):
-        return Origin(unit_ns=SPOKEN[found["unit"].lower()])
+    if match := UNITS.match(line):
+        return Origin(unit_ns=SPOKEN[match["unit"].lower()])
     for mark, origin in BY_COMMENT:
         if line.startswith(mark):
             return origin
@@ -143,9 +143,9 @@ def _scylla_bench(head: bytes) -> Origin | None:
 def named(tag: str, origin: Origin) -> Named:
     """Return op, kind and tag of a line's tag (empty text if it has none)."""
     front, mark, last = tag.rpartition("::")
-    if found := TIMED.match(last if mark else tag):
-        return Named(found["op"].lower(), KINDS[found["kind"].lower()], front)
-    found = SCYLLAS.match(last if mark else tag)
-    if found and (origin.tool in SCYLLA_TOOLS or found["kind"].lower() != "raw"):
-        return Named((found["op"] or "").lower(), SCYLLA_KINDS[found["kind"].lower()], front)
+    if match := TIMED.match(last if mark else tag):
+        return Named(match["op"].lower(), KINDS[match["kind"].lower()], front)
+    match = SCYLLAS.match(last if mark else tag)
+    if match and (origin.tool in SCYLLA_TOOLS or match["kind"].lower() != "raw"):
+        return Named((match["op"] or "").lower(), SCYLLA_KINDS[match["kind"].lower()], front)
     return Named(origin.op, origin.kind, tag)

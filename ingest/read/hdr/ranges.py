@@ -146,7 +146,7 @@ def _cut_between(lines: Sequence[tuple[bytes, int, int]], time_ns: int) -> int |
     after.reverse()
     ends: dict[bytes, int] = {}
     for number, (tag, start, end) in enumerate(lines):
-        if start >= time_ns and all(first >= ends.get(one, first) for one, first in after[number].items()):
+        if start >= time_ns and all(first >= ends.get(later_tag, first) for later_tag, first in after[number].items()):
             return number
         ends[tag] = max(end, ends.get(tag, end))
     return None
@@ -201,9 +201,9 @@ def settled(path: Path, context: Context, tails: Sequence[Tail], accounts: Seque
         for note in account.notes:
             whole.note(note)
         account.path, account.notes = "", []
-        found, account.findings = account.findings, []
+        findings, account.findings = account.findings, []
         whole.add(account)
-        for finding in found:
+        for finding in findings:
             kept[finding.reason] += 1
             if kept[finding.reason] <= FINDINGS_KEPT:
                 whole.findings.append(finding)

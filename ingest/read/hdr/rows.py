@@ -133,8 +133,8 @@ class Rows:
         if self._shift is None:
             own, base = self._clock.zero(stamp)[0], self._clock.base_of(stamp)
             zero = self._context.zero
-            told = zero.epoch_ns is not None and "--t0" in zero.origin and (own is None or base != 0)
-            self._shift = self._context.offset_ns + ((zero.epoch_ns or 0) - (own or 0) if told else 0)
+            by_t0 = zero.epoch_ns is not None and "--t0" in zero.origin and (own is None or base != 0)
+            self._shift = self._context.offset_ns + ((zero.epoch_ns or 0) - (own or 0) if by_t0 else 0)
         return self._shift
 
     def unpack(self) -> None:
@@ -143,13 +143,13 @@ class Rows:
         self._lines, self._payloads, self.pending = [], [], 0
         if not lines:
             return
-        found = counts_of(payloads)
-        for row, reason in found.faults.items():
+        counts = counts_of(payloads)
+        for row, reason in counts.faults.items():
             self._context.account.reject(reason, [lines[row].number])
             self._lost(lines[row])
         by_geometry: dict[Geometry, list[int]] = {}
         for row, payload in enumerate(payloads):
-            if row not in found.faults:
+            if row not in counts.faults:
                 by_geometry.setdefault(payload.geometry, []).append(row)
         checked: list[_Checked] = []
         for geometry, rows in by_geometry.items():
@@ -159,18 +159,18 @@ class Rows:
                 for row in rows:
                     self._lost(lines[row])
             else:
-                checked.append(self._checked(lines, rows, taken(found, rows), geometry, target))
+                checked.append(self._checked(lines, rows, taken(counts, rows), geometry, target))
         # In the order of lines, whatever their layouts: segments are numbered by it, and batches may end anywhere.
-        layouts = {row: one.target.layout for one in checked for row in one.rows}
+        layouts = {row: group.target.layout for group in checked for row in group.rows}
         places = {row: self._placed(lines[row], layout) for row, layout in sorted(layouts.items())}
-        for one in checked:
-            self._add(lines, one, [places[row] for row in one.rows])
+        for part in checked:
+            self._add(lines, part, [places[row] for row in part.rows])
 
     def _checked(
-        self, lines: list[_Line], rows: list[int], found: tuple[Int, Int, Int], geometry: Geometry, target: Bins
+        self, lines: list[_Line], rows: list[int], csr: tuple[Int, Int, Int], geometry: Geometry, target: Bins
     ) -> _Checked:
         """Return the lines of one geometry with their bins in its layout; those past the end of it are rejected."""
-        indptr, bins, counts = found
+        indptr, bins, counts = csr
         bins = moved(bins, geometry, target)
         past: set[int] = set()
         if len(bins) and int(bins.max()) >= target.layout.bins:
@@ -222,17 +222,17 @@ class Rows:
 
     def _placed(self, line: _Line, layout: LogLinear) -> tuple[int, int] | None:
         """Return the code of the series that a line is of and its start there, None where it has no place."""
-        found = self._ends.setdefault((line.tag, layout), [])
-        place, start = _segment(found, line)
-        if place == len(found):
+        segments = self._ends.setdefault((line.tag, layout), [])
+        place, start = _segment(segments, line)
+        if place == len(segments):
             if place >= MOST_SEGMENTS or len(self._table) >= MOST_SERIES:
                 self._context.account.reject(BACKWARDS if place >= MOST_SEGMENTS else TOO_MANY_TAGS, [line.number])
                 self._lost(line)
                 return None
-            found.append((0, self._new_series(line.tag)))
+            segments.append((0, self._new_series(line.tag)))
             self._firsts.setdefault((line.tag, layout), line.start_ns)
-        code = found[place][1]
-        found[place] = (line.end_ns, code)
+        code = segments[place][1]
+        segments[place] = (line.end_ns, code)
         self._trimmed += start != line.start_ns
         return code, start
 
@@ -294,9 +294,9 @@ class Rows:
         limits = {BACKWARDS, TOO_MANY_TAGS, TOO_MANY, LONG_LINE}
         limited = self._clock.told_again or limits & self._context.account.rejected.keys()
         return Tail(
-            plain=not limited and all(len(found) == 1 for found in self._ends.values()),
+            plain=not limited and all(len(segments) == 1 for segments in self._ends.values()),
             firsts=self._firsts,
-            ends={key: found[-1][0] for key, found in self._ends.items()},
+            ends={key: segments[-1][0] for key, segments in self._ends.items()},
             bins=self._layouts.total,
             trimmed=self._trimmed,
             samples=self._samples,

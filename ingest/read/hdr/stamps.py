@@ -26,12 +26,12 @@ def interval_of(line: bytes, stamps: str) -> tuple[bytes, int, int, bytes, bool]
     StampError if it is no interval.
     """
     tag, start_text, length_text, payload = split_line(line)
-    told = start, length = seconds_ns(start_text), seconds_ns(length_text)
+    as_printed = start, length = seconds_ns(start_text), seconds_ns(length_text)
     if stamps:
         start, length = _put_right(start, length, stamps)
     if length < 0:
         raise StampError(NEGATIVE)
-    return tag, start, length, payload, (start, length) != told
+    return tag, start, length, payload, (start, length) != as_printed
 
 
 def _put_right(start: int, length: int, stamps: str) -> tuple[int, int]:

@@ -27,8 +27,8 @@ def key_of(series: Hashable) -> Key:
 class Tallies:
     """The counts of each series so far."""
 
-    def __init__(self, told: Iterable[tuple[Key, Tally]] = ()) -> None:
-        self._of: dict[Key, Tally] = dict(told)
+    def __init__(self, stored: Iterable[tuple[Key, Tally]] = ()) -> None:
+        self._of: dict[Key, Tally] = dict(stored)
 
     @property
     def told(self) -> Mapping[Key, Tally]:
@@ -37,10 +37,10 @@ class Tallies:
 
     def add(self, keys: Sequence[Key], counts: Sequence[int]) -> None:
         """Take the next intervals of the log: their series, and how many samples each holds."""
-        found = self._of
+        tallies = self._of
         for key, count in zip(keys, counts, strict=True):
-            rows, samples, value = found.get(key, (0, 0, 0))
-            found[key] = rows + 1, samples + count, (value * FACTOR + count + 1) % PRIME
+            rows, samples, value = tallies.get(key, (0, 0, 0))
+            tallies[key] = rows + 1, samples + count, (value * FACTOR + count + 1) % PRIME
 
     def absorb(self, later: Mapping[Key, Tally]) -> None:
         """Take what was found in the part of the log that follows."""

@@ -53,18 +53,18 @@ def header_of(path: Path) -> Header:
     first = next(_samples(start), None)
     if first and int(first["seconds"]) >= EPOCH_S:
         return Header(host, 0, "epoch stamps in the log")
-    told = REFERENCE.search(start)
-    if not told:
+    match = REFERENCE.search(start)
+    if not match:
         return Header(host)
     day, clock = (
-        int(seconds) * SECOND + int(part.ljust(NS_DIGITS, b"0")) for seconds, part in ((told[1], told[2]), (told[3], told[4]))
+        int(seconds) * SECOND + int(part.ljust(NS_DIGITS, b"0")) for seconds, part in ((match[1], match[2]), (match[3], match[4]))
     )
     return Header(host, day - clock, "reference time in the header")
 
 
 def last_ns(path: Path) -> int:
     """Return the stamp of the newest sample in ns of the file's clock, 0 if there is none; reads all of it."""
-    return max((int(found.at_ns.max()) for found in samples(path, Account(path=str(path))) if len(found)), default=0)
+    return max((int(chunk.at_ns.max()) for chunk in samples(path, Account(path=str(path))) if len(chunk)), default=0)
 
 
 def _samples(start: bytes) -> Iterator[re.Match[bytes]]:
@@ -73,6 +73,6 @@ def _samples(start: bytes) -> Iterator[re.Match[bytes]]:
     for line in lines[:-1]:
         if line[:1] in (b"\t", b"#", b"") or len(line) > LONGEST_HEAD:
             continue
-        found = ANY_SAMPLE.match(line + b"\n")
-        if found and not OTHERS.search(found["comm"] or b""):
-            yield found
+        match = ANY_SAMPLE.match(line + b"\n")
+        if match and not OTHERS.search(match["comm"] or b""):
+            yield match

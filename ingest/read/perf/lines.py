@@ -94,19 +94,19 @@ def _samples(pa: Any, text: bytes, line: int, account: Account) -> Samples:
     if len(place) and text.find(b"\r\n", 0, 1 << 16) >= 0:
         account.note(CRLF)
     candidates = lines.take(pa.array(place))
-    found = compute.extract_regex(candidates, SAMPLE)
+    columns = compute.extract_regex(candidates, SAMPLE)
     own = flags(compute.match_substring(candidates, OWN_RECORD))
-    good = flags(found.is_valid()) & ~own
-    names = compute.struct_field(found, "comm").fill_null(b"")
+    good = flags(columns.is_valid()) & ~own
+    names = compute.struct_field(columns, "comm").fill_null(b"")
     good &= ~flags(compute.match_substring_regex(names, FTRACE))
     left = ~good & ~own & ~flags(compute.match_substring_regex(candidates, FRAME + r"|^[ \t]*\r?\n$"))
     reject(account, NOT_A_LINE, line + place[left])
     account.skip(OWN, int(own.sum()))
-    seconds = _number(pa, found, "seconds", good)
+    seconds = _number(pa, columns, "seconds", good)
     late = good & (seconds > LATEST_S)
     reject(account, NO_TIME, line + place[late])
     rows = np.flatnonzero(good & ~late)
-    fields = found.take(pa.array(rows))
+    fields = columns.take(pa.array(rows))
     digits = np.frombuffer(compute.binary_length(compute.struct_field(fields, "part")).buffers()[1], np.int32)[: len(rows)]
     part = _number(pa, fields, "part", np.ones(len(rows), np.bool_)) * np.where(digits == NS_DIGITS, 1, 1000)
     leaf = _leaves(pa, lines, data, place[rows], compute.struct_field(fields, "rest"))
@@ -135,7 +135,7 @@ def _leaves(pa: Any, lines: Any, data: NDArray[np.uint8], place: Int, rest: Any)
     return pa.compute.if_else(pa.array(below), taken, rest)
 
 
-def _number(pa: Any, found: Any, name: str, there: NDArray[np.bool_]) -> Int:
+def _number(pa: Any, columns: Any, name: str, there: NDArray[np.bool_]) -> Int:
     """Return a field of digits as numbers, 0 where it is not there."""
-    text = pa.compute.if_else(pa.array(there), pa.compute.struct_field(found, name), b"0").cast(pa.string())
+    text = pa.compute.if_else(pa.array(there), pa.compute.struct_field(columns, name), b"0").cast(pa.string())
     return np.frombuffer(text.cast(pa.int64()).buffers()[1], np.int64)[: len(there)]

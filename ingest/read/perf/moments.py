@@ -78,10 +78,10 @@ def idle_of(pa: Any, samples: Samples) -> Bool:
 
 def op_of(event: str) -> str:
     """Return the op of an event: its name in lower case, without how precisely it was to be sampled (cycles:ppp is cycles)."""
-    found = PRECISION.search(event)
-    if found and set(found[1]) <= set("ukhpPGHSDI"):
-        kept = "".join(mark for mark in found[1] if mark not in "pP")
-        event = event[: found.start()] + (f":{kept}" if kept else "")
+    match = PRECISION.search(event)
+    if match and set(match[1]) <= set("ukhpPGHSDI"):
+        kept = "".join(mark for mark in match[1] if mark not in "pP")
+        event = event[: match.start()] + (f":{kept}" if kept else "")
     return event.lower()
 
 

@@ -17,12 +17,12 @@ from ingest.read.text import TRACE_ENDINGS, name_without
 
 def locate(path: Path, around: Around) -> Source:
     """Return the source of a recording; its job is the name of the file."""
-    told = header.header_of(path)
+    recorded = header.header_of(path)
     job = name_without(path, TRACE_ENDINGS, every=True)
-    context = around.context(path, host=told.host, origin="header of the recording", job=job)
+    context = around.context(path, host=recorded.host, origin="header of the recording", job=job)
     kept = {**context.options, **({KEEP_IDLE: "yes"} if around.options.keep_idle else {})}
-    real = told.zero_ns == 0
-    zero = around.zero(path, TimeZero(told.zero_ns, told.origin), lambda: header.last_ns(path), absolute=real)
+    real = recorded.zero_ns == 0
+    zero = around.zero(path, TimeZero(recorded.zero_ns, recorded.origin), lambda: header.last_ns(path), absolute=real)
     return Source(path, PERF, replace(context, zero=zero, options=kept), layout=str(events_layout(around.options.digits)))
 
 

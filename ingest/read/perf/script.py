@@ -75,10 +75,10 @@ def read(path: Path, context: Context) -> Iterator[Events]:
     pa = arrow(path)
     trace, paired = _Trace(context), _BothEnds(path)
     moments = perf_moments.Moments(context, keep_idle=bool(context.options.get(KEEP_IDLE)))
-    for found in samples(path, context.account):
-        timed = paired.of(pa, found)
-        yield trace.events(found.take(np.flatnonzero(timed)))
-        yield moments.events(pa, found.take(np.flatnonzero(~timed)))
+    for chunk in samples(path, context.account):
+        timed = paired.of(pa, chunk)
+        yield trace.events(chunk.take(np.flatnonzero(timed)))
+        yield moments.events(pa, chunk.take(np.flatnonzero(~timed)))
     trace.finish()
     perf_moments.told(context.account)
 
@@ -90,10 +90,10 @@ class _BothEnds:
         self.path = path
         self._known: dict[tuple[str, str], bool] = {}
 
-    def of(self, pa: Any, found: Samples) -> Bool:
+    def of(self, pa: Any, chunk: Samples) -> Bool:
         """Return which samples are of pairs that the file holds both ends of."""
-        event = pa.compute.struct_field(found.fields, "event")
-        timed = np.zeros(len(found), np.bool_)
+        event = pa.compute.struct_field(chunk.fields, "event")
+        timed = np.zeros(len(chunk), np.bool_)
         for pair in PAIRS:
             mine = flags(pa.compute.starts_with(event, pair[0])) | flags(pa.compute.starts_with(event, pair[1]))
             if mine.any() and self._both(pair):
@@ -133,30 +133,30 @@ class _Trace:
         op = "trim" if "D" in words else "write" if "W" in words else "read" if "R" in words else "flush"
         return base.replaced(op=op, kind="completion", volume=labels["device"], process=process)
 
-    def events(self, found: Samples) -> Events:
+    def events(self, chunk: Samples) -> Events:
         """Return what ended among the beginnings and ends of a block."""
         compute, pa = self.pa.compute, self.pa
-        event = compute.struct_field(found.fields, "event").dictionary_encode()
+        event = compute.struct_field(chunk.fields, "event").dictionary_encode()
         names = [_word(name) for name in event.dictionary.to_pylist()]
-        codes = np.frombuffer(event.indices.buffers()[1], np.int32)[: len(event)] if len(event) else found.line
+        codes = np.frombuffer(event.indices.buffers()[1], np.int32)[: len(event)] if len(event) else chunk.line
         block = np.array([name in (ISSUE, COMPLETE) for name in names], np.bool_)
-        arguments = compute.extract_regex(compute.struct_field(found.fields, "rest"), BLOCK)
+        arguments = compute.extract_regex(compute.struct_field(chunk.fields, "rest"), BLOCK)
         is_block = block[codes] if len(codes) else np.zeros(0, np.bool_)
         odd = is_block & ~flags(arguments.is_valid())
-        reject(self.context.account, OTHER_ARGUMENTS, found.line[odd])
+        reject(self.context.account, OTHER_ARGUMENTS, chunk.line[odd])
         keep = np.flatnonzero(~odd)
-        found, arguments, is_block, codes = found.take(keep), arguments.take(pa.array(keep)), is_block[keep], codes[keep]
+        chunk, arguments, is_block, codes = chunk.take(keep), arguments.take(pa.array(keep)), is_block[keep], codes[keep]
         columns = {
-            "event": compute.struct_field(found.fields, "event").dictionary_encode(),
-            "comm": compute.struct_field(found.fields, "comm").dictionary_encode(),
+            "event": compute.struct_field(chunk.fields, "event").dictionary_encode(),
+            "comm": compute.struct_field(chunk.fields, "comm").dictionary_encode(),
             "device": compute.struct_field(arguments, "device").dictionary_encode(),
             "flags": compute.struct_field(arguments, "flags").dictionary_encode(),
         }
         series = self.series.codes(columns, len(keep))
         ends = np.array([name == COMPLETE or name.startswith(EXIT) for name in names], np.bool_)
-        key = np.where(is_block, self._requests(arguments, columns["device"]), self._calls(found.fields, names, codes))
+        key = np.where(is_block, self._requests(arguments, columns["device"]), self._calls(chunk.fields, names, codes))
         ended = ends[codes].astype(np.int64) if len(codes) else key
-        return self._paired(_Marks(key, found.at_ns, found.line, ended, series))
+        return self._paired(_Marks(key, chunk.at_ns, chunk.line, ended, series))
 
     def _requests(self, arguments: Any, device: Any) -> Int:
         """Return a number for each block request: of its device and sector."""
@@ -165,11 +165,11 @@ class _Trace:
         place = np.frombuffer(device.indices.fill_null(len(words) - 1).buffers()[1], np.int32)[: len(device)]
         return (codes[place] << 52) + _whole(self.pa, arguments, "sector")
 
-    def _calls(self, found: Any, names: list[str], codes: Any) -> Int:
+    def _calls(self, fields: Any, names: list[str], codes: Any) -> Int:
         """Return a number for each system call: of its thread and its name."""
         calls = [name.removeprefix(ENTER).removeprefix(EXIT) for name in names]
         known = np.array([self.keys.setdefault(f"call {call}", len(self.keys)) for call in calls], np.int64)
-        pid, tid = _whole(self.pa, found, "pid"), _whole(self.pa, found, "tid")
+        pid, tid = _whole(self.pa, fields, "pid"), _whole(self.pa, fields, "tid")
         thread = np.where(tid > 0, tid, pid)
         return -1 - ((known[codes] << 40) + thread) if len(codes) else thread
 
@@ -213,9 +213,9 @@ class _Trace:
         reject(self.context.account, NO_END, np.sort(self.open.line))
 
 
-def _whole(pa: Any, found: Any, name: str) -> Int:
+def _whole(pa: Any, fields: Any, name: str) -> Int:
     """Return a field of digits as numbers, 0 where there is none, and -1 for the sector of a request that has none."""
-    text = pa.compute.struct_field(found, name).cast(pa.string())
+    text = pa.compute.struct_field(fields, name).cast(pa.string())
     text = pa.compute.if_else(pa.compute.equal(text, ""), "0", text).fill_null("0")
     values = pa.compute.if_else(pa.compute.equal(text, NO_SECTOR), "-1", text).cast(pa.int64())
     return np.frombuffer(values.buffers()[1], np.int64)[values.offset : values.offset + len(values)]

@@ -47,35 +47,35 @@ class Breaths:
         return len(self.number)
 
 
-def breaths(found: Timeline) -> Breaths:
+def breaths(timeline: Timeline) -> Breaths:
     """Return the breaths of a timeline, oldest first: those whose start and end are both there, on one core.
 
     Cycles are exact below 2^53 of the counter (40 days at 2.6 GHz), beyond that to the rounding of doubles.
     """
-    starts, ends = found.named(BREATH_START), found.named(BREATH_END)
-    start, end = _pairs(found, starts, ends)
-    cycles = found.tsc[end] - found.tsc[start]
-    moved = {name: grown(found, start, end, name) for name in TOTALS}
-    own, has_own = found.argument(end, OWN_PACKETS)
-    size, has_size = found.argument(end, OWN_SIZE)
+    starts, ends = timeline.named(BREATH_START), timeline.named(BREATH_END)
+    start, end = _pairs(timeline, starts, ends)
+    cycles = timeline.tsc[end] - timeline.tsc[start]
+    moved = {name: grown(timeline, start, end, name) for name in TOTALS}
+    own, has_own = timeline.argument(end, OWN_PACKETS)
+    size, has_size = timeline.argument(end, OWN_SIZE)
     with np.errstate(over="ignore", invalid="ignore"):
         packets = np.where(has_own, own, moved["totalpackets"])
         volume = np.where(has_own & has_size, own.astype(np.float64) * size, moved["totalbytes"])
-    rates = np.array([message.rate for message in found.messages], np.int64)
+    rates = np.array([message.rate for message in timeline.messages], np.int64)
     return Breaths(
-        start_ns=found.stamp_ns[start],
-        number=_whole(found.argument(start, NUMBER)[0]),
-        core=found.core[start],
+        start_ns=timeline.stamp_ns[start],
+        number=_whole(timeline.argument(start, NUMBER)[0]),
+        core=timeline.core[start],
         cycles=cycles,
-        lasted_ns=nanoseconds(cycles, found.clock.hz),
+        lasted_ns=nanoseconds(cycles, timeline.clock.hz),
         packets=_possible(packets),
         bytes=_possible(volume),
         bits=moved["totaletherbits"],
-        rate=rates[found.codes[end]],
+        rate=rates[timeline.codes[end]],
     )
 
 
-def _pairs(found: Timeline, starts: Int, ends: Int) -> tuple[Int, Int]:
+def _pairs(timeline: Timeline, starts: Int, ends: Int) -> tuple[Int, Int]:
     """Return start and end of each breath: an end belongs to the last start before it if both bear the same number."""
     if not len(starts):
         return starts, starts
@@ -83,18 +83,18 @@ def _pairs(found: Timeline, starts: Int, ends: Int) -> tuple[Int, Int]:
     ends, before = ends[before >= 0], before[before >= 0]
     first = np.append(True, before[1:] != before[:-1])[: len(before)]
     ends, mine = ends[first], starts[before[first]]
-    number, told = found.argument(mine, NUMBER)
-    other, told_too = found.argument(ends, NUMBER)
-    same: Bool = told & told_too & (number == other) & (found.core[mine] == found.core[ends])
+    number, has_number = timeline.argument(mine, NUMBER)
+    other, has_other = timeline.argument(ends, NUMBER)
+    same: Bool = has_number & has_other & (number == other) & (timeline.core[mine] == timeline.core[ends])
     return mine[same], ends[same]
 
 
-def grown(found: Timeline, start: Int, end: Int, name: str) -> Float:
+def grown(timeline: Timeline, start: Int, end: Int, name: str) -> Float:
     """Return by how much a total grew from start to end; NaN where it is not told, or fell."""
-    before, told = found.argument(start, name)
-    after, told_too = found.argument(end, name)
+    before, has_before = timeline.argument(start, name)
+    after, has_after = timeline.argument(end, name)
     with np.errstate(invalid="ignore"):
-        usable = told & told_too & (after >= before)
+        usable = has_before & has_after & (after >= before)
         growth = np.where(usable, after - before, 0).astype(np.float64)
     return np.where(usable & np.isfinite(growth), growth, np.nan)
 

@@ -41,24 +41,24 @@ class Callbacks:
         return len(self.end)
 
 
-def callbacks(found: Timeline, lags: Lags) -> Callbacks:
+def callbacks(timeline: Timeline, lags: Lags) -> Callbacks:
     """Return the callbacks of a timeline, oldest first: those of which both events are there, one right within the other's."""
-    ends = found.named(*CALLBACKS)
+    ends = timeline.named(*CALLBACKS)
     begins = lags.anchor[ends]
-    starts = _starts(found.messages)
-    mine = (lags.fault[ends] == COUNTED) & (starts[found.codes[ends]] >= 0)
-    mine[mine] = found.codes[begins[mine]] == starts[found.codes[ends[mine]]]
+    starts = _starts(timeline.messages)
+    mine = (lags.fault[ends] == COUNTED) & (starts[timeline.codes[ends]] >= 0)
+    mine[mine] = timeline.codes[begins[mine]] == starts[timeline.codes[ends[mine]]]
     end, start = ends[mine], begins[mine]
-    rates = np.array([message.rate for message in found.messages], np.int64)
+    rates = np.array([message.rate for message in timeline.messages], np.int64)
     packets, volume = (
-        np.fmax(grown(found, start, end, inward), grown(found, start, end, outward))
+        np.fmax(grown(timeline, start, end, inward), grown(timeline, start, end, outward))
         for inward, outward in zip(IN, OUT, strict=True)
     )
-    return Callbacks(end, lags.cycles[end], packets, volume, np.minimum(rates[found.codes[start]], rates[found.codes[end]]))
+    return Callbacks(end, lags.cycles[end], packets, volume, np.minimum(rates[timeline.codes[start]], rates[timeline.codes[end]]))
 
 
 def _starts(messages: Sequence[Message]) -> Int:
     """Return, of each message that ends a callback, which message begins one of the same app; -1 for all others."""
     known = {(message.name.lower(), message.attributes): code for code, message in enumerate(messages)}
     wanted = [(CALLBACKS.get(message.name.lower(), ""), message.attributes) for message in messages]
-    return np.array([known.get(one, -1) if one[0] else -1 for one in wanted], np.int64)
+    return np.array([known.get(key, -1) if key[0] else -1 for key in wanted], np.int64)

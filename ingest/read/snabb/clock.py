@@ -61,15 +61,15 @@ class Clock:
         offsets = np.full(1 << 16, self.other_ns, np.int64)
         for number, shown in self.core_ns.items():
             offsets[number] = shown
-        found: Int = nanoseconds(tsc - self.zero_tsc, self.hz) + offsets[core]
-        return found
+        stamps_ns: Int = nanoseconds(tsc - self.zero_tsc, self.hz) + offsets[core]
+        return stamps_ns
 
 
 def nanoseconds(cycles: Int, hz: int) -> Int:
     """Return cycles as ns, rounded down, exact for frequencies up to 9 GHz and whatever fits 64 bits."""
     whole, rest = np.divmod(cycles, hz)
-    found: Int = whole * SECOND + rest * SECOND // hz
-    return found
+    ns: Int = whole * SECOND + rest * SECOND // hz
+    return ns
 
 
 def clock_of(readings: Readings, first_tsc: int, hz: int = 0, path: Path | None = None) -> Clock:
@@ -90,8 +90,8 @@ def clock_of(readings: Readings, first_tsc: int, hz: int = 0, path: Path | None 
         notes.append(f"its clock readings lie up to {spread / MS:.0f} ms apart around a straight line: was the clock set?")
     if len(cores) > 1 and max(cores.values()) - min(cores.values()) > MS:
         apart = (max(cores.values()) - min(cores.values())) / MS
-        told = ", ".join(str(core & CPU) for core in sorted(cores))
-        notes.append(f"the counters of its cores ({told}) lie {apart:.0f} ms apart: each core's own clock was taken")
+        core_names = ", ".join(str(core & CPU) for core in sorted(cores))
+        notes.append(f"the counters of its cores ({core_names}) lie {apart:.0f} ms apart: each core's own clock was taken")
     return Clock(hz, first_tsc, _mean(shown), cores, bool((straight.ns >= REAL_FROM).all()), tuple(notes))
 
 
@@ -145,6 +145,6 @@ def _fitted(readings: Readings, path: Path | None) -> int:
         raise InputError(NO_CLOCK, path)
     hz = round(SECOND * bottom / top) if top > 0 else 0
     if not SLOWEST <= hz <= FASTEST:
-        told = f"{hz:,} cycles a second" if hz else "that time stands still or runs back"
-        raise InputError(f"its clock readings say {told}, which cannot be: say --tsc-hz, as in --tsc-hz 2.6e9", path)
+        frequency = f"{hz:,} cycles a second" if hz else "that time stands still or runs back"
+        raise InputError(f"its clock readings say {frequency}, which cannot be: say --tsc-hz, as in --tsc-hz 2.6e9", path)
     return hz

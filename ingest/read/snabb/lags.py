@@ -51,13 +51,13 @@ class Lags:
 
 def anchors(depth: Int) -> Int:
     """Return the index of the last event before each that is at most as deep; -1 where there is none, or depth is below 0."""
-    found = np.full(len(depth), -1, np.int64)
+    anchor = np.full(len(depth), -1, np.int64)
     for level in range(int(depth.max(initial=-1)) + 1):
         outer = np.flatnonzero((depth >= 0) & (depth <= level))
         mine = np.flatnonzero(depth[outer] == level)
         mine = mine[mine > 0]
-        found[outer[mine]] = outer[mine - 1]
-    return found
+        anchor[outer[mine]] = outer[mine - 1]
+    return anchor
 
 
 def units(codes: Int, messages: Sequence[Message]) -> Int:
@@ -78,8 +78,8 @@ def units(codes: Int, messages: Sequence[Message]) -> Int:
     if len(first_outside):
         marks = last_mark[first_outside]
         begins[first_outside[np.append(True, marks[1:] != marks[:-1])]] = True
-    found: Int = np.cumsum(begins)
-    return found
+    unit_numbers: Int = np.cumsum(begins)
+    return unit_numbers
 
 
 def lags_of(tsc: Int, core: Int, codes: Int, messages: Sequence[Message], lost: Int) -> Lags:

@@ -64,7 +64,7 @@ def in_order(entries: Entries, path: Path | None = None) -> tuple[Int, dict[str,
         rejected[WRITING] = np.array([last + 1] if begun else [], np.int64)
     elif len(order) > 1 and (order[0] - order[-1]) % size == 1:
         rejected[SEAM], order = order[:1], order[1:]
-    return order, {reason: found for reason, found in rejected.items() if len(found)}
+    return order, {reason: dropped for reason, dropped in rejected.items() if len(dropped)}
 
 
 def _rotated(stamps: Int, cores: Int, places: Int, size: int, path: Path | None) -> tuple[Int, Int]:

@@ -20,9 +20,9 @@ def locate(path: Path, around: Around) -> Source:
     from ingest.read.snabb import timeline as snabb
 
     context = around.context(path, origin="place of the file", process=process_of(path), kind=snabb.LAG)
-    found = snabb.timeline(path, around.options.tsc_hz)
-    own = TimeZero(int(found.stamp_ns[0]), "clock readings in the timeline") if found.real else TimeZero()
-    zero = around.zero(path, own, lambda: int(found.stamp_ns[-1]), absolute=found.real)
+    recorded = snabb.timeline(path, around.options.tsc_hz)
+    own = TimeZero(int(recorded.stamp_ns[0]), "clock readings in the timeline") if recorded.real else TimeZero()
+    zero = around.zero(path, own, lambda: int(recorded.stamp_ns[-1]), absolute=recorded.real)
     return Source(path, SNABB, replace(context, zero=zero), layout=str(events_layout(around.options.digits)))
 
 

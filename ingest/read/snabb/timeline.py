@@ -75,14 +75,14 @@ class Timeline:
 
     def arguments(self, rows: Int) -> Numbers:
         """Return the six arguments of the given events as they were stored: unsigned integers in version 2, else doubles."""
-        found: Numbers = self.ring.entries["arguments"][self.place[rows]]
-        return found
+        numbers: Numbers = self.ring.entries["arguments"][self.place[rows]]
+        return numbers
 
     def argument(self, rows: Int, name: str) -> tuple[Numbers, Bool]:
         """Return the argument of this name of the given events, and where their message has it (0 elsewhere)."""
         places = np.array([_place(message, name) for message in self.messages], np.int64)[self.codes[rows]]
-        found = self.ring.entries["arguments"][self.place[rows], np.maximum(places, 0)]
-        return np.where(places < 0, found.dtype.type(0), found), places >= 0
+        values = self.ring.entries["arguments"][self.place[rows], np.maximum(places, 0)]
+        return np.where(places < 0, values.dtype.type(0), values), places >= 0
 
     def named(self, *names: str) -> Int:
         """Return the indices of the events of these names."""
@@ -126,10 +126,10 @@ def timeline(path: Path, hz: int = 0) -> Timeline:
 def _coded(strings: bytes, numbers: Numbers) -> tuple[tuple[Message, ...], Int]:
     """Return the messages that occur, and which of them each event is; equal texts under two numbers are one message."""
     there = np.flatnonzero(np.bincount(numbers, minlength=1))
-    found = messages_of(strings, there.tolist())
+    messages = messages_of(strings, there.tolist())
     table: dict[Message, int] = {}
     codes = np.zeros(1 << 16, np.int64)
-    for number, message in found.items():
+    for number, message in messages.items():
         codes[number] = table.setdefault(message, len(table))
     return tuple(table), codes[numbers]
 
@@ -151,35 +151,35 @@ def read(path: Path, context: Context) -> Iterator[Events]:
 
     Raises InputError where `timeline` does, or where there are more series than can be held.
     """
-    found = timeline(path, int(context.options.get(TSC_HZ, "0")))
+    recorded = timeline(path, int(context.options.get(TSC_HZ, "0")))
     account = context.account
-    _count(found, account)
-    lags = found.lags()
+    _count(recorded, account)
+    lags = recorded.lags()
     rows = np.flatnonzero(lags.fault == COUNTED)
-    latency = nanoseconds(lags.cycles[rows], found.clock.hz)
+    latency = nanoseconds(lags.cycles[rows], recorded.clock.hz)
     usable = latency <= DAY_NS
-    _tell(lags, ~usable, account)
+    _note_lost(lags, ~usable, account)
     rows, latency = rows[usable], latency[usable]
-    table, series = _series(found, rows, lags.anchor[rows], context.series, path)
-    zero = 0 if found.real else (context.zero.epoch_ns or 0)
-    end = found.stamp_ns[rows] + (zero + context.offset_ns)
+    table, series = _series(recorded, rows, lags.anchor[rows], context.series, path)
+    zero = 0 if recorded.real else (context.zero.epoch_ns or 0)
+    end = recorded.stamp_ns[rows] + (zero + context.offset_ns)
     for first in range(0, len(rows), CHUNK):
         part = slice(first, first + CHUNK)
         yield Events(table, series[part], end[part], latency[part])
 
 
-def _series(found: Timeline, rows: Int, anchor: Int, labels: Series, path: Path) -> tuple[tuple[Series, ...], Int]:
+def _series(recorded: Timeline, rows: Int, anchor: Int, labels: Series, path: Path) -> tuple[tuple[Series, ...], Int]:
     """Return the series of (event, anchor) pairs, and which of them each of the events `rows` belongs to."""
-    count = len(found.messages)
-    pairs, codes = np.unique(found.codes[rows] * count + found.codes[anchor], return_inverse=True)
+    count = len(recorded.messages)
+    pairs, codes = np.unique(recorded.codes[rows] * count + recorded.codes[anchor], return_inverse=True)
     table: dict[Series, int] = {}
     places = np.zeros(len(pairs), np.int64)
     if len(pairs) > MOST_SERIES:
         raise InputError(f"more than {MOST_SERIES:,} pairs of an event and the one it counts from: damage?", path)
     for place, pair in enumerate(pairs.tolist()):
-        event, before = found.messages[pair // count], found.messages[pair % count]
-        one = labels.replaced(op=event.name.lower(), job=event.app, kind=LAG, tag=tag_of(event, before))
-        places[place] = table.setdefault(one, len(table))
+        event, before = recorded.messages[pair // count], recorded.messages[pair % count]
+        series = labels.replaced(op=event.name.lower(), job=event.app, kind=LAG, tag=tag_of(event, before))
+        places[place] = table.setdefault(series, len(table))
     return tuple(table), places[codes]
 
 
@@ -188,20 +188,20 @@ def tag_of(event: Message, anchor: Message) -> str:
     return f"{event.level},{event.rate} after {anchor.text}"
 
 
-def _count(found: Timeline, account: Account) -> None:
+def _count(recorded: Timeline, account: Account) -> None:
     """Count what became of every entry that was there; lines are numbers in the ring, from 1."""
-    account.accept(len(found))
-    for reason, places in found.ring.rejected.items():
+    account.accept(len(recorded))
+    for reason, places in recorded.ring.rejected.items():
         shown = places[:FINDINGS_KEPT] + 1
         account.reject(reason, shown.tolist(), more=len(places) - len(shown))
-    for note in (*found.ring.notes, *found.clock.notes):
+    for note in (*recorded.ring.notes, *recorded.clock.notes):
         account.note(note)
 
 
-def _tell(lags: Lags, too_long: Bool, account: Account) -> None:
+def _note_lost(lags: Lags, too_long: Bool, account: Account) -> None:
     """Note how many events have no lag that counts, and why."""
-    told = {reason: int(np.count_nonzero(lags.fault == number)) for number, reason in enumerate(REASONS) if reason}
-    told["longer than a day"] = int(np.count_nonzero(too_long))
-    reasons = [f"{reason} ({count:,})" for reason, count in told.items() if count]
+    counts = {reason: int(np.count_nonzero(lags.fault == number)) for number, reason in enumerate(REASONS) if reason}
+    counts["longer than a day"] = int(np.count_nonzero(too_long))
+    reasons = [f"{reason} ({count:,})" for reason, count in counts.items() if count]
     if reasons:
-        account.note(f"{sum(told.values()):,} of {len(lags.fault):,} events have no lag that counts: {'; '.join(reasons)}")
+        account.note(f"{sum(counts.values()):,} of {len(lags.fault):,} events have no lag that counts: {'; '.join(reasons)}")

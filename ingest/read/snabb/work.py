@@ -22,17 +22,17 @@ def kept_of(source: Source) -> Kept | None:
     """Return what is kept of a source's breaths; None where it is no timeline. InputError as `timeline`."""
     if source.format != SNABB:
         return None
-    found = timeline(source.path, int(source.context.options.get(TSC_HZ, "0")))
-    zero = 0 if found.real else (source.context.zero.epoch_ns or 0)
+    recorded = timeline(source.path, int(source.context.options.get(TSC_HZ, "0")))
+    zero = 0 if recorded.real else (source.context.zero.epoch_ns or 0)
     shift, labels = zero + source.context.offset_ns, source.context.series.replaced(kind="")
-    whole = breaths_of(found, labels, shift)
-    parts = [windows_of(whole), *(windows_of(one) for one in callbacks_of(found, labels, shift))]
+    whole = breaths_of(recorded, labels, shift)
+    parts = [windows_of(whole), *(windows_of(part) for part in callbacks_of(recorded, labels, shift))]
     return Kept(joined(parts), sampled(whole))
 
 
-def breaths_of(found: Timeline, labels: Series, shift_ns: int) -> Work:
+def breaths_of(recorded: Timeline, labels: Series, shift_ns: int) -> Work:
     """Return the breaths of a timeline; `shift_ns` is added to when they ended."""
-    rows = breaths(found)
+    rows = breaths(recorded)
     return Work(
         table=(labels.replaced(op=BREATH),),
         series=np.zeros(len(rows), np.int64),
@@ -46,30 +46,30 @@ def breaths_of(found: Timeline, labels: Series, shift_ns: int) -> Work:
     )
 
 
-def callbacks_of(found: Timeline, labels: Series, shift_ns: int) -> Iterator[Work]:
+def callbacks_of(recorded: Timeline, labels: Series, shift_ns: int) -> Iterator[Work]:
     """Yield the callbacks of a timeline that tell what they moved, if there are any."""
-    rows = callbacks(found, found.lags())
+    rows = callbacks(recorded, recorded.lags())
     packets = credible(rows.packets)
-    told = np.flatnonzero(~np.isnan(packets))
-    if not len(told):
+    counted = np.flatnonzero(~np.isnan(packets))
+    if not len(counted):
         return
     table: dict[Series, int] = {}
-    codes = np.full(len(found.messages), -1, np.int64)
-    for code, message in enumerate(found.messages):
+    codes = np.full(len(recorded.messages), -1, np.int64)
+    for code, message in enumerate(recorded.messages):
         if (name := message.name.lower()) in CALLBACKS:
-            one = labels.replaced(op=name, job=message.app)
-            codes[code] = table.setdefault(one, len(table))
-    end = rows.end[told]
+            series = labels.replaced(op=name, job=message.app)
+            codes[code] = table.setdefault(series, len(table))
+    end = rows.end[counted]
     yield Work(
         table=tuple(table),
-        series=codes[found.codes[end]],
-        rate=rows.rate[told],
-        end_ns=found.stamp_ns[end] + shift_ns,
-        number=found.place[end],
-        cycles=rows.cycles[told],
-        packets=packets[told],
-        bytes=credible(rows.bytes[told]),
-        bits=np.full(len(told), np.nan),
+        series=codes[recorded.codes[end]],
+        rate=rows.rate[counted],
+        end_ns=recorded.stamp_ns[end] + shift_ns,
+        number=recorded.place[end],
+        cycles=rows.cycles[counted],
+        packets=packets[counted],
+        bytes=credible(rows.bytes[counted]),
+        bits=np.full(len(counted), np.nan),
     )
 
 
