@@ -1,7 +1,7 @@
 """Breaths as they are kept and asked: exact counts and sums in windows of a second, and a bounded sample of single ones.
 
 A breath of a Snabb process takes so many cycles and moves so many packets. Of each process (and of each callback of an app, where
-the timeline tells what that moved) a window holds
+the timeline shows what that moved) a window holds
 
     cells    how many moved so many packets at so many cycles a packet: a bin of PACKETS and one of CYCLES, in one number
     sums     of packets, cycles, their squares and products: what a fitted line needs, so that lines over any range are exact
@@ -43,7 +43,7 @@ Rows = TypeVar("Rows", "BreathWindows", "BreathSample")
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Breaths or callbacks, one a row: its series, rate, when it ended, its number, cycles, and what it moved (NaN: untold)."""
+    """Breaths or callbacks, one a row: its series, rate, when it ended, its number, cycles, and what it moved (NaN: unknown)."""
 
     table: tuple[Series, ...]
     series: Int
@@ -60,7 +60,7 @@ class Work:
 class BreathWindows:
     """What is kept of breaths: a row a series (op the event that ends it, job the app), rate and window of 1 s.
 
-    Of `count` breaths `known` tell their packets, of which `idle` moved none; all others are in `cells` (CSR, PACKETS bin *
+    Of `count` breaths `known` show their packets, of which `idle` moved none; all others are in `cells` (CSR, PACKETS bin *
     CYCLES.bins + CYCLES bin). `sums` has a column a name in SUMS, over the known ones. `longest` is the most cycles of one.
     """
 
@@ -161,7 +161,7 @@ def _cells(row: Int, rows: int, cycles: Int, packets: Float) -> tuple[Int, Int, 
 
 
 def sampled(work: Work, kept: int = KEPT) -> BreathSample:
-    """Return of each series the `kept` breaths that come first in the order, of those that tell their packets."""
+    """Return of each series the `kept` breaths that come first in the order, of those whose packets are known."""
     rows = np.flatnonzero(~np.isnan(work.packets))
     order = np.zeros(len(work.series), np.int64)
     for code, series in enumerate(work.table):

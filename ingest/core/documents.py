@@ -171,7 +171,7 @@ class Whole:
         yield from ()
 
     def _hold(self, parts: Sequence[Intervals]) -> list[tuple[LogLinear, Intervals]]:
-        """Add parts to what is held; return the layouts that they have brought something of, with all that is held of each."""
+        """Add parts to what is held; return the layouts of these parts, with all that is held of each."""
         new: dict[LogLinear, list[Intervals]] = {}
         for part in parts:
             if len(part):

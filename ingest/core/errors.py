@@ -61,10 +61,10 @@ class StoreError(TailboardError):
 
 
 class DeliveryError(TailboardError):
-    """What was to be told to somebody could not be delivered."""
+    """A message could not be delivered."""
 
     exit_status = 4
 
 
 class RefusedError(DeliveryError):
-    """Whom it was to be told understood it and does not want it: telling again does not help."""
+    """The receiver of a message understood and refused it: sending it again does not help."""

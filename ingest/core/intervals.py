@@ -30,7 +30,7 @@ from ingest.core.series import Group, Series
 Int = NDArray[np.int64]
 Bool = NDArray[np.bool_]
 
-# In place of what nothing told of a row without bins; a merge keeps them.
+# In place of unknown values of a row without bins; a merge keeps them.
 NO_MIN, NO_MAX, NO_SUM, NO_BYTES = -1, 2**63 - 1, -1, -1
 
 
@@ -47,9 +47,9 @@ class Histogram:
 class Exact:
     """Exact `min_ns`, `max_ns`, `sum_ns` of each row, valid where `known`: never where the sum would pass 2^62 ns.
 
-    Of rows without bins (layout `NO_BINS`) sums are as good as the means that they come from, and where nothing told the minimum,
-    the maximum or the sum they are NO_MIN, NO_MAX and NO_SUM. A merge of rows with one of these has it, too. These rows alone
-    have `bytes`: what their I/Os moved, NO_BYTES where nothing told it, and None where nothing told it of any row.
+    Of rows without bins (layout `NO_BINS`) sums are as good as the means that they come from. NO_MIN, NO_MAX and NO_SUM stand for
+    an unknown minimum, maximum and sum; a merge of rows with one of these has it, too. These rows alone have `bytes`: what their
+    I/Os moved, NO_BYTES where that is unknown, and None where it is unknown of all rows.
     """
 
     min_ns: Int
@@ -83,7 +83,7 @@ class Exact:
 
     @property
     def moved(self) -> Int:
-        """Return the bytes of each row, NO_BYTES where nothing told them."""
+        """Return the bytes of each row, NO_BYTES where they are unknown."""
         return np.full(len(self.known), NO_BYTES) if self.bytes is None else self.bytes
 
     @property
@@ -269,7 +269,7 @@ def told_exact(
     highs: Sequence[int | None],
     moved: Sequence[int | None] | None = None,
 ) -> Exact:
-    """Return exact values as stores keep them, None where nothing told them; `moved` are bytes of rows without bins."""
+    """Return exact values as stores keep them, None where they are unknown; `moved` are bytes of rows without bins."""
     extremes = ((sums, NO_SUM), (lows, NO_MIN), (highs, NO_MAX))
     columns = [np.array([none if value is None else value for value in values], np.int64) for values, none in extremes]
     known = np.zeros(len(sums), np.bool_)

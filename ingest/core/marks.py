@@ -52,7 +52,7 @@ def checked(at: Instant, end: Instant | None, text: str) -> Mark:
         if moment is not None and not 0 <= moment.ns < MOST_NS:
             raise UsageError("its time is not between 1970 and 2115")
     if end is not None and end.relative != at.relative:
-        raise UsageError("its time and its end count from different zeros: give both from the run's start (+90s), or neither")
+        raise UsageError("its time and its end count from different starts: give both from the run's start (+90s), or neither")
     if end is not None and end.ns < at.ns:
         raise UsageError("it ends before it begins; put quotes around a text that has commas")
     kept = one_line(text)
@@ -67,7 +67,7 @@ def noted(run: str, at_ns: int, text: str, end_ns: int | None = None) -> Noted:
 
 
 def overlaps(mark: Mark, start_ns: int, end_ns: int, *, relative: bool = False) -> bool:
-    """Return whether a mark overlaps a run; one of a clock is of no run that is `relative`: it has no time zero."""
+    """Return whether a mark overlaps a run; one at a clock time is of no run that is `relative`: its start is unknown."""
     if relative and not mark.at.relative:
         return False
     last = mark.at if mark.end is None else mark.end

@@ -75,7 +75,7 @@ class Missing:
 def labels_of(series: Series, *, unknown: Iterable[str] = ()) -> dict[str, str]:
     """Return the labels of a series as those of what it lacks, without those that are not known.
 
-    An op or a kind that is empty is one that the rows would have told; `unknown` are further labels that they would.
+    An op or a kind that is empty is one that only the rows would have shown; `unknown` are further labels of that sort.
     """
     labels = {name: str(getattr(series, name)) for name in LABELS}
     return {name: value for name, value in labels.items() if name not in unknown and (value or name not in TOLD_BY_ROWS)}

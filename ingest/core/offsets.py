@@ -47,9 +47,11 @@ class Periods:
 
     def __post_init__(self) -> None:
         if not MS <= self.period_ns <= LONGEST:
-            raise UsageError(f"a period of {format_duration(self.period_ns)} cannot be: choose 1ms to {format_duration(LONGEST)}")
+            raise UsageError(
+                f"a period of {format_duration(self.period_ns)} is not possible: choose 1ms to {format_duration(LONGEST)}"
+            )
         if not 1 <= self.rows <= MOST_ROWS:
-            raise UsageError(f"{self.rows} rows cannot be: choose 1 to {MOST_ROWS}")
+            raise UsageError(f"{self.rows} rows are not possible: choose 1 to {MOST_ROWS}")
 
     @property
     def layout(self) -> LogLinear:
@@ -121,7 +123,7 @@ def _added(place: Int, weight: Int, size: int) -> Int:
 
 
 class Order:
-    """Tells which events of a source came late: more than a second after the newest of their series.
+    """Finds the events of a source that came late: more than a second after the newest of their series.
 
     The order of a file is the order in which its events were reported. An event is late where it both began and ended more
     than `LATE_NS` before what its series had reached: a file in the order of starts is in order, too.

@@ -114,7 +114,7 @@ def _serve(
         status = 0
     except BrokenPipeError:
         pass
-    except BaseException:  # noqa: BLE001  # the parent tells the user; nothing may escape into its code
+    except BaseException:  # noqa: BLE001  # the parent reports it; nothing may escape into its code
         import traceback
 
         _send(answer, (-1, None, traceback.format_exc()))

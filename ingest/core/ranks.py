@@ -257,7 +257,7 @@ def extremes(rows: Intervals) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.fl
 
 
 def _told_extremes(rows: Intervals) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], Bool]:
-    """Return what `extremes` does of rows without bins: what was told of them."""
+    """Return what `extremes` does of rows without bins: the values that their source gives."""
     exact = rows.exact or no_exact(len(rows))
     low = np.where(exact.known_min, exact.min_ns, np.nan)
     high = np.where(exact.known_max, exact.max_ns, np.nan)

@@ -4,7 +4,7 @@
     labels a, 2 digits      segment 1: the first of these labels that nothing else has
     labels a, 3 digits      segment 0 again
 
-Documents of a series can then be told from their identity to hold bins of one layout, and are never moved to another one.
+The identity of documents then shows that they hold bins of one layout, and they are never moved to another one.
 Numbers follow the order in which a source brings its layouts, so that every reading of it gives the same. From when to when
 a series reaches is said of all its segments.
 """

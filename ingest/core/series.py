@@ -20,7 +20,7 @@ MEAN = ".mean"
 class Series:
     """One stream of measurements. Empty text means that the source does not say.
 
-    `segment` tells streams of one file apart whose labels are the same (jobs or runs appended to one log).
+    `segment` distinguishes streams of one file whose labels are the same (jobs or runs appended to one log).
     """
 
     run: str = ""
@@ -40,7 +40,7 @@ class Series:
 
 LABELS = tuple(field.name for field in fields(Series) if field.name != "segment")
 
-THREAD = ("host", "volume", "job", "process", "tag")  # what tells the threads of a run apart, whatever they do
+THREAD = ("host", "volume", "job", "process", "tag")  # what distinguishes the threads of a run, whatever they do
 
 Group = tuple[str, ...]
 RunLabels = Mapping[str, Mapping[str, str]]

@@ -55,7 +55,7 @@ class WholeRun:
 
     @property
     def name(self) -> str:
-        """Return the words that tell it apart from others of its run."""
+        """Return the words that distinguish it from others of its run."""
         own = self.series
         words = (("", own.host), ("volume ", own.volume), ("job ", own.job), ("", own.process), ("", own.op), ("", own.kind))
         return " ".join(f"{word}{value}" for word, value in words if value)
@@ -114,7 +114,7 @@ def sum_of(parts: Sequence[WholeRun]) -> tuple[int, int, int, int]:
 
 
 def bytes_of(parts: Iterable[WholeRun]) -> int | None:
-    """Return the bytes of several together, None where one of them does not say."""
+    """Return the bytes of several together, None where those of one are unknown."""
     total = 0
     for part in parts:
         if part.bytes is None:

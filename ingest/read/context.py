@@ -1,4 +1,4 @@
-"""What surrounds a source: its labels, its time zero and where that came from, and what the tool itself reported."""
+"""What surrounds a source: its labels, its start and where that was taken from, and what the tool itself reported."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class TimeZero:
-    """The epoch ns that a source's relative stamps count from; None where nothing tells. `origin` says what told.
+    """The epoch ns that a source's relative stamps count from; None where they are unknown.
 
-    InputError for a time that cannot be counted with.
+    `origin` says where they were taken from. InputError for a time that cannot be counted with.
     """
 
     epoch_ns: int | None = None
@@ -75,7 +75,7 @@ class Context:
     `restart_ns` to those of segments after the first (a latency_target reset begins time anew).
     `version` is that of the tool, `since` the earliest it can be where only that is known.
     `digits` 0 bins single events as finely as fio, `shadowed` are the ops that another source of the same I/Os is taken for,
-    `description` tells the columns of a file that no reader knows. Of a log of lines that is still written, the first `upto`
+    `description` gives the columns of a file that no reader knows. Of a log of lines that is still written, the first `upto`
     bytes are read: up to the end of its last whole line.
     `options` are the tool's own, and under the names above what the user said: how requests were sent, how fast a counter ran.
     """

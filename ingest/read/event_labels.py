@@ -11,7 +11,7 @@ from ingest.core.intervals import Bool, Int
 from ingest.core.series import Series
 
 MOST_SERIES = 10_000
-TOO_MANY = f"more than {MOST_SERIES:,} series: labels of this kind tell single operations apart, not streams"
+TOO_MANY = f"more than {MOST_SERIES:,} series: such labels name single operations, not streams"
 
 
 class SeriesTable:

@@ -37,7 +37,7 @@ def _job(source: Source) -> tuple[str, ...]:
 
 
 def once(source: Source, chunk: Events) -> Events:
-    """Return the events of a chunk without those that stand for an operation which another line tells already."""
+    """Return the events of a chunk without those that stand for an operation which another line holds already."""
     again = AGAIN.get(source.format)
     twice = np.array([again is not None and series.kind == again for series in chunk.table], np.bool_)
     return chunk.take(np.flatnonzero(~twice[chunk.series])) if twice.any() else chunk

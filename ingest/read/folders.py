@@ -57,7 +57,7 @@ def listed_files(folder: Path, closed: list[Path] | None = None, linked: list[Pa
 
     Links to folders are not entered, but added to `linked`. Folders that cannot be listed are added to `closed`: without
     permission, or nested past the longest path of the system.
-    What the entries of a folder tell is believed: only links are looked at.
+    The entries of a folder are believed: only links are looked at.
     """
     files: list[str] = []
     left = [str(folder)]  # text: a path for each entry takes three times as long as listing

@@ -259,7 +259,7 @@ def single_events(source: Source) -> bool:
 
 
 def row_labels(source: Source) -> tuple[str, ...]:
-    """Return the labels that only the rows of a file may tell: whether they match is not known before it is read."""
+    """Return the labels that only the rows of a file may show: whether they match is not known before it is read."""
     description = source.context.description
     described = () if description is None else (*description.labels, *description.fixed)
     return (*reader_of(source.format).row_labels, *described)

@@ -8,7 +8,7 @@
 - **A pause is logged at its end** (verified with JDK 17: the stamp of `gc,start` plus the length is that of the line). Its length
   has ns or us, its stamp ms: a mark may lie up to 1 ms too early.
 - **Decorations** are chosen by who logs: of [time], [utctime] and [timemillis] the first gives the clock; level, tags, pid, tid,
-  host name are passed over. Uptime and timenanos count from zeros that nobody knows: without a clock the log is refused.
+  host name are passed over. Uptime and timenanos count from an unknown start: without a clock time the log is refused.
 - **A safepoint is what stops the application**, with the time until all threads have stopped. Where they are logged, too
   (-Xlog:gc*,safepoint), a pause that lies in one is part of its text and no mark of its own.
 - **Concurrent phases stop nothing** and are counted only; so are the lines of `gc,start`, and a pause that was cut off.
@@ -46,7 +46,7 @@ STOPPED = re.compile(
 ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.,]\d{3,9}(?:Z|[+-]\d\d:?\d\d)?$")
 OLD = re.compile(rb"^(?:\d{4}-\d\d-\d\dT[\d:.,+-]+: )?\d+[.,]\d+: \[(?:Full )?GC\b", re.MULTILINE)
 NO_CLOCK = (
-    "its lines have no clock, so nobody knows when they are: log with the decoration time, "
+    "its lines have no clock time, so they cannot be placed in a run: log with the decoration time, "
     "as in -Xlog:gc*:file=gc.log:time,uptime,level,tags"
 )
 NO_CLOCK_HERE = "its decorations hold no clock time"
@@ -142,7 +142,7 @@ def gc_pauses(path: Path, account: Account) -> Iterator[Mark]:
 
 
 def _lines(path: Path, account: Account) -> Iterator[tuple[int, str, str]]:
-    """Yield number, decorations and message of the lines that may tell of a pause."""
+    """Yield number, decorations and message of the lines that may report a pause."""
     number = 0
     for block in whole_blocks(path, account):
         for raw in bytes(block).removesuffix(b"\n").split(b"\n"):

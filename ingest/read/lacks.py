@@ -25,7 +25,7 @@ LATENCY_TARGET = "latency_target"
 NOT_OF_ONE = "not of one run, so its start may be wrong, too"
 UNCLEAR = "how many of the others are missing cannot be determined"
 AGAIN, ALL_LOGS = "copy the log again", "keep the logs of all jobs in one folder"
-SEE_INSPECT = "tailboard inspect says more"
+SEE_INSPECT = "tailboard inspect shows more"
 HOLES = ("NUL", "longer than", "too long")  # in the reason of a rejected line that may stand for many rows
 
 
@@ -86,8 +86,8 @@ def counted(source: Source, chunks: Iterator[Events]) -> Iterator[Events]:
 def held_against(source: Source, rows: Iterator[Intervals]) -> Iterator[Intervals]:
     """Yield the rows of a log of single operations; what the tool itself counts beyond them is kept as missing in its account.
 
-    When they completed cannot be told: a log may have been cut, or have lost lines. Where the tool gives but one sum, for all ops
-    or for a group of jobs, so are the logs added up.
+    When they completed cannot be determined: a log may have been cut, or have lost lines. Where the tool gives one sum only, for
+    all ops or for a group of jobs, the logs are added up likewise.
     """
     first: int | None = None
     last = 0

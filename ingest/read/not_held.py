@@ -50,7 +50,7 @@ def not_held(call: Call, sources: Sequence[Source], jobs: Iterable[tuple[Beside,
                 continue
             yield refused(around.run, _labels(call, entry.path, around), entry.path, entry.reason)
         elif known == JSON and any(source.path.parent == entry.path.parent for source in sources):
-            continue  # it tells about logs, and what they lack without it they say themselves
+            continue  # it describes logs, and what they lack without it is in their own accounts
         elif known == JSON or entry.reason.startswith((DIED, NO_LISTING)):
             for run in _runs_near(entry.path, sources):
                 yield refused(run, {}, entry.path, entry.reason)
@@ -68,7 +68,7 @@ def _is_in_json(call: Call, path: Path, around: Around) -> bool:
 
 
 def _labels(call: Call, path: Path, around: Around) -> dict[str, str]:
-    """Return the labels of a refused file that its name and folder tell."""
+    """Return the labels of a refused file by its name and folder."""
     name = log_name_of(path, kind_of_log(path, call.formats[path])) if call.is_log(path) else None
     series = around.context(path, host=name.host if name else "").series
     labels = {"host": series.host, "volume": series.volume or (name.volume if name else ""), "job": name.job if name else ""}

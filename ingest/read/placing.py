@@ -1,4 +1,4 @@
-"""What is under the given paths: which file is read by which reader, of which run and host, and what each of that rests on.
+"""The files under the given paths: which reader reads each, of which run and host it is, and what that rests on.
 
 Nothing is read here beyond the heads of files, the tools' own summaries and their settings. A file is known by the table of
 formats; where it belongs is known by its archive (see `archives`), else by the folders: logs of equal names in sibling folders
@@ -67,7 +67,7 @@ def discover(paths: Sequence[Path], options: ReadOptions) -> Found:
     call.documents = documents_of(logs, summaries, neighbours, options.host_alias, call.refuse)
     call.documents.versions.update(call.versions)
     call.decide_runs(logs)
-    # A JSON is read for itself only where no log was found that it tells about, so logs come first.
+    # A JSON is read for itself only where no log was found that it describes, so logs come first.
     ordered = sorted(call.formats, key=lambda path: (call.formats[path] == JSON, path))
     sources = [source for path in ordered if (source := call.located(path)) is not None]
     sources = counted_once(sources, options.prefer, call.skipped)
@@ -194,7 +194,7 @@ class _Call:
         return Around(self.options, self.documents, f"{base}/{place.run}" if place.run else base, place)
 
     def located(self, path: Path) -> Source | None:
-        """Return the source that a file is, None where it is refused or only tells about others."""
+        """Return the source that a file is, None where it is refused or only describes others."""
         name = self.formats[path]
         if name == JSON and not self._is_source(path):
             return None
@@ -229,7 +229,7 @@ class _Call:
         from ingest.read.fio.plain_json import left_of  # most calls meet no such JSON, and each import takes its time
 
         if not (self.documents.means >= logs and left_of(beside.document, tuple(logs))):
-            self.skipped.append(Skipped(path, CONTEXT, "fio's own totals, time zero and options"))
+            self.skipped.append(Skipped(path, CONTEXT, "fio's own totals, start time and options"))
             return False
         return True
 
@@ -252,7 +252,7 @@ def _summary(path: Path, start: bytes) -> str | unread.Unread:
         beside = path.with_name(path.name.removeprefix("json_"))
         printed = head(beside, LONGEST_TEXT) if beside.is_file() else b""
         if b"Run status group" in printed or b"fio version" in printed:
-            return unread.Unread(SKIPPED, "empty: fio was told to print text, no JSON (fio_out_format)")
+            return unread.Unread(SKIPPED, "empty: fio printed text, not JSON (fio_out_format)")
         return unread.Unread(REFUSED, f"{NO_RESULT}; {DIED}")
     whole = start if b'"fio version"' in start or len(start) < HEAD else head(path, LONGEST_TEXT)
     if b'"fio version"' in whole:

@@ -106,4 +106,4 @@ def skew(sources: Iterable[Source]) -> Iterator[str]:
     for run, of_run in sorted(zeros.items()):
         if len(of_run) > 1:
             spread = (max(of_run) - min(of_run)) / MS
-            yield f"{run}: time zeros of {len(of_run)} sources lie within {spread:.0f} ms (clock skew and start-up together)"
+            yield f"{run}: starts of {len(of_run)} sources lie within {spread:.0f} ms (clock skew and start-up together)"

@@ -19,8 +19,7 @@ from ingest.core.timing import format_duration
 SECOND = 1_000_000_000
 ENOUGH = Fraction(99, 100)
 UNSCHEDULED = (
-    "service time only: nothing says when requests were due (--rate, --intended-start-column), so waiting that was "
-    "omitted cannot be seen"
+    "service time only: it is unknown when requests were due (--rate, --intended-start-column), so omitted waiting cannot be seen"
 )
 
 

@@ -37,9 +37,9 @@ class ReadOptions:
 
     `rate` is the schedule of requests per second as a decimal number, `expected_interval_ns` that of a histogram's samples.
     `digits` 0 bins single events as finely as fio; `prefer` names the log to take where a histogram and a raw log hold the
-    same I/Os; `keep_idle` takes samples of idle CPUs, too; `description` tells the columns of files that no reader knows.
-    `tsc_hz` is the frequency of a timeline's counter, 0 where its own clock tells. `growing` logs of single operations are still
-    written: they end with their last whole line.
+    same I/Os; `keep_idle` takes samples of idle CPUs, too; `description` gives the columns of files that no reader knows.
+    `tsc_hz` is the frequency of a timeline's counter, 0 where its own clock shows it. `growing` logs of single operations are
+    still written: they end with their last whole line.
     """
 
     run: str = ""

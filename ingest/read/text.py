@@ -163,7 +163,7 @@ def ending_of(start: bytes) -> str:
 
 
 def name_without(path: Path, endings: tuple[str, ...], *, every: bool = False) -> str:
-    """Return what tells files of one folder apart: the name without a compression ending and one of `endings`, or all of them."""
+    """Return the name by which files of one folder differ: without a compression ending and one of `endings`, or all of them."""
     name = plain_name(path)
     while ending := next((ending for ending in endings if name.endswith(ending) and name != ending), ""):
         name = name.removesuffix(ending)

@@ -1,6 +1,6 @@
-"""Logs of unknown time zero beside logs that have one: they stand apart, as a run of their own on an elapsed axis.
+"""Logs of unknown start beside logs with a known one: they stand apart, as a run of their own on an elapsed axis.
 
-    nightly: a.log begins 2026-11-22T05:50:16Z, b.log tells nothing     ->     run nightly: a.log      run nightly/undated: b.log
+    nightly: a.log begins 2026-11-22T05:50:16Z, b.log has no date     ->     run nightly: a.log      run nightly/undated: b.log
 
 Put on one axis, a log that begins at 0 and one of today would be half a century apart: steps, rates and the life of the run
 would all be wrong. So nothing of a dated run changes when an undated log is added to it.

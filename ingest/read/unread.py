@@ -11,7 +11,7 @@ from ingest.read.archives import cbt
 from ingest.read.sources import CONTEXT, REFUSED, SKIPPED
 from ingest.read.text import plain_name
 
-MEANS = "a mean over time, not latencies; tells what the means of averaged logs beside it stand for"
+MEANS = "a mean over time, not latencies; gives the counts behind the means of averaged logs beside it"
 DESCRIBE = "describe its columns in a few lines of YAML: --input-format events.yml (docs/formats.md)"
 FEWEST_COLUMNS = 2
 LONGEST_CELL = 30

@@ -340,7 +340,7 @@ def test_the_command_says_what_it_cannot_do(tmp_path: Path) -> None:
         (("--where", "process"), "--where takes NAME=GLOB or NAME!=GLOB"),
         (("--where", "!=x"), "--where takes NAME=GLOB or NAME!=GLOB"),
         (("--period", "often"), "is not a duration"),
-        (("--period", "1us"), "a period of 1us cannot be"),
+        (("--period", "1us"), "a period of 1us is not possible"),
         (("--attribution", "in-flight"), "offsets are of moments"),
     ):
         done = command("offsets", path, "--input-format", told, *words)

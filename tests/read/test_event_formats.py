@@ -387,7 +387,7 @@ def test_a_description_that_says_too_little_is_refused(tmp_path: Path, lines: st
 @pytest.mark.parametrize(
     ("lines", "text", "reason"),
     [
-        ("time: t\nlatency: l_ns\n", "t,l_ns\n1,2\n", "the unit of column 't' is neither said in .*events.yml"),
+        ("time: t\nlatency: l_ns\n", "t,l_ns\n1,2\n", "the unit of column 't' is given neither in .*events.yml"),
         ("time: u_ns\nlatency: l_ns\n", "t_ns,l_ns\n1,2\n", "no column 'u_ns' for end: there are t_ns, l_ns"),
         ("time: t_ns\nlatency: 3\nunit: ns\n", "t_ns,l_ns\n1,2\n", "no column '3' for latency"),
         ("time: t_ns\nlatency: l_ns\n", "t_ns,t_ns,l_ns\n1,1,2\n", "two columns are called 't_ns'"),

@@ -567,7 +567,7 @@ def test_what_masking_lost_is_told_without_json_bins_too(log: Any, taken: Any) -
     [note] = taken(path.parent).account.notes
     assert note.endswith(
         ": read: fio counts 20, its log holds 12 sound samples: the others lie in damaged bins (786 us or more) or in the last "
-        "partial interval, and only json+ tells which; every percentile is a lower bound"
+        "partial interval, and only json+ shows which; every percentile is a lower bound"
     )
 
 

@@ -86,7 +86,7 @@ def test_a6_where_something_else_went_on_nothing_is_claimed(fio: Path, tmp_path:
         (tmp_path / log.name).write_bytes(log.read_bytes())
     found = Files([tmp_path]).found
     assert {source.context.zero.epoch_ns for source in found.sources} == {None}
-    notes = [note for note in taken(tmp_path).account.notes if "time zero is unknown" in note]
+    notes = [note for note in taken(tmp_path).account.notes if "the start of the run is unknown" in note]
     assert len(notes) == 4 and all(note.endswith(f"({starts.UNPLACED}): {starts.REMEDY}") for note in notes)
     given = Files([tmp_path], ReadOptions(t0=10**18)).found
     assert {source.context.zero.epoch_ns for source in given.sources} == {10**18}

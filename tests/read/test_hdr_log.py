@@ -533,7 +533,7 @@ def test_the_users_unit_wins_and_is_noted(taken: Any, log: Any) -> None:
     read_ = taken(log(hdr.log([hdr.line("0.000", "1.000", ONE)]), "x.hlog"), options=ReadOptions(recorded_unit_ns=1000))
     assert read_.rows[0].layout.unit_ns == 1000
     assert [note.partition(": ")[2] for note in read_.account.notes] == [
-        "jHiccup records in another unit than --recorded-unit says: taken as told"
+        "jHiccup records in another unit than --recorded-unit says: --recorded-unit was used"
     ]
 
 

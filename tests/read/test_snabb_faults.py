@@ -68,7 +68,7 @@ def with_(place: int, new: bytes, data: bytes = GOOD) -> bytes:
     [
         pytest.param(b"", "it has 0 bytes", id="empty"),
         pytest.param(GOOD[:63], "it has 63 bytes, its header alone would have 64", id="half a header"),
-        pytest.param(GOOD[:-1], r"is cut off: its header tells of 4,928 bytes, 4,927 are there", id="a byte short"),
+        pytest.param(GOOD[:-1], r"is cut off: its header states 4,928 bytes, 4,927 are there", id="a byte short"),
         pytest.param(GOOD[:700], "is cut off", id="cut off"),
         pytest.param(with_(0, b"\x7fELF\0\0\0\0"), "it begins with 7f454c4600000000, not with 01001d442372ffa3", id="magic"),
         pytest.param(with_(4, bytes(4)), "its magic number is that of a draft", id="magic of the draft"),
@@ -77,7 +77,7 @@ def with_(place: int, new: bytes, data: bytes = GOOD) -> bytes:
         pytest.param(with_(12, struct.pack("<I", 0)), "0 bytes are no entries of 64 bytes", id="no entries"),
         pytest.param(with_(12, struct.pack("<I", 65)), "65 bytes are no entries of 64 bytes", id="half an entry"),
         pytest.param(
-            with_(12, struct.pack("<I", 0xFFFFFFC0)), "is cut off: its header tells of 4,294,968,320 bytes", id="a huge ring"
+            with_(12, struct.pack("<I", 0xFFFFFFC0)), "is cut off: its header states 4,294,968,320 bytes", id="a huge ring"
         ),
         pytest.param(with_(16, struct.pack("<I", 0xFFFFFFFF)), "bytes of texts, where numbers reach 1,048,576", id="huge texts"),
         pytest.param(oracle.Writer(60).data(), "holds no event: its ring is empty", id="empty ring"),
@@ -149,7 +149,7 @@ def test_stamps_of_a_century_and_endless_texts(tmp_path: Path) -> None:
 
 def test_bytes_behind_the_end_are_told(tmp_path: Path) -> None:
     found = timeline(written(tmp_path, GOOD + b"more"), HZ)
-    assert found.ring.notes == ("4 bytes behind the end that its header tells were not read",)
+    assert found.ring.notes == ("4 bytes behind the end that its header states were not read",)
 
 
 # Live -------------------------------------------------------------------------------------------------------

@@ -176,7 +176,7 @@ def test_a_bad_file_of_marks_ends_a_load_before_it_begins(tmp_path: Path, capsys
     store = tmp_path / "s.db"
     call = ["load", str(EXAMPLE), "--run", "r", "--store", f"sqlite:{store}", "--marks", str(GC / "uptime.log")]
     assert command(call) == 3
-    assert "its lines have no clock" in capsys.readouterr().err
+    assert "its lines have no clock time" in capsys.readouterr().err
     assert not store.exists()
 
 

@@ -29,7 +29,7 @@ LOADED_AS = "--run"
 
 @dataclass(slots=True)
 class Plain:
-    """The plain files of a call, by their format, and what they are told by: the paths of the call, the folder that they share.
+    """The plain files of a call, by their format, and what places them: the paths of the call, the folder that they share.
 
     `folder_of` gives the absolute folder of a file. `caveats` are what was guessed.
     """
@@ -138,7 +138,7 @@ class Plain:
 
 
 def short_names(folders: Sequence[Path]) -> list[str]:
-    """Return the names of folders, with as many of their parents as tell them apart."""
+    """Return the names of folders, with as many of their parents as distinguish them."""
     most = max((len(folder.parts) for folder in folders), default=0)
     for depth in range(1, most + 1):
         names = ["/".join(folder.parts[-depth:]).strip("/") or "run" for folder in folders]

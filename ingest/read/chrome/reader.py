@@ -1,4 +1,4 @@
-"""Chrome traces as sources: host, what tells recordings apart, time zero."""
+"""Chrome traces as sources: host, what distinguishes recordings, start."""
 
 from __future__ import annotations
 

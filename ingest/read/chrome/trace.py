@@ -85,7 +85,7 @@ def read(path: Path, context: Context) -> Iterator[Events]:
 
 
 def names_in(path: Path) -> Mapping[tuple[str, ...], str]:
-    """Return the names of processes by (pid) and of threads by (pid, tid) that the metadata tell."""
+    """Return the names of processes by (pid) and of threads by (pid, tid) in the metadata."""
     names: dict[tuple[str, ...], str] = {}
     before = b""
     for block in whole_blocks(path, Account()):
@@ -211,7 +211,7 @@ class _Trace:
         return str(event.get("cat")), str(event.get("scope", "")), str(event.get("id"))
 
     def _keep(self, part: _Part, row: int, event: Mapping[str, Any], name: str, times: tuple[int, int], *, rows: int) -> None:
-        """Keep an operation that one row tells of, or two."""
+        """Keep an operation of one row, or of two."""
         start, end = times
         if end < start or end - start > DAY_NS:
             reason = BACKWARDS if end < start else TOO_LONG

@@ -48,7 +48,7 @@ class Form:
     """What a line of a file is: its columns' names, and the Arrow types of those that are wanted.
 
     `tiers` are patterns of whole lines, each with the types that lines of it are read as where a block has a fault.
-    `not_a_row` is the reason told of a line that has all columns and fits none. Lines that fit `passed` are passed over
+    `not_a_row` is the reason given for a line that has all columns and fits none. Lines that fit `passed` are passed over
     without a word. `texts` are patterns that columns of text must fit. Where `hexadecimal` is not set, 0x numbers are no
     numbers, though Arrow would take them. `marked` says that runs of blanks part the columns, of which that at place `blanks`
     may hold some.

@@ -118,7 +118,7 @@ def _units(roles: Mapping[str, str], context: Context, description: Description,
         unit = description.units.get(role, ending if ending is not None else context.recorded_unit_ns)
         if unit is None and role != "weight":
             raise InputError(
-                f"the unit of column {name!r} is neither said in {description.path} (unit:) nor by its name's ending (_us): "
+                f"the unit of column {name!r} is given neither in {description.path} (unit:) nor by its name's ending (_us): "
                 "say it there, or --recorded-unit",
                 path,
                 1,

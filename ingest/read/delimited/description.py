@@ -56,7 +56,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """Which columns of a file hold what. `units` are ns by role, 0 for ISO 8601 text; without one the name's ending tells.
+    """Which columns of a file hold what. `units` are ns by role, 0 for ISO 8601 text; without one the name's ending decides.
 
     `columns` name the column of each role (time or end, start, latency, weight); `labels` that of each label, `fixed` its text.
     """
@@ -130,7 +130,7 @@ def _description(path: str, entries: Any) -> Description:
 
 
 def _check(good: bool, wrong: str) -> None:  # noqa: FBT001
-    """Raise ValueError with a sentence unless what was told is good."""
+    """Raise ValueError with the sentence `wrong` unless `good`."""
     if not good:
         raise ValueError(wrong)
 

@@ -37,7 +37,7 @@ TOO_LONG = "a duration of more than a day"
 
 @dataclass(frozen=True, slots=True)
 class ThreadName:
-    """What the name of a file tells: thread, host, the test's op, and when the thread started in epoch ns."""
+    """The parts of a file's name: thread, host, the test's op, and when the thread started in epoch ns."""
 
     thread: str
     host: str
@@ -46,7 +46,7 @@ class ThreadName:
 
 
 def parse_name(path: Path) -> ThreadName | None:
-    """Return what the name of a response-time file tells, None if it is not named like one."""
+    """Return the parts of the name of a response-time file, None if it is not named like one."""
     match = NAME.match(plain_name(path))
     if not match:
         return None

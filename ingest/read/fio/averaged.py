@@ -45,8 +45,8 @@ UNITS = {BANDWIDTH: "bandwidth", IOPS: "IOPS"}
 MIB = 1 << 20
 MAXIMA = "means: log_window_value=max: each row is the largest latency of a window, and no mean; log both to have means, too"
 UNCOUNTED = (
-    "averaged (log_avg_msec), and nothing says how many I/Os each mean stands for: neither a log of IOPS (write_iops_log) nor "
-    "fio's JSON lies beside it"
+    "averaged (log_avg_msec), and how many I/Os each mean stands for cannot be determined: neither a log of IOPS "
+    "(write_iops_log) nor fio's JSON lies beside it"
 )
 
 
@@ -82,7 +82,7 @@ def read(path: Path, context: Context) -> Iterator[Intervals]:
 
     Counts add up to fio's own N of each op where that is known, bytes to its `io_bytes`. Means are fio's, in whole ns; a sum is
     mean x count, and unknown where the log holds maxima alone. What fio says of the whole run goes into the account. Raises
-    InputError where the log holds single I/Os, or nothing gives counts.
+    InputError where the log holds single I/Os, or counts cannot be determined.
     """
     averaged = look(path, context)
     if averaged is None:
@@ -132,7 +132,7 @@ class _Log:
 
     @property
     def beside(self) -> Beside | None:
-        """Return the log that tells how many I/Os a row stands for, or at least their shares."""
+        """Return the log that shows how many I/Os a row stands for, or at least their shares."""
         return self.iops or self.bandwidth
 
     @property
@@ -176,7 +176,7 @@ class _Log:
         )
 
     def counts(self, stamps: Int, code: int) -> Int:
-        """Return how many I/Os each row stands for; InputError where nothing says so."""
+        """Return how many I/Os each row stands for; InputError where that cannot be determined."""
         op, account = OPS[code], self.context.account
         estimates = self.beside.estimates(code, stamps, self.begin_ms) if self.beside else None
         iops = estimates is not None and self.beside is not None and self.beside.type == IOPS

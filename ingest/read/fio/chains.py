@@ -251,7 +251,7 @@ class Chains:
         if self.mask is not None and not self.context.jobs and not self.context.grouped:
             self.account.note(fio_repairs.LOST_UNKNOWN)
         if self.context.zero.origin in starts.UNKNOWN:
-            self.account.note(f"time zero is unknown ({self.context.zero.origin}): {starts.REMEDY}")
+            self.account.note(f"the start of the run is unknown ({self.context.zero.origin}): {starts.REMEDY}")
         completion = {op for job in self.context.jobs for op, kind in job if kind == COMPLETION}
         for op in sorted(set(self.chains) - completion - {"all"} if completion and MIXED not in completion else ()):
             held = int(self.chains[op].total.sum())
@@ -261,7 +261,7 @@ class Chains:
             if len(self._damaged()) > chain.passed and chain.segment >= 0:
                 chain.gaps.append((chain.end_ns, self._run_end(chain)))
             part = self._residual(chain, siblings) if op in completion else None
-            if part is not None and chain.gaps:  # what rejected rows held cannot be told from what was never written
+            if part is not None and chain.gaps:  # what rejected rows held cannot be separated from what was never written
                 chain.gaps.append((int(part.start_ns[0]), int(part.end_ns[0])))
             self._lack(chain)
             if part is not None:
@@ -314,7 +314,7 @@ class Chains:
         logged = self._logged(chain, siblings)
         count = sum(summary.count for summary in summaries)
         missing = count - int(logged.sum())
-        if self.context.absent and missing > 0:  # when they completed cannot be told, so they are no last interval
+        if self.context.absent and missing > 0:  # when they completed cannot be determined, so they are no last interval
             numbers = listed([str(number) for number in self.context.absent])
             held = f"{chain.op}: fio counts {count} of all jobs together"
             rest = UNCLEAR if self.context.absent_here else f"{missing} are missing"

@@ -31,7 +31,7 @@ def typical_width_ms(steps_ms: Iterable[int], options: Mapping[str, str]) -> int
 
     A stall leaves one wide row and hundreds of narrow ones behind, so no plain median: either the width that half of the
     time is covered by, or the mean step (fio's clock for rows advances by log_hist_msec a row), whichever is smaller.
-    0 if nothing tells.
+    0 if it cannot be determined.
     """
     option = options.get("log_hist_msec", "")
     if option.isdigit() and int(option):

@@ -6,7 +6,7 @@
 A row is stamped with the END of its interval and holds the completion latencies since the row before it of the same
 direction; each direction has its own chain. Rows follow I/O completions: none without I/O, one wide row and then many
 narrow ones (also with equal stamps) after a stall. The last partial interval is never written; fio's json+ has it, and it
-is added as the last interval. The first row begins at fio's own time zero.
+is added as the last interval. The first row begins where fio's own stamps begin.
 
 Which fio wrote it, by the number of columns: 1,216 bins of us (2.14 to 2.21, 19 groups of 64), 1,856 bins of ns (since
 2.99, 29 groups), each divided by 2^coarseness: 14 counts, all different. Traps, each repaired or refused with its line:
@@ -106,7 +106,7 @@ def layout_of_text(text: bytes, context: Context, path: Path) -> tuple[int, int,
 
 @dataclass(frozen=True, slots=True)
 class Peeked:
-    """What the first lines of a log tell: its layout, its first stamp, the median width of its rows, the kind of stamps.
+    """What the first lines of a log show: its layout, its first stamp, the median width of its rows, the kind of stamps.
 
     `base` is the beginning of the job where stamps are of another clock than fio's and real time.
     """
@@ -124,14 +124,14 @@ def _stamp(cell: bytes) -> int | None:
 
 
 def peek(path: Path, context: Context) -> Peeked:
-    """Return what the head of a log tells; InputError if it is no histogram log."""
+    """Return what the head of a log shows; InputError if it is no histogram log."""
     text = head(path)
     _, leading, layout = layout_of_text(text, context, path)
     return _peeked(text, leading, layout, context, path)
 
 
 def _peeked(text: bytes, leading: int, layout: LogLinear, context: Context, path: Path) -> Peeked:
-    """Return what the whole lines of a log's head tell."""
+    """Return what the whole lines of a log's head show."""
     stamps: dict[bytes, list[int]] = {}
     for line in text.split(b"\n")[:-1]:
         cells = line.split(b",", 2)
@@ -148,7 +148,7 @@ def _peeked(text: bytes, leading: int, layout: LogLinear, context: Context, path
 
 
 def base_in(text: bytes, leading: int, layout: LogLinear, context: Context, path: Path) -> clock.Base:
-    """Return where the stamps of a log begin, by its first bytes; of almost all the first cell tells."""
+    """Return where the stamps of a log begin, by its first bytes; for almost all logs the first cell decides."""
     cells = text.split(b",", 2)
     first = _stamp(cells[0]) if len(cells) == 3 and b"\n" not in cells[1] else None
     if first is not None and clock.surely_own(first, context):
@@ -157,9 +157,9 @@ def base_in(text: bytes, leading: int, layout: LogLinear, context: Context, path
 
 
 def segments_of(path: Path) -> dict[str, int]:
-    """Return, by op, how often time begins anew in a log that several jobs or runs share; empty if that does not tell runs.
+    """Return, by op, how often time begins anew in a log that several jobs or runs share; empty if that does not separate runs.
 
-    A latency_target reset also begins time anew; it shows by counts near 2^64, and then no run can be told from another.
+    A latency_target reset also begins time anew; it shows by counts near 2^64, and then runs cannot be separated.
     """
     last: dict[bytes, int] = {}
     segments: dict[bytes, int] = {}
@@ -201,7 +201,7 @@ def last_stamp_ms(path: Path) -> int:
 def read(path: Path, context: Context) -> Iterator[Intervals]:
     """Yield the histogram rows of a log in bounded chunks, ops and segments as series of their own, kind `completion`.
 
-    Stamps become epoch ns (relative ns where the context knows no time zero). Counts are exact; the layout's error bound
+    Stamps become epoch ns (relative ns where the context knows no start). Counts are exact; the layout's error bound
     is at most 1/128 times 2^coarseness. Rejected and repaired rows are counted in the account with their lines. Raises
     InputError where the file as a whole is not a histogram log.
     """

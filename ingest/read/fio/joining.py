@@ -63,7 +63,7 @@ class Joined:
 
 @dataclass(slots=True)
 class Documents:
-    """The last fio document of each JSON file, by folder, and which logs each has told about.
+    """The last fio document of each JSON file, by folder, and which logs each describes.
 
     `means` are the logs of means, `read` the JSON files that are sources themselves, `versions` what fio printed as text.
     """
@@ -132,7 +132,7 @@ class Documents:
         )
 
     def process_of(self, path: Path, name: LogName, host: str) -> str:
-        """Return what tells fio processes of one folder apart: of one job that logs under two prefixes, that of its histograms.
+        """Return the label that distinguishes fio processes of one folder: of a job with two prefixes, that of its histograms.
 
         So a histogram log `h` and a latency log `l` of one job are known to hold the same I/Os.
         """
@@ -149,7 +149,7 @@ class Documents:
         return next(iter(versions)) if len(versions) == 1 else None
 
     def same_as(self, beside: Beside) -> Beside | None:
-        """Return another file of the call that holds the same last document: one that tells about logs, else an earlier one."""
+        """Return another file of the call that holds the same last document: one that describes logs, else an earlier one."""
         if not self._alike:
             for candidate in self.all():
                 self._alike[_measured(candidate.document)].append(candidate)
@@ -158,12 +158,12 @@ class Documents:
         return next(telling, next((other for other in others if other.path < beside.path), None))
 
     def forget(self, log: Path) -> None:
-        """Take back what was told about a log that turned out to be none."""
+        """Take back what is held about a log that turned out to be none."""
         for logs in self.told.values():
             logs.discard(log)
 
     def joined(self, path: Path, name: LogName, host: str) -> Joined | None:
-        """Return the newest document that speaks of a log, nearest folder first, with its jobs; None where none does."""
+        """Return the newest document that describes a log, nearest folder first, with its jobs; None where none does."""
         if not self.folders:
             return None
         if path not in self._joined:
@@ -283,7 +283,7 @@ def without_log_caveat(beside: Beside, number: int, job: Job) -> Caveat:
 
 
 def _measured(document: Document) -> tuple[object, ...]:
-    """Return what no two runs of fio have in common."""
+    """Return values that no two runs of fio have in common."""
     jobs = [
         (job.name, job.host, key, summary.count, summary.min_ns, summary.max_ns, summary.mean_ns)
         for job in document.jobs

@@ -79,7 +79,7 @@ class Document:
     line: int
 
     def zero_ms(self, job: Job) -> tuple[int, str] | None:
-        """Return the epoch ms that the job's relative stamps count from, and what told; None where that cannot be determined.
+        """Return the epoch ms that the job's relative stamps count from, and its origin; None where that cannot be determined.
 
         Without job_start (before 3.36) the end of the run less the longest runtime of the job's group: jobs of one group
         start together, and fio writes the time stamp last, after its logs (measured 15 to 350 ms late with 3.33). Where
@@ -104,7 +104,7 @@ class Document:
         return (self.timestamp_ms - runtime, "fio JSON timestamp - runtime") if runtime else None
 
     def zero_of(self, jobs: Sequence[Job]) -> TimeZero:
-        """Return the time zero of a log that these jobs share; unknown, with the reason if it can be given, where it has none."""
+        """Return the start of a log that these jobs share; unknown, with the reason if it can be given, where it has none."""
         zeros = [self.zero_ms(job) for job in jobs]
         known = [zero for zero in zeros if zero is not None]
         if len(known) < len(zeros):

@@ -16,7 +16,7 @@ ABSENT = "jobs-without-log"
 KEEP_JSON = "keep fio's JSON (json+) in the folder of its logs"
 WITH_BINS = "run fio with --output-format=json+"
 NEWER = "run fio 3.17 or later, or log each I/O as well (write_lat_log)"
-NO_LAST = "what completed after the last row is missing: only fio's JSON tells how much"
+NO_LAST = "what completed after the last row is missing: only fio's JSON shows how much"
 MOST_GAPS = 64
 
 Span = tuple[int, int]

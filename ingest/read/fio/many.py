@@ -156,7 +156,7 @@ class _Batch:
         return [*parts, concatenate(tails)] if tails else parts
 
     def _check_counting(self) -> None:
-        """Leave out the logs whose rows may count otherwise than per interval; a first look at widths tells of most."""
+        """Leave out the logs whose rows may count otherwise than per interval; a first look at widths finds most of them."""
         width = np.diff(self.indptr)
         longest = self.lengths.argmax(axis=1)
         length = self.lengths[np.arange(len(self.logs)), longest]

@@ -1,4 +1,4 @@
-"""The names of fio's log files: which job, volume and host they tell.
+"""The names of fio's log files: which job, volume and host they name.
 
     a_clat_hist.1.log                        fio                prefix a, job 1
     a_clat_hist.log                          per_job_logs=0     prefix a, all jobs one after another
@@ -30,7 +30,7 @@ ENDINGS = ("json", "txt", "log", "out", "js")
 
 @dataclass(frozen=True, slots=True)
 class LogName:
-    """The parts of a fio log's file name; empty text where it does not tell."""
+    """The parts of a fio log's file name; empty text for a part that it does not have."""
 
     prefix: str
     type: str
@@ -42,7 +42,7 @@ class LogName:
 
     @property
     def process(self) -> str:
-        """Return what tells fio processes of one folder apart: the log prefix, unless CBT's volume does."""
+        """Return the label that distinguishes fio processes of one folder: the log prefix, unless CBT's volume does."""
         return "" if self.cbt else self.prefix
 
 

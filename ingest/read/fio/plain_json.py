@@ -50,7 +50,7 @@ def read(path: Path, context: Context) -> Iterator[Intervals]:
 
 
 def _bounds(document: Document, job: Job, summary: Summary, context: Context) -> tuple[int, int]:
-    """Return when a job began and ended in epoch ns (relative ns where nothing says when)."""
+    """Return when a job began and ended in epoch ns (relative ns where that is unknown)."""
     zero = context.zero
     own = None if zero.epoch_ns is not None and zero.origin.startswith("--t0") else document.zero_ms(job)
     start = (own[0] * MS if own else zero.epoch_ns or 0) + context.offset_ns

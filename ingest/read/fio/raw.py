@@ -4,8 +4,9 @@
     1010, 98, 1, 4096, 0
 
 `_clat` logs hold the kind completion, `_lat` total, `_slat` submission. A row is stamped when its I/O completed, in whole ms
-since fio's time zero (or 1970); an I/O of the first millisecond counts 1 ns after zero, so that it lies in the first window.
-Where fio logs the issue time (3.38), issue + latency is the completion to the ns. Traps, each refused or counted with its line:
+since the start of fio's run (or 1970); an I/O of the first millisecond counts 1 ns after that, so that it lies in the first
+window. Where fio logs the issue time (3.38), issue + latency is the completion to the ns. Traps, each refused or counted with
+its line:
 
 * four to eight columns, us or ns by version (`raw_shape`); averaged logs hold means and are refused;
 * `per_job_logs=0` appends to what was there: rows of older runs are known by fio's own count of I/Os;
@@ -57,7 +58,7 @@ PRIORITY = r"(?:0x[0-9a-fA-F]{1,8}|\d{1,18})"
 def read(path: Path, context: Context) -> Iterator[Events]:
     """Yield the I/Os of a log in bounded chunks, ops as series of their own; latencies in ns, exact as fio measured them.
 
-    Completions become epoch ns (relative ns where the context knows no time zero). Rejected rows are counted in the account
+    Completions become epoch ns (relative ns where the context knows no start). Rejected rows are counted in the account
     with their lines. Raises InputError where the file is no raw log, or pyarrow is missing.
     """
     arrow(path)
@@ -132,7 +133,7 @@ def _older(path: Path, shape: Shape, context: Context) -> dict[int, int]:
 
 @dataclass(slots=True)
 class _Rows:
-    """Makes events of the rows of one log, chunk by chunk, and remembers what has to be told at its end."""
+    """Makes events of the rows of one log, chunk by chunk, and remembers what is to be noted at its end."""
 
     shape: Shape
     context: Context
@@ -255,11 +256,11 @@ class _Rows:
             self.early += len(early)
 
     def told(self) -> None:
-        """Note at the end what makes the unit doubtful, and why the time zero is unknown."""
+        """Note at the end what makes the unit doubtful, and why the start of the run is unknown."""
         if self.context.zero.origin in starts.UNKNOWN:
-            self.context.account.note(f"time zero is unknown ({self.context.zero.origin}): {starts.REMEDY}")
+            self.context.account.note(f"the start of the run is unknown ({self.context.zero.origin}): {starts.REMEDY}")
         if self.early * 100 > self.context.account.accepted:
             self.context.account.note(
                 f"{self.early} of {self.context.account.accepted} I/Os would have begun before the log did (the first in line "
-                f"{self.early_line}): is the unit right? It was told by {self.shape.told_by}; --recorded-unit says it"
+                f"{self.early_line}): is the unit right? It was taken from {self.shape.told_by}; set another with --recorded-unit"
             )

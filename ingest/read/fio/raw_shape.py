@@ -7,8 +7,9 @@
     ..., block size, offset, priority, issue time            3.38 and later with log_offset and log_issue_time
     time, mean, maximum, direction, block size, ...          3.37 and later with log_window_value=both: averaged
 
-Values are us up to 2.21 and ns since 2.99. What is neither told nor visible is refused with the option that tells it. A fifth
-column of zeros alone is taken for a priority, and said: the offsets of two I/Os are not both 0 but where a file is one block.
+Values are us up to 2.21 and ns since 2.99. A unit that is neither given nor visible is refused, with the option that sets it. A
+fifth column of zeros alone is taken for a priority, with a note: the offsets of two I/Os are both 0 only where a file is one
+block.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class Shape:
 
 
 def shape_of(path: Path, context: Context) -> Shape:
-    """Return the shape of a raw log; InputError where it is averaged, no such log, or its columns or unit cannot be told."""
+    """Return the shape of a raw log; InputError where it is averaged, no such log, or without known columns or unit."""
     text = head(path, HEAD)
     if not text.strip(b"\r\n \t"):
         raise InputError(EMPTY, path)
@@ -204,7 +205,7 @@ def _is_priority(cells: Sequence[bytes], context: Context, path: Path) -> bool:
 def _unit(
     columns: Sequence[str], rows: Sequence[Sequence[bytes]], context: Context, path: Path, width: int, *, priority: bool
 ) -> tuple[int, str]:
-    """Return the unit of values in ns and what told it; InputError where nothing does."""
+    """Return the unit of values in ns and where it was taken from; InputError where it cannot be determined."""
     if context.recorded_unit_ns:
         return context.recorded_unit_ns, "--recorded-unit"
     if context.version:
@@ -216,8 +217,8 @@ def _unit(
     largest = max(int(row[1]) for row in rows)
     sizes = ", ".join(f"{largest * scale / 1e6:.4g} ms in {unit}" for unit, scale in SIZES.items())
     raise InputError(
-        f"{width} columns: fio up to 2.21 wrote us, 2.99 to 3.17 ns, and nothing here tells which (its largest value at the "
-        f"beginning would be {sizes}); say --fio-version or --recorded-unit",
+        f"{width} columns: fio up to 2.21 wrote us, 2.99 to 3.17 ns; which of them cannot be determined (the largest value at "
+        f"the beginning would be {sizes}); say --fio-version or --recorded-unit",
         path,
         1,
     )

@@ -71,9 +71,9 @@ def unwritten(op: str, count: int, missing: int, *, masked: bool) -> str:
     if masked:
         return (
             f"{held} sound samples: the others lie in damaged bins (786 us or more) or in the last partial interval, and only "
-            "json+ tells which; every percentile is a lower bound"
+            "json+ shows which; every percentile is a lower bound"
         )
-    return f"{held}; fio never writes the last partial interval, and only json+ tells what was in it"
+    return f"{held}; fio never writes the last partial interval, and only json+ shows what was in it"
 
 
 def garbage_from(rows: Rows, stamps: Int, order: list[Int], layout: LogLinear, context: Context) -> int | None:

@@ -1,4 +1,4 @@
-"""Which fio wrote a log, where its JSON does not tell: what lies beside the log tells its version, or the earliest it can be."""
+"""Which fio wrote a log without a version in its JSON: files beside the log show the version, or the earliest it can be."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ class Clock:
         return self.base
 
     def zero(self, stamp: int) -> tuple[int | None, str]:
-        """Return the time zero of a log whose first stamp this is, and what tells it."""
+        """Return the start of a log whose first stamp this is, and where it was taken from."""
         start = self.start
         base = self.base_of(stamp)
         if start is not None and start >= YEAR_NS:

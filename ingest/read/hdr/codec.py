@@ -7,7 +7,7 @@
     V0 header:     u32 digits, u64 lowest, u64 highest, u64 total (not used)
     double:        u32 cookie, u32 digits, u64 ratio, then an integer histogram, compressed or not
 
-The cookie tells all: encoding, word size of the counts (V0, V1: 2, 4 or 8 bytes; V2: ZigZag LEB128 words), compressed or
+The cookie gives all: encoding, word size of the counts (V0, V1: 2, 4 or 8 bytes; V2: ZigZag LEB128 words), compressed or
 not. The version line of the log does not. Traps:
 
 * the header's sizes are claims: nothing is allocated after them. A stream is inflated up to what its own histogram could

@@ -7,7 +7,7 @@ V2 writes words of 7 bits a byte, low end first, each byte but the last marked b
     ZigZag    31        -251             0                  -3
     means     31 here   251 zeros        one zero           3 zeros
 
-So a word ends wherever a byte is below 128. Nearly all words are one byte long: two tables tell of each byte how far it
+So a word ends wherever a byte is below 128. Nearly all words are one byte long: two tables hold for each byte how far it
 advances and what it counts, a running sum gives each count's bin. Bytes of longer words say nothing by themselves; what
 these words say is put in the place of their last byte. Words of nine bytes (counts from 2^55) are refused: no benchmark
 counts that far.

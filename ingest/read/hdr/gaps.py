@@ -18,7 +18,7 @@ MOST_GAPS = 64
 class Gaps:
     """Keeps in the account the stretches between the lines before and after those that were rejected, in order of the log.
 
-    After a line that was rejected before its time was known, all that follows may be missing until the next good one tells.
+    After a line that was rejected before its time was known, all that follows may be missing until the next good one.
     `first_end_ns` is the end of the first good line, `last_ns` the start of the last.
     """
 

@@ -51,7 +51,7 @@ UNIT_UNKNOWN = "the unit that it was recorded in cannot be determined: say --rec
 
 @dataclass(frozen=True, slots=True)
 class Peeked:
-    """What the head of a log tells: its origin, its time zero and what told, row width, and how its stamps count.
+    """The head of a log: its origin, its start and where that was taken from, row width, and how its stamps count.
 
     `base_ns` is what the first stamps count from, 0 for epoch stamps; `largest` the largest value, in recorded units.
     """
@@ -66,7 +66,7 @@ class Peeked:
 
 
 def peek(path: Path, context: Context) -> Peeked:
-    """Return what the head of a log tells; InputError if it holds no interval that can be read."""
+    """Return the head of a log; InputError if it holds no interval that can be read."""
     text = head(path)
     origin = origin_of(text)
     clock = Clock()
@@ -129,7 +129,7 @@ def last_end_ns(path: Path) -> int:
 def read(path: Path, context: Context, chunk_entries: int = CHUNK_ENTRIES) -> Iterator[Intervals]:
     """Yield the intervals of a log in bounded chunks, one layout each; bins and counts exactly as the tool recorded them.
 
-    Times are epoch ns (relative ns where nothing tells the time zero). A tag's op, kind and tag make its series, with a
+    Times are epoch ns (relative ns where the start is unknown). A tag's op, kind and tag make its series, with a
     segment for each layout and each overlapping row. Error bound: 1/128 for 2 digits, 1/1024 for 3. Lines that cannot be
     taken are counted in the account with their reason. A chunk holds about `chunk_entries` bins. Raises InputError where
     the unit is unknown or the file cannot be read.

@@ -48,10 +48,10 @@ DEFAULT_NS = "taken as ns, the unit that cql-stress writes unless -hdr-latency-u
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What the beginning of a log tells: the tool, its unit in ns (None if unknown), and the op and kind of all lines.
+    """The origin of a log by its beginning: the tool, its unit in ns (None if unknown), and the op and kind of all lines.
 
     `stamps` is what its lines hold in place of start and length (see `stamps`), `totals` are tags whose samples other tags
-    hold, too, and `doubt` is what is to be said where --recorded-unit does not tell the unit. `settled` says that what
+    hold, too, and `doubt` is what is to be said where --recorded-unit does not set the unit. `settled` says that what
     follows in the log will not change any of it.
     """
 
@@ -90,7 +90,7 @@ class Named:
 
 
 def origin_of(head: bytes) -> Origin:
-    """Return what the beginning of a log tells of its origin."""
+    """Return the origin of a log by its beginning."""
     for line in head.split(b"\n"):
         if line[:1] not in (b"#", b'"', b"", b"\r"):
             break
@@ -101,7 +101,7 @@ def origin_of(head: bytes) -> Origin:
 
 
 def _by_comment(line: str) -> Origin | None:
-    """Return what a comment tells of the tool that wrote it, if anything."""
+    """Return the origin that a comment names, if any."""
     if match := OURS.match(line):
         return Origin("tailboard", UNITS_NS[match["unit"]])
     if match := YCSB.match(line):

@@ -1,9 +1,9 @@
 """Long HdrHistogram logs read in parts that begin at about the same time in each, for several processes.
 
-A part is a range of bytes that ends between two lines. What lines take from those before them is their time zero, which is
+A part is a range of bytes that ends between two lines. What lines take from those before them is their start, which is
 known from the first interval on where no StartTime or BaseTime follows it, and where the line before them ended. So a cut
 is only made where no tag's next line begins before its last one ended, nearby. Whether all this was true of the whole parts
-is told by their tails (`alike`); where it was not, the log is read again, in one piece.
+is shown by their tails (`alike`); where it was not, the log is read again, in one piece.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NO_NEWLINE = "a line of more than 1 MiB"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The bytes [begin, end) of a log, to its end if `end` is None; `front` are the lines that tell its time zero."""
+    """The bytes [begin, end) of a log, to its end if `end` is None; `front` are the lines that give its start."""
 
     begin: int
     end: int | None

@@ -1,4 +1,4 @@
-"""HdrHistogram interval logs as sources: labels, time zero, recorded unit."""
+"""HdrHistogram interval logs as sources: labels, start, recorded unit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def locate(path: Path, around: Around) -> Source:
     if (asked or peeked.origin.unit_ns) is None:
         raise InputError(f"{log.UNIT_UNKNOWN} ({_sizes(peeked.largest)})", path)
     if asked and peeked.origin.unit_ns not in (None, asked):
-        context.account.note(f"{peeked.origin.tool} records in another unit than --recorded-unit says: taken as told")
+        context.account.note(f"{peeked.origin.tool} records in another unit than --recorded-unit says: --recorded-unit was used")
     dated = peeked.zero_ns is not None and not peeked.base_ns  # its stamps are real times
     own = TimeZero(peeked.zero_ns, peeked.zero_origin)
     zero = around.zero(path, own, lambda: log.last_end_ns(path) - (peeked.zero_ns or 0), absolute=dated and not _said(around))

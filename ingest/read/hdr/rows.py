@@ -253,7 +253,7 @@ class Rows:
             yield concatenate(rows)
 
     def _note_schedule(self, rows: Intervals) -> None:
-        """Remember what tells of the schedule: samples by kind, the longest wait, the span of the log."""
+        """Remember what shows the schedule: samples by kind, the longest wait, the span of the log."""
         if not len(rows):
             return
         samples = rows.samples
@@ -268,7 +268,7 @@ class Rows:
         self._span = (min(self._span[0], int(rows.start_ns.min())), max(self._span[1], int(rows.end_ns.max())))
 
     def _facts(self) -> list[str]:
-        """Return what the log tells of its schedule, and the target rate that the user told."""
+        """Return what the log shows of its schedule, and the target rate that the user gave."""
         rate = self._context.options.get(RATE)
         kinds = {kind for kind, count in self._samples.items() if count}
         if kinds == {SERVICE} and not rate:
@@ -279,7 +279,7 @@ class Rows:
         return facts(samples, self._span[1] - self._span[0], Fraction(rate) if rate else None, self._lag_ns)
 
     def skip_to(self, lines: Sequence[bytes], number: int) -> int:
-        """Take time zero from the first lines of a log, of which the last is an interval; go on after line `number`.
+        """Take the start from the first lines of a log, of which the last is an interval; go on after line `number`.
 
         Returns what is added to stamps from there on, in ns, as long as no comment says otherwise.
         """
@@ -327,7 +327,7 @@ class Rows:
             account.note(origin.doubt)
 
     def settle(self) -> None:
-        """Say in the account what was done to the rows as a whole, and what they tell of the schedule."""
+        """Say in the account what was done to the rows as a whole, and what they show of the schedule."""
         for sentence in self._facts():
             self._context.account.note(sentence)
         if self._trimmed:

@@ -13,7 +13,7 @@ from ingest.read.hdr.tallies import Key, Tally
 class Tail:
     """What the lines of a part of a log leave for those of the next, by tag and layout, and for the log's facts.
 
-    `plain` says that time zero was told once, no tag needed a second segment and no limit of the log was met: parts are
+    `plain` says that the start was given once, no tag needed a second segment and no limit of the log was met: parts are
     then read alike, together or alone, if each tag begins in a part no earlier than it ended in those before it. `edges` are the
     end of the first good line in ns, and the start of the last.
     """

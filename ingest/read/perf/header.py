@@ -1,10 +1,10 @@
-"""What the beginning of a text of `perf script` tells: whether it is one, the host, and where its clock began.
+"""The beginning of a text of `perf script`: whether it is one, the host, and where its clock began.
 
     # hostname : vm
     # clockid: monotonic (1)
     # reference time: 2026-11-21 14:39:03.232775 = 1795271943.232775 (TOD) = 5467.257712166 (monotonic)
 
-`perf script --header` prints it. The reference is there where `perf record` was told its clock (-k CLOCK_MONOTONIC): the same
+`perf script --header` prints it. The reference is there where `perf record` was given its clock (-k CLOCK_MONOTONIC): the same
 moment by the time of day and by the clock of the stamps. `captured on` is no such thing: it has no zone, and means the file.
 """
 
@@ -31,7 +31,7 @@ LINES_LOOKED_AT, LONGEST_HEAD = 2000, 1 << 12
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The host, empty where nothing tells; and the epoch ns at which the clock of the stamps was zero, None where unknown."""
+    """The host, empty where unknown; and the epoch ns at which the clock of the stamps was zero, None where unknown."""
 
     host: str = ""
     zero_ns: int | None = None
@@ -46,7 +46,7 @@ def looks_like_perf(start: bytes) -> bool:
 
 
 def header_of(path: Path) -> Header:
-    """Return what the beginning of a file tells."""
+    """Return the host and the clock by the beginning of a file."""
     start = head(path)
     named = HOSTNAME.search(start)
     host = named[1].decode("utf-8", "replace") if named else ""

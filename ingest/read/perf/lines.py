@@ -3,7 +3,7 @@
     swapper     0 [000]  5147.094131:   10101010 cpu-clock:
     <tab>ffffffff821f4dab pv_native_safe_halt+0xb ([kernel.kallsyms])
 
-Most bytes are frames: they are told from samples by the first byte of their line alone, and never parsed.
+Most bytes are frames: they are separated from samples by the first byte of their line alone, and never parsed.
 """
 
 from __future__ import annotations

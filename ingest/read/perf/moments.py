@@ -2,7 +2,7 @@
 
 What ran where no work was to be done is left out: samples of the idle task whose first frame is one of idling, and samples of
 any task that wait in the kernel's idle loop (idle injection). Interrupts that the idle task was taken away for are work, and so
-is whatever a tracepoint tells.
+is whatever a tracepoint prints.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The text of `perf script` as a source: host, what tells recordings apart, time zero."""
+"""The text of `perf script` as a source: host, what distinguishes recordings, start."""
 
 from __future__ import annotations
 

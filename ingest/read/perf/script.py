@@ -7,7 +7,7 @@
 
 A block request is known by device and sector: kind completion, the device is the volume, the process is who issued it. A
 system call is known by its thread: kind service, the op is its name. Stamps are seconds since the machine started, to the us
-(to the ns with --ns), so times are relative unless the header tells (see `header`). What is left alone at either end of
+(to the ns with --ns), so times are relative unless the header has the start (see `header`). What is left alone at either end of
 the recording is counted: an end without a beginning, a beginning without an end; of a request that was requeued the last
 beginning counts. Other events, and those of which the recording has only one of the two, are moments (see `moments`).
 """
@@ -84,7 +84,7 @@ def read(path: Path, context: Context) -> Iterator[Events]:
 
 
 class _BothEnds:
-    """Tells which samples are a beginning or an end; a file is searched for the other one when the first of a pair is met."""
+    """Finds the samples that are a beginning or an end; a file is searched for the other one when the first of a pair is met."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -1,7 +1,7 @@
 """Breaths of a Snabb timeline: what each cost and what it moved, one row a breath that was stored whole.
 
 A breath is a `breath_start` and the `breath_end` that bears the same number. What it moved is decided by the names of the
-arguments, which changed over the years: where the end has `npackets`, it tells of this breath alone (`bpp` bytes a packet);
+arguments, which changed over the years: where the end has `npackets`, it is of this breath alone (`bpp` bytes a packet);
 where start and end both have `totalpackets`, they are totals since the process began, and their difference is the breath's.
 """
 
@@ -29,8 +29,8 @@ EXACT = 2**53
 class Breaths:
     """Breaths in order: when each began (ns, as stamps of the timeline), its number, cycles and ns that it took.
 
-    `packets`, `bytes` and `bits` (on the wire, with what Ethernet adds) are what it moved, NaN where the file does not tell.
-    `core` is TSC_AUX, node and cpu together. Breaths are a sample: `rate` tells that one in 5^(9-rate) was stored.
+    `packets`, `bytes` and `bits` (on the wire, with what Ethernet adds) are what it moved, NaN where the file does not show it.
+    `core` is TSC_AUX, node and cpu together. Breaths are a sample: of `rate`, one in 5^(9-rate) was stored.
     """
 
     start_ns: Int
@@ -90,7 +90,7 @@ def _pairs(timeline: Timeline, starts: Int, ends: Int) -> tuple[Int, Int]:
 
 
 def grown(timeline: Timeline, start: Int, end: Int, name: str) -> Float:
-    """Return by how much a total grew from start to end; NaN where it is not told, or fell."""
+    """Return by how much a total grew from start to end; NaN where it is unknown, or fell."""
     before, has_before = timeline.argument(start, name)
     after, has_after = timeline.argument(end, name)
     with np.errstate(invalid="ignore"):

@@ -1,10 +1,10 @@
-"""Callbacks of apps in a Snabb timeline: what each cost and what it moved, where its events tell.
+"""Callbacks of apps in a Snabb timeline: what each cost and what it moved, where its events show it.
 
     3,3|app.pull app=nic:   inpackets inbytes outpackets outbytes droppackets dropbytes
     3,3|app.pulled app=nic: inpackets inbytes outpackets outbytes droppackets dropbytes
 
 The arguments are counters of all links of the app: what a callback moved is by how much they grew from its first event to its
-second, the larger of in and out. Events have borne them until December 2022; newer ones tell nothing but how long it took.
+second, the larger of in and out. Events have borne them until December 2022; newer ones show only how long it took.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ IN, OUT = ("inpackets", "inbytes"), ("outpackets", "outbytes")
 class Callbacks:
     """Callbacks in order: the event that ended each (index into the timeline), the cycles that it took, what it moved.
 
-    `packets` and `bytes` are NaN where the events do not tell. They are a sample: `rate` tells that one in 5^(9-rate) was stored.
+    `packets` and `bytes` are NaN where the events do not show them. They are a sample: of `rate`, one in 5^(9-rate) was stored.
     """
 
     end: Int

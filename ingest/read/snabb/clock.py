@@ -2,8 +2,8 @@
 
 An event `engine.got_monotonic_time` bears the time in ns beside its stamp. All cores count at one frequency (they are fitted
 together), but need not have begun at the same time: each has an offset of its own, and one without a reading is taken to
-agree with the others. The time is that of a clock that tells the date, or one that counts from the start of the machine; the
-numbers tell which.
+agree with the others. The time is that of a clock with a date, or of one that counts from the start of the machine; the
+numbers show which.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ SLOWEST, FASTEST = 10**6, 9 * 10**9
 STRAIGHT_NS = 10 * MS
 STRAIGHT_SHARE = 0.02
 NO_CLOCK = (
-    "nothing in it tells how fast its TSC counts (it takes two engine.got_monotonic_time events on one core): "
-    "say --tsc-hz, as in --tsc-hz 2.6e9; the kernel's log tells it as 'tsc: ... MHz'"
+    "the frequency of its TSC cannot be determined (this takes two engine.got_monotonic_time events on one core): "
+    "say --tsc-hz, as in --tsc-hz 2.6e9; the kernel's log shows it as 'tsc: ... MHz'"
 )
 
 
@@ -46,7 +46,7 @@ class Readings:
 class Clock:
     """`hz` cycles a second; at cycle `zero_tsc` core c shows `core_ns[c]`, any other core `other_ns`.
 
-    `real` says that the time is one since 1970. `notes` tell what a reader of the numbers must know.
+    `real` says that the time is one since 1970. `notes` say what a reader of the numbers must know.
     """
 
     hz: int
@@ -73,7 +73,7 @@ def nanoseconds(cycles: Int, hz: int) -> Int:
 
 
 def clock_of(readings: Readings, first_tsc: int, hz: int = 0, path: Path | None = None) -> Clock:
-    """Return the clock; `hz` is what the user said, 0 to have it from the readings. InputError where nothing tells it."""
+    """Return the clock; `hz` is what the user said, 0 to have it from the readings. InputError where it cannot be determined."""
     straight = _straight(readings, hz)
     notes = []
     left_out = len(readings.tsc) - len(straight.tsc)
@@ -146,5 +146,5 @@ def _fitted(readings: Readings, path: Path | None) -> int:
     hz = round(SECOND * bottom / top) if top > 0 else 0
     if not SLOWEST <= hz <= FASTEST:
         frequency = f"{hz:,} cycles a second" if hz else "that time stands still or runs back"
-        raise InputError(f"its clock readings say {frequency}, which cannot be: say --tsc-hz, as in --tsc-hz 2.6e9", path)
+        raise InputError(f"its clock readings say {frequency}, which is impossible: say --tsc-hz, as in --tsc-hz 2.6e9", path)
     return hz

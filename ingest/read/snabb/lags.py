@@ -33,7 +33,7 @@ REASONS = (
     "it would count from an earlier breath",
     "it would count from another core",
     "an entry before it was lost",
-    "no text tells what it is",
+    "no text describes it",
 )
 
 

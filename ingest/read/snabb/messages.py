@@ -39,7 +39,7 @@ class Message:
 
     @property
     def known(self) -> bool:
-        """Return whether the table of strings tells what this is."""
+        """Return whether the table of strings describes this."""
         return bool(self.name)
 
     @property

@@ -1,4 +1,4 @@
-"""The order in which the entries of a ring were written, told by their stamps alone: the writer's place is not in the file.
+"""The order in which the entries of a ring were written, by their stamps alone: the writer's place is not in the file.
 
 On one core stamps never run back, but for the seam: the newest entry lies before it, the oldest behind it. Cores need not
 agree on the time, so each is looked at by itself, and the writer stands where the seams of all cores meet: behind the
@@ -96,7 +96,7 @@ def _rotated(stamps: Int, cores: Int, places: Int, size: int, path: Path | None)
 def _meeting(newest: int, before: Int, behind: Int, size: int, path: Path | None) -> int:
     """Return the place of the newest entry: it lies in the gaps (last before the seam, first behind it) of all cores.
 
-    `newest` is that of the largest stamp: it is taken if it does. Else counters lie apart, and the gaps tell alone.
+    `newest` is that of the largest stamp: it is taken if it does. Else counters lie apart, and the gaps alone decide.
     """
     gap = (behind - before) % size
     if ((newest - before) % size < gap).all():

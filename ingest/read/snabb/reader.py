@@ -1,4 +1,4 @@
-"""Snabb timelines as sources: host, process, time zero."""
+"""Snabb timelines as sources: host, process, start."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def dtype_of(major: int) -> np.dtype[Any]:
 def read_ring(path: Path) -> Ring:
     """Return the ring of a timeline, plain (mapped and copied once) or compressed.
 
-    Memory: the size that the header tells, which a plain file must have, and half as much again while it is put in order.
+    Memory: the size in the header, which a plain file must have, and half as much again while it is put in order.
     InputError where it is no timeline, is cut off, changes too fast, or where its stamps have no order.
     """
     if path.suffix in COMPRESSED:
@@ -78,7 +78,7 @@ def read_ring(path: Path) -> Ring:
         raise InputError("no permission to read it: check owner and mode", path) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", path) from None
-    more = (f"{there - size:,} bytes behind the end that its header tells were not read",) if there > size else ()
+    more = (f"{there - size:,} bytes behind the end that its header states were not read",) if there > size else ()
     return replace(ring, notes=more)
 
 
@@ -103,7 +103,7 @@ def _settled(mapped: mmap.mmap, path: Path) -> Ring:
 
 
 def _decompressed(path: Path) -> bytes:
-    """Return what a compressed file holds, up to the end that its header tells."""
+    """Return what a compressed file holds, up to the end that its header states."""
     data = bytearray()
     wanted = HEADER_BYTES
     with open_input(path) as stream:
@@ -136,11 +136,11 @@ def _some(stream: Any, most: int) -> bytes:
 
 
 def _cut_off(wanted: int, there: int) -> str:
-    return f"is cut off: its header tells of {wanted:,} bytes, {there:,} are there"
+    return f"is cut off: its header states {wanted:,} bytes, {there:,} are there"
 
 
 def size_of(head: bytes, path: Path) -> int:
-    """Return the size in bytes of the file that a header tells of; InputError where it is no header of a timeline."""
+    """Return the size in bytes of the file by its header; InputError where it is no header of a timeline."""
     if len(head) < HEADER_BYTES:
         raise InputError(f"is no Snabb timeline: it has {len(head)} bytes, its header alone would have {HEADER_BYTES}", path)
     magic, major, minor, entries, strings = HEADER.unpack_from(head)

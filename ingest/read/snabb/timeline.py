@@ -7,10 +7,10 @@
 Each event becomes one sample of kind `lag`: how long ago its anchor was, the closest stored event before it of the same
 level or further out (`lags`). Traps, and what is done:
 
-* the writer's place in the ring is not in the file: told by the stamps of each core (`order`);
+* the writer's place in the ring is not in the file: it follows from the stamps of each core (`order`);
 * stamps count cycles: their frequency is that of the clock readings in the ring, or --tsc-hz (`clock`);
 * events are stored at random, at rate r one in 5^(9-r), whole breaths at once. Counts are those of stored events; the tag
-  tells level, rate and anchor (`3,3 after app.push app=tee`), by which `query/lags` weighs where rates are mixed;
+  names level, rate and anchor (`3,3 after app.push app=tee`), by which `query/lags` weighs where rates are mixed;
 * numbers with no text in the table (it was full) are counted and shown, but have no lag.
 
 op is the event as category.event in lower case, job the app, process the Snabb process.
@@ -107,7 +107,7 @@ def _place(message: Message, name: str) -> int:
 def timeline(path: Path, hz: int = 0) -> Timeline:
     """Return the decoded timeline; `hz` is the frequency of the TSC, 0 to have it from the clock readings in the ring.
 
-    Raises InputError where it is none, is damaged as a whole, is empty, or where nothing tells the frequency.
+    Raises InputError where it is none, is damaged as a whole, is empty, or where the frequency cannot be determined.
     """
     ring = read_ring(path)
     order = ring.order

@@ -47,7 +47,7 @@ def breaths_of(recorded: Timeline, labels: Series, shift_ns: int) -> Work:
 
 
 def callbacks_of(recorded: Timeline, labels: Series, shift_ns: int) -> Iterator[Work]:
-    """Yield the callbacks of a timeline that tell what they moved, if there are any."""
+    """Yield the callbacks of a timeline whose packets are known, if there are any."""
     rows = callbacks(recorded, recorded.lags())
     packets = credible(rows.packets)
     counted = np.flatnonzero(~np.isnan(packets))
