@@ -83,7 +83,7 @@ class BreathWindows:
 
 @dataclass(frozen=True, slots=True)
 class BreathSample:
-    """Single breaths, one a row; `order` is their place in a fixed order that depends on nothing that is measured."""
+    """Single breaths, one a row; `order` is their place in a fixed order, independent of all measured values."""
 
     table: tuple[Series, ...]
     series: Int

@@ -182,6 +182,6 @@ class Whole:
         return [(layout, self._held[layout]) for layout in new if len(self._held[layout])]
 
     def rest(self) -> Iterator[Intervals]:
-        """Yield what is still held."""
+        """Yield the windows that are still held."""
         held, self._held = self._held, {}
         yield from held.values()

@@ -49,7 +49,7 @@ class InputError(TailboardError):
 
 
 class CapacityError(TailboardError):
-    """There is more than can be counted: nothing is left out for that, so nothing is answered or stored."""
+    """There are more samples than can be counted: none is left out silently, so nothing is answered or stored."""
 
     exit_status = 3
 

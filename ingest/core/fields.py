@@ -1,4 +1,4 @@
-"""mappings/fields.yml and what is generated from it: the SQLite schema, the Elasticsearch mappings and the field reference."""
+"""mappings/fields.yml and the files generated from it: the SQLite schema, the Elasticsearch mappings and the field reference."""
 
 from __future__ import annotations
 

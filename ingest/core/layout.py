@@ -82,7 +82,7 @@ class LogLinear:
 
     @property
     def first_ns(self) -> int:
-        """Return the width in ns of the first bin; of merged bins that of the widest first bin of what was merged."""
+        """Return the width in ns of the first bin; of merged bins that of the widest first bin among them."""
         width = self.unit_ns << self.coarseness
         return max(width, self.grain_ns) if self.reports == UPPER else width
 

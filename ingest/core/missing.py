@@ -73,7 +73,7 @@ class Missing:
 
 
 def labels_of(series: Series, *, unknown: Iterable[str] = ()) -> dict[str, str]:
-    """Return the labels of a series as those of what it lacks, without those that are not known.
+    """Return the labels of the samples that a series lacks: its own, without those that are unknown.
 
     An op or a kind that is empty is one that only the rows would have shown; `unknown` are further labels of that sort.
     """

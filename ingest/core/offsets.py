@@ -237,7 +237,7 @@ class Stored:
         self._most = max(self._most, 2 * self._entries)
 
     def rest(self) -> Iterator[Intervals]:
-        """Yield what is still held."""
+        """Yield the offsets that are still held."""
         yield from self._sum.parts()
         self._sum = Sum(self._most)
 

@@ -242,7 +242,7 @@ def extremes(rows: Intervals) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.fl
     not known is NaN.
     """
     if not rows.layout.has_bins:
-        return _told_extremes(rows)
+        return _known_extremes(rows)
     first, last = rows.bins[rows.indptr[:-1]], rows.bins[rows.indptr[1:] - 1]
     low, high = rows.layout.lowest_of(first), rows.layout.highest_of(last)
     weighted = rows.counts * rows.layout.middles_of(rows.bins).astype(np.float64)
@@ -256,7 +256,7 @@ def extremes(rows: Intervals) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.fl
     return low, high, sums / rows.samples, known
 
 
-def _told_extremes(rows: Intervals) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], Bool]:
+def _known_extremes(rows: Intervals) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], Bool]:
     """Return what `extremes` does of rows without bins: the values that their source gives."""
     exact = rows.exact or no_exact(len(rows))
     low = np.where(exact.known_min, exact.min_ns, np.nan)

@@ -57,7 +57,7 @@ class Segments:
         return series if given == series else given
 
     def state(self) -> list[list[Any]]:
-        """Return what was given, as values that JSON can hold."""
+        """Return the segments given so far, as values that JSON can hold."""
         return [
             [*(getattr(series, label) for label in LABELS), series.segment, str(layout), given.segment]
             for (series, layout), given in self._given.items()

@@ -124,7 +124,7 @@ def bytes_of(parts: Iterable[WholeRun]) -> int | None:
 
 
 def replaced_rows(exact: Exact, rows: Mapping[int, tuple[int, int, int]], moved: Mapping[int, int] | None = None) -> Exact:
-    """Return exact values with (sum, minimum, maximum) of some rows, and bytes of some, in place of what was there."""
+    """Return exact values with (sum, minimum, maximum) of some rows, and bytes of some, in place of the given ones."""
     low, high, total = (column.copy() for column in (exact.min_ns, exact.max_ns, exact.sum_ns))
     known, carried = exact.known.copy(), exact.bytes
     for at, (sums, least, most) in rows.items():

@@ -94,7 +94,7 @@ def _addable(rows: Iterator[Intervals], source: Source) -> Iterator[Intervals]:
 
 
 def _check_times(start_ns: Int, end_ns: Int, source: Source) -> None:
-    """Raise InputError for times that cannot be counted with: a stamp and what it counts from are in range, but not their sum."""
+    """Raise InputError for times that cannot be counted with: a stamp and its start are in range, but not their sum."""
     if len(start_ns) and not (is_instant(int(start_ns.min())) and is_instant(int(end_ns.max()))):
         raise InputError(f"holds {OUT_OF_RANGE}, by its stamps and its start ({source.context.zero.origin})", source.path)
 

@@ -80,7 +80,7 @@ class Account:
         """Count rows that were left out, at these line numbers, and `more` whose lines are not kept."""
         places = list(lines)
         self._lines.extend(places)
-        self.rows_rejected += self._found("rejected", reason, places, self.rejected)
+        self.rows_rejected += self._recorded("rejected", reason, places, self.rejected)
         if more > 0:
             self.rejected[reason] += more
             self.rows_rejected += more
@@ -91,7 +91,7 @@ class Account:
         self.rows_repaired += rows
         self.rows = self.accepted + self.rows_repaired + self.rows_rejected + self.rows_skipped
         for reason, lines in reasons.items():
-            self._found("repaired", reason, lines, self.repaired)
+            self._recorded("repaired", reason, lines, self.repaired)
 
     def skip(self, reason: str, rows: int) -> None:
         """Count rows that are what they should be and are left out all the same."""
@@ -115,7 +115,7 @@ class Account:
         """Return the lines that were rejected so far, in order."""
         return sorted(self._lines)
 
-    def _found(self, action: str, reason: str, lines: Iterable[int], counter: Counter[str]) -> int:
+    def _recorded(self, action: str, reason: str, lines: Iterable[int], counter: Counter[str]) -> int:
         places = list(lines)
         kept = max(0, FINDINGS_KEPT - counter[reason])
         self.findings.extend(Finding(action, reason, self.path, line) for line in places[:kept])

@@ -1,4 +1,4 @@
-"""What was found, with labels that are Unicode throughout: names of files need not be, and no store or page could hold them."""
+"""Discovered sources with labels that are Unicode throughout: file names need not be, and no store or page could hold them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ingest.read.sources import Found, Source
 
 
 def decodable(discovered: Found) -> Found:
-    """Return what was found with labels, runs and names in accounts that are Unicode throughout; paths stay as they are."""
+    """Return the discovered files with labels, runs and names in accounts that are Unicode throughout; paths stay as they are."""
     labels = {as_text(run): _labels(of_run) for run, of_run in discovered.labels.items()}
     missing = tuple(replace(entry, labels=_labels(entry.labels)) for entry in discovered.missing)
     return replace(discovered, sources=tuple(map(_decodable, discovered.sources)), labels=labels, missing=missing)

@@ -64,7 +64,7 @@ class SeriesTable:
 
 
 def _coded(column: Any) -> tuple[Int, list[str]]:
-    """Return the codes of a dictionary column and its words, the last of them for what is missing."""
+    """Return the codes of a dictionary column and its words, the last of them for missing values."""
     values = column.combine_chunks() if hasattr(column, "combine_chunks") else column
     if hasattr(values, "num_chunks"):  # a chunked array of one chunk
         values = values.chunk(0)

@@ -239,7 +239,7 @@ class _Held:
             yield self._bounded(rows.take(done))
 
     def rest(self) -> Iterator[Intervals]:
-        """Yield what is still held, and what came late as a segment of its own."""
+        """Yield the rows that are still held, and late ones as a segment of their own."""
         for segment, parts in enumerate((self.parts, self.late)):
             filled = [part for part in parts if len(part)]
             if not filled:

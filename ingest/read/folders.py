@@ -18,7 +18,7 @@ OWN_STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/")  # opened by the caller alrea
 
 
 def files_under(paths: Iterable[Path], closed: list[Path] | None = None, linked: list[Path] | None = None) -> Iterator[Path]:
-    """Yield all files under the paths once, those of a folder in order; what is no file (pipes, sockets, devices) is not there.
+    """Yield all files under the paths once, those of a folder in order; pipes, sockets and devices are passed over.
 
     Folders below them that cannot be listed are added to `closed`, links to folders to `linked`. InputError for a path that is
     not there, closed, or no file.
@@ -43,7 +43,7 @@ def files_under(paths: Iterable[Path], closed: list[Path] | None = None, linked:
 
 
 def check_is_file(path: Path) -> None:
-    """Raise InputError for what is no file, but might be waited for, or read, without end; a path that is not there passes."""
+    """Raise InputError for a pipe, socket or device, which might be read without end; a path that is not there passes."""
     try:
         mode = path.stat().st_mode
     except OSError:

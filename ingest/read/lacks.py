@@ -30,13 +30,13 @@ HOLES = ("NUL", "longer than", "too long")  # in the reason of a rejected line t
 
 
 def refused(run: str, labels: Mapping[str, str], path: Path, reason: str) -> Missing:
-    """Return what is missing of a run because a file of it is not read: anything, at any time, so far as its labels allow."""
+    """Return the missing samples of a run whose file is not read: anything, at any time, so far as its labels allow."""
     name = as_text(path)
     return Missing({**labels, "run": run}, None, None, None, 0, None, Caveat(REFUSED, name, f"not read: {reason}", SEE_INSPECT))
 
 
 def dead(source: Source, reason: str) -> Missing:
-    """Return what is missing because a source turned out not to be what it claims."""
+    """Return the missing samples of a source that could not be read as its format."""
     return refused(source.context.series.run, _labels(source), source.path, reason)
 
 
@@ -131,7 +131,7 @@ def held_against(source: Source, rows: Iterator[Intervals]) -> Iterator[Interval
 
 
 def _counted_by_tool(source: Source) -> dict[str, list[Summary]]:
-    """Return what the tool itself says of the operations of a source's kind, by op; nothing of a log that is still written."""
+    """Return the tool's own counts of the operations of a source's kind, by op; none of a log that is still written."""
     summaries: dict[str, list[Summary]] = {}
     if source.context.upto is None:
         for job in source.context.jobs:

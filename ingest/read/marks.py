@@ -45,7 +45,7 @@ class MarksFile:
 
     @property
     def said(self) -> list[str]:
-        """Return sentences about what was taken, what was repaired and what was left out."""
+        """Return sentences about the lines that were taken, repaired and left out."""
         account = self.account
         sentences = [f"{self.path}: {len(self.marks):,} marks"]
         sentences += [f"{self.path}: {note}" for note in account.notes]
@@ -136,7 +136,7 @@ def _texts(path: Path, account: Account) -> Iterator[tuple[int, str]]:
 
 
 def _heading(cells: Sequence[str]) -> tuple[str, ...]:
-    """Return what the columns of a heading are: time, end, text; nothing where it is no heading."""
+    """Return the columns of a heading: time, end, text; none where it is no heading."""
     known = {name: what for what, names in (("time", TIMES), ("end", ENDS), ("text", TEXTS)) for name in names}
     columns = tuple(known.get(cell.strip().lower(), "") for cell in cells)
     return columns if columns in (("time", "text"), ("time", "end", "text")) else ()

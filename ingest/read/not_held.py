@@ -27,7 +27,7 @@ class Call(Protocol):
     skipped: list[Skipped]
 
     def around(self, path: Path) -> Around:
-        """Return what is known of a file beside its content."""
+        """Return the surroundings of a file."""
         ...
 
     def is_log(self, path: Path) -> bool:
@@ -36,7 +36,7 @@ class Call(Protocol):
 
 
 def not_held(call: Call, sources: Sequence[Source], jobs: Iterable[tuple[Beside, int, Job]]) -> Iterator[Missing]:
-    """Yield what is missing of runs because files are refused, or because jobs have no log.
+    """Yield the missing samples of runs whose files are refused, or whose jobs have no log.
 
     A refused file that is no log of any format is no source: only a dead fio, or a folder that cannot be listed, may be one.
     """

@@ -46,7 +46,7 @@ DIED = "see the output file beside it, and run this part again"
 
 
 def discover(paths: Sequence[Path], options: ReadOptions) -> Found:
-    """Return the sources and skipped files under `paths`, in path order, with what is missing or guessed.
+    """Return the sources and skipped files under `paths`, in path order, with missing samples and guesses.
 
     Raises InputError for a path that does not exist or cannot be listed, or where nothing under them can be read.
     """
@@ -74,8 +74,8 @@ def discover(paths: Sequence[Path], options: ReadOptions) -> Found:
     sources = _readable(sources, call)
     sources = once_by_content(sources, call.place, call.skipped, call.caveats)
     _check_readable(paths, sources, call.skipped)
-    found_caveats = (*call.caveats, *call.documents.caveats(), *doubts(sources, call.documents))
-    caveats = (*call.archives.unreadable(), *found_caveats)
+    of_files = (*call.caveats, *call.documents.caveats(), *doubts(sources, call.documents))
+    caveats = (*call.archives.unreadable(), *of_files)
     skipped = tuple(sorted(call.skipped, key=lambda entry: entry.path))
     missing = tuple(not_held(call, sources, call.documents.without_log()))
     discovered = Found(tuple(sorted(sources, key=lambda placed: placed.path)), skipped, call.labels_of(sources), caveats, missing)
@@ -145,7 +145,7 @@ class _Call:
             self.formats[path] = verdict
 
     def _format(self, path: Path) -> str | unread.Unread:
-        """Return the format of a file by what was said of it, its name or its beginning; empty text where it says nothing."""
+        """Return the format of a file by the options, its name or its beginning; empty text where that is unknown."""
         description, wanted, named = self.options.description, self.options.input_format, path in self.named
         if description is not None:
             return "" if plain_name(path) == Path(description.path).name else DESCRIBED
@@ -185,7 +185,7 @@ class _Call:
         self.plain = plain.places()
 
     def around(self, path: Path) -> Around:
-        """Return what is known of a file beside its content."""
+        """Return the surroundings of a file."""
         place = self.place(path)
         if place is None:
             place = self.plain[path]

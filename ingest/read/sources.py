@@ -1,4 +1,4 @@
-"""The nouns of discovery: how files are to be read, what is known around a file, the sources that were found, and the rest."""
+"""The nouns of discovery: how files are to be read, the surroundings of a file, the sources found, and the skipped files."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ class Source:
 
     @property
     def identity(self) -> str:
-        """Return what the source is, whatever it is called: its labels and format."""
+        """Return the identity of the source, whatever its path: its labels and format."""
         series = self.context.series
         kind = f":{series.kind}" if self.format in (RAW, AVERAGED) else ""  # one job has raw logs of several kinds
         return f"{self.format}{kind}|{series.host}|{series.volume}|{series.job}|{series.process}"

@@ -17,7 +17,7 @@ UNDATED = "undated"
 
 
 def apart(discovered: Found, dated: Collection[str] = ()) -> Found:
-    """Return what was found with undated sources in runs of their own where their run has dated ones.
+    """Return the discovered files with undated sources in runs of their own where their run has dated ones.
 
     `dated` are runs that have dated sources elsewhere: in the store that they are loaded into.
     """
@@ -35,7 +35,7 @@ def apart(discovered: Found, dated: Collection[str] = ()) -> Found:
 
 
 def undated_name(run: str, dated: Collection[str] = ()) -> str:
-    """Return the name of what is undated in a run; never that of a dated run."""
+    """Return the name for the undated sources of a run; never that of a dated run."""
     name = f"{run}/{UNDATED}"
     while name in dated:
         name = f"{name}/{UNDATED}"

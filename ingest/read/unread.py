@@ -76,7 +76,7 @@ def known_by_head(path: Path, start: bytes) -> Unread:
 
 
 def advice() -> str:
-    """Return how a sentence about a file of no known format ends: what is read, and what to do."""
+    """Return the end of a sentence about a file of no known format: the formats that are read, and what to do."""
     return f"; tailboard reads {formats.titles()}, {DESCRIBE}, or name the format with --input-format"
 
 

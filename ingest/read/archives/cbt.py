@@ -73,7 +73,7 @@ class Settings:
         return self.there[file]
 
     def of(self, file: Path) -> Mapping[str, Any]:
-        """Return what a YAML file holds, nothing where it is not there or cannot be read."""
+        """Return the values of a YAML file, none where it is not there or cannot be read."""
         if file not in self.read:
             self.read[file] = self._loaded(file) if self.has(file) else {}
         return self.read[file]
@@ -180,7 +180,7 @@ def _benchmark(plain: Mapping[str, Any], anchor: _Anchor) -> str:
 
 
 def _workload(anchor: _Anchor, settings: Settings) -> tuple[str, str, str]:
-    """Return workload, host and what they rest on, of a folder WORKLOAD.HOST above numjobs-NNN; empty texts of others."""
+    """Return workload, host and their evidence, of a folder WORKLOAD.HOST above numjobs-NNN; empty texts of others."""
     below = anchor.below
     at = next((at for at, part in enumerate(below) if NUMJOBS.match(part)), 0)
     if not at or "." not in below[0]:

@@ -58,7 +58,7 @@ class Plain:
         return places
 
     def _runs(self) -> dict[Path, tuple[str, str]]:
-        """Return the run of each file, and what it rests on."""
+        """Return the run of each file, and its evidence."""
         whole = self._whole_paths()
         base, why = self.said or self.root.name or "run", LOADED_AS if self.said else f"folder {self.root.name}"
         runs = {}

@@ -77,7 +77,7 @@ class Objects:
 
 
 def objects(path: Path, account: Account) -> Iterator[Objects]:
-    """Yield the objects of the array in a file; what is none is rejected. InputError where there is no array."""
+    """Yield the objects of the array in a file; all else is rejected. InputError where there is no array."""
     text, line, begun = b"", 1, False
     for block in whole_blocks(path, account):
         text += bytes(block)
@@ -121,7 +121,7 @@ def _parsed(text: bytes, line: int) -> tuple[Objects | None, int]:
 
 
 class _Walk:
-    """Goes through a text object by object: `values` begin at `places`, `bad` are the places of what is none.
+    """Goes through a text object by object: `values` begin at `places`, `bad` are the places of all else.
 
     `used` is where an object begins that may go on in the next block, `over` says whether the array has ended. With `last`
     there is no next block.
@@ -138,7 +138,7 @@ class _Walk:
         self.used = self._go()
 
     def objects(self, line: int, account: Account) -> Objects:
-        """Return what was found; what is no object is rejected."""
+        """Return the objects; all else is rejected."""
         newlines = np.flatnonzero(np.frombuffer(self.text, np.uint8) == 10)
         reject(account, NO_JSON, line + np.searchsorted(newlines, np.array(self.bad, np.int64)))
         if self.cut_off:
@@ -182,7 +182,7 @@ class _Walk:
         self.places.append(place)
 
     def _may_go_on(self, error: json.JSONDecodeError, place: int) -> bool:
-        """Return whether what was met is the beginning of an object rather than damage."""
+        """Return whether a place is the beginning of an object rather than damage."""
         if len(self._plain) - place > LONGEST and not self.last:
             return False
         return error.msg.startswith("Unterminated") or error.pos >= len(self._plain) - UNFINISHED

@@ -131,7 +131,7 @@ class _Begun:
 
 @dataclass(slots=True)
 class _Part:
-    """The operations found in one part, and what is wrong with others of its rows."""
+    """The operations found in one part, and the faults of its other rows."""
 
     rows: list[int] = field(default_factory=list)
     counted: list[int] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Delimited lines as Arrow columns, block by block, with the line of each row; what is no row is counted with its reason.
+"""Delimited lines as Arrow columns, block by block, with the line of each row; other lines are counted with their reason.
 
 A block goes to Arrow's CSV parser as it is. Only where that refuses it, or counts other rows than there are line ends, each
 line is held against a pattern first, all of them at once, and the lines that fit are parsed alone: one bad line costs only

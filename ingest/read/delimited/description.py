@@ -86,7 +86,7 @@ def is_description(text: str) -> bool:
 
 
 def parse_description(path: Path) -> Description:
-    """Return what a description file says; UsageError names what is wrong in it."""
+    """Return the description in a file; UsageError names its fault."""
     import yaml
 
     check_is_file(path)

@@ -32,7 +32,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Columns of a block: `times` as they are written, and for each label column the codes of rows and what they stand for."""
+    """Columns of a block: `times` as they are written, and for each label column the codes of rows and their words."""
 
     times: Sequence[Int]
     labels: Sequence[tuple[Int, Sequence[str]]]

@@ -57,7 +57,7 @@ class Columns:
 
     @property
     def wanted(self) -> Wanted:
-        """Return what is read of a line."""
+        """Return the columns that are read of a line."""
         return Wanted(self.width, [column.place for column in self.times], self.labelled)
 
 

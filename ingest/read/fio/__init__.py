@@ -1,1 +1,1 @@
-"""What fio writes: histogram logs, raw latency logs, JSON, and what is known to be wrong with them."""
+"""fio's files: histogram logs, raw latency logs, JSON, and their known faults."""

@@ -265,7 +265,7 @@ class _Log:
         return shares
 
     def whole_row(self, op: str) -> Intervals | None:
-        """Return the interval of an op that the log holds no row of, from what fio says of the whole run; None of nothing."""
+        """Return the interval of an op without rows in the log, from fio's values of the whole run; None where it has none."""
         if not (mine := self.of_op(op)):
             return None
         count, total, least, most = sum_of(mine)
@@ -278,7 +278,7 @@ class _Log:
 
 
 def _intervals(table: Sequence[Series], codes: Int, spans: tuple[Int, Int], counts: Int, exact: Exact) -> Intervals:
-    """Return rows without bins; those that stand for nothing are left out."""
+    """Return rows without bins; those without I/Os are left out."""
     rows = Intervals(
         layout=NO_BINS,
         table=tuple(table),

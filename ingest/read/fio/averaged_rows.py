@@ -21,7 +21,7 @@ RANGE = "a value below zero or of more than a day: damage, or another unit than 
 
 
 def averaged_rows(path: Path, columns: Sequence[str], account: Account, largest: int = DAY_NS) -> Int:
-    """Return the first columns of a log, one row a line; what is no row is counted in the account with its line.
+    """Return the first columns of a log, one row a line; other lines are counted in the account.
 
     `columns` names them: time first, then value, direction last.
     """

@@ -68,7 +68,7 @@ class Differences:
             self._ends[Series(*labels)] = int(end)
 
     def state(self) -> dict[str, Any]:
-        """Return what is left for the documents to come beside the last one, as values that JSON can hold."""
+        """Return the state that the documents to come need beside the last one, as values that JSON can hold."""
         ends = [[*(getattr(series, name) for name in Series.__slots__), end] for series, end in self._ends.items()]
         return {"segment": self._segment, "ends": ends}
 

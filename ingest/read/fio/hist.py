@@ -286,7 +286,7 @@ class Scanner:
                 self.line += 1
 
     def _fault(self, line: bytes) -> str:
-        """Return why a line cannot be taken, or empty text if there is nothing on it."""
+        """Return why a line cannot be taken, or empty text if it is blank."""
         text = line.rstrip(b"\n")
         if not text.strip(b" \t\r"):
             return ""

@@ -142,7 +142,7 @@ def _mean(value: Any) -> float:
 
 
 def documents(path: Path, rejected: list[tuple[str, int]] | None = None) -> Iterator[Document]:
-    """Yield the fio documents of a file in order; what is no document is skipped, a broken one goes to `rejected`."""
+    """Yield the fio documents of a file in order; other text is skipped, a broken document goes to `rejected`."""
     yield from documents_in(blocks(path), path, rejected if rejected is not None else [])
 
 

@@ -74,7 +74,7 @@ def _zero_ns(log_chains: Chains) -> int:
 
 
 def _may_be_plain(path: Path, context: Context) -> bool:
-    """Return whether a log may be plain by what is known around it."""
+    """Return whether a log may be plain by its context."""
     return path.suffix not in COMPRESSED and not context.siblings and max(context.segments.values(), default=0) < 2
 
 

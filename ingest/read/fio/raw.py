@@ -74,11 +74,11 @@ def read(path: Path, context: Context) -> Iterator[Events]:
         if shape.assumed:
             _check_priorities(integers(table.column("priority")), lines, path)
         yield rows.events(table, lines)
-    rows.told()
+    rows.note_doubts()
 
 
 def _check_priorities(priority: Int, lines: Int, path: Path) -> None:
-    """Raise InputError where what was taken for a priority is none, 0 or 1."""
+    """Raise InputError where a cell taken for a priority is neither 0 nor 1."""
     other = np.flatnonzero((priority < 0) | (priority > 1))
     if len(other):
         raise InputError(OFFSETS, path, int(lines[other[0]]))
@@ -255,7 +255,7 @@ class _Rows:
             self.early_line = self.early_line or int(lines[early[0]])
             self.early += len(early)
 
-    def told(self) -> None:
+    def note_doubts(self) -> None:
         """Note at the end what makes the unit doubtful, and why the start of the run is unknown."""
         if self.context.zero.origin in starts.UNKNOWN:
             self.context.account.note(f"the start of the run is unknown ({self.context.zero.origin}): {starts.REMEDY}")

@@ -160,7 +160,7 @@ def _alone(chains: list[Int], context: Context) -> str:
 
 
 def _first_stretch(rows: Rows, picked: Int, bins: int) -> Int:
-    """Return the counts of the picked rows up to where time first runs back, dense; what is no count stays above 2^40."""
+    """Return the counts of the picked rows up to where time first runs back, dense; impossible counts stay above 2^40."""
     back = np.flatnonzero(np.diff(rows.lead[picked, 0].astype(np.int64)) < 0)
     return np.minimum(_dense(take(rows, picked[: back[0] + 1] if len(back) else picked), bins), MOST_COUNT).astype(np.int64)
 

@@ -59,7 +59,7 @@ def milliseconds(text: str) -> int | None:
 
 
 def entry_of(name: str, group: int, runtime_ms: int, options: Mapping[str, str]) -> Entry:
-    """Return what is said of a job by its options, those of all jobs included."""
+    """Return the options that time a job, those of all jobs included."""
     delay = options.get("startdelay", options.get("start_delay", "0"))
     return Entry(
         name=name,

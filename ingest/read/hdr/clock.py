@@ -86,7 +86,7 @@ class Clock:
         return clock
 
     def comment(self, line: bytes) -> None:
-        """Take a comment line; those that are no readable StartTime or BaseTime say nothing."""
+        """Take a comment line; only a readable StartTime or BaseTime counts."""
         mark = START if line.startswith(START) else BASE if line.startswith(BASE) else b""
         if not mark:
             return

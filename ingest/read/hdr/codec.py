@@ -166,7 +166,7 @@ def _header(body: bytes, *, double: bool) -> tuple[Geometry, int, int, int, int]
 
 @lru_cache(maxsize=1024)
 def _geometry(digits: int, lowest: int, highest: int, ratio: float) -> tuple[Geometry, int]:
-    """Return a header's geometry, and how many bins its range has; PayloadError for what no histogram can have."""
+    """Return a header's geometry, and how many bins its range has; PayloadError for impossible values."""
     if not 0 <= digits <= MOST_DIGITS:
         raise PayloadError("impossible header: the significant digits are not 0 to 5")
     if lowest < 1 or highest < 2 * lowest:

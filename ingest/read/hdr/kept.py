@@ -1,4 +1,4 @@
-"""Rows of an HdrHistogram log that grows: what its lines have left for those to come, as plain values and back."""
+"""Rows of an HdrHistogram log that grows: the state that the lines to come need, as plain values and back."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class KeptRows(Rows):
         self._span = (low, high)
 
     def state(self) -> dict[str, Any]:
-        """Return what is left for the lines to come, as values that JSON can hold. All lines taken are in `intervals` given."""
+        """Return the state that the lines to come need, as values that JSON can hold. All lines taken are in `intervals`."""
         return {
             "clock": self._clock.known,
             "lines": self._number,

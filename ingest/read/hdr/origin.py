@@ -1,4 +1,4 @@
-"""Who wrote an HdrHistogram log, in which unit, and what its tags say: op, kind, tag.
+"""The tool that wrote an HdrHistogram log, its unit, and the meaning of its tags: op, kind, tag.
 
     #[Logged with jHiccup version 2.0.7-SNAPSHOT]                ns, kind lag: how late a sleeping thread woke up
     #Logging op latencies for Cassandra Stress                   ns, tags insert-st, insert-rt, insert-wt

@@ -129,7 +129,7 @@ class Rows:
         self.pending += len(payload.words) + 64
 
     def _shifted(self, stamp: int) -> int:
-        """Return what is added to all stamps: the host's offset, and what --t0 says other than the log."""
+        """Return the ns that are added to all stamps: the host's offset, and how far --t0 lies from the log's own start."""
         if self._shift is None:
             own, base = self._clock.zero(stamp)[0], self._clock.base_of(stamp)
             zero = self._context.zero
@@ -246,7 +246,7 @@ class Rows:
         return self._table.setdefault(series, len(self._table))
 
     def intervals(self) -> Iterator[Intervals]:
-        """Yield what was unpacked since the last call, one layout each."""
+        """Yield the rows unpacked since the last call, one layout each."""
         self.unpack()
         parts, self._parts, self.entries, self.unpacked = self._parts, {}, 0, 0
         for rows in parts.values():
@@ -268,7 +268,7 @@ class Rows:
         self._span = (min(self._span[0], int(rows.start_ns.min())), max(self._span[1], int(rows.end_ns.max())))
 
     def _facts(self) -> list[str]:
-        """Return what the log shows of its schedule, and the target rate that the user gave."""
+        """Return sentences on the schedule: the achieved rate, and the target rate that the user gave."""
         rate = self._context.options.get(RATE)
         kinds = {kind for kind, count in self._samples.items() if count}
         if kinds == {SERVICE} and not rate:
@@ -307,7 +307,7 @@ class Rows:
         )
 
     def absorb(self, tail: Tail) -> None:
-        """Count what was found in a part of the log that was read elsewhere among the facts of the log."""
+        """Add the counts of a part of the log that was read elsewhere to those of the log."""
         self._trimmed += tail.trimmed
         self._samples.update(tail.samples)
         self._lag_ns = max((lag for lag in (self._lag_ns, tail.lag_ns) if lag is not None), default=None)
@@ -327,7 +327,7 @@ class Rows:
             account.note(origin.doubt)
 
     def settle(self) -> None:
-        """Say in the account what was done to the rows as a whole, and what they show of the schedule."""
+        """Note in the account the changes to the rows as a whole, and the schedule that they show."""
         for sentence in self._facts():
             self._context.account.note(sentence)
         if self._trimmed:

@@ -43,7 +43,7 @@ class Tallies:
             tallies[key] = rows + 1, samples + count, (value * FACTOR + count + 1) % PRIME
 
     def absorb(self, later: Mapping[Key, Tally]) -> None:
-        """Take what was found in the part of the log that follows."""
+        """Add the counts of the part of the log that follows."""
         for key, (rows, samples, value) in later.items():
             rows_before, before, first = self._of.get(key, (0, 0, 0))
             self._of[key] = rows_before + rows, before + samples, (first * pow(FACTOR, rows, PRIME) + value) % PRIME

@@ -58,7 +58,7 @@ class Samples:
 
 
 def samples(path: Path, account: Account) -> Iterator[Samples]:
-    """Yield the samples of a file, times in ns of its own clock; what is none of perf's lines is counted with its reason."""
+    """Yield the samples of a file, times in ns of its own clock; other lines are counted with their reason."""
     pa = arrow(path)
     whole, kept, line = WholeLines(account), b"", 1
     for block in whole_blocks(path, account):

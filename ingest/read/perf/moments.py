@@ -60,7 +60,7 @@ class Moments:
 
 
 def idle_of(pa: Any, samples: Samples) -> Bool:
-    """Return which samples are of CPUs that had nothing to do."""
+    """Return which samples are of idle CPUs."""
     compute = pa.compute
 
     def fits(column: Any, pattern: str) -> Bool:
@@ -85,7 +85,7 @@ def op_of(event: str) -> str:
     return event.lower()
 
 
-def told(account: Account) -> None:
+def note_left_out(account: Account) -> None:
     """Say in the account how many samples of idle CPUs were left out."""
     if account.skipped[IDLE]:
         account.note(f"{account.skipped[IDLE]:,} {IDLE}, left out")

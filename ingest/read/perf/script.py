@@ -48,7 +48,7 @@ MOST_OPEN = 1 << 20
 
 @dataclass(slots=True)
 class _Marks:
-    """Beginnings and ends in the order of the file: what they are of (`key`), when, in which line, of which series."""
+    """Beginnings and ends in the order of the file: of which operation (`key`), when, in which line, of which series."""
 
     key: Int
     at_ns: Int
@@ -80,7 +80,7 @@ def read(path: Path, context: Context) -> Iterator[Events]:
         yield trace.events(chunk.take(np.flatnonzero(timed)))
         yield moments.events(pa, chunk.take(np.flatnonzero(~timed)))
     trace.finish()
-    perf_moments.told(context.account)
+    perf_moments.note_left_out(context.account)
 
 
 class _BothEnds:

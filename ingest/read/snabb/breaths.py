@@ -106,7 +106,7 @@ def _possible(values: Float) -> Float:
 
 
 def _whole(numbers: NDArray[np.generic]) -> Int:
-    """Return numbers of breaths as integers; -1 for what is none."""
+    """Return numbers of breaths as integers; -1 for values that are no number."""
     values = numbers.astype(np.float64)
     with np.errstate(invalid="ignore"):
         usable = (values >= 0) & (values < EXACT)

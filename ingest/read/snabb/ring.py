@@ -83,7 +83,7 @@ def read_ring(path: Path) -> Ring:
 
 
 def _settled(mapped: mmap.mmap, path: Path) -> Ring:
-    """Return the ring of a file that may be written to all the while: copied until what is in doubt is the same twice.
+    """Return the ring of a file that may be written to all the while: copied until the doubtful part is the same twice.
 
     In doubt are the newest entry and those whose stamps do not fit; the seam is left out anyway.
     """
@@ -128,7 +128,7 @@ def _decompressed(path: Path) -> bytes:
 
 
 def _some(stream: Any, most: int) -> bytes:
-    """Return the next bytes of a compressed stream, nothing at its end."""
+    """Return the next bytes of a compressed stream, none at its end."""
     if hasattr(stream, "read1"):
         return bytes(stream.read1(most))
     buffer = bytearray(most)

@@ -184,7 +184,7 @@ def _series(recorded: Timeline, rows: Int, anchor: Int, labels: Series, path: Pa
 
 
 def tag_of(event: Message, anchor: Message) -> str:
-    """Return the tag of the lags of an event: its level and rate, and what they count from."""
+    """Return the tag of the lags of an event: its level and rate, and the event that they count from."""
     return f"{event.level},{event.rate} after {anchor.text}"
 
 

@@ -1,4 +1,4 @@
-"""The breaths and callbacks of a source, as what is kept of them is made of: under labels, at the time of its run."""
+"""The breaths and callbacks of a source as they are kept: under labels, at the time of its run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_MOVED = 1 << 50
 
 
 def kept_of(source: Source) -> Kept | None:
-    """Return what is kept of a source's breaths; None where it is no timeline. InputError as `timeline`."""
+    """Return a source's breaths as they are kept; None where it is no timeline. InputError as `timeline`."""
     if source.format != SNABB:
         return None
     recorded = timeline(source.path, int(source.context.options.get(TSC_HZ, "0")))
@@ -74,6 +74,6 @@ def callbacks_of(recorded: Timeline, labels: Series, shift_ns: int) -> Iterator[
 
 
 def credible(moved: Float) -> Float:
-    """Return what was moved in whole numbers, NaN for what no breath can move: there an argument was damaged."""
+    """Return packets or bytes in whole numbers, NaN for more than a breath can move: there an argument was damaged."""
     with np.errstate(invalid="ignore"):
         return np.where(moved < MOST_MOVED, np.floor(moved), np.nan)
