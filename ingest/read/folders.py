@@ -12,7 +12,7 @@ from ingest.core.errors import InputError
 
 ODD = "a named pipe, a socket or a device"
 WAITS = f"{ODD}: read it with `cat FILE | tailboard ... -`"
-TOO_DEEP = "its path is too long for this system, so what it holds is missing: name a folder below, or move it up"
+TOO_DEEP = "its path is too long for this system, so its files are missing: name a folder below, or move it up"
 LONGEST_PATH = 4096  # Linux' PATH_MAX; others have less
 OWN_STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/")  # opened by the caller already, as <(...) of a shell is
 
@@ -81,7 +81,7 @@ def listed_files(folder: Path, closed: list[Path] | None = None, linked: list[Pa
 def why_closed(folder: Path) -> str:
     """Return the sentence about a folder that could not be listed."""
     long = len(os.fsencode(folder)) >= LONGEST_PATH
-    return TOO_DEEP if long else "no permission to list this folder: what it holds is missing"
+    return TOO_DEEP if long else "no permission to list this folder: its files are missing"
 
 
 def is_file(entry: os.DirEntry[str]) -> bool:

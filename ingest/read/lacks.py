@@ -49,7 +49,7 @@ def followed(source: Source, rows: Iterator[Intervals]) -> Iterator[Intervals]:
     account = source.context.account
     if account.cut_short:
         from_ns = None if newest is None else min(last for *_, last in newest.reach())
-        sentence = f"{account.cut_short}: what came after is missing"
+        sentence = f"{account.cut_short}: everything after that is missing"
         caveat = Caveat(CUT_SHORT, account.path, sentence, "copy the file again")
         account.lack(Missing(_labels(source), from_ns, None, None, 0, None, caveat))
 
@@ -149,7 +149,7 @@ def _keep_rejected(source: Source, number: int, from_ns: int | None, to_ns: int 
     account = source.context.account
     many = any(word in reason for reason in account.rejected for word in HOLES)
     low = None if from_ns is None else from_ns - 1  # (from, to]: what completed with the event before may be missing, too
-    sentence = "lines were rejected: what they held is missing"
+    sentence = "lines were rejected: their samples are missing"
     entry = Missing(_labels(source), low, to_ns, None if many else number, 0, None, Caveat(REJECTED, account.path, sentence))
     account.lack(entry)
 

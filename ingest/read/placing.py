@@ -35,11 +35,11 @@ from ingest.read.text import head, plain_name
 from ingest.read.undated import apart
 
 TEXT_OUTPUT = (b"ioengine=", b"Starting ")
-PRINTED = unread.Unread(CONTEXT, "what fio printed as text: its version")
+PRINTED = unread.Unread(CONTEXT, "fio's text output: its version")
 LONGEST_TEXT = 8 << 20  # what fio prints of its jobs before its JSON
 MOST_NEIGHBOURS = 200
 HEAD = 1 << 16
-NO_RESULT = "fio wrote no result here: it died or was killed, so what it did is missing from every answer"
+NO_RESULT = "fio wrote no result here: it died or was killed, so its I/Os are missing from every answer"
 NAME_IT = "name it to read what it holds"
 LINKED = f"a link to a folder elsewhere, which is not entered: {NAME_IT}"
 DIED = "see the output file beside it, and run this part again"

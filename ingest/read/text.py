@@ -92,7 +92,7 @@ def blocks(path: Path, upto: int | None = None) -> Iterator[memoryview]:
             except CORRUPT as error:
                 if filled:
                     yield memoryview(buffer)[:filled]
-                reason = f"compressed data is damaged or cut off ({error}): what came before it was kept"
+                reason = f"compressed data is damaged or cut off ({error}): the part before that was kept"
                 raise InputError(reason, path) from None
             except OSError as error:
                 raise InputError(f"cannot be read: {error.strerror or error}", path) from None

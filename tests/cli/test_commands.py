@@ -319,7 +319,7 @@ def test_what_lies_in_a_closed_folder_is_refused_and_said(open_folder: Path) -> 
     inside = as_nobody("percentiles", open_folder / "logs" / "h2" / "a_clat_hist.1.log", cwd=open_folder)
     store = as_nobody("percentiles", f"sqlite:{open_folder / 'logs' / 'h2' / 's.db'}", cwd=open_folder)
     (open_folder / "logs" / "h2").chmod(0o755)
-    assert done.returncode == 0 and "h2: no permission to list this folder: what it holds is missing" in done.stderr
+    assert done.returncode == 0 and "h2: no permission to list this folder: its files are missing" in done.stderr
     refused(inside, 3, "no permission to look at it")
     refused(store, 4, "no store")
 

@@ -146,7 +146,7 @@ def test_g6_folders_nested_past_the_longest_path_are_named(tmp_path: Path, capsy
     try:
         assert command(["percentiles", str(tmp_path), "--step", "all", *T0]) == 0
         assert command(["inspect", str(tmp_path), *T0]) == 0
-        assert "its path is too long for this system, so what it holds is missing" in (said := capsys.readouterr()).out + said.err
+        assert "its path is too long for this system, so its files are missing" in (said := capsys.readouterr()).out + said.err
         assert command(["load", str(tmp_path), "--run", "r", "--store", f"sqlite:{tmp_path / 's.db'}", *T0]) == 0
         assert "its path is too long for this system" in capsys.readouterr().err
     finally:

@@ -39,7 +39,7 @@ LONGEST = 1 << 23
 TRIED = 6
 UNFINISHED = 12  # bytes of a word or an escape that may be cut in two
 NO_JSON = "no JSON object"
-CUT_OFF = "the trace breaks off within its last event: what came before it was kept"
+CUT_OFF = "the trace breaks off within its last event: all events before it were kept"
 NO_ARRAY = 'no array of trace events: it begins neither with [ nor with {"traceEvents": [...'
 
 

@@ -56,7 +56,7 @@ def _without_summary(paths: Sequence[Path]) -> Iterator[Caveat]:
     if paths:
         single, some = ("a fio histogram log", "its last row"), (f"{len(paths)} fio histogram logs", "their last rows")
         which, rows = single if len(paths) == 1 else some
-        sentence = f"{which} without fio's JSON: what completed after {rows} is missing"
+        sentence = f"{which} without fio's JSON: I/Os that completed after {rows} are missing"
         yield Caveat("no-summary", _names(paths), sentence, BESIDE)
 
 
@@ -73,7 +73,7 @@ def _of_one_job(logs: Sequence[_Log]) -> Iterator[Caveat]:
             for number in log.found.own:
                 of_job[log.found.beside.path, id(log.found.jobs[number])].append(log.path)
     for summary, *paths in dict.fromkeys((summary, *paths) for (summary, _), paths in of_job.items() if len(paths) > 1):
-        sentence = f"logs of one job in {summary.name}: what it did is counted {len(paths)} times"
+        sentence = f"logs of one job in {summary.name}: its I/Os are counted {len(paths)} times"
         yield Caveat("counted-twice", _names(paths), sentence, "leave all but one out")
 
 
@@ -96,12 +96,12 @@ def _apart(summary: Source, alone: Iterable[_Log], documents: Documents, read: C
     copy = documents.same_as(beside)
     # Two files of the same bytes that are both read have their caveat already (see `once_by_content`).
     if copy is not None and (copy.path not in read or copy.path.stat().st_size != summary.path.stat().st_size):
-        sentence = f"holds what {copy.path} holds: is one a copy of the other?"
+        sentence = f"holds the same as {copy.path}: is one a copy of the other?"
         yield Caveat("same-content", str(summary.path), sentence, "each is counted under its own labels")
     run = summary.context.series.run
     logs = [log.path for log in alone if log.source.context.series.run == run and _may_be_of(beside, log, documents)]
     if logs:
-        sentence = f"is read for itself, and may count the same I/Os as {_names(logs)}, which it was not found to belong to"
+        sentence = f"is read for itself, and may count the same I/Os as {_names(logs)}: no link between them was found"
         yield Caveat("json-apart", str(summary.path), sentence, f"{BESIDE}, under the names that fio or CBT gave them")
 
 

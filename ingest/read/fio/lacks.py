@@ -16,7 +16,7 @@ ABSENT = "jobs-without-log"
 KEEP_JSON = "keep fio's JSON (json+) in the folder of its logs"
 WITH_BINS = "run fio with --output-format=json+"
 NEWER = "run fio 3.17 or later, or log each I/O as well (write_lat_log)"
-NO_LAST = "what completed after the last row is missing: only fio's JSON shows how much"
+NO_LAST = "I/Os that completed after the last row are missing: only fio's JSON shows how many"
 MOST_GAPS = 64
 
 Span = tuple[int, int]
@@ -58,7 +58,7 @@ class Lacks:
             gaps = [(gaps[0][0], max(high for _, high in gaps))]
         bounds = min((summary.min_ns for summary in summaries), default=0), _highest(summaries)
         for span in gaps:
-            self._keep(REJECTED, op, span, None, bounds, (f"{op}: rows were rejected: what they held is missing", ""))
+            self._keep(REJECTED, op, span, None, bounds, (f"{op}: rows were rejected: their samples are missing", ""))
 
     def _keep(
         self, code: str, op: str, span: Span, count: int | None, bounds: tuple[int, int | None], words: tuple[str, str]

@@ -110,7 +110,7 @@ def _joined(path: Path, name: LogName, around: Around, kind: str) -> Context:
     context = around.documents.context_of(path, name, context)
     joined = around.documents.joined(path, name, context.series.host)
     if joined is None and context.version is None and (version := around.documents.version_beside(path)) is not None:
-        around.why("fio version", ".".join(map(str, version)), "what fio printed as text beside it")
+        around.why("fio version", ".".join(map(str, version)), "fio's text output beside it")
         context = replace(context, version=version)
     if joined is not None:
         jobs = ", ".join(f"{number + 1} ({joined.jobs[number].name})" for number in joined.own)

@@ -11,7 +11,7 @@ from ingest.read.context import Context
 from ingest.read.formats import ROW_LABELS
 from ingest.read.lacks import REJECTED
 
-SENTENCE = "lines were rejected: what they held is missing"
+SENTENCE = "lines were rejected: their samples are missing"
 MOST_GAPS = 64
 
 
