@@ -25,7 +25,7 @@ from ingest.core.series import LABELS, Series
 OPEN = INT64_MAX  # as the highest possible latency in ns: nothing is known of it
 UNKNOWN = -1  # as the number of samples
 ANY_TIME = (-INT64_MAX, INT64_MAX)
-TOLD_BY_ROWS = ("op", "kind")
+ONLY_IN_ROWS = ("op", "kind")
 PLAIN_NAMES = ("from_ns", "to_ns", "count", "low_ns", "high_ns")
 
 
@@ -78,7 +78,7 @@ def labels_of(series: Series, *, unknown: Iterable[str] = ()) -> dict[str, str]:
     An op or a kind that is empty is one that only the rows would have shown; `unknown` are further labels of that sort.
     """
     labels = {name: str(getattr(series, name)) for name in LABELS}
-    return {name: value for name, value in labels.items() if name not in unknown and (value or name not in TOLD_BY_ROWS)}
+    return {name: value for name, value in labels.items() if name not in unknown and (value or name not in ONLY_IN_ROWS)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from ingest.core.plain import as_text
 
 OPS = ("read", "write", "trim")
-MIXED = "mixed"  # all ops together, where fio was told to count them so
+MIXED = "mixed"  # all ops together, where an option makes fio count them so
 IN_FLIGHT = "in-flight"
 CORRECTED = "corrected"
 OFFSET = "offset"

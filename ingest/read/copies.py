@@ -146,7 +146,7 @@ def two_formats(source: Source, other: str) -> str:
     """Return the sentence about two sources of unlike formats that have the same labels."""
     return (
         f"has the same labels as {other}, which is of another format ({_labels_of(source)}): if both hold the same operations, "
-        "give one of them alone; else tell them apart by --host or --run"
+        "give one of them alone; else distinguish them by --host or --run"
     )
 
 

@@ -29,7 +29,7 @@ KEYS = (*TIMES, "unit", "labels", "weight", "kind", "delimiter", "blanks", "head
 UNITS = ("ns", "us", "ms", "s")
 ISO = "iso"
 LARGEST = 1 << 16
-TOLD = tuple(name for name in LABELS if name not in ("run", "kind"))
+DESCRIBABLE = tuple(name for name in LABELS if name not in ("run", "kind"))
 ENDINGS = (".yml", ".yaml")
 
 
@@ -176,8 +176,8 @@ def _labels(pairs: Any) -> tuple[dict[str, str], dict[str, str]]:
     _check(isinstance(pairs, dict), "labels takes pairs such as {op: type, host: node}")
     columns, fixed = {}, {}
     for name, value in pairs.items():
-        if name not in TOLD:
-            raise ValueError(f"no label {name!r}: there are {', '.join(TOLD)}")
+        if name not in DESCRIBABLE:
+            raise ValueError(f"no label {name!r}: there are {', '.join(DESCRIBABLE)}")
         text = _column(f"label {name}", value)
         if text.startswith("="):
             fixed[name] = text[1:]

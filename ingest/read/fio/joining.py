@@ -154,8 +154,8 @@ class Documents:
             for candidate in self.all():
                 self._alike[_measured(candidate.document)].append(candidate)
         others = [other for other in self._alike[_measured(beside.document)] if other.path != beside.path]
-        telling = (other for other in others if self.told.get(other.path))
-        return next(telling, next((other for other in others if other.path < beside.path), None))
+        describing = (other for other in others if self.told.get(other.path))
+        return next(describing, next((other for other in others if other.path < beside.path), None))
 
     def forget(self, log: Path) -> None:
         """Take back what is held about a log that turned out to be none."""
