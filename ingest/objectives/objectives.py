@@ -80,15 +80,15 @@ class _Reader:
         nodes = self.sequence(words["objectives"][1], "objectives", "- {name: read p99, ...}")
         if not nodes:
             raise self.wrong(words["objectives"][0], "there is no objective in the list")
-        found: dict[str, Objective] = {}
+        objectives: dict[str, Objective] = {}
         for node in nodes:
-            one = self.objective(node)
-            if one.name in found:
-                other = found[one.name].line
-                told = f"two objectives are called {one.name!r} (the other in line {other}): give each its own name"
-                raise self.wrong(node, told)
-            found[one.name] = one
-        return tuple(found.values())
+            objective = self.objective(node)
+            if objective.name in objectives:
+                other = objectives[objective.name].line
+                reason = f"two objectives are called {objective.name!r} (the other in line {other}): give each its own name"
+                raise self.wrong(node, reason)
+            objectives[objective.name] = objective
+        return tuple(objectives.values())
 
     def objective(self, node: Node) -> Objective:
         words = self.mapping(node, "an objective")
@@ -130,12 +130,12 @@ class _Reader:
     def percentile(self, node: Node, word: str) -> Percentile:
         text = self.text(node, word)
         try:
-            found = parse_percentiles(text)
+            percentiles = parse_percentiles(text)
         except UsageError:
-            found = ()
-        if len(found) != 1 or not found[0].top:
+            percentiles = ()
+        if len(percentiles) != 1 or not percentiles[0].top:
             raise self.wrong(node, f"{text!r} is no percentile: give one number above 0 and at most 100, as in 99.9")
-        return found[0]
+        return percentiles[0]
 
     def duration(self, node: Node, word: str) -> int:
         text = self.text(node, word)
@@ -154,23 +154,23 @@ class _Reader:
 
     def budget(self, node: Node, word: str) -> Fraction:
         text = self.text(node, word)
-        found = SHARE.fullmatch(text.strip())
-        if not found:
+        match = SHARE.fullmatch(text.strip())
+        if not match:
             raise self.wrong(node, f"{text!r} is no budget: give a percentage of windows from 0% to below 100%, as in 1%")
-        return Fraction(found[1]) / 100
+        return Fraction(match[1]) / 100
 
     def where(self, node: Node, word: str) -> dict[str, str]:
         words = self.mapping(node, "where")
         return {self.label(key, name): self.text(value, name) for name, (key, value) in words.items()}
 
     def by(self, node: Node, word: str) -> tuple[str, ...]:
-        found: list[str] = []
-        for one in self.sequence(node, word, "by: [host]"):
-            label = self.label(one, self.text(one, word))
-            if label in found:
-                raise self.wrong(one, f"by names {label!r} twice")
-            found.append(label)
-        return tuple(found)
+        labels: list[str] = []
+        for entry in self.sequence(node, word, "by: [host]"):
+            label = self.label(entry, self.text(entry, word))
+            if label in labels:
+                raise self.wrong(entry, f"by names {label!r} twice")
+            labels.append(label)
+        return tuple(labels)
 
     def label(self, node: Node, name: str) -> str:
         if self.run_labels is None or name in LABELS or name in self.run_labels:
@@ -181,13 +181,13 @@ class _Reader:
         """Return keys and values of a mapping by the text of the key."""
         if not isinstance(node, MappingNode):
             raise self.wrong(node, f"{what} is words with values, as in {{op: read}}")
-        found: dict[str, tuple[Node, Node]] = {}
+        entries: dict[str, tuple[Node, Node]] = {}
         for key, value in node.value:
             name = self.text(key, what)
-            if name in found:
+            if name in entries:
                 raise self.wrong(key, f"{name!r} stands twice in {what}")
-            found[name] = (key, value)
-        return found
+            entries[name] = (key, value)
+        return entries
 
     def sequence(self, node: Node, word: str, example: str) -> list[Node]:
         if not isinstance(node, SequenceNode):

@@ -42,12 +42,12 @@ def groupings(baseline: Answer, run: Answer, by: Sequence[str]) -> list[tuple[st
     asked = tuple(name for name in by if name not in APART)
     wanted = [*((name,) for name in USUAL), *((name,) for name in asked), asked]
     lags = is_lag(baseline, run)
-    found = []
-    for labels in dict.fromkeys(one for one in wanted if one):
+    label_sets = []
+    for labels in dict.fromkeys(names for names in wanted if names):
         values = groups_of(baseline, labels) | groups_of(run, labels)
         if len(values) > 1 and (not lags or "op" in labels):
-            found.append((*kind, *labels))
-    return found
+            label_sets.append((*kind, *labels))
+    return label_sets
 
 
 def groups_of(answer: Answer, by: Sequence[str]) -> set[Group]:

@@ -115,10 +115,10 @@ def _dated(answer: Answer) -> Answer:
     place = answer.by.index("run")
     runs = tuple(run for run in answer.runs if run not in answer.undated)
     parts = tuple(rows for part in answer.parts if len(rows := _of_runs(part, runs, place)))
-    told = tuple(f"{run} has no start time, so it is left out of this log: export it alone" for run in sorted(answer.undated))
+    notes = tuple(f"{run} has no start time, so it is left out of this log: export it alone" for run in sorted(answer.undated))
     starts = {run: start for run, start in answer.run_start_ns.items() if run not in answer.undated}
     kept = replace(answer, parts=parts, runs=runs, run_start_ns=starts, undated=frozenset())
-    return replace(kept, warnings=(*told, *(text for text in answer.warnings if text not in shown_beside(answer.undated))))
+    return replace(kept, warnings=(*notes, *(text for text in answer.warnings if text not in shown_beside(answer.undated))))
 
 
 def _of_runs(part: Intervals, runs: Collection[str], place: int = 0) -> Intervals:

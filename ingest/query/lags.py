@@ -37,8 +37,8 @@ Ask = Callable[[Question], Answer]
 
 def weight_of(tag: str) -> int:
     """Return how many events a stored one stands for by the tag of its series; 1 where it was not sampled."""
-    found = SAMPLED.match(tag)
-    return FIFTH ** (ALWAYS - int(found[2])) if found else 1
+    match = SAMPLED.match(tag)
+    return FIFTH ** (ALWAYS - int(match[2])) if match else 1
 
 
 def weighed(ask: Ask, question: Question) -> Answer:
@@ -97,18 +97,18 @@ def in_events(answer: Answer) -> tuple[Intervals, ...]:
     """Return the parts of an answer with counts of all events by estimate, so that unlike groups can stand beside one another."""
     if answer.weights is None:
         return answer.parts
-    found = []
+    parts = []
     for part in answer.parts:
         each = _each(answer.weights, part)[part.row]
         counts = np.where(each > 0, part.counts * each, part.counts >> WEIGHT_BITS)
-        found.append(replace(part, counts=counts, completions=None, exact=None))
-    return tuple(found)
+        parts.append(replace(part, counts=counts, completions=None, exact=None))
+    return tuple(parts)
 
 
 def answered(origin: Origin, question: Question) -> Answer:
     """Return what files or a store answer, events that were stored at unlike rates weighed where they come together."""
-    found = origin.offers.get(WEIGHED)
-    return asked_weighed(origin.answer, question) if found is None else found(question)
+    ask_weighed = origin.offers.get(WEIGHED)
+    return asked_weighed(origin.answer, question) if ask_weighed is None else ask_weighed(question)
 
 
 def asked_weighed(ask: Ask, question: Question) -> Answer:

@@ -91,15 +91,15 @@ class Offers:
     def __init__(self) -> None:
         self._found: dict[str, Any] = {}
 
-    def add(self, capability: Capability[T], found: T) -> Self:
+    def add(self, capability: Capability[T], provider: T) -> Self:
         """Offer a capability, in place of what was offered under its name; return these offers."""
-        self._found[capability.name] = found
+        self._found[capability.name] = provider
         return self
 
     def get(self, capability: Capability[T]) -> T | None:
         """Return what does it, None where the origin has no such capability."""
-        found: T | None = self._found.get(capability.name)
-        return found
+        provider: T | None = self._found.get(capability.name)
+        return provider
 
     @property
     def names(self) -> list[str]:
@@ -178,7 +178,7 @@ SNAPSHOT: Capability[Callable[[float], AbstractContextManager[None]]] = Capabili
 
 def needed(origin: Origin, capability: Capability[T], subject: str = "") -> T:
     """Return what does it; UsageError in one sentence about `subject` (by default the capability) where the origin cannot."""
-    found = origin.offers.get(capability)
-    if found is None:
+    provider = origin.offers.get(capability)
+    if provider is None:
         raise UsageError(f"{subject or capability.name} {capability.missing}")
-    return found
+    return provider

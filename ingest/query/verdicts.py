@@ -98,7 +98,7 @@ class Verdict:
             if self.share > budget:
                 return VIOLATED
             return UNKNOWN if Fraction(self.violated + self.unknown, self.windows or 1) > budget else MET
-        if any(one.state != PROVISIONAL for one in self.episodes):
+        if any(episode.state != PROVISIONAL for episode in self.episodes):
             return VIOLATED
         return UNKNOWN if self.possible else MET
 
