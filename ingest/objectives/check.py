@@ -1,8 +1,8 @@
-"""Objectives held against runs, in files and in stores alike; what is kept of it, and what is told.
+"""Objectives held against runs, in files and in stores alike; what of it a store keeps, and what is reported.
 
-    found = check(origin.answer, labels, objectives, Question(runs=("nightly-42",)))
-    found.verdicts                                  one for each objective, run and group
-    keep(store, found)                              the store's episodes of these objectives are then those of the verdicts
+    checked = check(origin.answer, labels, objectives, Question(runs=("nightly-42",)))
+    checked.verdicts                                one for each objective, run and group
+    keep(store, checked)                            the store's episodes of these objectives are then those of the verdicts
 
 For each run and width of windows one question for its life, then one for each objective, by its labels and by host. All numbers
 are those of the query layer, so that files, SQLite and Elasticsearch give the same verdicts.
@@ -51,7 +51,7 @@ class Checked:
 
     @property
     def met(self) -> bool:
-        """Return whether every verdict is that the promise was kept."""
+        """Return whether every promise was kept for certain."""
         return all(verdict.met for verdict in self.verdicts)
 
     @property
@@ -126,11 +126,11 @@ def certain(verdict: Verdict) -> list[Episode]:
 
 
 def after(objectives: Sequence[Objective], tell: Tell, path: Path | None = None) -> Callable[[Store, str], None]:
-    """Return what `watch` calls after each cycle: it judges the final windows of a run, keeps the episodes, tells of changes.
+    """Return what `watch` calls after each cycle: it judges the final windows of a run, keeps the episodes, reports changes.
 
-    `tell` is called once when an episode has begun (its state is open) and once when it has ended. What was told is known from
-    the store, also by the next process; where this one is killed between telling and keeping, it is told again, under the same
-    id and state. InputError and StoreError as of `check` and of the store.
+    `tell` is called once when an episode has begun (its state is open) and once when it has ended. The store holds what was
+    reported, also for the next process; if this one is killed between reporting and keeping, the change is reported again, under
+    the same id and state. InputError and StoreError as of `check` and of the store.
     """
 
     def judge(store: Store, run: str) -> None:

@@ -1,12 +1,12 @@
-"""Verdicts as JUnit XML, for what draws test results: a test case is an objective in a group of a run.
+"""Verdicts as JUnit XML, for tools that show test results: a test case is an objective in a group of a run.
 
     <testsuites tests="3" failures="1" errors="0">
       <testsuite name="SLA.yml" tests="3" failures="1" errors="0" skipped="0">
         <testcase classname="nightly-42" name="read p99 (host ceph-b)" time="76">
           <failure message="p99 above 50ms for 4s, peak 4.00s" type="violated">...</failure>
 
-Elements and attributes are those of junit-10.xsd, by which Jenkins' xUnit plugin judges. `time` is for how many seconds the group
-was judged. What XML cannot hold is shown by its number.
+Elements and attributes are those of junit-10.xsd, by which Jenkins' xUnit plugin judges. `time` is how many seconds of
+the group were judged. Characters that XML cannot hold are shown by their numbers.
 """
 
 from __future__ import annotations

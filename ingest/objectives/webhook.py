@@ -1,10 +1,10 @@
-"""Episodes told to a web address: one POST of JSON an episode, sent again while it fails in a way that passes.
+"""Episodes sent to a web address: one POST of JSON an episode, repeated while the failure may pass.
 
     TAILBOARD_WEBHOOK_TOKEN=... tailboard check SLA.yml --webhook https://chat.example/hooks/latency
     TAILBOARD_HOOK=https://chat.example/hooks/SECRET tailboard check SLA.yml --webhook env:TAILBOARD_HOOK
 
 Secrets come from the environment or netrc, never from an argument: a token, a login of the host, or the whole address where that
-is the secret. What a delivery is about stands in `id` and `state`: the same pair is the same news, however often it comes.
+is the secret. `id` and `state` identify a delivery: the same pair is the same news, however often it comes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FROM_ENVIRONMENT = "env:"
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """Where episodes are told, and who we are there; made by `webhook`. The address may be a secret."""
+    """Where episodes are sent, and with which login; made by `webhook`. The address may be a secret."""
 
     host: str
     target: str = field(repr=False)
@@ -40,8 +40,8 @@ class Webhook:
     def tell(self, episodes: Sequence[Episode], relative: Mapping[str, bool] | None = None) -> int:
         """Deliver episodes in their order; return how many. `relative` names runs whose times are elapsed.
 
-        DeliveryError where a delivery fails: one that is refused (RefusedError) keeps no other back, after one that finds nobody
-        none is tried.
+        DeliveryError where a delivery fails: after one that is refused (RefusedError) the others are still sent, after one that
+        reaches no server none is tried.
         """
         name, delivered, refused = self.client.name, 0, []
         for number, episode in enumerate(episodes):
@@ -54,7 +54,7 @@ class Webhook:
                 refused.append(str(error))
             except TransientError as error:
                 raise DeliveryError(
-                    f"{name} was told {delivered} of {len(episodes)} episodes, {left} were not delivered: {error}"
+                    f"{name} received {delivered} of {len(episodes)} episodes, {left} were not delivered: {error}"
                 ) from None
             except StoreError as error:
                 raise DeliveryError(f"{error}; {left} of {len(episodes)} episodes were not delivered") from None
@@ -134,5 +134,5 @@ def _refusal(status: int) -> str:
     if status in (401, 403):
         return WEBHOOK.login_failed(status)
     if 300 <= status < 400:
-        return f"it answers {status}, which leads elsewhere: give the address that it leads to"
+        return f"it answers {status}, a redirect: give the address that it leads to"
     return f"it answers {status}"

@@ -1,4 +1,4 @@
-"""Verdicts in sentences: the promise, what was looked at, the budget; for tables, junit and webhooks alike."""
+"""Verdicts in sentences: the promise, which windows were judged, the budget; for tables, junit and webhooks alike."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def looked_at(verdicts: Sequence[Verdict]) -> str:
     if silent:
         remarks.append(f"{silent:,} without completions (no_data: {objective.no_data})")
     if thin:
-        remarks.append(f"{thin:,} too small to carry {objective.percentile.name}: their rank is used all the same")
+        remarks.append(f"{thin:,} with too few samples for {objective.percentile.name}: the nearest rank is used")
     if unknown := sum(verdict.unknown for verdict in verdicts):
         remarks.append(f"{unknown:,} cannot be determined, because samples are missing")
     if later := sum(verdict.provisional for verdict in verdicts):

@@ -64,7 +64,7 @@ class Density:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """All breaths of a group: stored ones, of which `known` tell their packets and `idle` moved none, and what they cost.
+    """All breaths of a group: stored ones, of which `known` record their packets and `idle` moved none, and what they cost.
 
     `packets`, `cycles`, `bytes` are sums over the known ones (of all by estimate where `mixed`), `all_breaths` and `all_packets`
     estimates for stored and not stored ones together. `longest` is the most cycles of one.
@@ -94,7 +94,7 @@ def breath_rows(windows: BreathWindows) -> BreathWindows:
 
 
 def callback_rows(windows: BreathWindows) -> BreathWindows:
-    """Return the windows of callbacks: of files whose events tell what these moved, until December 2022."""
+    """Return the windows of callbacks: of files whose events record what these moved, until December 2022."""
     return only(windows, lambda series: series.op != BREATH)
 
 
@@ -139,7 +139,7 @@ def fits(windows: BreathWindows, name: Name) -> dict[str, Fit]:
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """Exact sums over breaths that tell their packets, each `weight` times; `alike` is how many equal weights are as certain."""
+    """Exact sums over breaths that record their packets, each `weight` times; `alike`: how many equal weights are as certain."""
 
     n: int
     total: Fraction

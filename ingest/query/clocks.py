@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # stores ask by clocks, too, and need no reader for that
     from ingest.read.sources import Source
 
 SECOND = 1e9
-ABSOLUTE = "the times of this run are elapsed, since it is not known when it began: give --from and --to as +90s, or give --t0"
+ABSOLUTE = "this run has no start time, so its times are elapsed: give --from and --to as +90s, or give --t0"
 
 
 def is_absolute(question: Question) -> bool:
@@ -26,7 +26,7 @@ def is_absolute(question: Question) -> bool:
 
 
 def undated_runs(sources: Iterable[Source]) -> dict[str, bool]:
-    """Return, per run, whether none of its sources has a time zero."""
+    """Return, per run, whether none of its sources has a start time."""
     undated: dict[str, bool] = {}
     for source in sources:
         run = source.context.series.run

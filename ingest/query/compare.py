@@ -6,7 +6,7 @@ the log scale: distances from the estimate are combined as roots of squares (MOV
 of the bins are added in full, because they are no chance. So a difference within the bins is never a difference.
 
 The bounds take samples for independent draws of one distribution. Two nights of the same thing differ by more than that:
-what a night is worth tells `trend`.
+`trend` shows by how much.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def bounded(rows: Intervals, percentile: Percentile, answer: Answer | None = Non
 
 
 def ratio_bounds(baseline: Bounded, run: Bounded) -> tuple[Float, Float, Float]:
-    """Return run / baseline and its 95 % bounds, each NaN where it cannot be told."""
+    """Return run / baseline and its 95 % bounds, each NaN where it cannot be determined."""
     with np.errstate(all="ignore"):
         ratio = np.where(baseline.open | (baseline.value == 0), math.nan, run.value / baseline.value)
         down = np.hypot(np.log(run.value / run.low), np.log(baseline.high / baseline.value))
@@ -183,7 +183,7 @@ def paired(baseline: Answer, run: Answer, by: Sequence[str], *, unlike: bool = F
         if kinds[0] != kinds[1] and not unlike:
             raise UsageError(
                 f"{', '.join(baseline.runs)} holds {min(kinds[0]) or 'unnamed'} latency, {', '.join(run.runs)} "
-                f"{min(kinds[1]) or 'unnamed'}: unlike kinds are not compared; choose one with --where kind=KIND, or say "
+                f"{min(kinds[1]) or 'unnamed'}: unlike kinds are not compared; choose one with --where kind=KIND, or add "
                 "--unlike-kinds"
             )
         sides = [regrouped(side, by) for side in sides]

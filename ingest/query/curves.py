@@ -23,7 +23,7 @@ def curves(answer: Answer, others: Sequence[Curve] = (), ticks: int = TICKS) -> 
     """Return one row per curve and level: curve, percentile (as a share), x = 1/(1 - percentile), value (ns), count so far.
 
     Windows must span the whole range (step all). Levels halve their distance to 1 every `ticks` steps, as in hgrm. NaN for
-    what a file does not tell, and for x at the last level of a curve. Error bound: that of each layout.
+    what a file does not hold, and for x at the last level of a curve. Error bound: that of each layout.
     """
     check_bins(answer, "percentile curves")
     all_curves = [*_measured(answer, ticks), *others]

@@ -204,7 +204,7 @@ class Files:
         return weighed(self.answer, question)
 
     def whole_runs(self, runs: Collection[str]) -> list[WholeRun]:
-        """Return what the tools themselves say of whole runs that have no histogram; known once these were asked about."""
+        """Return what the tools themselves report of whole runs that have no histogram; known once these were asked about."""
         return whole_runs_of([source for source in self.found.sources if source.context.series.run in runs])
 
     def _added_up(self, sources: Sequence[Source], question: Question, step: int, starts: dict[str, int]) -> Summed:
@@ -237,8 +237,8 @@ class Files:
     def windows(self, question: Question) -> Iterator[Intervals]:
         """Yield the selected windows at the stored step under the question's groups, as `ordered` has them.
 
-        Each run is on its own clock. What is held are the windows of files whose labels cannot be told apart before they are
-        read: those of a host and job.
+        Each run is on its own clock. The windows of files whose labels are not known before they are read are held: those
+        of a host and job.
         """
         check_labels(question, self.found.labels)
         sources = of_kinds(self._matching(question), question)
@@ -259,7 +259,7 @@ class Files:
         return [
             ("Sources", f"{len(sources)} files, {read:,} rows"),
             ("Hosts", ", ".join(hosts) or "not named"),
-            ("Time zero from", ", ".join(origins)),
+            ("Start taken from", ", ".join(origins)),
             *(("Checked", text) for text in reconciled(sources)),
             *(("Clocks", text) for text in skew(sources)),
             *own_facts(whole_runs_of(sources)),
@@ -279,7 +279,7 @@ class Files:
         return []
 
     def selected(self, question: Question) -> list[Source]:
-        """Return the sources that can hold what is asked; labels that only their rows tell are decided later."""
+        """Return the sources that can hold what is asked; labels that only their rows hold are decided later."""
         return self.choice(question)[0]
 
     def choice(self, question: Question, *, every_kind: bool = False) -> tuple[list[Source], tuple[str, ...]]:
@@ -365,7 +365,7 @@ def warnings_of(accounts: Iterable[Account], discovered: Found | None = None) ->
 
 
 def median_width(sources: Iterable[Source]) -> float:
-    """Return the median width in ns of the rows of all sources, 1 s if none tells."""
+    """Return the median width in ns of the rows of all sources, 1 s if none states it."""
     widths = sorted(source.width_ns for source in sources if source.width_ns)
     middle = len(widths) // 2
     return (widths[middle] + widths[~middle]) / 2 if widths else DEFAULT_WIDTH_NS
@@ -378,7 +378,7 @@ def finest_width(sources: Iterable[Source]) -> float:
 
 
 def run_starts(sources: Iterable[Source]) -> dict[str, int]:
-    """Return, per run, the epoch ns of its earliest time zero (0 where stamps are relative)."""
+    """Return, per run, the epoch ns of its earliest start (0 where stamps are relative)."""
     starts: dict[str, int] = {}
     for source in sources:
         run = source.context.series.run

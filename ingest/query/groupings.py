@@ -35,7 +35,7 @@ def is_lag(*answers: Answer) -> bool:
 def groupings(baseline: Answer, run: Answer, by: Sequence[str]) -> list[tuple[str, ...]]:
     """Return the labels to compare by, one after the other: operation, host, each that was asked for, and these together.
 
-    Left out is what has one value in both runs; of lags what does not tell operations apart.
+    Left out is what has one value in both runs; of lags what does not keep operations apart.
     Kinds and pairs of runs stay apart in all.
     """
     kind = tuple(name for name in by if name in APART)

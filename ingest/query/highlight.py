@@ -13,7 +13,7 @@ from ingest.query.question import Answer, Question, regrouped
 
 
 def with_labels(question: Question, highlighted: Mapping[str, str]) -> Question:
-    """Return the question whose answer tells the highlighted labels apart; UsageError for a kind, as kinds are never added up."""
+    """Return the question whose answer keeps the highlighted labels apart; UsageError for a kind, as kinds are never added up."""
     if "kind" in highlighted:
         raise UsageError("--highlight kind: kinds are never added up; choose one with --where kind=KIND")
     return replace(question, by=tuple(dict.fromkeys((*question.by, *highlighted))))

@@ -32,7 +32,7 @@ NS = 1
 
 @dataclass(frozen=True, slots=True)
 class IntervalLog:
-    """Windows in time order, the names of their labels, the unit, time zero, and what to say of them once all are taken."""
+    """Windows in time order, the names of their labels, the unit, the start, and their warnings once all are taken."""
 
     windows: Iterator[Intervals]
     names: tuple[str, ...]
@@ -52,7 +52,7 @@ def interval_log(origin: Origin, question: Question) -> IntervalLog:
 
 
 def _names(question: Question, runs: Sequence[str]) -> tuple[str, ...]:
-    """Return the labels that tell lines apart: kinds are never added up, runs only when asked."""
+    """Return the labels that keep lines apart: kinds are never added up, runs only when asked."""
     run = ("run",) if len(runs) > 1 and not question.merge_runs and "run" not in question.by else ()
     kind = () if "kind" in question.by else ("kind",)
     return (*run, *question.by, *kind)

@@ -1,6 +1,6 @@
 """Lags of sampled events: raw counts within one event, weights where events of unlike rates come together.
 
-A Snabb timeline stores an event of rate r with probability 5^(r-9). The tag of its series tells level, rate and anchor:
+A Snabb timeline stores an event of rate r with probability 5^(r-9). The tag of its series holds level, rate and anchor:
 `3,3 after app.push app=tee`. Within one rate the weights cancel: counts are those of stored events, which is what percentiles
 and their bounds can carry. Rates a second stand for all events, stored or not: each counts 5^(9-r) times. Where rates are
 mixed in one group, so does each count of its histogram; the group's count stays that of stored events.
@@ -112,7 +112,7 @@ def answered(origin: Origin, question: Question) -> Answer:
 
 
 def asked_weighed(ask: Ask, question: Question) -> Answer:
-    """Return the answer, of lags weighed: of these a question is asked again with what tells their rates."""
+    """Return the answer, of lags weighed: of these a question is asked again with the tag that holds their rates."""
     answer = ask(question)
     if LAG not in answer.kind.split(", "):
         return answer

@@ -1,4 +1,4 @@
-"""Means without a histogram: what an answer about them says, and what it refuses.
+"""Means without a histogram: what an answer about them reports, and what it refuses.
 
 fio's averaged logs (`log_avg_msec`) hold means over windows, and its plain JSON one mean of the whole run. Counts are exact in
 total, means over several windows are weighted by counts that come from another log. Over the whole run the tool's own numbers
@@ -37,7 +37,7 @@ def holds_means_alone(source: Source) -> bool:
 
 
 def whole_runs_of(sources: Iterable[Source]) -> list[WholeRun]:
-    """Return what the tools themselves say of whole runs that have no histogram, by labels; known once sources are read."""
+    """Return what the tools themselves report of whole runs that have no histogram, by labels; known once sources are read."""
     tool_runs = [
         whole_run for source in sources for whole_run in whole_runs(source.context.series.run, [source.context.account.as_dict()])
     ]
@@ -58,7 +58,9 @@ def check_bins(answer: Answer, what: str) -> None:
     if others:
         raise InputError(f"{what} cannot be made of means: choose another kind, as in --where kind={others[0]}")
     runs = listed(answer.runs)
-    raise InputError(f"{runs}: {', '.join(kinds)} latency is means alone, and {what} cannot be made of means; {REMEDY}")
+    raise InputError(
+        f"{runs}: {', '.join(kinds)} latency was recorded as means alone, and {what} cannot be made of means; {REMEDY}"
+    )
 
 
 class MeansAloneError(InputError):
@@ -75,7 +77,7 @@ def with_bins(answer: Answer) -> Answer:
     parts = tuple(part for part in answer.parts if part.layout.has_bins)
     kinds = sorted(kind for kind in answer.kind.split(", ") if is_mean(kind))
     if not any(len(part) for part in parts):
-        sentence = f"{listed(answer.runs)}: {', '.join(kinds)} latency is means alone, without a histogram"
+        sentence = f"{listed(answer.runs)}: {', '.join(kinds)} latency was recorded as means alone, without a histogram"
         raise MeansAloneError(f"{sentence}: {SHOWN_BY}; {REMEDY}")
     note = f"{', '.join(kinds)}: means without a histogram are not shown here; percentiles --by kind has them"
     rest = (text for text in answer.warnings if WITHOUT not in text and MEANS_NOTE not in text)
@@ -146,12 +148,12 @@ def with_left_out(answer: Answer, alone: Iterable[Series], key: Key) -> Answer:
     )
     if not left:
         return answer
-    text = f"{listed(left)}: means alone without a histogram, not in these numbers; --by kind shows them beside"
+    text = f"{listed(left)}: means alone without a histogram, not in these numbers; --by kind shows them, too"
     return replace(answer, warnings=(text, *answer.warnings))
 
 
 def own_facts(tool_runs: Sequence[WholeRun]) -> list[tuple[str, str]]:
-    """Return (name, value) pairs of what the tool itself says of whole runs that have no histogram, by job."""
+    """Return (name, value) pairs of what the tool itself reports of whole runs that have no histogram, by job."""
     tool_runs = [whole_run for whole_run in tool_runs if not whole_run.has_bins]
     facts = [(OWN, str(whole_run)) for whole_run in tool_runs[:MOST_SHOWN]]
     more = len(tool_runs) - MOST_SHOWN

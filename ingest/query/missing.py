@@ -1,4 +1,4 @@
-"""What an answer lacks: the entries of its sources, cut at its windows, and what they make of its percentiles.
+"""What an answer lacks: the entries of its sources, cut at its windows, and how far they move its percentiles.
 
 An entry belongs to a row if its labels can be those of the row and its time overlaps the window's. Where both are sure to lie
 within, all of its samples are the row's; where it only overlaps, or some label is not known, none to all of them are.
@@ -114,7 +114,7 @@ def stored_entries(run: str, accounts: Iterable[Mapping[str, Any]]) -> list[Miss
             continue
         words = [*account.get("rejected", {}), *account.get("repaired", {}), *account.get("notes", ())]
         if account.get("rejected") or any(mark in text for text in words for mark in OLD_NOTES):
-            sentence = "was loaded by an earlier version, which did not keep what is missing: it rejected rows or found damage"
+            sentence = "was loaded by an earlier version, which did not record missing samples: it rejected rows or found damage"
             remedy = "load it again with --replace to know which windows lack samples"
             entries.append(Missing({"run": run}, None, None, None, 0, None, Caveat(EARLIER, run, sentence, remedy)))
     return entries

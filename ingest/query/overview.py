@@ -5,7 +5,7 @@ p50, p99 and max in at most 180; of 16 threads or fewer their bins as well, in t
 it. Several runs share the windows of two.
 
 Memory: files are read once. A store is asked for hosts in slices of time and, where there are many series, for the threads of
-one host after the other; of threads that are too many for bins only the three bins that a page tells of are kept.
+one host after the other; of threads that are too many for bins only the three bins that a page shows are kept.
 """
 
 from __future__ import annotations
@@ -128,9 +128,7 @@ def overviews(
         run_overviews[0] = replace(run_overviews[0], notes=(*run_overviews[0].notes, *map(str, means)))
     if not run_overviews:
         raise InputError(ABSOLUTE if apart else "nothing matches the question in any of the runs")
-    left_out = (
-        (f"{listed(apart)}: left out, since --from and --to are times of the clock, which it does not have",) if apart else ()
-    )
+    left_out = (f"{listed(apart)}: left out: --from and --to are clock times, and there is no start time",) if apart else ()
     return [replace(run_overviews[0], notes=(*left_out, *run_overviews[0].notes)), *run_overviews[1:]]
 
 
@@ -225,7 +223,7 @@ def _weights(answers: Sequence[Answer]) -> dict[Group, int]:
 
 
 def _threads(origin: Origin, question: Question, hosts: Answer) -> tuple[Answer, Tails | None]:
-    """Return the answer by thread; where they are too many for bins, thinned, and the tails of which the page tells."""
+    """Return the answer by thread; where they are too many for bins, thinned, and the tails that the page shows."""
     low, high = span_of(hosts.parts)
     shares: list[tuple[Answer, ...]] = []
     whole: list[Answer] = []
@@ -325,6 +323,6 @@ def _with_hosts(part: Intervals, kept: set[str]) -> Intervals:
 
 
 def thread_name(labels: Group) -> str:
-    """Return the text of a thread's labels (host, volume, job, process, tag): those that are told."""
+    """Return the text of a thread's labels (host, volume, job, process, tag): those that are known."""
     words = zip(("", "vol ", "job ", "process ", "tag "), labels, strict=True)
     return " ".join(f"{word}{label}" for word, label in words if label) or "-"

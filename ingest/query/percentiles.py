@@ -45,7 +45,7 @@ def percentiles(answer: Answer, wanted: Wanted) -> Table:
 
     Latencies in ns, rate in samples a second of the window (of sampled events: in events, stored or not), `below_` as shares.
     A window that the data covers in part, the first or the last one, has the rate of that part. An answer with means without
-    a histogram has `mib_s` behind `rate`: MiB that were moved in a second, NaN where not all that the row is of tells them.
+    a histogram has `mib_s` behind `rate`: MiB that were moved in a second, NaN where a part of the row does not record them.
     NaN where the data cannot carry a number. `complete` says that no sample is missing; where a known number is, a percentile, or
     a share, is the least that it can be, and `p.._lo`, `p.._hi` (where asked for) are the least and the largest: NaN where the
     number of missing samples is not known, inf without an upper bound. Counts, rates, means, extremes are of the samples that

@@ -197,7 +197,7 @@ def with_caveats(answer: Answer, missing: tuple[Lack, ...]) -> Answer:
 def _targets(parts: Sequence[Intervals], layouts: Layouts, shape: Shape, question: Question) -> dict[RunKind, LogLinear]:
     """Return the layout of the rows of each run and kind: the common one of all that is selected of them.
 
-    Runs and kinds that are added up have one layout. Those that are told apart have one each: what was recorded in one run
+    Runs and kinds that are added up have one layout. Those that are kept apart have one each: what was recorded in one run
     changes no number of another.
     """
     known = {key: set(layouts_of_key) for key, layouts_of_key in layouts.items()}
@@ -270,7 +270,7 @@ def shape_of(question: Question, kinds: Mapping[str, Collection[str]]) -> Shape:
 
 
 def regrouped(answer: Answer, by: Sequence[str]) -> Answer:
-    """Return the answer grouped by some of its labels only: what had been told apart by the others is added up.
+    """Return the answer grouped by some of its labels only: the groups of the others are added up.
 
     Where events that were stored at unlike rates come together, each counts by its weight, in units of 2^-16, and what was
     stored are the completions. UsageError where that would be added up in flight.

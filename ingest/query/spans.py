@@ -95,7 +95,7 @@ def over_reach(
 def narrowed(windows: Span, reach: Span | None, step_ns: int) -> Span:
     """Return from when to when windows are; the first and the last no longer than their series reach.
 
-    What a run reaches that is being loaded may be older than its windows: an edge that lies outside of them tells nothing.
+    What a run reaches that is being loaded may be older than its windows: an edge that lies outside of them is not used.
     """
     (start, end), (first, last) = windows, reach or windows
     return first if start < first < start + step_ns else start, last if end - step_ns < last < end else end

@@ -42,7 +42,7 @@ class Summed:
         return filled
 
     def widen(self, other: Summed) -> None:
-        """Note what was found of another source."""
+        """Widen these by the reach, layouts and windows of another source."""
         for key, span in other.reach.items():
             widen(self.reach, key, span)
         for key, layouts in other.layouts.items():
@@ -52,7 +52,7 @@ class Summed:
 
 
 def all_of(sums: Iterable[Summed]) -> Summed:
-    """Return what was found of several runs as one."""
+    """Return the sums of several runs as one."""
     first, *rest = sums
     for other in rest:
         first.widen(other)
@@ -87,7 +87,7 @@ def is_grained(step: int, stored: int) -> bool:
 
 
 def of_kinds(sources: list[Source], question: Question) -> list[Source]:
-    """Return the sources whose kinds are asked for, where each tells its kind before it is read (fio's logs do).
+    """Return the sources whose kinds are asked for, where each shows its kind before it is read (fio's logs do).
 
     Without a kind asked for it is the default one; but the range of a run, which decides what auto and all are, is that of
     all its kinds.

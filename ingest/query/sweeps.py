@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from ingest.core.series import RunLabels
 
 DEPTHS = ("total_iodepth", "iodepth", "numjobs")
-FIRST = ("workload", "mode", "op_size", "rwmixread", *DEPTHS)  # what a run is told apart by before its other settings
+FIRST = ("workload", "mode", "op_size", "rwmixread", *DEPTHS)  # the settings that name a run before its others
 ID = re.compile(r"id-[0-9a-f]{8}")
 ITERATION = re.compile(r"\d{8}")
-PERMUTATION = "permutation"  # the label by which runs of archives are told apart in comparisons and trends
+PERMUTATION = "permutation"  # the label that keeps runs of archives apart in comparisons and trends
 
 Words = tuple[str, ...]
 
@@ -52,7 +52,7 @@ def swept(labels: RunLabels) -> Sweep | None:
 
 
 def _named(keys: Mapping[str, Words], labels: RunLabels, left_out: Sequence[str]) -> dict[str, str]:
-    """Return a short name of each run's key, unlike for unlike keys: by as few labels as tell them apart, and the archive."""
+    """Return a short name of each run's key, unlike for unlike keys: by as few labels as keep them apart, and the archive."""
     names = [name for name in _varying(labels.values()) if name not in left_out]
     chosen: dict[str, Words] = dict.fromkeys(keys, ())
     for name in names:
@@ -114,7 +114,7 @@ def paired_runs(baseline: Sequence[str], run: Sequence[str], labels: RunLabels) 
     """Return the pairs of runs that are the same but for their archives, or but for what all runs of a side have in common.
 
     They are known by the words of their paths that differ within a side, without ids, else by their labels. None where
-    neither tells all runs of a side apart, where nothing is on both sides, or where a run is on both.
+    neither distinguishes all runs of a side, where nothing is on both sides, or where a run is on both.
     """
     if set(baseline) & set(run):
         return None
@@ -140,7 +140,7 @@ def paired_runs(baseline: Sequence[str], run: Sequence[str], labels: RunLabels) 
 def permutations(runs: Sequence[str], labels: RunLabels) -> dict[str, tuple[str, str]] | None:
     """Return the archive of each run (with its iteration, if it has several) and what the run is in it.
 
-    None where runs are of no archive, where all are the same thing, and where neither paths nor labels tell those of an
+    None where runs are of no archive, where all are the same thing, and where neither paths nor labels keep those of an
     archive apart.
     """
     archived = {run: _archive(run) for run in runs}

@@ -7,7 +7,7 @@ there is none, stretches inside are tried alike (a week that was slow until it w
 again. So 2 to 3 in 100 series without a change are taken for one where the least change is small against their noise.
 Log values are clipped at three deviations (of the median of absolute deviations): a single wild night decides nothing. A change
 counts if the medians differ by more than the least change that is asked for, and by more than the bins do. With fewer than 10
-runs no order is rare enough to tell.
+runs no order is rare enough to be a change.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Judgement:
 
 
 def in_order(answers: Sequence[Answer]) -> tuple[list[Night], tuple[str, ...]]:
-    """Return the runs in the order in which they began, and what is to be said of it.
+    """Return the runs in the order in which they began, and notes on that order.
 
     A run without a clock stands where its name puts it (numbers in it by value), if names are in the order of the other runs;
     else it is left out. What is undated of a run that has dated logs is left out always.
@@ -82,14 +82,14 @@ def in_order(answers: Sequence[Answer]) -> tuple[list[Night], tuple[str, ...]]:
     whole = [night for night in nights if not night.start_ns and undated_part_of(night.run) not in names]
     by_name = dated == sorted(dated, key=lambda night: _natural(night.run))
     taken = [*dated, *whole] if by_name else dated
-    notes = [f"{whole[0].run} has no time zero: the runs are in the order of their names"] if by_name and whole else []
+    notes = [f"{whole[0].run} has no start time: the runs are in the order of their names"] if by_name and whole else []
     left = sorted((night.run for night in nights if night not in taken), key=_natural)
-    notes += [f"left out, since it is not known when they began: {listed(left)}"] if left else []
+    notes += [f"left out, because they have no start time: {listed(left)}"] if left else []
     return sorted(taken, key=lambda night: _natural(night.run)) if by_name else taken, tuple(notes if len(nights) > 1 else ())
 
 
 def by_archive(answers: Sequence[Answer], places: Mapping[str, tuple[str, str]]) -> list[Answer]:
-    """Return one answer for each archive, under its name, of answers about a run each that a label tells apart."""
+    """Return one answer for each archive, under its name, of answers about a run each that a label keeps apart."""
     archives: dict[str, list[Answer]] = {}
     for answer in answers:
         archives.setdefault(places[answer.runs[0]][0], []).append(answer)
@@ -116,7 +116,7 @@ def alike(answers: Sequence[Answer], by: Sequence[str]) -> list[Answer]:
         return [regrouped(answer, by) for answer in answers]
     if len({answer.by for answer in answers}) > 1:
         listing = ", ".join(sorted({kind for run_kinds in kinds for kind in run_kinds}))
-        raise UsageError(f"several kinds here ({listing}): choose one with --where kind=KIND, or say --by kind")
+        raise UsageError(f"several kinds here ({listing}): choose one with --where kind=KIND, or add --by kind")
     return list(answers)
 
 

@@ -1,4 +1,4 @@
-"""When was it worst, and who made it: the windows with the highest percentile, and whose samples their tails are."""
+"""When was it worst, and which series contributed most: the windows with the highest percentile, the samples of their tails."""
 
 from __future__ import annotations
 

@@ -295,7 +295,7 @@ def test_runs_without_a_clock_are_in_the_order_of_their_names(tmp_path: Path) ->
         shutil.copy(FIO / "randrw" / "a_clat_hist.1.log", tmp_path / f"n{number}")
     done = tailboard("trend", *(tmp_path / f"n{number}" for number in (10, 9, 1)), "--format", "csv")
     assert [(row["run"], row["start"]) for row in rows(done)] == [("n1", ""), ("n9", ""), ("n10", "")]
-    assert "no time zero: the runs are in the order of their names" in done.stderr
+    assert "no start time: the runs are in the order of their names" in done.stderr
     assert "3 runs are too few to tell a change of level: it takes 10" in done.stderr
 
 

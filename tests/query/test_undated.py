@@ -208,7 +208,7 @@ def test_a7_trend_and_compare_leave_it_out_and_say_so(mixed: Path, tmp_path: Pat
     rows = csv_rows(capsys, "trend", *paths, "--format", "csv", "-p", "50")
     assert [row["run"] for row in rows] == ["n1", "n2"]
     assert command(["trend", *paths]) == 0
-    assert "left out, since it is not known when they began: n1/undated, n2/undated" in capsys.readouterr().out
+    assert "left out, because they have no start time: n1/undated, n2/undated" in capsys.readouterr().out
     assert command(["compare", *paths, "--baseline", "n1", "--run", "n2"]) == 0
     assert "not in it: n1/undated, n2/undated" in capsys.readouterr().out
 

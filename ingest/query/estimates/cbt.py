@@ -1,4 +1,4 @@
-"""What CBT's own post-processing makes of the same logs (time series of 2026), window by window.
+"""What CBT's own post-processing reports for the same logs (time series of 2026), window by window.
 
 1. Of each fio process (volume) the rows of its `_clat` logs are taken as they stand, whether they are averaged or one for
    each I/O; rows of one ms and direction are added.
@@ -98,7 +98,7 @@ class _Tally:
 
 
 def cbt(files: Files, question: Question, answer: Answer, table: Table, places: Places, wanted: Sequence[Percentile]) -> Estimate:
-    """Return what CBT says of each row of a table; empty where the sources are no logs of fio."""
+    """Return what CBT reports for each row of a table; empty where the sources are not logs of fio."""
     tally = _Tally()
     processes = _processes(files, question, answer, tally)
     find = _finder(files, question, answer, places)
@@ -142,7 +142,7 @@ def _processes(files: Files, question: Question, answer: Answer | None, tally: _
     for source in files.selected(question):
         series = source.context.series
         if source.format not in (HIST, RAW):
-            tally.faults[f"{source.format} is no log that CBT reads"] += 1
+            tally.faults[f"{source.format} is not a log that CBT reads"] += 1
         elif series.kind != COMPLETION or (answer is not None and COMPLETION not in answer.kind.split(", ")):
             continue
         else:
@@ -179,7 +179,7 @@ def _finder(files: Files, question: Question, answer: Answer, places: Places) ->
 def _of_host(
     processes: Sequence[Sequence[Source]], find: Find, places: Places, wanted: Sequence[Percentile], tally: _Tally
 ) -> dict[str, Float]:
-    """Return the means of what is told of the processes of a host, weighted by their rates."""
+    """Return the means over the processes of a host, weighted by their rates."""
     names = ["mean", *(percentile.name for percentile in wanted)]
     weighted, weights = {name: np.zeros(places.size) for name in names}, np.zeros(places.size)
     plain: dict[str, list[tuple[Int, Float]]] = {name: [] for name in names}

@@ -2,8 +2,8 @@
 
     mean-of-percentiles   of each series the percentile of each window, then their plain mean
     mean-of-means         of each series the mean of each stored window, then the percentile of these means
-    cbt                   the time series of CBT's post-processing (estimate_cbt.py)
-    histogram             histogram logs against the single I/Os of the same jobs (estimate_logs.py)
+    cbt                   the time series of CBT's post-processing (cbt.py)
+    histogram             histogram logs against the single I/Os of the same jobs (logs.py)
 
 docs/estimates.md has every formula. Nothing here changes an exact column: estimates stand beside them.
 """
@@ -46,7 +46,7 @@ def parse_estimates(text: str) -> tuple[str, ...]:
 def estimated(
     origin: Origin, question: Question, answer: Answer, table: Table, wanted: Sequence[Percentile], names: Sequence[str]
 ) -> list[Estimate]:
-    """Return what each estimator makes of the windows of a table, which is that of `answer` to `question`.
+    """Return the values of each estimator for the windows of a table, which is that of `answer` to `question`.
 
     UsageError where an estimator cannot work on such a source or question.
     """
@@ -85,7 +85,7 @@ def with_estimates(table: Table, estimates: Sequence[Estimate]) -> Table:
 
 
 def every_label(question: Question) -> tuple[str, ...]:
-    """Return the labels that tell all series apart, beside run and kind, with those that are asked for."""
+    """Return the labels that keep all series apart, beside run and kind, with those that are asked for."""
     return tuple(dict.fromkeys([*(name for name in LABELS if name not in UNNAMED), *question.by]))
 
 

@@ -18,7 +18,7 @@ Float = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What an estimator makes of a table: values by the exact column that they stand beside (`mean`, `p99`), NaN where none.
+    """The values of an estimator for a table, by the exact column that they stand beside (`mean`, `p99`), NaN where none.
 
     `truth` is what they are held against where that is not the exact column. `notes` say what was done and what cannot be.
     """

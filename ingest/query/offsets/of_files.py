@@ -46,7 +46,7 @@ def from_files(files: Files, wanted: Wanted) -> OffsetMap:
     logs = [source for source in every if source.context.series.run not in apart]
     sources = offset_sources(logs)
     if not sources:
-        raise InputError("none of these files holds single events: histograms do not tell when each I/O was")
+        raise InputError("none of these files holds single events: histograms do not record when each I/O completed")
     starts = run_starts(sources)
     total, of_process, finished = Sum(HELD_ENTRIES), Sum(HELD_ENTRIES), 0
 
@@ -90,7 +90,7 @@ def _left_out(logs: Sequence[Source], taken: Sequence[Source]) -> Iterator[str]:
     again = len(logs) - histograms - len(taken)
     if again:
         kinds = ", ".join(sorted({source.context.series.kind for source in taken}))
-        yield f"{again} logs tell the same I/Os as another of their job and are left out: each counts once (kind {kinds})"
+        yield f"{again} logs hold the same I/Os as another log of their job and are left out: each counts once (kind {kinds})"
 
 
 def troubles(accounts: Iterable[Mapping[str, Any]]) -> Iterator[str]:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OffsetOverview:
-    """The offsets of a run (or of several added up), when elapsed time begins, if no clock is known, and what is to be said.
+    """The offsets of a run (or of several added up), when elapsed time begins, whether no clock is known, and notes.
 
     `warnings` are those that latencies of the same sources come with, too: repairs, rejects, what was left out.
     """

@@ -229,7 +229,7 @@ def _ticks(run: str, parts: Sequence[Intervals], groups: Sequence[Group] = ()) -
 
 
 def _gaps(tenths: Int) -> tuple[Int, int]:
-    """Return stretches in ms without any event, and the unit that they are told in; the longest, where they are too many."""
+    """Return stretches in ms without any event, and the unit that they are given in; the longest, where they are too many."""
     for unit in (TENTH_MS, 1000):
         occupied = np.unique(tenths * TENTH_MS // unit)
         jumps = np.flatnonzero(np.diff(occupied) > 1)

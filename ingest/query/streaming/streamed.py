@@ -1,7 +1,7 @@
 """Percentiles at a fixed step straight from long logs: each window is answered and let go as soon as it is whole.
 
 What is held does not grow with the length of the logs or their number, and the bins of a window are never copied twice.
-The numbers are those of `Files.answer` and `percentiles`, to the last digit. Where that cannot be had (windows that come
+The numbers are those of `Files.answer` and `percentiles`, to the last digit. Where that is not possible (windows that come
 late, bins of unlike layouts, kinds or runs that have to be added up), None is returned and the ordinary way is open.
 """
 
