@@ -173,7 +173,7 @@ def test_fail_above_says_where_nothing_can_be_judged(nights: Path) -> None:
 
 def test_several_runs_of_a_side_are_added_up_when_asked(nights: Path, tmp_path: Path) -> None:
     words = ("compare", *of_nights(nights), "--baseline", "nightly-[1-6]", "--run", "nightly-[789]", "--format", "csv")
-    refused(tailboard(*words), 2, "--baseline nightly-[1-6] matches 6 runs", "say --merge-runs")
+    refused(tailboard(*words), 2, "--baseline nightly-[1-6] matches 6 runs", "add --merge-runs")
     found = rows(tailboard(*words, "--merge-runs"))
     assert [(row["count_baseline"], row["count_run"]) for row in found] == [(str(6 * 3600), str(3 * 3600))] * 4
     assert all(1.25 < float(row["ratio"]) < 1.45 for row in found if row["percentile"] in ("50", "95"))
