@@ -124,7 +124,7 @@ def test_a_receiver_is_left_in_peace_for_as_long_as_it_asks(monkeypatch) -> None
         (400, "it answers 400"),
         (404, "it answers 404"),
         (401, "Login failed (401). Set TAILBOARD_WEBHOOK_TOKEN, or TAILBOARD_WEBHOOK_USER and TAILBOARD_WEBHOOK_PASSWORD"),
-        (307, "it answers 307, which leads elsewhere: give the address that it leads to"),
+        (307, "it answers 307, a redirect: give the address that it leads to"),
     ],
 )
 def test_what_is_refused_is_not_sent_again_and_keeps_no_other_back(status: int, told: str) -> None:
@@ -142,7 +142,7 @@ def test_a_receiver_that_stays_away_is_told_of_once(monkeypatch) -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{nobody.getsockname()[1]}/hooks/secret"
-    with pytest.raises(DeliveryError, match="was told 0 of 2 episodes, 2 were not delivered: connection refused") as error:
+    with pytest.raises(DeliveryError, match="received 0 of 2 episodes, 2 were not delivered: connection refused") as error:
         webhook(url).tell([episode(0), episode(1)])
     assert "secret" not in str(error.value)
 

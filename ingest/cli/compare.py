@@ -144,7 +144,7 @@ def chosen(names: Sequence[str], glob: str, option: str, *, merge: bool) -> list
     if not found:
         raise InputError(f"{option} {glob} matches no run; there are {listed(sorted(names))}")
     if len(found) > 1 and not merge:
-        raise UsageError(f"{option} {glob} matches {len(found)} runs ({listed(sorted(found))}): name one, or say --merge-runs")
+        raise UsageError(f"{option} {glob} matches {len(found)} runs ({listed(sorted(found))}): name one, or add --merge-runs")
     dated = [name for name in found if undated_part_of(name) not in found]  # what is undated of a run is not added to it
     return sorted(dated if merge else found)
 

@@ -58,7 +58,7 @@ def inspect(paths: tuple[str, ...], options: Options) -> None:
     Every log is read to its end, so that repaired and rejected rows are shown. Nothing is stored.
     """
     from ingest.core.parallel import fork_map
-    from ingest.query.means import own_facts, told_of
+    from ingest.query.means import own_facts, whole_runs_of
     from ingest.read import Source, discover, read
     from ingest.read.copies import conflicts
     from ingest.read.processes import processes
@@ -97,7 +97,7 @@ def inspect(paths: tuple[str, ...], options: Options) -> None:
         print(shown(f"caveat: {caveat}"))
     for text in (*reconciled(found.sources), *skew(found.sources)):
         print(shown(text))
-    own = own_facts(told_of(found.sources))
+    own = own_facts(whole_runs_of(found.sources))
     if own:
         print(f"{own[0][0]}:")
     for _, text in own:

@@ -1,1 +1,1 @@
-"""Objectives, how they are held against runs, and whom the verdicts are sent to."""
+"""Objectives, how they are held against runs, and where the verdicts are sent."""

@@ -1,8 +1,8 @@
-"""Objectives held against runs, in files and in stores alike; what is kept of it, and what is told.
+"""Objectives held against runs, in files and in stores alike; what of it a store keeps, and what is reported.
 
-    found = check(origin.answer, labels, objectives, Question(runs=("nightly-42",)))
-    found.verdicts                                  one for each objective, run and group
-    keep(store, found)                              the store's episodes of these objectives are then those of the verdicts
+    checked = check(origin.answer, labels, objectives, Question(runs=("nightly-42",)))
+    checked.verdicts                                one for each objective, run and group
+    keep(store, checked)                            the store's episodes of these objectives are then those of the verdicts
 
 For each run and width of windows one question for its life, then one for each objective, by its labels and by host. All numbers
 are those of the query layer, so that files, SQLite and Elasticsearch give the same verdicts.
@@ -51,13 +51,13 @@ class Checked:
 
     @property
     def met(self) -> bool:
-        """Return whether every verdict is that the promise was kept."""
-        return all(one.met for one in self.verdicts)
+        """Return whether every promise was kept for certain."""
+        return all(verdict.met for verdict in self.verdicts)
 
     @property
     def violated(self) -> bool:
         """Return whether a promise was broken for certain."""
-        return any(one.outcome == VIOLATED for one in self.verdicts)
+        return any(verdict.outcome == VIOLATED for verdict in self.verdicts)
 
 
 def check(
@@ -76,9 +76,9 @@ def check(
     """
     check_labels(selection, runs)
     asked = _remembered(ask)
-    narrowed = {one.name: _narrowed(one, selection, path) for one in objectives}
-    verdicts_of: dict[str, list[Verdict]] = {one.name: [] for one in objectives}
-    left: dict[str, list[Unjudged]] = {one.name: [] for one in objectives}
+    narrowed = {promise.name: _narrowed(promise, selection, path) for promise in objectives}
+    verdicts_of: dict[str, list[Verdict]] = {promise.name: [] for promise in objectives}
+    left: dict[str, list[Unjudged]] = {promise.name: [] for promise in objectives}
     warnings: dict[str, None] = {}
     for run in sorted(runs):
         lives: dict[int, Life] = {}
@@ -91,62 +91,64 @@ def check(
                     _check_overlap(ask, run, selection)
                 if step not in lives:
                     lives[step] = _life(asked, run, step, (finals or {}).get(run, FOREVER))
-                found, told = _of_run(asked, own, lives[step], selection)
+                run_verdicts, run_warnings = _of_run(asked, own, lives[step], selection)
             except UsageError as error:
                 reason = str(error).partition("; --force")[0]
                 raise InputError(f"{objective.name}: {reason}", path, objective.line) from None
             except InputError as error:
                 left[objective.name].append(Unjudged(objective, run, str(error)))
                 continue
-            verdicts_of[objective.name] += found
-            warnings |= dict.fromkeys(told)
-    for one in objectives:
-        if not verdicts_of[one.name] and not left[one.name]:
-            left[one.name] = [Unjudged(one, "", "no run is selected by --run, --where and where")]
-    unjudged = tuple(one for several in left.values() for one in several)
+            verdicts_of[objective.name] += run_verdicts
+            warnings |= dict.fromkeys(run_warnings)
+    for objective in objectives:
+        if not verdicts_of[objective.name] and not left[objective.name]:
+            left[objective.name] = [Unjudged(objective, "", "no run is selected by --run, --where and where")]
+    unjudged = tuple(entry for several in left.values() for entry in several)
     if not any(verdicts_of.values()):
         raise InputError(f"no objective can be judged: {unjudged[0].objective.name}: {unjudged[0].reason}")
-    return Checked(tuple(one for several in verdicts_of.values() for one in several), unjudged, tuple(warnings))
+    return Checked(tuple(verdict for several in verdicts_of.values() for verdict in several), unjudged, tuple(warnings))
 
 
-def keep(store: Store, found: Checked) -> None:
+def keep(store: Store, checked: Checked) -> None:
     """Write the certain episodes of verdicts into a store, in place of those of an earlier check of these objectives."""
-    episodes: dict[tuple[str, str], list[Episode]] = {(one.run, one.objective.name): [] for one in found.unjudged if one.run}
-    for one in found.verdicts:
-        episodes.setdefault((one.run, one.objective.name), []).extend(certain(one))
+    episodes: dict[tuple[str, str], list[Episode]] = {
+        (entry.run, entry.objective.name): [] for entry in checked.unjudged if entry.run
+    }
+    for verdict in checked.verdicts:
+        episodes.setdefault((verdict.run, verdict.objective.name), []).extend(certain(verdict))
     for (run, name), own in episodes.items():
         store.keep_episodes(run, name, own)
 
 
 def certain(verdict: Verdict) -> list[Episode]:
     """Return the episodes of a verdict that final windows alone make."""
-    return [one for one in verdict.episodes if one.state != PROVISIONAL]
+    return [episode for episode in verdict.episodes if episode.state != PROVISIONAL]
 
 
 def after(objectives: Sequence[Objective], tell: Tell, path: Path | None = None) -> Callable[[Store, str], None]:
-    """Return what `watch` calls after each cycle: it judges the final windows of a run, keeps the episodes, tells of changes.
+    """Return what `watch` calls after each cycle: it judges the final windows of a run, keeps the episodes, reports changes.
 
-    `tell` is called once when an episode has begun (its state is open) and once when it has ended. What was told is known from
-    the store, also by the next process; where this one is killed between telling and keeping, it is told again, under the same
-    id and state. InputError and StoreError as of `check` and of the store.
+    `tell` is called once when an episode has begun (its state is open) and once when it has ended. The store holds what was
+    reported, also for the next process; if this one is killed between reporting and keeping, the change is reported again, under
+    the same id and state. InputError and StoreError as of `check` and of the store.
     """
 
     def judge(store: Store, run: str) -> None:
         records = [record for record in store.runs() if record.run == run]
         try:
-            found = check(store.answer, labels_of(records), objectives, Question(), path, finals_of(records))
+            checked = check(store.answer, labels_of(records), objectives, Question(), path, finals_of(records))
         except InputError as error:
             if error.line is not None:
                 raise
             return  # nothing has come yet that an objective could be held against
-        known = {one.id: one.state for one in store.episodes([run])}
-        for one in (each for verdict in found.verdicts for each in certain(verdict)):
-            before = known.get(one.id)
+        known = {kept.id: kept.state for kept in store.episodes([run])}
+        for episode in (each for verdict in checked.verdicts for each in certain(verdict)):
+            before = known.get(episode.id)
             if before is None:
-                tell(replace(one, state=OPEN))
-            if one.state == ENDED != before:
-                tell(one)
-        keep(store, found)
+                tell(replace(episode, state=OPEN))
+            if episode.state == ENDED != before:
+                tell(episode)
+        keep(store, checked)
 
     return judge
 
@@ -175,7 +177,7 @@ def _remembered(ask: Ask) -> Ask:
 
 def _of_run(ask: Ask, objective: Objective, whole: Life, selection: Question) -> tuple[list[Verdict], Sequence[str]]:
     """Return the verdicts of a run and the warnings about its data. InputError where it has nothing of what is asked."""
-    begin, end = (one.epoch_ns(whole.zero_ns) if one else None for one in (selection.begin, selection.end))
+    begin, end = (edge.epoch_ns(whole.zero_ns) if edge else None for edge in (selection.begin, selection.end))
     life = replace(whole, from_ns=-FOREVER if begin is None else begin, to_ns=FOREVER if end is None else end)
     by = objective.by if HOST in objective.by else (*objective.by, HOST)
     question = replace(_whole_run(life.run, objective.window_ns), by=by)
@@ -208,7 +210,7 @@ def _check_overlap(ask: Ask, run: str, selection: Question) -> None:
         raise InputError(ABSOLUTE)
     low, high = span_of(whole.parts)
     zero = whole.run_start_ns[run]
-    begin, end = (one.epoch_ns(zero) if one else None for one in (selection.begin, selection.end))
+    begin, end = (edge.epoch_ns(zero) if edge else None for edge in (selection.begin, selection.end))
     if (begin is not None and begin >= high) or (end is not None and end <= low):
         raise InputError(OUTSIDE)
 

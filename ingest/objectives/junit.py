@@ -1,12 +1,12 @@
-"""Verdicts as JUnit XML, for what draws test results: a test case is an objective in a group of a run.
+"""Verdicts as JUnit XML, for tools that show test results: a test case is an objective in a group of a run.
 
     <testsuites tests="3" failures="1" errors="0">
       <testsuite name="SLA.yml" tests="3" failures="1" errors="0" skipped="0">
         <testcase classname="nightly-42" name="read p99 (host ceph-b)" time="76">
           <failure message="p99 above 50ms for 4s, peak 4.00s" type="violated">...</failure>
 
-Elements and attributes are those of junit-10.xsd, by which Jenkins' xUnit plugin judges. `time` is for how many seconds the group
-was judged. What XML cannot hold is shown by its number.
+Elements and attributes are those of junit-10.xsd, by which Jenkins' xUnit plugin judges. `time` is how many seconds of
+the group were judged. Characters that XML cannot hold are shown by their numbers.
 """
 
 from __future__ import annotations
@@ -26,58 +26,58 @@ SECOND = 1_000_000_000
 
 def junit(checked: Checked, name: str, base: str) -> str:
     """Return the document of all verdicts; `name` is the suite's, `base` how times are written (utc, local, elapsed)."""
-    cases = [_case(one, base) for one in checked.verdicts] + [_skipped(one) for one in checked.unjudged]
-    failures, unknown = (sum(one.outcome == word for one in checked.verdicts) for word in (VIOLATED, UNKNOWN))
+    cases = [_case(verdict, base) for verdict in checked.verdicts] + [_skipped(unjudged) for unjudged in checked.unjudged]
+    failures, unknown = (sum(verdict.outcome == word for verdict in checked.verdicts) for word in (VIOLATED, UNKNOWN))
     counts = f'tests="{len(cases)}" failures="{failures}" errors="0"'
     suite = f'{_attribute("name", name)} {counts} skipped="{len(checked.unjudged) + unknown}"'
     head = ['<?xml version="1.0" encoding="UTF-8"?>', f"<testsuites {counts}>", f"  <testsuite {suite}>"]
     return "\n".join([*head, *cases, "  </testsuite>", "</testsuites>", ""])
 
 
-def _case(one: Verdict, base: str) -> str:
-    group = group_name(one.labels)
-    title = f"{one.objective.name} ({group})" if group else one.objective.name
-    seconds = one.windows * one.objective.window_ns / SECOND
-    words = [_attribute("classname", one.run), _attribute("name", title), f'time="{seconds:.15g}"']
-    lines = [promise(one.objective), looked_at([one]), budgets([one]), *_told(one, base)]
+def _case(verdict: Verdict, base: str) -> str:
+    group = group_name(verdict.labels)
+    title = f"{verdict.objective.name} ({group})" if group else verdict.objective.name
+    seconds = verdict.windows * verdict.objective.window_ns / SECOND
+    words = [_attribute("classname", verdict.run), _attribute("name", title), f'time="{seconds:.15g}"']
+    lines = [promise(verdict.objective), looked_at([verdict]), budgets([verdict]), *_episode_lines(verdict, base)]
     text = escape(_clean("\n".join(line for line in lines if line)))
-    if one.met:
+    if verdict.met:
         return f"    <testcase {' '.join(words)}><system-out>{text}</system-out></testcase>"
-    if one.outcome == UNKNOWN:
-        message = f"cannot tell: samples are missing in {counted(one.unknown, 'window')} and could change the verdict"
-        told = f"<skipped {_attribute('message', message)}/><system-out>{text}</system-out>"
-        return f"    <testcase {' '.join(words)}>{told}</testcase>"
-    failure = f'<failure {_attribute("message", _message(one))} type="violated">{text}</failure>'
+    if verdict.outcome == UNKNOWN:
+        message = f"cannot tell: samples are missing in {counted(verdict.unknown, 'window')} and could change the verdict"
+        skipped = f"<skipped {_attribute('message', message)}/><system-out>{text}</system-out>"
+        return f"    <testcase {' '.join(words)}>{skipped}</testcase>"
+    failure = f'<failure {_attribute("message", _message(verdict))} type="violated">{text}</failure>'
     return f"    <testcase {' '.join(words)}>{failure}</testcase>"
 
 
-def _skipped(one: Unjudged) -> str:
-    words = f"{_attribute('classname', one.run or 'no run')} {_attribute('name', one.objective.name)}"
-    return f'    <testcase {words} time="0"><skipped {_attribute("message", one.reason)}/></testcase>'
+def _skipped(unjudged: Unjudged) -> str:
+    words = f"{_attribute('classname', unjudged.run or 'no run')} {_attribute('name', unjudged.objective.name)}"
+    return f'    <testcase {words} time="0"><skipped {_attribute("message", unjudged.reason)}/></testcase>'
 
 
-def _message(one: Verdict) -> str:
+def _message(verdict: Verdict) -> str:
     """Return the failure in a line: of the longest episode, and how many more there are."""
-    if one.objective.budget is not None:
-        return budgets([one])
-    longest = max(one.episodes, key=lambda each: each.end_ns - each.start_ns)
-    more = f", and {len(one.episodes) - 1} more" if len(one.episodes) > 1 else ""
+    if verdict.objective.budget is not None:
+        return budgets([verdict])
+    longest = max(verdict.episodes, key=lambda each: each.end_ns - each.start_ns)
+    more = f", and {len(verdict.episodes) - 1} more" if len(verdict.episodes) > 1 else ""
     lasted = format_duration(longest.end_ns - longest.start_ns)
     return f"p{longest.percentile} above {latency(longest.threshold_ns)} for {lasted}, {_peak(longest)}{more}"
 
 
-def _peak(one: Episode) -> str:
-    if one.peak_ns is None:
+def _peak(episode: Episode) -> str:
+    if episode.peak_ns is None:
         return "nothing completed"
-    return f"peak {'>= ' if one.peak_open else ''}{latency(one.peak_ns)}"
+    return f"peak {'>= ' if episode.peak_open else ''}{latency(episode.peak_ns)}"
 
 
-def _told(one: Verdict, base: str) -> Sequence[str]:
-    stamp, zero = stamp_of(base, [one]), one.zero_ns if base == "elapsed" or one.relative else 0
+def _episode_lines(verdict: Verdict, base: str) -> Sequence[str]:
+    stamp, zero = stamp_of(base, [verdict]), verdict.zero_ns if base == "elapsed" or verdict.relative else 0
     return [
         f"{each.state} {stamp(each.start_ns - zero)} to {stamp(each.end_ns - zero)}: {_peak(each)}, {each.samples} samples, "
         f"worst host {each.worst_host or '-'}"
-        for each in one.episodes
+        for each in verdict.episodes
     ]
 
 
@@ -87,4 +87,4 @@ def _attribute(name: str, value: str) -> str:
 
 def _clean(text: str) -> str:
     """Return text without the characters that XML 1.0 cannot hold, each shown by its number."""
-    return CONTROLS.sub(lambda found: found[0] if found[0] in "\t\n\r" else shown(found[0]), text)
+    return CONTROLS.sub(lambda match: match[0] if match[0] in "\t\n\r" else shown(match[0]), text)

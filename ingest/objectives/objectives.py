@@ -54,7 +54,7 @@ def read_objectives(path: Path, run_labels: Collection[str] | None = ()) -> tupl
     except OSError as error:
         raise InputError(f"it cannot be read ({error.strerror})", path) from None
     except UnicodeDecodeError:
-        raise InputError("it is no text in UTF-8", path) from None
+        raise InputError("it is not text in UTF-8", path) from None
     except RecursionError:
         raise InputError("it is nested too deeply to be a list of objectives", path) from None
     except yaml.MarkedYAMLError as error:
@@ -74,27 +74,27 @@ class _Reader:
         words = {} if root is None else self.mapping(root, "the file")
         for name, (key, _) in words.items():
             if name != "objectives":
-                raise self.wrong(key, f"there is no word {name!r} here: the file has one, objectives:")
+                raise self.wrong(key, f"there is no key {name!r} here: the file has one, objectives:")
         if "objectives" not in words:
             raise InputError("it has no objectives: begin with a line `objectives:` and a list below it", self.path)
         nodes = self.sequence(words["objectives"][1], "objectives", "- {name: read p99, ...}")
         if not nodes:
-            raise self.wrong(words["objectives"][0], "there is no objective in the list")
-        found: dict[str, Objective] = {}
+            raise self.wrong(words["objectives"][0], "the list of objectives is empty")
+        objectives: dict[str, Objective] = {}
         for node in nodes:
-            one = self.objective(node)
-            if one.name in found:
-                other = found[one.name].line
-                told = f"two objectives are called {one.name!r} (the other in line {other}): give each its own name"
-                raise self.wrong(node, told)
-            found[one.name] = one
-        return tuple(found.values())
+            objective = self.objective(node)
+            if objective.name in objectives:
+                other = objectives[objective.name].line
+                reason = f"two objectives are called {objective.name!r} (the other in line {other}): give each its own name"
+                raise self.wrong(node, reason)
+            objectives[objective.name] = objective
+        return tuple(objectives.values())
 
     def objective(self, node: Node) -> Objective:
         words = self.mapping(node, "an objective")
         for name, (key, _) in words.items():
             if name not in WORDS:
-                raise self.wrong(key, f"there is no word {name!r} in an objective: {_meant(name, WORDS)}")
+                raise self.wrong(key, f"there is no key {name!r} in an objective: {_meant(name, WORDS)}")
         for name, example in COMPULSORY.items():
             if name not in words:
                 raise self.wrong(node, f"the objective has no {name}: add it, as in {name}: {example}")
@@ -130,12 +130,12 @@ class _Reader:
     def percentile(self, node: Node, word: str) -> Percentile:
         text = self.text(node, word)
         try:
-            found = parse_percentiles(text)
+            percentiles = parse_percentiles(text)
         except UsageError:
-            found = ()
-        if len(found) != 1 or not found[0].top:
-            raise self.wrong(node, f"{text!r} is no percentile: give one number above 0 and at most 100, as in 99.9")
-        return found[0]
+            percentiles = ()
+        if len(percentiles) != 1 or not percentiles[0].top:
+            raise self.wrong(node, f"{text!r} is not a percentile: give one number above 0 and at most 100, as in 99.9")
+        return percentiles[0]
 
     def duration(self, node: Node, word: str) -> int:
         text = self.text(node, word)
@@ -154,23 +154,23 @@ class _Reader:
 
     def budget(self, node: Node, word: str) -> Fraction:
         text = self.text(node, word)
-        found = SHARE.fullmatch(text.strip())
-        if not found:
-            raise self.wrong(node, f"{text!r} is no budget: give a percentage of windows from 0% to below 100%, as in 1%")
-        return Fraction(found[1]) / 100
+        match = SHARE.fullmatch(text.strip())
+        if not match:
+            raise self.wrong(node, f"{text!r} is not a budget: give a percentage of windows from 0% to below 100%, as in 1%")
+        return Fraction(match[1]) / 100
 
     def where(self, node: Node, word: str) -> dict[str, str]:
         words = self.mapping(node, "where")
         return {self.label(key, name): self.text(value, name) for name, (key, value) in words.items()}
 
     def by(self, node: Node, word: str) -> tuple[str, ...]:
-        found: list[str] = []
-        for one in self.sequence(node, word, "by: [host]"):
-            label = self.label(one, self.text(one, word))
-            if label in found:
-                raise self.wrong(one, f"by names {label!r} twice")
-            found.append(label)
-        return tuple(found)
+        labels: list[str] = []
+        for entry in self.sequence(node, word, "by: [host]"):
+            label = self.label(entry, self.text(entry, word))
+            if label in labels:
+                raise self.wrong(entry, f"by names {label!r} twice")
+            labels.append(label)
+        return tuple(labels)
 
     def label(self, node: Node, name: str) -> str:
         if self.run_labels is None or name in LABELS or name in self.run_labels:
@@ -180,14 +180,14 @@ class _Reader:
     def mapping(self, node: Node, what: str) -> dict[str, tuple[Node, Node]]:
         """Return keys and values of a mapping by the text of the key."""
         if not isinstance(node, MappingNode):
-            raise self.wrong(node, f"{what} is words with values, as in {{op: read}}")
-        found: dict[str, tuple[Node, Node]] = {}
+            raise self.wrong(node, f"{what} must be keys with values, as in {{op: read}}")
+        entries: dict[str, tuple[Node, Node]] = {}
         for key, value in node.value:
             name = self.text(key, what)
-            if name in found:
-                raise self.wrong(key, f"{name!r} stands twice in {what}")
-            found[name] = (key, value)
-        return found
+            if name in entries:
+                raise self.wrong(key, f"{name!r} appears twice in {what}")
+            entries[name] = (key, value)
+        return entries
 
     def sequence(self, node: Node, word: str, example: str) -> list[Node]:
         if not isinstance(node, SequenceNode):
@@ -197,9 +197,9 @@ class _Reader:
     def text(self, node: Node, word: str) -> str:
         """Return a scalar as it was written: 99.90 is not made a number and printed again."""
         if not isinstance(node, ScalarNode):
-            raise self.wrong(node, f"{word} takes one text, not a list and no words")
+            raise self.wrong(node, f"{word} takes one value, not a list and not a mapping")
         if node.tag == NULL or not str(node.value).strip():
-            raise self.wrong(node, f"{word} is empty: give a value or leave the word out")
+            raise self.wrong(node, f"{word} is empty: give a value or leave the key out")
         return str(node.value)
 
     def wrong(self, node: Node, reason: str) -> InputError:

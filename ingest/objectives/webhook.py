@@ -1,10 +1,10 @@
-"""Episodes told to a web address: one POST of JSON an episode, sent again while it fails in a way that passes.
+"""Episodes sent to a web address: one POST of JSON an episode, repeated while the failure may pass.
 
     TAILBOARD_WEBHOOK_TOKEN=... tailboard check SLA.yml --webhook https://chat.example/hooks/latency
     TAILBOARD_HOOK=https://chat.example/hooks/SECRET tailboard check SLA.yml --webhook env:TAILBOARD_HOOK
 
 Secrets come from the environment or netrc, never from an argument: a token, a login of the host, or the whole address where that
-is the secret. What a delivery is about stands in `id` and `state`: the same pair is the same news, however often it comes.
+is the secret. `id` and `state` identify a delivery: the same pair is the same news, however often it comes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FROM_ENVIRONMENT = "env:"
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """Where episodes are told, and who we are there; made by `webhook`. The address may be a secret."""
+    """Where episodes are sent, and with which login; made by `webhook`. The address may be a secret."""
 
     host: str
     target: str = field(repr=False)
@@ -40,27 +40,27 @@ class Webhook:
     def tell(self, episodes: Sequence[Episode], relative: Mapping[str, bool] | None = None) -> int:
         """Deliver episodes in their order; return how many. `relative` names runs whose times are elapsed.
 
-        DeliveryError where a delivery fails: one that is refused (RefusedError) keeps no other back, after one that finds nobody
-        none is tried.
+        DeliveryError where a delivery fails: after one that is refused (RefusedError) the others are still sent, after one that
+        reaches no server none is tried.
         """
-        name, told, refused = self.client.name, 0, []
+        name, delivered, refused = self.client.name, 0, []
         for number, episode in enumerate(episodes):
             body = orjson.dumps(payload(episode, relative=(relative or {}).get(episode.run, False)))
             left = len(episodes) - number
             try:
                 self.client.again(lambda body=body: self._once(body))  # type: ignore[misc]  # bound now
-                told += 1
+                delivered += 1
             except RefusedError as error:
                 refused.append(str(error))
             except TransientError as error:
                 raise DeliveryError(
-                    f"{name} was told {told} of {len(episodes)} episodes, {left} were not delivered: {error}"
+                    f"{name} received {delivered} of {len(episodes)} episodes, {left} were not delivered: {error}"
                 ) from None
             except StoreError as error:
                 raise DeliveryError(f"{error}; {left} of {len(episodes)} episodes were not delivered") from None
         if refused:
             raise RefusedError(f"{name} refuses {len(refused)} of {len(episodes)} episodes: {refused[0]}")
-        return told
+        return delivered
 
     def _once(self, body: bytes) -> None:
         """Post once; TransientError, StoreError or RefusedError unless the receiver takes it."""
@@ -88,49 +88,51 @@ def webhook(text: str) -> Webhook:
     return Webhook(parts.netloc, f"{parts.path or '/'}{parts.query and f'?{parts.query}'}", client)
 
 
-def payload(one: Episode, *, relative: bool = False) -> dict[str, Any]:
+def payload(episode: Episode, *, relative: bool = False) -> dict[str, Any]:
     """Return what is posted of an episode: columns, promise, and a sentence. `start` and `end` are null without a clock."""
     return {
-        "id": one.id,
-        "state": one.state,
-        "text": sentence(one, relative=relative),
-        "objective": one.objective,
-        "percentile": one.percentile,
-        "threshold_ns": one.threshold_ns,
-        "window_ns": one.window_ns,
-        "run": one.run,
-        "kind": one.kind,
-        "labels": dict(one.labels),
-        "start": None if relative else utc(one.start_ns),
-        "end": None if relative else utc(one.end_ns),
-        "start_ns": one.start_ns,
-        "end_ns": one.end_ns,
-        "peak_ns": one.peak_ns,
-        "peak_open": one.peak_open,
-        "samples": one.samples,
-        "windows": one.windows,
-        "silent": one.silent,
-        "thin": one.thin,
-        "worst_host": one.worst_host,
+        "id": episode.id,
+        "state": episode.state,
+        "text": sentence(episode, relative=relative),
+        "objective": episode.objective,
+        "percentile": episode.percentile,
+        "threshold_ns": episode.threshold_ns,
+        "window_ns": episode.window_ns,
+        "run": episode.run,
+        "kind": episode.kind,
+        "labels": dict(episode.labels),
+        "start": None if relative else utc(episode.start_ns),
+        "end": None if relative else utc(episode.end_ns),
+        "start_ns": episode.start_ns,
+        "end_ns": episode.end_ns,
+        "peak_ns": episode.peak_ns,
+        "peak_open": episode.peak_open,
+        "samples": episode.samples,
+        "windows": episode.windows,
+        "silent": episode.silent,
+        "thin": episode.thin,
+        "worst_host": episode.worst_host,
     }
 
 
-def sentence(one: Episode, *, relative: bool = False) -> str:
+def sentence(episode: Episode, *, relative: bool = False) -> str:
     """Return an episode in a sentence."""
-    lasted = format_duration(one.end_ns - one.start_ns)
-    peak = "nothing completed" if one.peak_ns is None else f"peak {'>= ' if one.peak_open else ''}{latency(one.peak_ns)}"
-    where = f" ({one.group})" if one.labels else ""
-    if one.state == ENDED:
-        span = f"was violated for {lasted}" if relative else f"was violated from {utc(one.start_ns)} to {utc(one.end_ns)}"
+    lasted = format_duration(episode.end_ns - episode.start_ns)
+    peak = (
+        "nothing completed" if episode.peak_ns is None else f"peak {'>= ' if episode.peak_open else ''}{latency(episode.peak_ns)}"
+    )
+    where = f" ({episode.group})" if episode.labels else ""
+    if episode.state == ENDED:
+        span = f"was violated for {lasted}" if relative else f"was violated from {utc(episode.start_ns)} to {utc(episode.end_ns)}"
     else:
-        span = f"is violated, so far for {lasted}" if relative else f"is violated since {utc(one.start_ns)}"
-    worst = f", worst host {one.worst_host}" if one.worst_host else ""
-    return shown(f"{one.objective}{where} of {one.run} {span}: p{one.percentile}, {peak}{worst}")
+        span = f"is violated, so far for {lasted}" if relative else f"is violated since {utc(episode.start_ns)}"
+    worst = f", worst host {episode.worst_host}" if episode.worst_host else ""
+    return shown(f"{episode.objective}{where} of {episode.run} {span}: p{episode.percentile}, {peak}{worst}")
 
 
 def _refusal(status: int) -> str:
     if status in (401, 403):
         return WEBHOOK.login_failed(status)
     if 300 <= status < 400:
-        return f"it answers {status}, which leads elsewhere: give the address that it leads to"
+        return f"it answers {status}, a redirect: give the address that it leads to"
     return f"it answers {status}"

@@ -1,4 +1,4 @@
-"""Verdicts in sentences: the promise, what was looked at, the budget; for tables, junit and webhooks alike."""
+"""Verdicts in sentences: the promise, which windows were judged, the budget; for tables, junit and webhooks alike."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ingest.query.verdicts import UNKNOWN, VIOLATED, Labels, Verdict
 ELAPSED = "elapsed"
 
 
-def stamp_of(base: str, found: Sequence[Verdict] = ()) -> Stamp:
+def stamp_of(base: str, verdicts: Sequence[Verdict] = ()) -> Stamp:
     """Return the function that writes the times of a table as they were asked for; +12.5s in runs without a clock."""
     stamp: Stamp = {"utc": utc, "local": local, ELAPSED: elapsed(0)}[base]
-    episodes = [(each, one.zero_ns) for one in found if one.relative for each in one.episodes]
+    episodes = [(each, verdict.zero_ns) for verdict in verdicts if verdict.relative for each in verdict.episodes]
     edges = {edge - zero for each, zero in episodes for edge in (each.start_ns, each.end_ns)}
     return stamp if base == ELAPSED else named(stamp, {edge: since(edge) for edge in edges})
 
@@ -39,36 +39,36 @@ def group_name(labels: Labels) -> str:
     return ", ".join(f"{name} {value or '-'}" for name, value in labels)
 
 
-def looked_at(found: Sequence[Verdict]) -> str:
+def looked_at(verdicts: Sequence[Verdict]) -> str:
     """Return how many windows of one objective and run were judged, and what was wrong with them."""
-    windows, silent, thin = (sum(getattr(one, name) for one in found) for name in ("windows", "silent", "thin"))
-    groups = f" of {len(found)} groups" if len(found) > 1 else ""
-    told = [f"{counted(windows, 'window')}{groups}, {sum(one.violated for one in found):,} violated"]
-    objective = found[0].objective
+    windows, silent, thin = (sum(getattr(verdict, name) for verdict in verdicts) for name in ("windows", "silent", "thin"))
+    groups = f" of {len(verdicts)} groups" if len(verdicts) > 1 else ""
+    remarks = [f"{counted(windows, 'window')}{groups}, {sum(verdict.violated for verdict in verdicts):,} violated"]
+    objective = verdicts[0].objective
     if silent:
-        told.append(f"{silent:,} without completions (no_data: {objective.no_data})")
+        remarks.append(f"{silent:,} without completions (no_data: {objective.no_data})")
     if thin:
-        told.append(f"{thin:,} too small to carry {objective.percentile.name}: their rank is used all the same")
-    if unknown := sum(one.unknown for one in found):
-        told.append(f"{unknown:,} cannot be determined, because samples are missing")
-    if later := sum(one.provisional for one in found):
-        told.append(f"{later:,} more are provisional")
-    return "; ".join(told)
+        remarks.append(f"{thin:,} with too few samples for {objective.percentile.name}: the nearest rank is used")
+    if unknown := sum(verdict.unknown for verdict in verdicts):
+        remarks.append(f"{unknown:,} cannot be determined, because samples are missing")
+    if later := sum(verdict.provisional for verdict in verdicts):
+        remarks.append(f"{later:,} more are provisional")
+    return "; ".join(remarks)
 
 
-def budgets(found: Sequence[Verdict]) -> str:
+def budgets(verdicts: Sequence[Verdict]) -> str:
     """Return how much of the error budget was used by one objective and run; empty where it has none."""
-    budget = found[0].objective.budget
+    budget = verdicts[0].objective.budget
     if budget is None:
         return ""
-    used = sorted((one for one in found if one.violated), key=lambda one: -one.share)
-    named = [f"{group_name(one.labels)} {percent(one.share)}".strip() for one in used]
-    told = listed(named) if named else "none"
-    broken, open_yet = (sum(one.outcome == word for one in found) for word in (VIOLATED, UNKNOWN))
-    verdict = "exceeded" if len(found) == 1 else f"exceeded by {broken} of {len(found)}"
+    used = sorted((verdict for verdict in verdicts if verdict.violated), key=lambda verdict: -verdict.share)
+    named = [f"{group_name(verdict.labels)} {percent(verdict.share)}".strip() for verdict in used]
+    shares = listed(named) if named else "none"
+    broken, open_yet = (sum(verdict.outcome == word for verdict in verdicts) for word in (VIOLATED, UNKNOWN))
+    outcome = "exceeded" if len(verdicts) == 1 else f"exceeded by {broken} of {len(verdicts)}"
     if not broken:
-        verdict = "kept" if not open_yet else "kept or exceeded: samples are missing"
-    return f"budget {percent(budget)} of the windows: used {told}; {verdict}"
+        outcome = "kept" if not open_yet else "kept or exceeded: samples are missing"
+    return f"budget {percent(budget)} of the windows: used {shares}; {outcome}"
 
 
 def counted(number: int, what: str) -> str:

@@ -36,7 +36,7 @@ def kept_from(origin: Origin, question: Question) -> Kept:
 def from_files(files: Files, question: Question) -> Kept:
     """Return what is kept of the timelines among files, of the runs, hosts, processes and the time that are asked."""
     key = selected(question, files.found.labels)
-    sources = [one for one in files.found.sources if one.format == SNABB and key(one.context.series)]
+    sources = [source for source in files.found.sources if source.format == SNABB and key(source.context.series)]
     starts = run_starts(sources)
 
     def work(source: Source) -> Iterator[Kept | None]:
@@ -45,10 +45,10 @@ def from_files(files: Files, question: Question) -> Kept:
         except InputError as error:
             source.context.account.note(f"not read: {error.reason}")
 
-    found = [(number, kept) for number, kept in fork_map(work, sources, files.jobs) if kept is not None]
+    kept_parts = [(number, kept) for number, kept in fork_map(work, sources, files.jobs) if kept is not None]
     parts = [
         in_range(kept, question, starts[sources[number].context.series.run])
-        for number, kept in sorted(found, key=lambda one: sources[one[0]].context.series)
+        for number, kept in sorted(kept_parts, key=lambda numbered: sources[numbered[0]].context.series)
     ]
     return together(parts)
 
@@ -84,8 +84,8 @@ def together(parts: Sequence[Kept]) -> Kept:
 def ordered(rows: Rows) -> Rows:
     """Return the rows by series, rate and time (those of a sample: by series and order), under a table in order."""
     used = sorted({rows.table[code] for code in np.unique(rows.series)})
-    place = {one: number for number, one in enumerate(used)}
-    codes = np.array([place.get(one, -1) for one in rows.table], np.int64)[rows.series]
+    place = {series: number for number, series in enumerate(used)}
+    codes = np.array([place.get(series, -1) for series in rows.table], np.int64)[rows.series]
     moved = replace(rows, table=tuple(used), series=codes)
     if isinstance(moved, BreathWindows):
         return taken(moved, np.lexsort((moved.start_ns, moved.rate, moved.series)))

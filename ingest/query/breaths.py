@@ -64,7 +64,7 @@ class Density:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """All breaths of a group: stored ones, of which `known` tell their packets and `idle` moved none, and what they cost.
+    """All breaths of a group: stored ones, of which `known` record their packets and `idle` moved none, and what they cost.
 
     `packets`, `cycles`, `bytes` are sums over the known ones (of all by estimate where `mixed`), `all_breaths` and `all_packets`
     estimates for stored and not stored ones together. `longest` is the most cycles of one.
@@ -94,16 +94,16 @@ def breath_rows(windows: BreathWindows) -> BreathWindows:
 
 
 def callback_rows(windows: BreathWindows) -> BreathWindows:
-    """Return the windows of callbacks: of files whose events tell what these moved, until December 2022."""
+    """Return the windows of callbacks: of files whose events record what these moved, until December 2022."""
     return only(windows, lambda series: series.op != BREATH)
 
 
 def grouped(windows: BreathWindows, name: Name) -> tuple[tuple[str, ...], Int]:
     """Return the names of groups in order, and the group of each row."""
-    names = [name(one) for one in windows.table]
+    names = [name(series) for series in windows.table]
     groups = sorted(set(names))
-    place = {one: number for number, one in enumerate(groups)}
-    codes = np.array([place[one] for one in names], np.int64)
+    place = {group: number for number, group in enumerate(groups)}
+    codes = np.array([place[own_name] for own_name in names], np.int64)
     return tuple(groups), codes[windows.series] if len(windows) else np.empty(0, np.int64)
 
 
@@ -120,26 +120,26 @@ def density(windows: BreathWindows, name: Name) -> Density:
     row = np.repeat(np.arange(len(windows)), np.diff(windows.indptr))
     weight = np.where(mixed[group] > 0, weight_of(windows.rate), 1)[row] if len(row) else row
     span = PACKETS.bins * CYCLES.bins
-    found, place = np.unique(group[row] * span + windows.cells, return_inverse=True)
-    n, count = np.zeros(len(found), np.int64), np.zeros(len(found), np.int64)
+    occupied, place = np.unique(group[row] * span + windows.cells, return_inverse=True)
+    n, count = np.zeros(len(occupied), np.int64), np.zeros(len(occupied), np.int64)
     np.add.at(n, place.reshape(-1), windows.counts)
     np.add.at(count, place.reshape(-1), windows.counts * weight)
-    cell = found % span
+    cell = occupied % span
     x, y = cell // CYCLES.bins, cell % CYCLES.bins
     last = (x == PACKETS.bins - 1) | (y == CYCLES.bins - 1)
     edges = (PACKETS.edges[x], PACKETS.edges[x + 1], CYCLES.edges[y], CYCLES.edges[y + 1])
-    return Density(groups, found // span, *edges, n, count, last.astype(np.int64))
+    return Density(groups, occupied // span, *edges, n, count, last.astype(np.int64))
 
 
 def fits(windows: BreathWindows, name: Name) -> dict[str, Fit]:
     """Return the line through the breaths of each group, computed exactly from their sums, by name."""
     groups, group = grouped(windows, name)
-    return {one: fitted(moments(taken(windows, np.flatnonzero(group == code)))) for code, one in enumerate(groups)}
+    return {group_name: fitted(moments(taken(windows, np.flatnonzero(group == code)))) for code, group_name in enumerate(groups)}
 
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """Exact sums over breaths that tell their packets, each `weight` times; `alike` is how many equal weights are as certain."""
+    """Exact sums over breaths that record their packets, each `weight` times; `alike`: how many equal weights are as certain."""
 
     n: int
     total: Fraction
@@ -158,54 +158,54 @@ def moments(windows: BreathWindows) -> Moments:
         known = int(windows.known[mine].sum())
         total += weight * known
         squared += weight * weight * known
-        for column, one in enumerate(SUMS):
-            sums[one] += weight * Fraction(math.fsum(windows.sums[mine, column].tolist()))
+        for column, quantity in enumerate(SUMS):
+            sums[quantity] += weight * Fraction(math.fsum(windows.sums[mine, column].tolist()))
     return Moments(int(windows.known.sum()), total, total**2 / squared if squared else Fraction(0), sums)
 
 
-def fitted(found: Moments) -> Fit:
+def fitted(breaths: Moments) -> Fit:
     """Return the line of least squares; without one where breaths are few, all moved as much, or the slope is not certain."""
-    if found.n < LEAST_FITTED:
-        return Fit(found.n, why=f"{found.n} breaths are too few for a line: at least {LEAST_FITTED}")
-    if found.alike <= LEAST_ALIKE:
-        return Fit(found.n, why=f"no line: a few breaths stand for nearly all of {found.n}")
-    sums, total = found.sums, found.total
+    if breaths.n < LEAST_FITTED:
+        return Fit(breaths.n, why=f"{breaths.n} breaths are too few for a line: at least {LEAST_FITTED}")
+    if breaths.alike <= LEAST_ALIKE:
+        return Fit(breaths.n, why=f"no line: a few breaths stand for nearly all of {breaths.n}")
+    sums, total = breaths.sums, breaths.total
     packets, cycles = sums["packets"] / total, sums["cycles"] / total
     spread = sums["packets_squared"] / total - packets**2
     if spread <= 0:
-        return Fit(found.n, why=f"no line: every breath moved {float(packets):g} packets")
+        return Fit(breaths.n, why=f"no line: every breath moved {float(packets):g} packets")
     both = sums["packets_cycles"] / total - packets * cycles
     variance = max(Fraction(0), sums["cycles_squared"] / total - cycles**2)
     slope = both / spread
     left = max(Fraction(0), variance - slope * both)
-    residual = float(left) * float(found.alike / (found.alike - 2))
-    error = math.sqrt(residual / float(found.alike * spread))
-    told = Fit(
-        n=found.n,
+    residual = float(left) * float(breaths.alike / (breaths.alike - 2))
+    error = math.sqrt(residual / float(breaths.alike * spread))
+    line = Fit(
+        n=breaths.n,
         base=float(cycles - slope * packets),
         slope=float(slope),
         error=error,
         explained=1 - float(left / variance) if variance else 1.0,
         residual=math.sqrt(residual),
     )
-    if abs(told.slope) < CERTAIN * error:
-        why = f"no line: {told.slope:.3g} ± {error:.2g} cycles a packet are not certain"
-        return Fit(found.n, why=why)
-    return told
+    if abs(line.slope) < CERTAIN * error:
+        why = f"no line: {line.slope:.3g} ± {error:.2g} cycles a packet are not certain"
+        return Fit(breaths.n, why=why)
+    return line
 
 
 def costs(windows: BreathWindows, name: Name) -> list[Cost]:
     """Return what the breaths of each group cost, those that cost the most cycles a packet first."""
     groups, group = grouped(windows, name)
     mixed = mixed_groups(windows, group, len(groups))
-    found = []
-    for code, one in enumerate(groups):
+    group_costs = []
+    for code, group_name in enumerate(groups):
         mine = taken(windows, np.flatnonzero(group == code))
         sums = moments(mine).sums
         weight = weight_of(mine.rate)
-        found.append(
+        group_costs.append(
             Cost(
-                name=one,
+                name=group_name,
                 n=int(mine.count.sum()),
                 known=int(mine.known.sum()),
                 idle=int(mine.idle.sum()),
@@ -218,12 +218,12 @@ def costs(windows: BreathWindows, name: Name) -> list[Cost]:
                 mixed=bool(mixed[code]),
             )
         )
-    return sorted(found, key=lambda cost: (-cost.cycles_a_packet if cost.packets else math.inf, cost.name))
+    return sorted(group_costs, key=lambda cost: (-cost.cycles_a_packet if cost.packets else math.inf, cost.name))
 
 
 def names_of(windows: BreathWindows) -> Name:
     """Return how processes are called: with their host, run and app where there are several of these."""
-    hosts, runs = {one.host for one in windows.table}, {one.run for one in windows.table}
+    hosts, runs = {series.host for series in windows.table}, {series.run for series in windows.table}
 
     def name(series: Series) -> str:
         parts = [series.run] if len(runs) > 1 else []

@@ -106,14 +106,14 @@ def cells(answer: Answer, rows: Rows | None = None, lit: Answer | None = None, c
     groups = tuple(sorted({key for part in answer.parts for key in part.groups}))
     entries = _entries(answer, layout, groups)
     sums = _sums(entries.place, entries.count, layout.bins)
-    found = ladder(rows, layout, sums)
+    row_ladder = ladder(rows, layout, sums)
     span = int(entries.start.min()), int(entries.end.max())
     asked = (entries, _entries(lit, layout, groups)) if lit else (entries,)
     edges = _columns(entries, span, columns) if columns else np.arange(*span, answer.step_ns or max(1, span[1] - span[0]))
-    both = [_in_rows(_in_columns(one, edges) if columns else one, layout, found) for one in asked]
+    both = [_in_rows(_in_columns(samples, edges) if columns else samples, layout, row_ladder) for samples in asked]
     starts = edges[:-1] if columns else edges
-    notes = _notes(rows, layout, np.flatnonzero(sums), found)
-    return replace(_shown(both, found, groups), by=answer.by, starts=starts, notes=notes)
+    notes = _notes(rows, layout, np.flatnonzero(sums), row_ladder)
+    return replace(_shown(both, row_ladder, groups), by=answer.by, starts=starts, notes=notes)
 
 
 def in_windows(answer: Answer, most: int) -> Answer:
@@ -135,15 +135,15 @@ def of_step(answer: Answer, step_ns: int) -> Answer:
 
 def _entries(answer: Answer, layout: LogLinear, groups: Sequence[Group]) -> _Entries:
     numbers = {key: number for number, key in enumerate(groups)}
-    found: list[tuple[NDArray[Any], ...]] = []
+    pieces: list[tuple[NDArray[Any], ...]] = []
     for part in (part.in_layout(layout) for part in answer.parts):
         codes = np.array([numbers.get(key, -1) if isinstance(key, tuple) else -1 for key in part.table], np.int64)
         row = part.row
         counts = part.counts if part.completions is None else part.counts / (1 << WEIGHT_BITS)
-        found.append((part.start_ns[row], part.end_ns[row], codes[part.series][row], part.bins, counts))
-    if not surely_addable(column[-1] for column in found):  # whole counts as far as all of them can be added up
-        found = [(*column[:-1], column[-1].astype(np.float64)) for column in found]
-    return _Entries(*(np.concatenate(column) for column in zip(*found, strict=True)))
+        pieces.append((part.start_ns[row], part.end_ns[row], codes[part.series][row], part.bins, counts))
+    if not surely_addable(column[-1] for column in pieces):  # whole counts as far as all of them can be added up
+        pieces = [(*column[:-1], column[-1].astype(np.float64)) for column in pieces]
+    return _Entries(*(np.concatenate(column) for column in zip(*pieces, strict=True)))
 
 
 def _columns(entries: _Entries, span: tuple[int, int], columns: int) -> Int:
@@ -181,7 +181,7 @@ def _shown(both: Sequence[_Entries], ladder: Ladder, groups: tuple[Group, ...]) 
     """Return the cells of all entries; those of the second of `both` are what is highlighted in them."""
     every, high = both[0], len(ladder.edges) - 1
     starts = np.unique(every.start)
-    keys = [(np.searchsorted(starts, one.start) * len(groups) + one.group) * high + one.place for one in both]
+    keys = [(np.searchsorted(starts, samples.start) * len(groups) + samples.group) * high + samples.place for samples in both]
     key, where = np.unique(keys[0], return_inverse=True)
     count = _sums(where, every.count, len(key))
     lit = _sums(np.searchsorted(key, keys[1]), both[1].count, len(key)) if len(both) > 1 else None
@@ -195,7 +195,7 @@ def _shown(both: Sequence[_Entries], ladder: Ladder, groups: tuple[Group, ...]) 
     ends = np.append(np.flatnonzero(firsts)[1:], len(count)) - 1
     over = row == ladder.over
     inside = np.flatnonzero(((row >= ladder.first) & (row < ladder.stop)) | over)
-    told = {
+    columns = {
         "start_ns": starts[column // len(groups)],
         "end_ns": end,
         "group": column % len(groups),
@@ -208,7 +208,7 @@ def _shown(both: Sequence[_Entries], ladder: Ladder, groups: tuple[Group, ...]) 
         "cum": total - before[number],
     }
     return Cells(
-        **{name: column[inside] for name, column in told.items()},
+        **{name: column[inside] for name, column in columns.items()},
         lit=None if lit is None else lit[inside],
         groups=groups,
         by=(),

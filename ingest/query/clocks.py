@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # stores ask by clocks, too, and need no reader for that
     from ingest.read.sources import Source
 
 SECOND = 1e9
-ABSOLUTE = "the times of this run are elapsed, since it is not known when it began: give --from and --to as +90s, or give --t0"
+ABSOLUTE = "this run has no start time, so its times are elapsed: give --from and --to as +90s, or give --t0"
 
 
 def is_absolute(question: Question) -> bool:
@@ -26,12 +26,12 @@ def is_absolute(question: Question) -> bool:
 
 
 def undated_runs(sources: Iterable[Source]) -> dict[str, bool]:
-    """Return, per run, whether none of its sources has a time zero."""
-    found: dict[str, bool] = {}
+    """Return, per run, whether none of its sources has a start time."""
+    undated: dict[str, bool] = {}
     for source in sources:
         run = source.context.series.run
-        found[run] = found.get(run, True) and source.context.zero.epoch_ns is None
-    return found
+        undated[run] = undated.get(run, True) and source.context.zero.epoch_ns is None
+    return undated
 
 
 def left_out(question: Question, undated: Mapping[str, bool]) -> frozenset[str]:
@@ -39,7 +39,7 @@ def left_out(question: Question, undated: Mapping[str, bool]) -> frozenset[str]:
 
     `undated` says of each run that is asked for whether it has no clock.
     """
-    without = frozenset(run for run, one in undated.items() if one)
+    without = frozenset(run for run, is_undated in undated.items() if is_undated)
     if len(without) == len(undated):
         return frozenset()
     return without if question.step != ALL or question.merge_runs or is_absolute(question) else frozenset()
@@ -47,15 +47,15 @@ def left_out(question: Question, undated: Mapping[str, bool]) -> frozenset[str]:
 
 def beside(undated: Mapping[str, bool]) -> frozenset[str]:
     """Return the undated runs of an answer where others have a clock."""
-    without = frozenset(run for run, one in undated.items() if one)
+    without = frozenset(run for run, is_undated in undated.items() if is_undated)
     return without if len(without) < len(undated) else frozenset()
 
 
 def logs_left_out(names: Sequence[str], logs: int, runs: Collection[str]) -> str:
     """Return the sentence about logs that an answer leaves out, of so many that were selected."""
     which = f"{len(names)} of {logs} logs ({listed(sorted(names))})"
-    told = "has no start time, so it is" if len(names) == 1 else "have no start time, so they are"
-    return f"{which} {told} left out here: ask for the run {listed(sorted(runs))} alone, or give --t0"
+    clause = "has no start time, so it is" if len(names) == 1 else "have no start time, so they are"
+    return f"{which} {clause} left out here: ask for the run {listed(sorted(runs))} alone, or give --t0"
 
 
 def run_left_out(run: str, samples: int) -> str:
@@ -67,8 +67,8 @@ def shown_beside(undated: Collection[str]) -> list[str]:
     """Return the sentence about undated runs that an answer shows beside dated ones; none where there are none."""
     if not undated:
         return []
-    told = "has no start time: it is a run of its own, and its" if len(undated) == 1 else "have no start time: their"
-    return [f"{listed(sorted(undated))} {told} times are elapsed seconds, as +12.5s"]
+    clause = "has no start time: it is a run of its own, and its" if len(undated) == 1 else "have no start time: their"
+    return [f"{listed(sorted(undated))} {clause} times are elapsed seconds, as +12.5s"]
 
 
 def stamps_beside(answer: Answer) -> dict[int, str]:
@@ -76,13 +76,13 @@ def stamps_beside(answer: Answer) -> dict[int, str]:
     if not answer.undated or "run" not in answer.by:
         return {}
     place = answer.by.index("run")
-    found: dict[int, str] = {}
+    stamps: dict[int, str] = {}
     for part in answer.parts:
         names = [str(key[place]) if isinstance(key, tuple) else "" for key in part.table]
         for code, *edges in zip(part.series.tolist(), part.start_ns.tolist(), part.end_ns.tolist(), strict=True):
             if names[code] in answer.undated:
-                found |= {edge: since(edge - answer.run_start_ns[names[code]]) for edge in edges}
-    return found
+                stamps |= {edge: since(edge - answer.run_start_ns[names[code]]) for edge in edges}
+    return stamps
 
 
 def since(elapsed_ns: int) -> str:

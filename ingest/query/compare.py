@@ -6,7 +6,7 @@ the log scale: distances from the estimate are combined as roots of squares (MOV
 of the bins are added in full, because they are no chance. So a difference within the bins is never a difference.
 
 The bounds take samples for independent draws of one distribution. Two nights of the same thing differ by more than that:
-what a night is worth tells `trend`.
+`trend` shows by how much.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def bounded(rows: Intervals, percentile: Percentile, answer: Answer | None = Non
         raise UsageError("bounds count whole I/Os, in-flight weights are shares of them: leave out --attribution in-flight")
     ranked = Ranked(rows)
     count, value = ranked.samples, percentile_values(rows, percentile, ranked=ranked)
-    ranks = np.array([rank_bounds(one, percentile) for one in count.tolist()], np.int64).reshape(-1, 2)
+    ranks = np.array([rank_bounds(samples, percentile) for samples in count.tolist()], np.int64).reshape(-1, 2)
     values, edges = rows.layout.values.astype(np.float64), rows.layout.edges.astype(np.float64)
     if rows.layout.open_ended:
         edges[-1] = math.inf
@@ -101,20 +101,20 @@ def bounded(rows: Intervals, percentile: Percentile, answer: Answer | None = Non
     high[above], high_edge[above] = (within_exact(rows, above, side[above]) for side in (high, high_edge))
     if answer is not None and answer.missing:
         lacking = Rows(rows, answer, ranked=ranked)
-        found = lacking.cells(percentile, value)
-        low_edge = np.where(lacking.complete, low_edge, np.fmin(low_edge, found.least))
-        high_edge = np.where(lacking.complete, high_edge, np.fmax(high_edge, found.most))
+        cells = lacking.cells(percentile, value)
+        low_edge = np.where(lacking.complete, low_edge, np.fmin(low_edge, cells.least))
+        high_edge = np.where(lacking.complete, high_edge, np.fmax(high_edge, cells.most))
     opened = np.zeros(len(rows), np.bool_)
-    told = np.flatnonzero(carried)
-    bins = ranked.bins(told, percentile.ranks(count[told]))
-    opened[told] = (bins == rows.layout.bins - 1) & rows.layout.open_ended
+    places = np.flatnonzero(carried)
+    bins = ranked.bins(places, percentile.ranks(count[places]))
+    opened[places] = (bins == rows.layout.bins - 1) & rows.layout.open_ended
     error = np.zeros(len(rows))
-    error[told] = np.where(opened[told], 0.0, np.minimum(rows.layout.errors_of(bins)[1], MOST_ERROR))
+    error[places] = np.where(opened[places], 0.0, np.minimum(rows.layout.errors_of(bins)[1], MOST_ERROR))
     return Bounded(count, value, low, high, low_edge, high_edge, opened, error)
 
 
 def ratio_bounds(baseline: Bounded, run: Bounded) -> tuple[Float, Float, Float]:
-    """Return run / baseline and its 95 % bounds, each NaN where it cannot be told."""
+    """Return run / baseline and its 95 % bounds, each NaN where it cannot be determined."""
     with np.errstate(all="ignore"):
         ratio = np.where(baseline.open | (baseline.value == 0), math.nan, run.value / baseline.value)
         down = np.hypot(np.log(run.value / run.low), np.log(baseline.high / baseline.value))
@@ -135,8 +135,8 @@ def together(answers: Sequence[Answer]) -> Answer:
     if len(answers) == 1:
         return answers[0]
     if len({answer.by for answer in answers}) > 1 or len({answer.kind for answer in answers}) > 1:
-        told = "; ".join(sorted({f"{', '.join(answer.runs)}: {answer.kind}" for answer in answers}))
-        raise UsageError(f"runs of unlike kinds are not added up ({told}): choose one with --where kind=KIND")
+        listing = "; ".join(sorted({f"{', '.join(answer.runs)}: {answer.kind}" for answer in answers}))
+        raise UsageError(f"runs of unlike kinds are not added up ({listing}): choose one with --where kind=KIND")
     if len({answer.relative for answer in answers}) > 1:
         without = listed(run for answer in answers if answer.relative for run in answer.runs)
         raise UsageError(f"runs with and without a start time are not added up: {without} has none; name the others alone")
@@ -148,7 +148,7 @@ def together(answers: Sequence[Answer]) -> Answer:
         series=sum(answer.series for answer in answers),
         warnings=tuple(dict.fromkeys(text for answer in answers for text in answer.warnings)),
         missing=union(answer.missing for answer in answers),
-        caveats=tuple(dict.fromkeys(one for answer in answers for one in answer.caveats)),
+        caveats=tuple(dict.fromkeys(caveat for answer in answers for caveat in answer.caveats)),
     )
     return regrouped(joined, joined.by)
 
@@ -179,11 +179,11 @@ def paired(baseline: Answer, run: Answer, by: Sequence[str], *, unlike: bool = F
     for side in sides:
         check_bins(side, "comparisons of percentiles")
     kinds = [kinds_of(side) for side in sides]
-    if "kind" not in by and all(len(found) == 1 for found in kinds):
+    if "kind" not in by and all(len(side_kinds) == 1 for side_kinds in kinds):
         if kinds[0] != kinds[1] and not unlike:
             raise UsageError(
                 f"{', '.join(baseline.runs)} holds {min(kinds[0]) or 'unnamed'} latency, {', '.join(run.runs)} "
-                f"{min(kinds[1]) or 'unnamed'}: unlike kinds are not compared; choose one with --where kind=KIND, or say "
+                f"{min(kinds[1]) or 'unnamed'}: unlike kinds are not compared; choose one with --where kind=KIND, or add "
                 "--unlike-kinds"
             )
         sides = [regrouped(side, by) for side in sides]
@@ -207,7 +207,7 @@ def compare(pair: Pair, percentiles: Sequence[Percentile]) -> Table:
     tables = [
         _rows(groups, (first, second), percentile, pair)
         for groups, first, second in _aligned(pair)
-        for percentile in sorted(percentiles, key=lambda one: float(one.text))
+        for percentile in sorted(percentiles, key=lambda wanted: float(wanted.text))
     ]
     table = concatenated(tables, order=()) if pair.by else concatenated(tables, order=("percentile",))
     ratio, low, high = (np.asarray(table.columns[name], np.float64) for name in ("ratio", "lo", "hi"))
@@ -234,27 +234,27 @@ def halvings(pair: Pair) -> tuple[Percentile, ...]:
 
 def alone(table: Table) -> tuple[list[Group], list[Group]]:
     """Return the groups that only the baseline and that only the run has."""
-    found: tuple[dict[Group, None], dict[Group, None]] = ({}, {})
+    groups: tuple[dict[Group, None], dict[Group, None]] = ({}, {})
     names = [table.columns[name] for name in table.labels]
     for row in range(len(table)):
         key = tuple(str(column[row]) for column in names)
         if not table.columns["count_run"][row]:
-            found[0][key] = None
+            groups[0][key] = None
         elif not table.columns["count_baseline"][row]:
-            found[1][key] = None
-    return sorted(found[0]), sorted(found[1])
+            groups[1][key] = None
+    return sorted(groups[0]), sorted(groups[1])
 
 
 def _aligned(pair: Pair) -> Iterator[tuple[list[Group], Intervals | None, Intervals | None]]:
     """Yield groups with their rows of the baseline and of the run, in one order and one layout; None where one has none."""
     first, second = (_by_layout(side) for side in (pair.baseline, pair.run))
     homes = [{key: part for part in parts for key in _keys(part)} for parts in (first, second)]
-    for one in first:
+    for base_part in first:
         for other in second:
-            shared = [key for key in _keys(one) if homes[1].get(key) is other]
+            shared = [key for key in _keys(base_part) if homes[1].get(key) is other]
             if shared:
-                layout = common_layout((one.layout, other.layout))
-                yield shared, _rows_of(one, shared).in_layout(layout), _rows_of(other, shared).in_layout(layout)
+                layout = common_layout((base_part.layout, other.layout))
+                yield shared, _rows_of(base_part, shared).in_layout(layout), _rows_of(other, shared).in_layout(layout)
     for place, parts in enumerate((first, second)):
         for part in parts:
             single = [key for key in _keys(part) if key not in homes[1 - place]]
@@ -268,7 +268,7 @@ def _by_layout(answer: Answer) -> list[Intervals]:
     parts: dict[LogLinear, list[Intervals]] = {}
     for part in spanned(answer.parts):
         parts.setdefault(part.layout, []).append(part)
-    return [merged(found) for _, found in sorted(parts.items())]
+    return [merged(alike) for _, alike in sorted(parts.items())]
 
 
 def _keys(part: Intervals) -> list[Group]:
@@ -289,7 +289,7 @@ def _rows(groups: Sequence[Group], both: tuple[Intervals | None, Intervals | Non
     ]
     ratio, low, high = ratio_bounds(*sides)
     columns: dict[str, object] = {name: np.array([key[place] for key in groups], object) for place, name in enumerate(by)}
-    told = (
+    cells = (
         np.full(len(groups), float(percentile.text)),
         *(side.value for side in sides),
         ratio,
@@ -297,7 +297,7 @@ def _rows(groups: Sequence[Group], both: tuple[Intervals | None, Intervals | Non
         high,
         *(side.count for side in sides),
     )
-    columns |= dict(zip(COLUMNS, told, strict=True))
+    columns |= dict(zip(COLUMNS, cells, strict=True))
     columns |= {f"{name}_censored": side.open for name, side in zip(("baseline", "run"), sides, strict=True)}
     return Table(columns, tuple(by))
 

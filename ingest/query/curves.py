@@ -23,18 +23,18 @@ def curves(answer: Answer, others: Sequence[Curve] = (), ticks: int = TICKS) -> 
     """Return one row per curve and level: curve, percentile (as a share), x = 1/(1 - percentile), value (ns), count so far.
 
     Windows must span the whole range (step all). Levels halve their distance to 1 every `ticks` steps, as in hgrm. NaN for
-    what a file does not tell, and for x at the last level of a curve. Error bound: that of each layout.
+    what a file does not hold, and for x at the last level of a curve. Error bound: that of each layout.
     """
     check_bins(answer, "percentile curves")
-    found = [*_measured(answer, ticks), *others]
-    lengths = [len(curve.shares) for curve in found]
-    names = np.repeat(np.array([curve.name for curve in found], object), lengths)
-    counts = [count for curve in found for count in curve.counts or (math.nan,) * len(curve.shares)]
+    all_curves = [*_measured(answer, ticks), *others]
+    lengths = [len(curve.shares) for curve in all_curves]
+    names = np.repeat(np.array([curve.name for curve in all_curves], object), lengths)
+    counts = [count for curve in all_curves for count in curve.counts or (math.nan,) * len(curve.shares)]
     columns = {
         "curve": names,
-        "percentile": np.array([share for curve in found for share in curve.shares]),
-        "x": np.array([x if x < math.inf else math.nan for curve in found for x in curve.x]),
-        "value": np.array([value for curve in found for value in curve.values_ns]),
+        "percentile": np.array([share for curve in all_curves for share in curve.shares]),
+        "x": np.array([x if x < math.inf else math.nan for curve in all_curves for x in curve.x]),
+        "value": np.array([value for curve in all_curves for value in curve.values_ns]),
         "count": np.array(counts, float),
     }
     return Table(columns, ("curve",))
@@ -42,7 +42,7 @@ def curves(answer: Answer, others: Sequence[Curve] = (), ticks: int = TICKS) -> 
 
 def _measured(answer: Answer, ticks: int) -> list[Curve]:
     """Return the curve of each group of an answer, named by its labels."""
-    found = []
+    measured = []
     for part in whole_counts(answer):
         values = reported(part)
         for row in range(len(part)):
@@ -55,8 +55,8 @@ def _measured(answer: Answer, ticks: int) -> list[Curve]:
             x = tuple(1 / (1 - share) if share < 1 else math.inf for share in shares)
             shown = values[entries].tolist()
             latencies = tuple(float(shown[at]) for at, _ in rows)
-            found.append(Curve(name, shares, x, latencies, tuple(passed[at] for at, _ in rows)))
-    return found
+            measured.append(Curve(name, shares, x, latencies, tuple(passed[at] for at, _ in rows)))
+    return measured
 
 
 def levels(cumulative: list[int], ticks: int) -> Iterator[tuple[int, float]]:

@@ -109,8 +109,8 @@ def judged(objective: Objective, answer: Answer, life: Life) -> list[Verdict]:
     part = replace(life, start_ns=low, end_ns=high).within(objective.window_ns)
     rows = rows.take(np.flatnonzero((rows.start_ns >= part.start_ns) & (rows.end_ns <= part.end_ns)))
     named = [tuple(zip(labels, key, strict=True)) for key in groups]
-    found = verdicts(objective, rows, named, part, answer.kind, narrow.missing)
-    return _with_worst_hosts(found, answer, labels, objective)
+    group_verdicts = verdicts(objective, rows, named, part, answer.kind, narrow.missing)
+    return _with_worst_hosts(group_verdicts, answer, labels, objective)
 
 
 def verdicts(
@@ -127,19 +127,19 @@ def verdicts(
     final_end = min(life.final_ns // step * step, life.end_ns)
     final = every.until(final_end, step)
     bad, perhaps = violated(final, objective), violated(final, objective, possibly=True)
-    told = (objective, groups, kind)
-    certain = joined(final, bad, replace(life, end_ns=final_end), *told)
-    known = {(one.labels, one.start_ns) for one in certain}
-    later = [] if final_end == life.end_ns else joined(every, violated(every, objective), life, *told)
-    open_yet = [replace(one, state=PROVISIONAL) for one in later if (one.labels, one.start_ns) not in known]
-    possible = joined(final, perhaps, replace(life, end_ns=final_end), *told) if (perhaps & ~bad).any() else certain
-    maybe = {one.labels for one in possible}
+    context = (objective, groups, kind)
+    certain = joined(final, bad, replace(life, end_ns=final_end), *context)
+    known = {(episode.labels, episode.start_ns) for episode in certain}
+    later = [] if final_end == life.end_ns else joined(every, violated(every, objective), life, *context)
+    open_yet = [replace(episode, state=PROVISIONAL) for episode in later if (episode.labels, episode.start_ns) not in known]
+    possible = joined(final, perhaps, replace(life, end_ns=final_end), *context) if (perhaps & ~bad).any() else certain
+    maybe = {episode.labels for episode in possible}
     episodes: dict[Labels, list[Episode]] = {}
-    for one in sorted([*certain, *open_yet], key=lambda one: one.start_ns):
-        episodes.setdefault(one.labels, []).append(one)
+    for ordered in sorted([*certain, *open_yet], key=lambda episode: episode.start_ns):
+        episodes.setdefault(ordered.labels, []).append(ordered)
     empty = final.samples == 0
     chosen = (final.count > 0, empty, final.thin, bad, perhaps & ~bad)
-    windows, silent, thin, count, unknown = (_by_group(final, one, len(groups)).tolist() for one in chosen)
+    windows, silent, thin, count, unknown = (_by_group(final, mask, len(groups)).tolist() for mask in chosen)
     all_windows = _by_group(every, every.count > 0, len(groups)).tolist()
     return [
         Verdict(
@@ -192,8 +192,8 @@ def lacking_silence(rows: Windows, groups: Sequence[Labels], step_ns: int, missi
     """Return the rows, stretches without completions cut where something may have completed that is missing, and marked there."""
     by = tuple(name for name, _ in groups[0]) if groups else ()
     table = [tuple(value for _, value in labels) for labels in groups]
-    for one in missing:
-        low, high = one.entry.span
+    for lack in missing:
+        low, high = lack.entry.span
         first, last = max(low, -FOREVER) // step_ns * step_ns, -(-min(high, FOREVER) // step_ns) * step_ns
         for edge in (first, last):
             cut = (rows.samples == 0) & (rows.start_ns < edge) & (edge < rows.end_ns)
@@ -280,9 +280,9 @@ def joined(rows: Windows, bad: Bool, life: Life, objective: Objective, groups: S
             peak_ns=None if highest < 0 else int(highest),
             worst_host="",
             state=OPEN if goes_on else ENDED,
-            **dict(zip(names, told, strict=True)),
+            **dict(zip(names, figures, strict=True)),
         )
-        for group, highest, goes_on, *told in zip(*(one[lasting].tolist() for one in columns), strict=True)
+        for group, highest, goes_on, *figures in zip(*(column[lasting].tolist() for column in columns), strict=True)
     ]
 
 
@@ -305,11 +305,11 @@ def _rows(part: Intervals, answer: Answer, percentile: Percentile, groups: Seque
     thin = ~percentile.carried(count)
     values = np.where(np.isnan(carried), by_rank, carried)
     ones = np.ones(len(rows), np.int64)
-    told = Rows(rows, answer, ranked=ranked)
-    least, most = told.limits(percentile, values)
-    least = np.where(told.uncounted, values, least)  # what is missing in unknown number does not excuse what is there
+    with_lacks = Rows(rows, answer, ranked=ranked)
+    least, most = with_lacks.limits(percentile, values)
+    least = np.where(with_lacks.uncounted, values, least)  # what is missing in unknown number does not excuse what is there
     window = (codes[rows.series], rows.start_ns, rows.end_ns)
-    return Windows(*window, count, least, thin, lower_bound | (most > least), ones, least, most, ~told.complete)
+    return Windows(*window, count, least, thin, lower_bound | (most > least), ones, least, most, ~with_lacks.complete)
 
 
 def _concatenated(parts: Sequence[Windows]) -> Windows:
@@ -317,33 +317,40 @@ def _concatenated(parts: Sequence[Windows]) -> Windows:
     return Windows(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
-def _with_worst_hosts(found: list[Verdict], answer: Answer, labels: Sequence[str], objective: Objective) -> list[Verdict]:
+def _with_worst_hosts(
+    group_verdicts: list[Verdict], answer: Answer, labels: Sequence[str], objective: Objective
+) -> list[Verdict]:
     """Return the verdicts with the host that made most samples above the threshold in each episode, the first of equals."""
     if HOST in labels:
-        named = [(one, dict(one.labels)[HOST]) for one in found]
-        return [replace(one, episodes=tuple(replace(each, worst_host=host) for each in one.episodes)) for one, host in named]
+        named = [(verdict, dict(verdict.labels)[HOST]) for verdict in group_verdicts]
+        return [
+            replace(verdict, episodes=tuple(replace(each, worst_host=host) for each in verdict.episodes))
+            for verdict, host in named
+        ]
     above = _above(answer, labels, objective.threshold_ns)
-    told = []
-    for one in found:
-        hosts = sorted(above.get(tuple(value for _, value in one.labels), {}).items())
-        begins, ends = (np.array([getattr(each, name) for each in one.episodes], np.int64) for name in ("start_ns", "end_ns"))
-        if not hosts or not one.episodes:
-            told.append(one)
+    with_hosts = []
+    for group_verdict in group_verdicts:
+        hosts = sorted(above.get(tuple(value for _, value in group_verdict.labels), {}).items())
+        begins, ends = (
+            np.array([getattr(each, name) for each in group_verdict.episodes], np.int64) for name in ("start_ns", "end_ns")
+        )
+        if not hosts or not group_verdict.episodes:
+            with_hosts.append(group_verdict)
             continue
         sums = np.zeros((len(hosts), len(begins)), np.int64)
         for number, (_, parts) in enumerate(hosts):
             for starts, totals in parts:
                 sums[number] += totals[np.searchsorted(starts, ends)] - totals[np.searchsorted(starts, begins)]
         most = [hosts[place][0] if sums[place, at] else "" for at, place in enumerate(sums.argmax(axis=0).tolist())]
-        named_episodes = (replace(each, worst_host=host) for each, host in zip(one.episodes, most, strict=True))
-        told.append(replace(one, episodes=tuple(named_episodes)))
-    return told
+        named_episodes = (replace(each, worst_host=host) for each, host in zip(group_verdict.episodes, most, strict=True))
+        with_hosts.append(replace(group_verdict, episodes=tuple(named_episodes)))
+    return with_hosts
 
 
 def _above(answer: Answer, labels: Sequence[str], threshold_ns: int) -> dict[Group, dict[str, list[tuple[Int, Int]]]]:
     """Return, for each group and host, starts of windows with samples above a threshold, and how many there were before each."""
     places, host = [answer.by.index(name) for name in labels], answer.by.index(HOST)
-    found: dict[Group, dict[str, list[tuple[Int, Int]]]] = {}
+    above: dict[Group, dict[str, list[tuple[Int, Int]]]] = {}
     for part in answer.parts:
         over = np.append(0, np.cumsum(np.where(reported(part) > threshold_ns, part.counts, 0)))
         each = over[part.indptr[1:]] - over[part.indptr[:-1]]
@@ -353,6 +360,6 @@ def _above(answer: Answer, labels: Sequence[str], threshold_ns: int) -> dict[Gro
         for code, key in enumerate(part.table):
             own = rows[cuts[code] : cuts[code + 1]]
             if isinstance(key, tuple) and len(own):
-                hosts = found.setdefault(tuple(key[place] for place in places), {})
+                hosts = above.setdefault(tuple(key[place] for place in places), {})
                 hosts.setdefault(key[host], []).append((part.start_ns[own], np.append(0, np.cumsum(each[own]))))
-    return found
+    return above

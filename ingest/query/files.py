@@ -16,13 +16,13 @@ from ingest.core.series import LABELS, runs_asked
 from ingest.core.whole_runs import WholeRun
 from ingest.query.clocks import beside, left_out, logs_left_out, shown_beside, undated_runs
 from ingest.query.file_offers import offers_of
-from ingest.query.means import described, holds_means_alone, own_facts, told_of, with_left_out, with_whole_runs
+from ingest.query.means import described, holds_means_alone, own_facts, whole_runs_of, with_left_out, with_whole_runs
 from ingest.query.missing import Lack, lacks
 from ingest.query.origin import Offers
 from ingest.query.question import ALL, AUTO, Answer, Question, check_labels, finish, keys_of, moved_edges, range_in
 from ingest.query.spans import Bounds, of_runs, over_reach, reach_inside
 from ingest.query.steps import auto_span, auto_step, check_step, widened
-from ingest.query.summed import Adding, Summed, all_of, by_run, in_order, is_grained, of_kinds, told_apart
+from ingest.query.summed import Adding, Summed, all_of, by_run, in_order, is_grained, kept_apart, of_kinds
 from ingest.query.whole_rows import whole_rows_of, with_whole_rows
 from ingest.read import Found, ReadOptions, Source, discover, read, read_many, small_ones_together
 from ingest.read.account import Account, nothing_taken
@@ -127,8 +127,8 @@ class Files:
         starts, undated = self.starts_of(sources), beside(undated_runs(sources))
         summed = self._added_up(sources, question, step, starts)
         parts = summed.parts
-        found = {key[0] for part in parts for key in keys_of(part) if isinstance(key, tuple)}
-        if any(source.context.series.run not in found for source in sources):
+        answered_runs = {key[0] for part in parts for key in keys_of(part) if isinstance(key, tuple)}
+        if any(source.context.series.run not in answered_runs for source in sources):
             every = self.choice(question, every_kind=True)[0]
             if len(every) > len(sources):  # the default kind is the best of what is there in the range
                 return self._answer(question, every, apart)
@@ -138,12 +138,12 @@ class Files:
             reach = of_runs(summed.reach)
             step = auto_step(*auto_span(reach, kept, stored), stored, question.windows)
             parts = widened(parts, step)
-        told = told_of(sources)
+        whole_runs = whole_runs_of(sources)
         if question.step == ALL:
             bounded = question.begin is not None or question.end is not None
             windows = {run: (span, self.stored[run]) for run, span in summed.windows.items()} if bounded else {}
             parts = over_reach(parts, of_runs(summed.reach), windows, question.adds_up_runs)
-            parts = with_whole_runs(parts, question, question.key(self.found.labels), told)
+            parts = with_whole_runs(parts, question, question.key(self.found.labels), whole_runs)
             parts = with_whole_rows(parts, question, question.key(self.found.labels), whole_rows_of(sources))
         moved = {moved_edges(question, start, self.grain(run, step)) for run, start in starts.items()}
         facts = Answer(
@@ -163,7 +163,7 @@ class Files:
         )
         alone = [source.context.series for source in self.found.sources if holds_means_alone(source)]
         answer = finish(parts, question, facts, reach_inside(summed.reach, kept))
-        return with_left_out(described(answer, told), alone, question.key(self.found.labels))
+        return with_left_out(described(answer, whole_runs), alone, question.key(self.found.labels))
 
     def grain(self, run: str, step: int) -> int:
         """Return the width in ns of the windows that a range is made of; 1 at a step that no store could answer."""
@@ -189,9 +189,9 @@ class Files:
         if all(source.format == HDR for source in self.found.sources):
             from ingest.query.streaming.streamed import streamed
 
-            found = streamed(self, question, wanted)
-            if found is not None:
-                return found
+            table_and_facts = streamed(self, question, wanted)
+            if table_and_facts is not None:
+                return table_and_facts
         answer = self.weighed(question)
         return percentiles(answer, wanted), answer
 
@@ -204,51 +204,51 @@ class Files:
         return weighed(self.answer, question)
 
     def whole_runs(self, runs: Collection[str]) -> list[WholeRun]:
-        """Return what the tools themselves say of whole runs that have no histogram; known once these were asked about."""
-        return told_of([source for source in self.found.sources if source.context.series.run in runs])
+        """Return what the tools themselves report of whole runs that have no histogram; known once these were asked about."""
+        return whole_runs_of([source for source in self.found.sources if source.context.series.run in runs])
 
     def _added_up(self, sources: Sequence[Source], question: Question, step: int, starts: dict[str, int]) -> Summed:
         """Return the sums over all sources, added up in each process first: only sums are handed on."""
         total, of_process, finished = Sum(HELD_ENTRIES), Sum(HELD_ENTRIES), 0
-        found = Summed()
+        summed = Summed()
 
         def work(some: Sequence[Source]) -> Iterator[tuple[list[Account], Summed]]:
-            one = self._summed(some, question, step, starts)
-            for part in one.parts:
+            own_sums = self._summed(some, question, step, starts)
+            for part in own_sums.parts:
                 of_process.add(part)
-            yield [source.context.account for source in some], replace(one, parts=[])
+            yield [source.context.account for source in some], replace(own_sums, parts=[])
 
         items = small_ones_together(sources, min(MOST_TOGETHER, max(1, len(sources) // (SHARES * self.jobs))))
         for number, result in fork_map(work, items, self.jobs, of_process.parts):
             if number < len(items):
-                accounts, one = result
+                accounts, sums = result
                 for source, account in zip(items[number], accounts, strict=True):
                     source.context.account.replace(account)
-                found.widen(one)
+                summed.widen(sums)
                 finished += len(accounts)
                 if self.progress:
                     self.progress(finished, len(sources))
             else:
                 for part in result:
                     total.add(part)
-        found.parts = total.parts()
-        return found
+        summed.parts = total.parts()
+        return summed
 
     def windows(self, question: Question) -> Iterator[Intervals]:
         """Yield the selected windows at the stored step under the question's groups, as `ordered` has them.
 
-        Each run is on its own clock. What is held are the windows of files whose labels cannot be told apart before they are
-        read: those of a host and job.
+        Each run is on its own clock. The windows of files whose labels are not known before they are read are held: those
+        of a host and job.
         """
         check_labels(question, self.found.labels)
         sources = of_kinds(self._matching(question), question)
         starts = self.starts_of(sources)
         step = max(self.stored[source.context.series.run] for source in sources)
         fixed = replace(question, step=step)
-        groups = told_apart(sources) if question.by[:4] == LABELS[:4] else [sources]
+        groups = kept_apart(sources) if question.by[:4] == LABELS[:4] else [sources]
         flat = [source for some in groups for source in some]
-        found = fork_map(lambda one: iter([self._summed([one], fixed, step, starts).parts]), flat, self.jobs)
-        yield from in_order(found, [len(some) for some in groups])
+        windows = fork_map(lambda source: iter([self._summed([source], fixed, step, starts).parts]), flat, self.jobs)
+        yield from in_order(windows, [len(some) for some in groups])
 
     def facts(self, answer: Answer) -> list[tuple[str, str]]:
         """Return (name, value) pairs about the runs of an answer."""
@@ -259,10 +259,10 @@ class Files:
         return [
             ("Sources", f"{len(sources)} files, {read:,} rows"),
             ("Hosts", ", ".join(hosts) or "not named"),
-            ("Time zero from", ", ".join(origins)),
+            ("Start taken from", ", ".join(origins)),
             *(("Checked", text) for text in reconciled(sources)),
             *(("Clocks", text) for text in skew(sources)),
-            *own_facts(told_of(sources)),
+            *own_facts(whole_runs_of(sources)),
         ]
 
     def marks(self, answer: Answer) -> list[Mapping[str, Any]]:
@@ -279,7 +279,7 @@ class Files:
         return []
 
     def selected(self, question: Question) -> list[Source]:
-        """Return the sources that can hold what is asked; labels that only their rows tell are decided later."""
+        """Return the sources that can hold what is asked; labels that only their rows hold are decided later."""
         return self.choice(question)[0]
 
     def choice(self, question: Question, *, every_kind: bool = False) -> tuple[list[Source], tuple[str, ...]]:
@@ -302,11 +302,11 @@ class Files:
     def _matching(self, question: Question) -> list[Source]:
         labels = [row_labels(source) for source in self.found.sources]
         keys = {
-            told: replace(question, where={k: v for k, v in question.where.items() if k not in told}).key(self.found.labels)
-            for told in set(labels)
+            by_rows: replace(question, where={k: v for k, v in question.where.items() if k not in by_rows}).key(self.found.labels)
+            for by_rows in set(labels)
         }
         asked = zip(self.found.sources, labels, strict=True)
-        sources = [source for source, told in asked if keys[told](source.context.series) is not None]
+        sources = [source for source, by_rows in asked if keys[by_rows](source.context.series) is not None]
         if not sources:
             runs = sorted({source.context.series.run for source in self.found.sources})
             raise InputError(f"no log matches --run/--where; there are the runs {listed(runs)}")
@@ -331,7 +331,7 @@ class Files:
             except InputError as error:
                 source.context.account.note(f"not read: {error.reason}")
                 source.context.account.lack(dead(source, error.reason))
-        return all_of(one.summed() for one in adding.values())
+        return all_of(run_sums.summed() for run_sums in adding.values())
 
     def _check_rejects(self, sources: Iterable[Source], parts: Sequence[Intervals]) -> None:
         account = self.account
@@ -350,7 +350,7 @@ class Files:
         return warnings_of([source.context.account for source in sources], self.found)
 
 
-def warnings_of(accounts: Iterable[Account], found: Found | None = None) -> list[str]:
+def warnings_of(accounts: Iterable[Account], discovered: Found | None = None) -> list[str]:
     """Return the sentences that a reader of the numbers must see: repairs, rejects, refused files, saturation."""
     total = Account()
     for account in accounts:
@@ -359,13 +359,13 @@ def warnings_of(accounts: Iterable[Account], found: Found | None = None) -> list
     texts += [f"{count} rows rejected: {reason}" for reason, count in sorted(total.rejected.items())]
     if total.saturated:
         texts.append(f"{total.saturated} samples lie in the last bin: at least its lower edge, true values unknown")
-    if found is None:
+    if discovered is None:
         return texts + total.notes
-    return [*texts, *found.refusals(), *(str(caveat) for caveat in found.caveats), *total.notes]
+    return [*texts, *discovered.refusals(), *(str(caveat) for caveat in discovered.caveats), *total.notes]
 
 
 def median_width(sources: Iterable[Source]) -> float:
-    """Return the median width in ns of the rows of all sources, 1 s if none tells."""
+    """Return the median width in ns of the rows of all sources, 1 s if none states it."""
     widths = sorted(source.width_ns for source in sources if source.width_ns)
     middle = len(widths) // 2
     return (widths[middle] + widths[~middle]) / 2 if widths else DEFAULT_WIDTH_NS
@@ -378,7 +378,7 @@ def finest_width(sources: Iterable[Source]) -> float:
 
 
 def run_starts(sources: Iterable[Source]) -> dict[str, int]:
-    """Return, per run, the epoch ns of its earliest time zero (0 where stamps are relative)."""
+    """Return, per run, the epoch ns of its earliest start (0 where stamps are relative)."""
     starts: dict[str, int] = {}
     for source in sources:
         run = source.context.series.run

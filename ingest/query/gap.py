@@ -28,7 +28,7 @@ def gap(answer: Answer, percentile: Percentile) -> Table:
     cells = [np.asarray(table.columns[name], object).tolist() for name in names]
     labels = zip(*cells, strict=True) if names else [()] * len(table)
     spans = zip(table.columns["start_ns"].tolist(), table.columns["end_ns"].tolist(), strict=True)
-    keys = [(*span, *found) for span, found in zip(spans, labels, strict=True)]
+    keys = [(*span, *group) for span, group in zip(spans, labels, strict=True)]
     places = {key: place for place, key in enumerate(sorted(set(keys)))}
     values = {kind: np.full(len(places), np.nan) for kind in (SERVICE, RESPONSE, WAIT)}
     for key, kind, value in zip(keys, kinds.tolist(), table.columns[percentile.name].tolist(), strict=True):

@@ -35,19 +35,19 @@ def is_lag(*answers: Answer) -> bool:
 def groupings(baseline: Answer, run: Answer, by: Sequence[str]) -> list[tuple[str, ...]]:
     """Return the labels to compare by, one after the other: operation, host, each that was asked for, and these together.
 
-    Left out is what has one value in both runs; of lags what does not tell operations apart.
+    Left out is what has one value in both runs; of lags what does not keep operations apart.
     Kinds and pairs of runs stay apart in all.
     """
     kind = tuple(name for name in by if name in APART)
     asked = tuple(name for name in by if name not in APART)
     wanted = [*((name,) for name in USUAL), *((name,) for name in asked), asked]
     lags = is_lag(baseline, run)
-    found = []
-    for labels in dict.fromkeys(one for one in wanted if one):
+    label_sets = []
+    for labels in dict.fromkeys(names for names in wanted if names):
         values = groups_of(baseline, labels) | groups_of(run, labels)
         if len(values) > 1 and (not lags or "op" in labels):
-            found.append((*kind, *labels))
-    return found
+            label_sets.append((*kind, *labels))
+    return label_sets
 
 
 def groups_of(answer: Answer, by: Sequence[str]) -> set[Group]:

@@ -13,7 +13,7 @@ from ingest.query.question import Answer, Question, regrouped
 
 
 def with_labels(question: Question, highlighted: Mapping[str, str]) -> Question:
-    """Return the question whose answer tells the highlighted labels apart; UsageError for a kind, as kinds are never added up."""
+    """Return the question whose answer keeps the highlighted labels apart; UsageError for a kind, as kinds are never added up."""
     if "kind" in highlighted:
         raise UsageError("--highlight kind: kinds are never added up; choose one with --where kind=KIND")
     return replace(question, by=tuple(dict.fromkeys((*question.by, *highlighted))))
@@ -30,10 +30,12 @@ def split(answer: Answer, question: Question, highlighted: Mapping[str, str]) ->
     places = {answer.by.index(name): glob for name, glob in highlighted.items()}
     parts = []
     for part in answer.parts:
-        told = [isinstance(key, tuple) and all(fnmatchcase(key[at], glob) for at, glob in places.items()) for key in part.table]
-        parts.append(part.take(np.flatnonzero(np.array(told, np.bool_)[part.series])))
+        matches = [
+            isinstance(key, tuple) and all(fnmatchcase(key[at], glob) for at, glob in places.items()) for key in part.table
+        ]
+        parts.append(part.take(np.flatnonzero(np.array(matches, np.bool_)[part.series])))
     if not any(len(part) for part in parts):
         asked = " ".join(f"--highlight {name}={glob}" for name, glob in highlighted.items())
-        found = {", ".join(key[at] or "-" for at in places) for part in answer.parts for key in part.groups}
-        raise InputError(f"nothing matches {asked}; there are {listed(sorted(found))}")
+        names = {", ".join(key[at] or "-" for at in places) for part in answer.parts for key in part.groups}
+        raise InputError(f"nothing matches {asked}; there are {listed(sorted(names))}")
     return regrouped(answer, by), regrouped(replace(answer, parts=tuple(parts)), by)

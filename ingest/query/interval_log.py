@@ -32,7 +32,7 @@ NS = 1
 
 @dataclass(frozen=True, slots=True)
 class IntervalLog:
-    """Windows in time order, the names of their labels, the unit, time zero, and what to say of them once all are taken."""
+    """Windows in time order, the names of their labels, the unit, the start, and their warnings once all are taken."""
 
     windows: Iterator[Intervals]
     names: tuple[str, ...]
@@ -52,7 +52,7 @@ def interval_log(origin: Origin, question: Question) -> IntervalLog:
 
 
 def _names(question: Question, runs: Sequence[str]) -> tuple[str, ...]:
-    """Return the labels that tell lines apart: kinds are never added up, runs only when asked."""
+    """Return the labels that keep lines apart: kinds are never added up, runs only when asked."""
     run = ("run",) if len(runs) > 1 and not question.merge_runs and "run" not in question.by else ()
     kind = () if "kind" in question.by else ("kind",)
     return (*run, *question.by, *kind)
@@ -115,10 +115,10 @@ def _dated(answer: Answer) -> Answer:
     place = answer.by.index("run")
     runs = tuple(run for run in answer.runs if run not in answer.undated)
     parts = tuple(rows for part in answer.parts if len(rows := _of_runs(part, runs, place)))
-    told = tuple(f"{run} has no start time, so it is left out of this log: export it alone" for run in sorted(answer.undated))
+    notes = tuple(f"{run} has no start time, so it is left out of this log: export it alone" for run in sorted(answer.undated))
     starts = {run: start for run, start in answer.run_start_ns.items() if run not in answer.undated}
     kept = replace(answer, parts=parts, runs=runs, run_start_ns=starts, undated=frozenset())
-    return replace(kept, warnings=(*told, *(text for text in answer.warnings if text not in shown_beside(answer.undated))))
+    return replace(kept, warnings=(*notes, *(text for text in answer.warnings if text not in shown_beside(answer.undated))))
 
 
 def _of_runs(part: Intervals, runs: Collection[str], place: int = 0) -> Intervals:

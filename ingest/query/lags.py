@@ -1,6 +1,6 @@
 """Lags of sampled events: raw counts within one event, weights where events of unlike rates come together.
 
-A Snabb timeline stores an event of rate r with probability 5^(r-9). The tag of its series tells level, rate and anchor:
+A Snabb timeline stores an event of rate r with probability 5^(r-9). The tag of its series holds level, rate and anchor:
 `3,3 after app.push app=tee`. Within one rate the weights cancel: counts are those of stored events, which is what percentiles
 and their bounds can carry. Rates a second stand for all events, stored or not: each counts 5^(9-r) times. Where rates are
 mixed in one group, so does each count of its histogram; the group's count stays that of stored events.
@@ -37,8 +37,8 @@ Ask = Callable[[Question], Answer]
 
 def weight_of(tag: str) -> int:
     """Return how many events a stored one stands for by the tag of its series; 1 where it was not sampled."""
-    found = SAMPLED.match(tag)
-    return FIFTH ** (ALWAYS - int(found[2])) if found else 1
+    match = SAMPLED.match(tag)
+    return FIFTH ** (ALWAYS - int(match[2])) if match else 1
 
 
 def weighed(ask: Ask, question: Question) -> Answer:
@@ -97,22 +97,22 @@ def in_events(answer: Answer) -> tuple[Intervals, ...]:
     """Return the parts of an answer with counts of all events by estimate, so that unlike groups can stand beside one another."""
     if answer.weights is None:
         return answer.parts
-    found = []
+    parts = []
     for part in answer.parts:
         each = _each(answer.weights, part)[part.row]
         counts = np.where(each > 0, part.counts * each, part.counts >> WEIGHT_BITS)
-        found.append(replace(part, counts=counts, completions=None, exact=None))
-    return tuple(found)
+        parts.append(replace(part, counts=counts, completions=None, exact=None))
+    return tuple(parts)
 
 
 def answered(origin: Origin, question: Question) -> Answer:
     """Return what files or a store answer, events that were stored at unlike rates weighed where they come together."""
-    found = origin.offers.get(WEIGHED)
-    return asked_weighed(origin.answer, question) if found is None else found(question)
+    ask_weighed = origin.offers.get(WEIGHED)
+    return asked_weighed(origin.answer, question) if ask_weighed is None else ask_weighed(question)
 
 
 def asked_weighed(ask: Ask, question: Question) -> Answer:
-    """Return the answer, of lags weighed: of these a question is asked again with what tells their rates."""
+    """Return the answer, of lags weighed: of these a question is asked again with the tag that holds their rates."""
     answer = ask(question)
     if LAG not in answer.kind.split(", "):
         return answer

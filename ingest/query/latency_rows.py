@@ -58,17 +58,17 @@ def ladder(rows: Rows, layout: LogLinear, sums: NDArray[Any]) -> Ladder:
     """
     if rows.axis == "linear":
         return _linear(rows, layout, sums)
-    found = _logarithmic(rows, layout, np.flatnonzero(sums), kept(sums, rows.drop))
+    full = _logarithmic(rows, layout, np.flatnonzero(sums), kept(sums, rows.drop))
     if not rows.drop:
-        return found
-    places = np.searchsorted(found.edges, layout.edges[:-1], side="right") - 1
-    held = np.zeros(len(found.edges) - 1)
+        return full
+    places = np.searchsorted(full.edges, layout.edges[:-1], side="right") - 1
+    held = np.zeros(len(full.edges) - 1)
     np.add.at(held, np.minimum(places, len(held) - 1), sums)
     stop, top = kept(held, rows.drop), int(np.flatnonzero(held)[-1])
     if stop > top:
-        return found
-    edges = np.concatenate([found.edges[: stop + 1], found.edges[top + 1 : top + 2]])
-    return Ladder(edges, stop if top >= found.open_from else stop + 1, found.first, stop, stop)
+        return full
+    edges = np.concatenate([full.edges[: stop + 1], full.edges[top + 1 : top + 2]])
+    return Ladder(edges, stop if top >= full.open_from else stop + 1, full.first, stop, stop)
 
 
 def row_layout(layout: LogLinear, an_octave: int) -> LogLinear:

@@ -1,4 +1,4 @@
-"""Means without a histogram: what an answer about them says, and what it refuses.
+"""Means without a histogram: what an answer about them reports, and what it refuses.
 
 fio's averaged logs (`log_avg_msec`) hold means over windows, and its plain JSON one mean of the whole run. Counts are exact in
 total, means over several windows are weighted by counts that come from another log. Over the whole run the tool's own numbers
@@ -36,10 +36,12 @@ def holds_means_alone(source: Source) -> bool:
     return all(summary.bins is None for job in source.context.jobs for summary in job.values())
 
 
-def told_of(sources: Iterable[Source]) -> list[WholeRun]:
-    """Return what the tools themselves say of whole runs that have no histogram, by labels; known once sources are read."""
-    told = [one for source in sources for one in whole_runs(source.context.series.run, [source.context.account.as_dict()])]
-    return sorted(told, key=lambda one: one.series)
+def whole_runs_of(sources: Iterable[Source]) -> list[WholeRun]:
+    """Return what the tools themselves report of whole runs that have no histogram, by labels; known once sources are read."""
+    tool_runs = [
+        whole_run for source in sources for whole_run in whole_runs(source.context.series.run, [source.context.account.as_dict()])
+    ]
+    return sorted(tool_runs, key=lambda whole_run: whole_run.series)
 
 
 def lacks_bins(answer: Answer) -> bool:
@@ -56,7 +58,9 @@ def check_bins(answer: Answer, what: str) -> None:
     if others:
         raise InputError(f"{what} cannot be made of means: choose another kind, as in --where kind={others[0]}")
     runs = listed(answer.runs)
-    raise InputError(f"{runs}: {', '.join(kinds)} latency is means alone, and {what} cannot be made of means; {REMEDY}")
+    raise InputError(
+        f"{runs}: {', '.join(kinds)} latency was recorded as means alone, and {what} cannot be made of means; {REMEDY}"
+    )
 
 
 class MeansAloneError(InputError):
@@ -73,28 +77,26 @@ def with_bins(answer: Answer) -> Answer:
     parts = tuple(part for part in answer.parts if part.layout.has_bins)
     kinds = sorted(kind for kind in answer.kind.split(", ") if is_mean(kind))
     if not any(len(part) for part in parts):
-        told = f"{listed(answer.runs)}: {', '.join(kinds)} latency is means alone, without a histogram"
-        raise MeansAloneError(f"{told}: {SHOWN_BY}; {REMEDY}")
+        sentence = f"{listed(answer.runs)}: {', '.join(kinds)} latency was recorded as means alone, without a histogram"
+        raise MeansAloneError(f"{sentence}: {SHOWN_BY}; {REMEDY}")
     note = f"{', '.join(kinds)}: means without a histogram are not shown here; percentiles --by kind has them"
     rest = (text for text in answer.warnings if WITHOUT not in text and MEANS_NOTE not in text)
     kept = ", ".join(kind for kind in answer.kind.split(", ") if kind not in kinds)
     return replace(answer, parts=parts, kind=kept, warnings=(note, *rest))
 
 
-def with_whole_runs(
-    parts: Sequence[Intervals], question: Question, key: Key, told: Sequence[WholeRun]
-) -> list[Intervals]:
+def with_whole_runs(parts: Sequence[Intervals], question: Question, key: Key, tool_runs: Sequence[WholeRun]) -> list[Intervals]:
     """Return parts of an answer about whole runs with the tool's own sums, extremes and bytes where they are of the same samples.
 
     Rows are keyed as `key` keys series. They are the same samples where both count the same.
     """
-    if question.step != ALL or question.begin is not None or question.end is not None or not told:
+    if question.step != ALL or question.begin is not None or question.end is not None or not tool_runs:
         return list(parts)
     groups: dict[Group, list[WholeRun]] = {}
-    for one in told:
-        group = key(one.series.replaced(kind=mean_kind(one.series.kind)))
+    for whole_run in tool_runs:
+        group = key(whole_run.series.replaced(kind=mean_kind(whole_run.series.kind)))
         if group is not None:
-            groups.setdefault(group, []).append(one)
+            groups.setdefault(group, []).append(whole_run)
     sums = {group: (*sum_of(members), bytes_of(members)) for group, members in groups.items()}
     return [part if part.layout.has_bins else _replaced(part, sums) for part in parts]
 
@@ -103,25 +105,25 @@ def _replaced(part: Intervals, sums: dict[Group, tuple[int, int, int, int, int |
     rows, moved = {}, {}
     for row, (code, count) in enumerate(zip(part.series.tolist(), part.samples.tolist(), strict=True)):
         group = part.table[code]
-        found = sums.get(group) if isinstance(group, tuple) else None
-        if found is not None and found[0] == count:
-            rows[row] = found[1:4]
-            if found[4] is not None:
-                moved[row] = found[4]
+        tool_sums = sums.get(group) if isinstance(group, tuple) else None
+        if tool_sums is not None and tool_sums[0] == count:
+            rows[row] = tool_sums[1:4]
+            if tool_sums[4] is not None:
+                moved[row] = tool_sums[4]
     return replace(part, exact=replaced_rows(part.exact or no_exact(len(part)), rows, moved))
 
 
-def described(answer: Answer, told: Sequence[WholeRun]) -> Answer:
+def described(answer: Answer, tool_runs: Sequence[WholeRun]) -> Answer:
     """Return an answer with a sentence about what its means are, in front of its other warnings.
 
     Of an answer without means, notes about means are left out.
     """
     if not lacks_bins(answer):
         return replace(answer, warnings=tuple(text for text in answer.warnings if MEANS_NOTE not in text))
-    mine = [one for one in told if one.series.run in answer.runs]
-    widths = sorted({one.window_ns for one in mine if one.window_ns})
+    mine = [whole_run for whole_run in tool_runs if whole_run.series.run in answer.runs]
+    widths = sorted({whole_run.window_ns for whole_run in mine if whole_run.window_ns})
     over = f"means over {', '.join(map(format_duration, widths))}" if widths else "means"
-    if any(not one.window_ns for one in mine):
+    if any(not whole_run.window_ns for whole_run in mine):
         over = f"{over}, and of whole runs" if widths else "means of whole runs"
     text = (
         f"{over}{WITHOUT}. Counts are fio's own in total; by window, and means "
@@ -137,16 +139,22 @@ def with_left_out(answer: Answer, alone: Iterable[Series], key: Key) -> Answer:
     """
     if any(is_mean(kind) for kind in answer.kind.split(", ")):
         return answer
-    left = sorted({one.host or one.process or one.job or "-" for one in alone if key(one) is not None and one.run in answer.runs})
+    left = sorted(
+        {
+            series.host or series.process or series.job or "-"
+            for series in alone
+            if key(series) is not None and series.run in answer.runs
+        }
+    )
     if not left:
         return answer
-    text = f"{listed(left)}: means alone without a histogram, not in these numbers; --by kind shows them beside"
+    text = f"{listed(left)}: means alone without a histogram, not in these numbers; --by kind shows them, too"
     return replace(answer, warnings=(text, *answer.warnings))
 
 
-def own_facts(told: Sequence[WholeRun]) -> list[tuple[str, str]]:
-    """Return (name, value) pairs of what the tool itself says of whole runs that have no histogram, by job."""
-    told = [one for one in told if not one.has_bins]
-    facts = [(OWN, str(one)) for one in told[:MOST_SHOWN]]
-    more = len(told) - MOST_SHOWN
+def own_facts(tool_runs: Sequence[WholeRun]) -> list[tuple[str, str]]:
+    """Return (name, value) pairs of what the tool itself reports of whole runs that have no histogram, by job."""
+    tool_runs = [whole_run for whole_run in tool_runs if not whole_run.has_bins]
+    facts = [(OWN, str(whole_run)) for whole_run in tool_runs[:MOST_SHOWN]]
+    more = len(tool_runs) - MOST_SHOWN
     return facts + ([(OWN, f"and {more} more: tailboard runs show, inspect")] if more > 0 else [])

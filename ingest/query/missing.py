@@ -1,4 +1,4 @@
-"""What an answer lacks: the entries of its sources, cut at its windows, and what they make of its percentiles.
+"""What an answer lacks: the entries of its sources, cut at its windows, and how far they move its percentiles.
 
 An entry belongs to a row if its labels can be those of the row and its time overlaps the window's. Where both are sure to lie
 within, all of its samples are the row's; where it only overlaps, or some label is not known, none to all of them are.
@@ -52,7 +52,7 @@ def lacks(
     entries: Iterable[Missing], question: Question, run_labels: RunLabels, bounds: Mapping[str, Bounds]
 ) -> tuple[Lack, ...]:
     """Return the entries that a question may select, cut at its `bounds`: from when to when it asks about each run, in ns."""
-    found: list[Lack] = []
+    selected: list[Lack] = []
     for whole in entries:
         if whole.run not in bounds or not run_matches(whole.run, question.runs):
             continue
@@ -64,13 +64,13 @@ def lacks(
         wanted = zip(question.where.items(), asked, strict=True)
         if any(value is not None and not _matches(name, value, glob) for (name, glob), value in wanted):
             continue
-        found.append(Lack(replace(entry, labels=labels), None not in asked and entry is whole))
-    return tuple(found)
+        selected.append(Lack(replace(entry, labels=labels), None not in asked and entry is whole))
+    return tuple(selected)
 
 
 def _matches(name: str, value: str, glob: str) -> bool:
     """Return whether a label of what is missing is asked for; with a kind, whether anything that is made of it is."""
-    return any(fnmatchcase(one, glob) for one in (kinds_made_of(value) if name == "kind" else (value,)))
+    return any(fnmatchcase(candidate, glob) for candidate in (kinds_made_of(value) if name == "kind" else (value,)))
 
 
 def _in_range(entry: Missing, bounds: Bounds) -> Missing | None:
@@ -84,21 +84,21 @@ def _in_range(entry: Missing, bounds: Bounds) -> Missing | None:
     return replace(entry, from_ns=from_ns, to_ns=to_ns) if from_ns < to_ns else None
 
 
-def of_kinds(found: Iterable[Lack], taken: Mapping[str, Sequence[str]]) -> tuple[Lack, ...]:
+def of_kinds(lacking: Iterable[Lack], taken: Mapping[str, Sequence[str]]) -> tuple[Lack, ...]:
     """Return the entries that may be of the kinds that an answer takes of each run.
 
     What is missing of a kind is missing of what is made of it, too; how many samples a correction would add is not known.
     """
     kept = []
-    for one in found:
-        kind, kinds = one.entry.labels.get("kind"), taken.get(one.entry.run, ())
+    for lack in lacking:
+        kind, kinds = lack.entry.labels.get("kind"), taken.get(lack.entry.run, ())
         if kind is None:
-            kept.append(one)
+            kept.append(lack)
             continue
         for own in (own for own in kinds_made_of(kind) if own in kinds):
-            number = None if CORRECTED in own else one.entry.count
-            entry = one.entry if own == kind else replace(one.entry, labels={**one.entry.labels, "kind": own}, count=number)
-            kept.append(replace(one, entry=entry))
+            number = None if CORRECTED in own else lack.entry.count
+            entry = lack.entry if own == kind else replace(lack.entry, labels={**lack.entry.labels, "kind": own}, count=number)
+            kept.append(replace(lack, entry=entry))
     return tuple(kept)
 
 
@@ -107,17 +107,17 @@ def stored_entries(run: str, accounts: Iterable[Mapping[str, Any]]) -> list[Miss
 
     Of an account that was kept before entries were, what it says in words counts as an entry of unknown extent.
     """
-    found = []
+    entries = []
     for account in accounts:
         if "missing" in account:
-            found += [Missing.of(run, told) for told in account["missing"].values()]
+            entries += [Missing.of(run, plain) for plain in account["missing"].values()]
             continue
         words = [*account.get("rejected", {}), *account.get("repaired", {}), *account.get("notes", ())]
         if account.get("rejected") or any(mark in text for text in words for mark in OLD_NOTES):
-            sentence = "was loaded by an earlier version, which did not keep what is missing: it rejected rows or found damage"
+            sentence = "was loaded by an earlier version, which did not record missing samples: it rejected rows or found damage"
             remedy = "load it again with --replace to know which windows lack samples"
-            found.append(Missing({"run": run}, None, None, None, 0, None, Caveat(EARLIER, run, sentence, remedy)))
-    return found
+            entries.append(Missing({"run": run}, None, None, None, 0, None, Caveat(EARLIER, run, sentence, remedy)))
+    return entries
 
 
 def cut(rows: Intervals, answer: Answer) -> Lacking:
@@ -135,14 +135,14 @@ def cut_at(
     start_ns: Int,
     end_ns: Int,
     by: Sequence[str],
-    found: Sequence[Lack],
+    lacking: Sequence[Lack],
     *,
     counted: bool = True,
 ) -> Lacking:
     """Return what windows (start, end] of groups lack; of weights in flight numbers are unknown (not `counted`)."""
     parts: list[tuple[Int, Int, Int, Int, Int]] = []
-    for one in found:
-        entry = one.entry
+    for lack in lacking:
+        entry = lack.entry
         wanted = [entry.labels.get(name, None if name in LABELS else "") for name in by]
         fits = [all(label is None or label == own for label, own in zip(wanted, key, strict=True)) for key in table]
         codes = np.array(fits, np.bool_)
@@ -154,7 +154,7 @@ def cut_at(
         if not len(picked):
             continue
         inside = (start_ns[picked] <= low) & (end_ns[picked] >= high)
-        known = one.sure and None not in wanted
+        known = lack.sure and None not in wanted
         number = entry.count if counted else None
         least = np.where(inside, number, 0) if known and number is not None else np.zeros(len(picked), np.int64)
         many = UNKNOWN if number is None else number
@@ -183,9 +183,9 @@ class Rows:
 
     def __init__(self, rows: Intervals, answer: Answer, *, ranked: Ranked | None = None, interpolate: bool = False) -> None:
         self.rows = rows
-        found = cut(rows, answer) if answer.missing else NO_LACK
-        self.complete: Bool = found.complete(len(rows))
-        self.lacking = found if rows.layout.has_bins else NO_LACK
+        lacking = cut(rows, answer) if answer.missing else NO_LACK
+        self.complete: Bool = lacking.complete(len(rows))
+        self.lacking = lacking if rows.layout.has_bins else NO_LACK
         self.uncounted: Bool = self.lacking.uncounted(len(rows))
         ranks_of = ranked or Ranked(rows)
         values = ranks_of.interpolated if interpolate else ranks_of.values
@@ -212,7 +212,7 @@ class Rows:
         samples = self.rows.samples
         least, most = self.lacking.shares_below(threshold_ns, measured * samples, samples)
         untouched = self.complete | np.isnan(measured)  # not even by rounding
-        least, most = (np.where(untouched, measured, one) for one in (least, most))
+        least, most = (np.where(untouched, measured, bound) for bound in (least, most))
         given = ~self.uncounted | (least == measured)
         known = np.where(given | (most == measured), most, np.nan)
         return Cells(np.where(given, least, measured), np.where(given, least, np.nan), known)
@@ -226,7 +226,7 @@ class Rows:
         if self._possible is not None:
             low, high = self._possible.between(percentile)
             if percentile.top == 100 * percentile.bottom:  # the samples that are there may have an exact maximum
-                low, high = (np.fmax(one, measured[self._possible.rows]) for one in (low, high))
+                low, high = (np.fmax(limit, measured[self._possible.rows]) for limit in (low, high))
             given = ~np.isnan(measured[self._possible.rows])
             picked = self._possible.rows[given]
             least[picked], most[picked] = low[given], high[given]
@@ -248,30 +248,30 @@ def with_complete(table: Table, answer: Answer) -> Table:
     place = {key: number for number, key in enumerate(keys)}
     codes = np.array([place[key] for key in rows], np.int64)
     complete = cut_at(codes, keys, start_ns, end_ns, answer.by, answer.missing).complete(len(table))
-    told: dict[str, Any] = {}
+    rewritten: dict[str, Any] = {}
     for name, column in columns.items():
         if name == f"max{MOST}":
-            told[name] = np.where(complete, column, np.inf)
+            rewritten[name] = np.where(complete, column, np.inf)
         elif name.endswith((MOST, "_lo", "_hi")):
-            told[name] = np.where(complete, column, np.nan)
+            rewritten[name] = np.where(complete, column, np.nan)
         elif name == "exact":
-            told |= {"exact": column & complete, "complete": complete}
+            rewritten |= {"exact": column & complete, "complete": complete}
         elif name != "complete":
-            told[name] = column
-    return replace(table, columns=told)
+            rewritten[name] = column
+    return replace(table, columns=rewritten)
 
 
 def union(several: Iterable[Sequence[Lack]]) -> tuple[Lack, ...]:
     """Return what several answers lack together, each entry once."""
-    found: list[Lack] = []
+    together: list[Lack] = []
     for lacking in several:
-        found += [one for one in lacking if one not in found]
-    return tuple(found)
+        together += [lack for lack in lacking if lack not in together]
+    return tuple(together)
 
 
-def labelled(found: Iterable[Lack], name: str, value: str) -> tuple[Lack, ...]:
+def labelled(lacking: Iterable[Lack], name: str, value: str) -> tuple[Lack, ...]:
     """Return the entries with one label more."""
-    return tuple(replace(one, entry=replace(one.entry, labels={**one.entry.labels, name: value})) for one in found)
+    return tuple(replace(lack, entry=replace(lack.entry, labels={**lack.entry.labels, name: value})) for lack in lacking)
 
 
 def bands(answer: Answer) -> list[Noted]:
@@ -281,11 +281,11 @@ def bands(answer: Answer) -> list[Noted]:
         return []
     first, last = min(int(part.start_ns.min()) for part in parts), max(int(part.end_ns.max()) for part in parts)
     spans: dict[str, list[tuple[int, int]]] = {}
-    for one in answer.missing:
-        low, high = one.entry.span
+    for lack in answer.missing:
+        low, high = lack.entry.span
         if low < last and high > first:
-            spans.setdefault(one.entry.run, []).append((max(low, first), min(high, last)))
-    found = []
+            spans.setdefault(lack.entry.run, []).append((max(low, first), min(high, last)))
+    marks = []
     for run, mine in spans.items():
         joined: list[tuple[int, int]] = []
         for low, high in sorted(mine):
@@ -293,15 +293,15 @@ def bands(answer: Answer) -> list[Noted]:
                 joined[-1] = joined[-1][0], max(high, joined[-1][1])
             else:
                 joined.append((low, high))
-        found += [noted(run, low, MISSING_HERE, high) for low, high in joined]
-    return sorted(found, key=in_time_order)
+        marks += [noted(run, low, MISSING_HERE, high) for low, high in joined]
+    return sorted(marks, key=in_time_order)
 
 
-def caveats_of(found: Iterable[Lack], others: Iterable[Caveat] = ()) -> tuple[Caveat, ...]:
+def caveats_of(lacking: Iterable[Lack], others: Iterable[Caveat] = ()) -> tuple[Caveat, ...]:
     """Return the caveats of an answer: those of its runs as a whole, then of other codes those of entries, subjects joined."""
     whole = tuple(others)
-    codes = {one.code for one in whole}
-    return (*whole, *(one for one in folded(one.caveat for one in found) if one.code not in codes))
+    codes = {caveat.code for caveat in whole}
+    return (*whole, *(caveat for caveat in folded(lack.caveat for lack in lacking) if caveat.code not in codes))
 
 
 def folded(caveats: Iterable[Caveat]) -> tuple[Caveat, ...]:

@@ -63,12 +63,12 @@ class Run(Protocol):
 
     @property
     def start_ns(self) -> int:
-        """Return its time zero in epoch ns; where its times are relative, what they count from."""
+        """Return its start in epoch ns; where its times are relative, the time that they count from."""
         ...
 
     @property
     def relative(self) -> bool:
-        """Return whether nobody knows when it began, so that its times are elapsed."""
+        """Return whether its start is not known, so that its times are elapsed."""
         ...
 
     @property
@@ -91,15 +91,15 @@ class Offers:
     def __init__(self) -> None:
         self._found: dict[str, Any] = {}
 
-    def add(self, capability: Capability[T], found: T) -> Self:
+    def add(self, capability: Capability[T], provider: T) -> Self:
         """Offer a capability, in place of what was offered under its name; return these offers."""
-        self._found[capability.name] = found
+        self._found[capability.name] = provider
         return self
 
     def get(self, capability: Capability[T]) -> T | None:
-        """Return what does it, None where the origin has no such capability."""
-        found: T | None = self._found.get(capability.name)
-        return found
+        """Return its implementation, None where the origin has no such capability."""
+        provider: T | None = self._found.get(capability.name)
+        return provider
 
     @property
     def names(self) -> list[str]:
@@ -149,14 +149,14 @@ class Origin(Protocol):
 
 
 class OffsetTicks(Protocol):
-    """What makes the map of offsets of a report."""
+    """The function that makes the map of offsets of a report."""
 
     def __call__(self, names: Mapping[str, str], wanted: WantedOffsets, *, full: bool) -> list[OffsetOverview]:
         """Return the offsets of the runs in `names` (run: under which name it is shown), those that have any."""
         ...
 
 
-WHOLE = "cannot be had here: ask for the whole answer"
+WHOLE = "are not available here: ask for the whole answer"
 NO_MOMENTS = "need the moments of single events, which this store does not keep: name the logs themselves"
 WEIGHED: Capability[Callable[[Question], Answer]] = Capability("weights of sampled events", WHOLE)
 PERCENTILES: Capability[Callable[[Question, Wanted], tuple[Table, Answer]]] = Capability("percentiles as they are read", WHOLE)
@@ -165,20 +165,20 @@ OFFSETS: Capability[Callable[[WantedOffsets], OffsetMap]] = Capability("offsets"
 OFFSET_TICKS: Capability[OffsetTicks] = Capability("maps of offsets", NO_MOMENTS)
 BREATHS: Capability[Callable[[Question], Kept]] = Capability("breaths", "are not kept here: name the timelines themselves")
 WHOLE_RUNS: Capability[Callable[[Collection[str]], list[WholeRun]]] = Capability(
-    "whole runs", "as the tools told them are not kept in this store: name the logs themselves"
+    "whole runs", "as the tools reported them are not kept in this store: name the logs themselves"
 )
 LOGS: Capability[Files] = Capability("this", "reads the logs themselves: name their files or folder, not a store")
 APPROXIMATE: Capability[Callable[[Question, Sequence[Percentile]], tuple[Table, Answer]]] = Capability(
     "--approx", "asks Elasticsearch for its estimates: name a store http://HOST:9200; here all is exact"
 )
 SNAPSHOT: Capability[Callable[[float], AbstractContextManager[None]]] = Capability(
-    "one moment for several answers", "cannot be had here: this store changes while it is read"
+    "one moment for several answers", "is not available here: this store changes while it is read"
 )
 
 
 def needed(origin: Origin, capability: Capability[T], subject: str = "") -> T:
-    """Return what does it; UsageError in one sentence about `subject` (by default the capability) where the origin cannot."""
-    found = origin.offers.get(capability)
-    if found is None:
+    """Return its implementation; UsageError about `subject` (by default the capability) where the origin has none."""
+    provider = origin.offers.get(capability)
+    if provider is None:
         raise UsageError(f"{subject or capability.name} {capability.missing}")
-    return found
+    return provider

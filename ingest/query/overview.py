@@ -5,7 +5,7 @@ p50, p99 and max in at most 180; of 16 threads or fewer their bins as well, in t
 it. Several runs share the windows of two.
 
 Memory: files are read once. A store is asked for hosts in slices of time and, where there are many series, for the threads of
-one host after the other; of threads that are too many for bins only the three bins that a page tells of are kept.
+one host after the other; of threads that are too many for bins only the three bins that a page shows are kept.
 """
 
 from __future__ import annotations
@@ -106,30 +106,30 @@ def overviews(
         if only.cluster.relative and is_absolute(question):
             raise InputError(ABSOLUTE)
         return [only]
-    found: list[Overview] = []
+    run_overviews: list[Overview] = []
     apart: list[str] = []
     means: list[MeansAloneError] = []
     for run in chosen:
-        one = replace(question, runs=(literal(run),), where={**question.where, "run": literal(run)})
+        narrowed = replace(question, runs=(literal(run),), where={**question.where, "run": literal(run)})
         try:
-            overview = _overview(origin, run, one, full=full, shared_by=len(chosen))
+            overview = _overview(origin, run, narrowed, full=full, shared_by=len(chosen))
             if overview.cluster.relative and is_absolute(question):
                 apart.append(run)
             else:
-                found.append(overview)
+                run_overviews.append(overview)
         except MeansAloneError as error:
             means.append(error)
         except InputError:
             if question.begin is None and question.end is None and not question.where and run not in without:
                 raise
-    if means and not found:
+    if means and not run_overviews:
         raise means[0]
     if means:
-        found[0] = replace(found[0], notes=(*found[0].notes, *map(str, means)))
-    if not found:
+        run_overviews[0] = replace(run_overviews[0], notes=(*run_overviews[0].notes, *map(str, means)))
+    if not run_overviews:
         raise InputError(ABSOLUTE if apart else "nothing matches the question in any of the runs")
-    told = (f"{listed(apart)}: left out, since --from and --to are times of the clock, which it does not have",) if apart else ()
-    return [replace(found[0], notes=(*told, *found[0].notes)), *found[1:]]
+    left_out = (f"{listed(apart)}: left out: --from and --to are clock times, and there is no start time",) if apart else ()
+    return [replace(run_overviews[0], notes=(*left_out, *run_overviews[0].notes)), *run_overviews[1:]]
 
 
 def literal(text: str) -> str:
@@ -172,14 +172,16 @@ def _in_slices(origin: Origin, question: Question) -> Answer:
     width = -(-(high - low) // (SLICES * step)) * step
     inner = range(low // step * step + width, high, width)
     cuts = [question.begin, *(Instant(cut) for cut in inner), question.end]
-    found = []
+    answers = []
     for first, last in pairwise(cuts):
         try:
-            found.append(ask(replace(question, begin=first, end=last, step=step)))
+            answers.append(ask(replace(question, begin=first, end=last, step=step)))
         except InputError:  # nothing in this slice
             continue
     # What is missing is that of the whole: slices would cut it in pieces.
-    return replace(regrouped(_joined(found), found[0].by), missing=whole.missing, caveats=whole.caveats, warnings=whole.warnings)
+    return replace(
+        regrouped(_joined(answers), answers[0].by), missing=whole.missing, caveats=whole.caveats, warnings=whole.warnings
+    )
 
 
 def _joined(answers: Sequence[Answer]) -> Answer:
@@ -202,26 +204,26 @@ def _joined(answers: Sequence[Answer]) -> Answer:
 
 def _covered(answers: Sequence[Answer]) -> dict[str, Span]:
     """Return from when to when any of the answers has data, by run."""
-    found: dict[str, Span] = {}
+    spans: dict[str, Span] = {}
     for answer in answers:
         for run, span in answer.covered.items():
-            widen(found, run, span)
-    return found
+            widen(spans, run, span)
+    return spans
 
 
 def _weights(answers: Sequence[Answer]) -> dict[Group, int]:
     """Return how many events stored ones stand for, of all groups that the answers have."""
-    found: dict[Group, int] = {}
+    weights: dict[Group, int] = {}
     for answer in answers:
         if answer.weights is None:
-            found |= {key: 1 for part in answer.parts for key in part.groups}
+            weights |= {key: 1 for part in answer.parts for key in part.groups}
         else:
-            found |= answer.weights
-    return found
+            weights |= answer.weights
+    return weights
 
 
 def _threads(origin: Origin, question: Question, hosts: Answer) -> tuple[Answer, Tails | None]:
-    """Return the answer by thread; where they are too many for bins, thinned, and the tails of which the page tells."""
+    """Return the answer by thread; where they are too many for bins, thinned, and the tails that the page shows."""
     low, high = span_of(hosts.parts)
     shares: list[tuple[Answer, ...]] = []
     whole: list[Answer] = []
@@ -230,7 +232,7 @@ def _threads(origin: Origin, question: Question, hosts: Answer) -> tuple[Answer,
         names |= {key[: len(THREAD)] for part in answer.parts for key in part.groups}
         whole.append(answer)
         if len(names) > MOST_THREADS:
-            shares += [_tails(one, low, high) for one in whole]
+            shares += [_tails(kept, low, high) for kept in whole]
             whole = []
     if not shares:
         return _joined(whole), None
@@ -256,10 +258,10 @@ def _tails(answer: Answer, low: int, high: int) -> tuple[Answer, ...]:
     step = answer.step_ns
     wider = _wider_step(low // step * step, -(-high // step) * step, step, LEAST_WINDOWS) if step else step
     coarse = [
-        one if wider == step else replace(one, parts=tuple(widened(one.parts, wider)), step_ns=wider)
-        for one in (answer, together)
+        view if wider == step else replace(view, parts=tuple(widened(view.parts, wider)), step_ns=wider)
+        for view in (answer, together)
     ]
-    return tuple(replace(one, parts=tuple(thinned(part) for part in one.parts)) for one in (*coarse, answer, together))
+    return tuple(replace(view, parts=tuple(thinned(part) for part in view.parts)) for view in (*coarse, answer, together))
 
 
 def thinned(rows: Intervals) -> Intervals:
@@ -321,6 +323,6 @@ def _with_hosts(part: Intervals, kept: set[str]) -> Intervals:
 
 
 def thread_name(labels: Group) -> str:
-    """Return the text of a thread's labels (host, volume, job, process, tag): those that are told."""
+    """Return the text of a thread's labels (host, volume, job, process, tag): those that are known."""
     words = zip(("", "vol ", "job ", "process ", "tag "), labels, strict=True)
     return " ".join(f"{word}{label}" for word, label in words if label) or "-"

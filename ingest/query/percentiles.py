@@ -45,7 +45,7 @@ def percentiles(answer: Answer, wanted: Wanted) -> Table:
 
     Latencies in ns, rate in samples a second of the window (of sampled events: in events, stored or not), `below_` as shares.
     A window that the data covers in part, the first or the last one, has the rate of that part. An answer with means without
-    a histogram has `mib_s` behind `rate`: MiB that were moved in a second, NaN where not all that the row is of tells them.
+    a histogram has `mib_s` behind `rate`: MiB that were moved in a second, NaN where a part of the row does not record them.
     NaN where the data cannot carry a number. `complete` says that no sample is missing; where a known number is, a percentile, or
     a share, is the least that it can be, and `p.._lo`, `p.._hi` (where asked for) are the least and the largest: NaN where the
     number of missing samples is not known, inf without an upper bound. Counts, rates, means, extremes are of the samples that
@@ -83,24 +83,24 @@ def _rows(part: Intervals, answer: Answer, wanted: Wanted) -> Table:
         columns[BANDWIDTH] = _moved(rows) / seconds / MIB
     columns |= {"min": low, "mean": mean, "max": high}
     ranked, mixed = Ranked(rows), mixed_rows(answer, rows)
-    told = Rows(rows, answer, ranked=ranked, interpolate=wanted.interpolate)
-    columns |= {"exact": exact & told.complete, "complete": told.complete}
+    with_lacks = Rows(rows, answer, ranked=ranked, interpolate=wanted.interpolate)
+    columns |= {"exact": exact & with_lacks.complete, "complete": with_lacks.complete}
     for percentile in wanted.percentiles:
         values = percentile_values(rows, percentile, interpolate=wanted.interpolate, ranked=ranked)
         values[mixed & ~percentile.carried(count)] = np.nan
-        cells = told.cells(percentile, values)
+        cells = with_lacks.cells(percentile, values)
         columns[percentile.name] = cells.value
         if wanted.possible:
             columns |= {f"{percentile.name}_lo": cells.least, f"{percentile.name}_hi": cells.most}
         columns[f"{percentile.name}{MOST}"] = cells.most
-    columns[f"max{MOST}"] = np.where(told.complete, high, np.nan if not len(rows) else np.inf)
+    columns[f"max{MOST}"] = np.where(with_lacks.complete, high, np.nan if not len(rows) else np.inf)
     for percentile, flags in zip(wanted.percentiles, censored(rows, wanted.percentiles), strict=True):
         columns[f"{percentile.name}_censored"] = flags
     if wanted.bounds:
         highest = max(wanted.percentiles)
         columns[f"{highest.name}_lo"], columns[f"{highest.name}_hi"] = bounds(rows, highest)
     for threshold in wanted.below_ns:
-        name, shares = f"below_{format_duration(threshold)}", told.shares(threshold, share_below(rows, threshold))
+        name, shares = f"below_{format_duration(threshold)}", with_lacks.shares(threshold, share_below(rows, threshold))
         columns[name] = shares.value
         if wanted.possible:
             columns |= {f"{name}_lo": shares.least, f"{name}_hi": shares.most}
@@ -112,8 +112,8 @@ def _rows(part: Intervals, answer: Answer, wanted: Wanted) -> Table:
 def _moved(rows: Intervals) -> NDArray[np.float64]:
     """Return the bytes of each row, NaN where they are not known."""
     moved = (rows.exact or no_exact(len(rows))).moved
-    found: NDArray[np.float64] = np.where(moved == NO_BYTES, np.nan, moved)
-    return found
+    sizes: NDArray[np.float64] = np.where(moved == NO_BYTES, np.nan, moved)
+    return sizes
 
 
 def covered_seconds(answer: Answer, rows: Intervals) -> NDArray[np.float64]:

@@ -37,9 +37,9 @@ class Precision:
         return Precision(max(self.share, other.share), max(self.low_ns, other.low_ns), max(self.off_ns, other.off_ns))
 
 
-def together(found: Iterable[Precision | None]) -> Precision | None:
+def together(precisions: Iterable[Precision | None]) -> Precision | None:
     """Return the precision of several tables as one."""
-    known = [one for one in found if one is not None]
+    known = [precision for precision in precisions if precision is not None]
     return reduce(or_, known) if known else None
 
 

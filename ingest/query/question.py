@@ -175,21 +175,21 @@ def finish(
         return (*((run,) if name_runs else ()), *((kind,) if name_kinds else ()), *labels)
 
     targets = _targets(rows, facts.layouts, shape, question)
-    joined = _by_layout([taken for part in rows for one in _alike(part, targets) if len(taken := _regrouped(one, regroup))])
+    joined = _by_layout([taken for part in rows for alike in _alike(part, targets) if len(taken := _regrouped(alike, regroup))])
     alone = bool(facts.undated) and facts.undated.issuperset(shape.runs)
     undated = frozenset() if alone else facts.undated.intersection(shape.runs)
     covered = covered_by(reach or {}, shape.taken, all_kinds=not facts.step_ns)
     layouts = {key: (layout,) for key, layout in targets.items()}
     shown = replace(facts, parts=tuple(joined), by=shape.by, kind=shape.kind, runs=shape.runs)
     shown = replace(shown, covered=covered, layouts=layouts)
-    shown = told(shown, of_kinds(facts.missing, shape.taken))
+    shown = with_caveats(shown, of_kinds(facts.missing, shape.taken))
     return replace(shown, relative=facts.relative or alone, undated=undated)
 
 
-def told(answer: Answer, missing: tuple[Lack, ...]) -> Answer:
+def with_caveats(answer: Answer, missing: tuple[Lack, ...]) -> Answer:
     """Return the answer with what it lacks, and each of its caveats once among its warnings."""
     caveats = caveats_of(missing, answer.caveats)
-    said = {f"{one.caveat.subject}: {one.caveat.sentence}" for one in missing} | {str(one) for one in answer.caveats}
+    said = {f"{lack.caveat.subject}: {lack.caveat.sentence}" for lack in missing} | {str(caveat) for caveat in answer.caveats}
     rest = (text for text in answer.warnings if text not in said)
     return replace(answer, missing=missing, caveats=caveats, warnings=tuple(dict.fromkeys((*rest, *sentences(caveats)))))
 
@@ -197,22 +197,22 @@ def told(answer: Answer, missing: tuple[Lack, ...]) -> Answer:
 def _targets(parts: Sequence[Intervals], layouts: Layouts, shape: Shape, question: Question) -> dict[RunKind, LogLinear]:
     """Return the layout of the rows of each run and kind: the common one of all that is selected of them.
 
-    Runs and kinds that are added up have one layout. Those that are told apart have one each: what was recorded in one run
+    Runs and kinds that are added up have one layout. Those that are kept apart have one each: what was recorded in one run
     changes no number of another.
     """
-    known = {key: set(found) for key, found in layouts.items()}
+    known = {key: set(layouts_of_key) for key, layouts_of_key in layouts.items()}
     for part in parts:
         note_layouts(known, keys_of(part), part.layout)
-    told = {*shape.named, *question.by}
+    apart = {*shape.named, *question.by}
     together: dict[tuple[str, str], set[LogLinear]] = {}
     places: dict[RunKind, tuple[str, str]] = {}
-    for (run, kind), found in known.items():
-        binned = {layout for layout in found if layout.has_bins}
+    for (run, kind), own_layouts in known.items():
+        binned = {layout for layout in own_layouts if layout.has_bins}
         if kind in shape.taken.get(run, ()) and binned:
-            place = (run if "run" in told else "", kind if "kind" in told else "")
+            place = (run if "run" in apart else "", kind if "kind" in apart else "")
             places[run, kind] = place
             together.setdefault(place, set()).update(binned)
-    common = {place: common_layout(found) for place, found in together.items()}
+    common = {place: common_layout(shared_layouts) for place, shared_layouts in together.items()}
     return {key: common[place] for key, place in places.items()}
 
 
@@ -261,8 +261,8 @@ class Shape:
 def shape_of(question: Question, kinds: Mapping[str, Collection[str]]) -> Shape:
     """Return what the rows of an answer are where runs hold these kinds: the default kind of each, unless kinds are asked for."""
     asked = "kind" in question.by or "kind" in question.where
-    taken = {run: sorted(found) if asked else [default_kind(found)] for run, found in kinds.items()}
-    shown = sorted({kind for found in taken.values() for kind in found})
+    taken = {run: sorted(run_kinds) if asked else [default_kind(run_kinds)] for run, run_kinds in kinds.items()}
+    shown = sorted({kind for run_kinds in taken.values() for kind in run_kinds})
     name_runs = len(kinds) > 1 and "run" not in question.by and not question.merge_runs
     name_kinds = asked and "kind" not in question.by and len(shown) > 1
     named = (*(("run",) if name_runs else ()), *(("kind",) if name_kinds else ()))
@@ -270,7 +270,7 @@ def shape_of(question: Question, kinds: Mapping[str, Collection[str]]) -> Shape:
 
 
 def regrouped(answer: Answer, by: Sequence[str]) -> Answer:
-    """Return the answer grouped by some of its labels only: what had been told apart by the others is added up.
+    """Return the answer grouped by some of its labels only: the groups of the others are added up.
 
     Where events that were stored at unlike rates come together, each counts by its weight, in units of 2^-16, and what was
     stored are the completions. UsageError where that would be added up in flight.
@@ -284,27 +284,27 @@ def regrouped(answer: Answer, by: Sequence[str]) -> Answer:
         parts = _by_layout([_regrouped(part, regroup) for part in answer.parts if len(part)])
         return replace(answer, parts=tuple(parts), by=tuple(by))
     weights = _weights_of(answer, regroup)
-    mixed = {group for group, found in weights.items() if len(found) > 1 or 0 in found}
+    mixed = {group for group, group_weights in weights.items() if len(group_weights) > 1 or 0 in group_weights}
     plain, heavy = [], []
     for part in answer.parts:
         codes = np.array([isinstance(key, tuple) and regroup(key) in mixed for key in part.table], np.bool_)
         plain.append(_regrouped(part.take(np.flatnonzero(~codes[part.series])), regroup))
         heavy.append(_regrouped(_times_weight(part.take(np.flatnonzero(codes[part.series])), answer), regroup))
-    parts = [part for rows in (plain, heavy) for part in _by_layout([one for one in rows if len(one)])]
-    alike = {group: found.pop() for group, found in weights.items() if group not in mixed}
+    parts = [part for rows in (plain, heavy) for part in _by_layout([share for share in rows if len(share)])]
+    alike = {group: group_weights.pop() for group, group_weights in weights.items() if group not in mixed}
     return replace(answer, parts=tuple(parts), by=tuple(by), weights=alike)
 
 
 def _weights_of(answer: Answer, regroup: Callable[[Group], Group]) -> dict[Group, set[int]]:
     """Return the weights that come together in each group: 0 for counts that are weighed already."""
     known = answer.weights or {}
-    found: dict[Group, set[int]] = {}
+    weights: dict[Group, set[int]] = {}
     for part in answer.parts:
         for code in np.flatnonzero(np.bincount(part.series)).tolist():
             key = part.table[code]
             if isinstance(key, tuple):
-                found.setdefault(regroup(key), set()).add(known.get(key, 0))
-    return found
+                weights.setdefault(regroup(key), set()).add(known.get(key, 0))
+    return weights
 
 
 def _times_weight(rows: Intervals, answer: Answer) -> Intervals:
@@ -340,7 +340,7 @@ def _by_layout(parts: Sequence[Intervals]) -> list[Intervals]:
         for code in np.flatnonzero(np.bincount(part.series)).tolist():
             layouts.setdefault(part.table[code], set()).add(part.layout)
             homes[part.table[code]] += 1
-    target = {group: common_layout(found) for group, found in layouts.items()}
+    target = {group: common_layout(own_layouts) for group, own_layouts in layouts.items()}
     buckets: dict[object, list[Intervals]] = {}
     for number, part in enumerate(parts):
         if all(homes[group] <= 1 for group in part.table):

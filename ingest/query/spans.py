@@ -45,16 +45,16 @@ def spanned(parts: Sequence[Intervals], span: Span | None = None) -> list[Interv
 
 def ranges(parts: Sequence[Intervals]) -> dict[str, Span]:
     """Return from when to when the rows of each run are; keys begin with the run."""
-    found: dict[str, Span] = {}
+    spans: dict[str, Span] = {}
     for part in parts:
         names, places = _runs_of(part)
         low, high = np.full(len(names), INT64_MAX), np.full(len(names), -INT64_MAX)
         np.minimum.at(low, places, part.start_ns)
         np.maximum.at(high, places, part.end_ns)
         for name, first, last in zip(names, low.tolist(), high.tolist(), strict=True):
-            known = found.get(name, (first, last))
-            found[name] = min(first, known[0]), max(last, known[1])
-    return {name: (first, last) for name, (first, last) in found.items() if first < INT64_MAX}
+            known = spans.get(name, (first, last))
+            spans[name] = min(first, known[0]), max(last, known[1])
+    return {name: (first, last) for name, (first, last) in spans.items() if first < INT64_MAX}
 
 
 def spanned_by_run(parts: Sequence[Intervals], spans: Mapping[str, Span] | None = None) -> list[Intervals]:
@@ -84,8 +84,8 @@ def over_reach(
     That is how far each run reaches; of part of a run it is the windows that hold samples of it (span and step), the first and
     the last no longer than that.
     """
-    found = {run: narrowed(span, reach.get(run), step) for run, (span, step) in windows.items()}
-    spans = {**reach, **found}
+    partial = {run: narrowed(span, reach.get(run), step) for run, (span, step) in windows.items()}
+    spans = {**reach, **partial}
     if not adds_up_runs:
         return spanned_by_run(parts, spans)
     edges = [span for run, span in spans.items() if run in windows or run in ranges(parts)]
@@ -95,7 +95,7 @@ def over_reach(
 def narrowed(windows: Span, reach: Span | None, step_ns: int) -> Span:
     """Return from when to when windows are; the first and the last no longer than their series reach.
 
-    What a run reaches that is being loaded may be older than its windows: an edge that lies outside of them tells nothing.
+    What a run reaches that is being loaded may be older than its windows: an edge that lies outside of them is not used.
     """
     (start, end), (first, last) = windows, reach or windows
     return first if start < first < start + step_ns else start, last if end - step_ns < last < end else end
@@ -119,10 +119,10 @@ def widen(spans: dict[Any, Span], key: Any, span: Span) -> None:
 
 def of_runs(reach: Mapping[tuple[str, str], Span]) -> dict[str, Span]:
     """Return from when to when the rows of each run are, of all its kinds."""
-    found: dict[str, Span] = {}
+    spans: dict[str, Span] = {}
     for (run, _), span in reach.items():
-        widen(found, run, span)
-    return found
+        widen(spans, run, span)
+    return spans
 
 
 def _runs_of(part: Intervals) -> tuple[list[str], NDArray[np.int64]]:
@@ -142,7 +142,7 @@ def inside(span: Span, bounds: Bounds) -> Span | None:
 
 def reach_inside(reach: Mapping[tuple[str, str], Span], bounds: Mapping[str, Bounds]) -> Reach:
     """Return what of the reach of each run and kind lies within the bounds of its run."""
-    return {key: span for key, one in reach.items() if (span := inside(one, bounds[key[0]])) is not None}
+    return {key: span for key, whole in reach.items() if (span := inside(whole, bounds[key[0]])) is not None}
 
 
 def covered_by(

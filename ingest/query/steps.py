@@ -51,7 +51,5 @@ def check_step(step_ns: int, width_ns: float, *, force: bool) -> str:
         return ""
     rows, step = format_duration(round(width_ns / 1e6) * 1_000_000 or 1), format_duration(step_ns)
     if not force:
-        raise UsageError(
-            f"a step of {step} is finer than the rows ({rows}): it would invent detail; --force does it all the same"
-        )
+        raise UsageError(f"a step of {step} is finer than the rows ({rows}): it would invent detail; --force allows it")
     return f"step {step} is finer than the rows ({rows}): counts are spread evenly within a row"

@@ -35,14 +35,14 @@ class Summed:
 
     def windowed(self, rows: Intervals, stored: int) -> Intervals:
         """Return the rows in windows of the stored step that hold samples, and note from when to when these are."""
-        found = rows if rows.completions is not None else to_windows(rows, stored)
-        filled = found.take(np.flatnonzero(found.samples > 0))
+        stepped = rows if rows.completions is not None else to_windows(rows, stored)
+        filled = stepped.take(np.flatnonzero(stepped.samples > 0))
         for run, span in ranges([filled]).items():
             widen(self.windows, run, span)
         return filled
 
     def widen(self, other: Summed) -> None:
-        """Note what was found of another source."""
+        """Widen these by the reach, layouts and windows of another source."""
         for key, span in other.reach.items():
             widen(self.reach, key, span)
         for key, layouts in other.layouts.items():
@@ -51,12 +51,12 @@ class Summed:
             widen(self.windows, run, span)
 
 
-def all_of(found: Iterable[Summed]) -> Summed:
-    """Return what was found of several runs as one."""
-    first, *rest = found
-    for one in rest:
-        first.widen(one)
-        first.parts += one.parts
+def all_of(sums: Iterable[Summed]) -> Summed:
+    """Return the sums of several runs as one."""
+    first, *rest = sums
+    for other in rest:
+        first.widen(other)
+        first.parts += other.parts
     return first
 
 
@@ -87,7 +87,7 @@ def is_grained(step: int, stored: int) -> bool:
 
 
 def of_kinds(sources: list[Source], question: Question) -> list[Source]:
-    """Return the sources whose kinds are asked for, where each tells its kind before it is read (fio's logs do).
+    """Return the sources whose kinds are asked for, where each shows its kind before it is read (fio's logs do).
 
     Without a kind asked for it is the default one; but the range of a run, which decides what auto and all are, is that of
     all its kinds.
@@ -95,17 +95,17 @@ def of_kinds(sources: list[Source], question: Question) -> list[Source]:
     kinds: dict[str, set[str]] = {}
     for source in sources:
         kinds.setdefault(source.context.series.run, set()).add(source.context.series.kind)
-    if "kind" in question.by or any("" in found for found in kinds.values()):
+    if "kind" in question.by or any("" in run_kinds for run_kinds in kinds.values()):
         return sources
     glob = question.where.get("kind")
     if not glob and not isinstance(question.step, int):
         return sources
-    taken = {run: found if glob else {default_kind(found)} for run, found in kinds.items()}
+    taken = {run: run_kinds if glob else {default_kind(run_kinds)} for run, run_kinds in kinds.items()}
     mine = [source for source in sources if source.context.series.kind in taken[source.context.series.run]]
-    return mine if not glob else [one for one in mine if fnmatchcase(one.context.series.kind, glob)] or sources
+    return mine if not glob else [source for source in mine if fnmatchcase(source.context.series.kind, glob)] or sources
 
 
-def told_apart(sources: Sequence[Source]) -> list[list[Source]]:
+def kept_apart(sources: Sequence[Source]) -> list[list[Source]]:
     """Return the sources by run, host, volume and job, in this order; by as many of these as are known before files are read."""
     first = LABELS[:4]
     known = min(first.index(name) if name in first else 4 for source in sources for name in (*row_labels(source), "kind"))
@@ -116,15 +116,15 @@ def told_apart(sources: Sequence[Source]) -> list[list[Source]]:
     return [some for _, some in sorted(groups.items())]
 
 
-def in_order(found: Iterable[tuple[int, Sequence[Intervals]]], sizes: Sequence[int]) -> Iterator[Intervals]:
+def in_order(numbered: Iterable[tuple[int, Sequence[Intervals]]], sizes: Sequence[int]) -> Iterator[Intervals]:
     """Yield the windows of files as `ordered` has them, one group of files after another; `sizes` says how many are in each.
 
-    `found` gives the number of a file, counted through all groups, and its windows, in any order.
+    `numbered` gives the number of a file, counted through all groups, and its windows, in any order.
     """
     group = np.repeat(np.arange(len(sizes)), sizes).tolist()
     held: list[list[Intervals]] = [[] for _ in sizes]
     left, turn = list(sizes), 0
-    for number, parts in found:
+    for number, parts in numbered:
         held[group[number]] += parts
         left[group[number]] -= 1
         while turn < len(sizes) and not left[turn]:

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from ingest.core.series import RunLabels
 
 DEPTHS = ("total_iodepth", "iodepth", "numjobs")
-FIRST = ("workload", "mode", "op_size", "rwmixread", *DEPTHS)  # what a run is told apart by before its other settings
+FIRST = ("workload", "mode", "op_size", "rwmixread", *DEPTHS)  # the settings that name a run before its others
 ID = re.compile(r"id-[0-9a-f]{8}")
 ITERATION = re.compile(r"\d{8}")
-PERMUTATION = "permutation"  # the label by which runs of archives are told apart in comparisons and trends
+PERMUTATION = "permutation"  # the label that keeps runs of archives apart in comparisons and trends
 
 Words = tuple[str, ...]
 
@@ -37,13 +37,13 @@ def swept(labels: RunLabels) -> Sweep | None:
     has a depth once, and some line has several.
     """
     for label in DEPTHS:
-        depths = {run: _number(told.get(label, "")) for run, told in labels.items()}
+        depths = {run: _number(run_labels.get(label, "")) for run, run_labels in labels.items()}
         if len(set(depths.values())) < 2 or any(math.isnan(depth) for depth in depths.values()):
             continue
         with_depth = [name for name in DEPTHS if name == label or _follows(labels, name, label)]
-        settings = {run: _settings(told, with_depth) for run, told in labels.items()}
+        settings = {run: _settings(run_labels, with_depth) for run, run_labels in labels.items()}
         # A sweep in each of several archives is a line each; archives of one depth each are one line.
-        for keys in ({run: (*_archive(run), *told) for run, told in settings.items()}, settings):
+        for keys in ({run: (*_archive(run), *words) for run, words in settings.items()}, settings):
             lines = _named(keys, labels, with_depth)
             places = {run: (depths[run], lines[run]) for run in labels}
             if len(set(places.values())) == len(places) > len(set(lines.values())):
@@ -52,21 +52,21 @@ def swept(labels: RunLabels) -> Sweep | None:
 
 
 def _named(keys: Mapping[str, Words], labels: RunLabels, left_out: Sequence[str]) -> dict[str, str]:
-    """Return a short name of each run's key, unlike for unlike keys: by as few labels as tell them apart, and the archive."""
+    """Return a short name of each run's key, unlike for unlike keys: by as few labels as keep them apart, and the archive."""
     names = [name for name in _varying(labels.values()) if name not in left_out]
-    told: dict[str, Words] = dict.fromkeys(keys, ())
+    chosen: dict[str, Words] = dict.fromkeys(keys, ())
     for name in names:
-        more = {run: (*told[run], labels[run].get(name, "-")) for run in keys}
-        if len(set(more.values())) > len(set(told.values())):
-            told = more
-    if len(set(zip(keys.values(), told.values(), strict=True))) > len(set(told.values())):
-        told = {run: ("/".join(_archive(run)), *words) for run, words in told.items()}
-    return {run: ", ".join(told[run]) for run in keys}
+        more = {run: (*chosen[run], labels[run].get(name, "-")) for run in keys}
+        if len(set(more.values())) > len(set(chosen.values())):
+            chosen = more
+    if len(set(zip(keys.values(), chosen.values(), strict=True))) > len(set(chosen.values())):
+        chosen = {run: ("/".join(_archive(run)), *words) for run, words in chosen.items()}
+    return {run: ", ".join(chosen[run]) for run in keys}
 
 
-def _settings(told: Mapping[str, str], left_out: Sequence[str]) -> Words:
+def _settings(labels: Mapping[str, str], left_out: Sequence[str]) -> Words:
     """Return what a run is but for some of its labels."""
-    return tuple(f"{name}={value}" for name, value in sorted(told.items()) if name not in left_out)
+    return tuple(f"{name}={value}" for name, value in sorted(labels.items()) if name not in left_out)
 
 
 def _below(run: str) -> list[str]:
@@ -82,15 +82,15 @@ def _archive(run: str) -> Words:
 
 def _follows(labels: RunLabels, name: str, label: str) -> bool:
     """Return whether a label has one value for each value of another one."""
-    pairs = {(told.get(label), told.get(name)) for told in labels.values()}
+    pairs = {(run_labels.get(label), run_labels.get(name)) for run_labels in labels.values()}
     return len(pairs) == len({first for first, _ in pairs})
 
 
 def _varying(labels: Iterable[Mapping[str, str]]) -> list[str]:
     """Return the labels that differ among runs, those first that name what a run is."""
-    found = list(labels)
-    names = {name for told in found for name in told}
-    varying = [name for name in names if len({told.get(name) for told in found}) > 1]
+    all_labels = list(labels)
+    names = {name for run_labels in all_labels for name in run_labels}
+    varying = [name for name in names if len({run_labels.get(name) for run_labels in all_labels}) > 1]
     return sorted(varying, key=_order)
 
 
@@ -114,7 +114,7 @@ def paired_runs(baseline: Sequence[str], run: Sequence[str], labels: RunLabels) 
     """Return the pairs of runs that are the same but for their archives, or but for what all runs of a side have in common.
 
     They are known by the words of their paths that differ within a side, without ids, else by their labels. None where
-    neither tells all runs of a side apart, where nothing is on both sides, or where a run is on both.
+    neither distinguishes all runs of a side, where nothing is on both sides, or where a run is on both.
     """
     if set(baseline) & set(run):
         return None
@@ -124,8 +124,8 @@ def paired_runs(baseline: Sequence[str], run: Sequence[str], labels: RunLabels) 
     filled = [{name: (*words, *[""] * (most - len(words))) for name, words in side.items()} for side in paths]
     places = [at for at in reversed(range(most)) if any(len({words[at] for words in side.values()}) > 1 for side in filled)]
     by_path = [{name: "/".join(words[at] for at in places) for name, words in side.items()} for side in filled]
-    told = [[labels.get(name, {}) for name in side] for side in sides]
-    names = sorted({name for side in told for name in _varying(side)}, key=_order)
+    side_labels = [[labels.get(name, {}) for name in side] for side in sides]
+    names = sorted({name for side in side_labels for name in _varying(side)}, key=_order)
     by_label = [{name: _said(labels.get(name, {}), names) for name in side} for side in sides]
     for keys in (by_path, by_label):
         first, second = ({key: name for name, key in side.items()} for side in keys)
@@ -140,19 +140,19 @@ def paired_runs(baseline: Sequence[str], run: Sequence[str], labels: RunLabels) 
 def permutations(runs: Sequence[str], labels: RunLabels) -> dict[str, tuple[str, str]] | None:
     """Return the archive of each run (with its iteration, if it has several) and what the run is in it.
 
-    None where runs are of no archive, where all are the same thing, and where neither paths nor labels tell those of an
+    None where runs are of no archive, where all are the same thing, and where neither paths nor labels keep those of an
     archive apart.
     """
-    found = {run: _archive(run) for run in runs}
-    if not all(found.values()):
+    archived = {run: _archive(run) for run in runs}
+    if not all(archived.values()):
         return None
     archives: dict[Words, list[str]] = {}
-    for run, words in found.items():
+    for run, words in archived.items():
         archives.setdefault(words, []).append(run)
     once = {words[:-1] if ITERATION.fullmatch(words[-1]) else words for words in archives}
     short = len(once) == len(archives) and all(once)
     names = {words: "/".join(words[:-1] if short and ITERATION.fullmatch(words[-1]) else words) for words in archives}
-    paths = {run: run.split("/")[len(words) + 1 :] for run, words in found.items()}
+    paths = {run: run.split("/")[len(words) + 1 :] for run, words in archived.items()}
     most = max(map(len, paths.values()))
     filled = {run: (*words, *[""] * (most - len(words))) for run, words in paths.items()}
     places = [at for at in range(most) if len({words[at] for words in filled.values()}) > 1]
@@ -161,12 +161,12 @@ def permutations(runs: Sequence[str], labels: RunLabels) -> dict[str, tuple[str,
     by_label = {run: _said(labels.get(run, {}), sorted(varying, key=_order)) for run in runs}
     for keys in (by_path, by_label):
         if len(set(keys.values())) > 1 and all(len({keys[run] for run in mine}) == len(mine) for mine in archives.values()):
-            return {run: (names[found[run]], key) for run, key in keys.items()}
+            return {run: (names[archived[run]], key) for run, key in keys.items()}
     return None
 
 
-def _said(told: Mapping[str, str], names: Sequence[str]) -> str:
-    return ", ".join(f"{name} {told.get(name, '-')}" for name in names)
+def _said(labels: Mapping[str, str], names: Sequence[str]) -> str:
+    return ", ".join(f"{name} {labels.get(name, '-')}" for name in names)
 
 
 def _order(name: str) -> tuple[int, str]:

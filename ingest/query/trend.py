@@ -7,7 +7,7 @@ there is none, stretches inside are tried alike (a week that was slow until it w
 again. So 2 to 3 in 100 series without a change are taken for one where the least change is small against their noise.
 Log values are clipped at three deviations (of the median of absolute deviations): a single wild night decides nothing. A change
 counts if the medians differ by more than the least change that is asked for, and by more than the bins do. With fewer than 10
-runs no order is rare enough to tell.
+runs no order is rare enough to be a change.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Judgement:
 
 
 def in_order(answers: Sequence[Answer]) -> tuple[list[Night], tuple[str, ...]]:
-    """Return the runs in the order in which they began, and what is to be said of it.
+    """Return the runs in the order in which they began, and notes on that order.
 
     A run without a clock stands where its name puts it (numbers in it by value), if names are in the order of the other runs;
     else it is left out. What is undated of a run that has dated logs is left out always.
@@ -82,20 +82,20 @@ def in_order(answers: Sequence[Answer]) -> tuple[list[Night], tuple[str, ...]]:
     whole = [night for night in nights if not night.start_ns and undated_part_of(night.run) not in names]
     by_name = dated == sorted(dated, key=lambda night: _natural(night.run))
     taken = [*dated, *whole] if by_name else dated
-    notes = [f"{whole[0].run} has no time zero: the runs are in the order of their names"] if by_name and whole else []
+    notes = [f"{whole[0].run} has no start time: the runs are in the order of their names"] if by_name and whole else []
     left = sorted((night.run for night in nights if night not in taken), key=_natural)
-    notes += [f"left out, since it is not known when they began: {listed(left)}"] if left else []
+    notes += [f"left out, because they have no start time: {listed(left)}"] if left else []
     return sorted(taken, key=lambda night: _natural(night.run)) if by_name else taken, tuple(notes if len(nights) > 1 else ())
 
 
-def by_archive(answers: Sequence[Answer], found: Mapping[str, tuple[str, str]]) -> list[Answer]:
-    """Return one answer for each archive, under its name, of answers about a run each that a label tells apart."""
+def by_archive(answers: Sequence[Answer], places: Mapping[str, tuple[str, str]]) -> list[Answer]:
+    """Return one answer for each archive, under its name, of answers about a run each that a label keeps apart."""
     archives: dict[str, list[Answer]] = {}
     for answer in answers:
-        archives.setdefault(found[answer.runs[0]][0], []).append(answer)
+        archives.setdefault(places[answer.runs[0]][0], []).append(answer)
     joined = {name: together(mine) for name, mine in archives.items()}
     return [
-        replace(answer, runs=(name,), run_start_ns={name: min(one.start_of for one in archives[name])})
+        replace(answer, runs=(name,), run_start_ns={name: min(member.start_of for member in archives[name])})
         for name, answer in joined.items()
     ]
 
@@ -108,15 +108,15 @@ def alike(answers: Sequence[Answer], by: Sequence[str]) -> list[Answer]:
     for answer in answers:
         check_bins(answer, "trends of percentiles")
     kinds = [kinds_of(answer) for answer in answers]
-    if "kind" not in by and all(len(found) == 1 for found in kinds):
-        different = {min(found): answer.runs[0] for found, answer in zip(kinds, answers, strict=True)}
+    if "kind" not in by and all(len(run_kinds) == 1 for run_kinds in kinds):
+        different = {min(run_kinds): answer.runs[0] for run_kinds, answer in zip(kinds, answers, strict=True)}
         if len(different) > 1:
-            told = ", ".join(f"{run} {kind}" for kind, run in sorted(different.items()))
-            raise UsageError(f"the runs hold unlike kinds of latency ({told}): choose one with --where kind=KIND")
+            listing = ", ".join(f"{run} {kind}" for kind, run in sorted(different.items()))
+            raise UsageError(f"the runs hold unlike kinds of latency ({listing}): choose one with --where kind=KIND")
         return [regrouped(answer, by) for answer in answers]
     if len({answer.by for answer in answers}) > 1:
-        told = ", ".join(sorted({kind for found in kinds for kind in found}))
-        raise UsageError(f"several kinds here ({told}): choose one with --where kind=KIND, or say --by kind")
+        listing = ", ".join(sorted({kind for run_kinds in kinds for kind in run_kinds}))
+        raise UsageError(f"several kinds here ({listing}): choose one with --where kind=KIND, or add --by kind")
     return list(answers)
 
 
@@ -130,15 +130,15 @@ def trend(nights: Sequence[Night], percentiles: Sequence[Percentile], least: flo
     by = nights[0].answer.by
     groups = sorted({key for night in nights for part in night.answer.parts for key in part.groups})
     columns: dict[str, list[object]] = {name: [] for name in (*by, *COLUMNS, "value_censored")}
-    for percentile in sorted(percentiles, key=lambda one: float(one.text)):
-        found = [_bounds(night.answer, percentile) for night in nights]
+    for percentile in sorted(percentiles, key=lambda wanted: float(wanted.text)):
+        bounds = [_bounds(night.answer, percentile) for night in nights]
         for group in groups:
-            held = [(night, *one[group]) for night, one in zip(nights, found, strict=True) if group in one]
-            values = np.array([told.value[row] for _, told, row, _ in held])
+            held = [(night, *by_group[group]) for night, by_group in zip(nights, bounds, strict=True) if group in by_group]
+            values = np.array([limits.value[row] for _, limits, row, _ in held])
             error = max((error for *_, error in held), default=0.0)
             level, change = levels(values, max(least, 1 + 2 * error))
-            for place, (night, told, row, _) in enumerate(held):
-                low, high = float(told.low_edge[row]), float(told.high_edge[row])
+            for place, (night, bound, row, _) in enumerate(held):
+                low, high = float(bound.low_edge[row]), float(bound.high_edge[row])
                 known = not math.isnan(values[place])
                 cells = (
                     *group,
@@ -148,10 +148,10 @@ def trend(nights: Sequence[Night], percentiles: Sequence[Percentile], least: flo
                     values[place],
                     low if known and low > 0 else math.nan,
                     high if known and high < math.inf else math.nan,
-                    int(told.count[row]),
+                    int(bound.count[row]),
                     level[place],
                     change[place],
-                    bool(told.open[row]),
+                    bool(bound.open[row]),
                 )
                 for name, cell in zip(columns, cells, strict=True):
                     columns[name].append(cell)
@@ -162,15 +162,15 @@ def trend(nights: Sequence[Night], percentiles: Sequence[Percentile], least: flo
 def levels(values: Float, least: float = LEAST_CHANGE) -> tuple[Float, Float]:
     """Return the level of each run (the median since the last change), and the ratio of levels where a new one begins."""
     level, change = np.full(len(values), math.nan), np.full(len(values), math.nan)
-    told = np.flatnonzero(~np.isnan(values))
-    cuts = [0, *change_points(values[told], least), len(told)]
+    known = np.flatnonzero(~np.isnan(values))
+    cuts = [0, *change_points(values[known], least), len(known)]
     before = math.nan
     for first, last in pairwise(cuts):
         if last > first:
-            now = median(values[told[first:last]].tolist())
-            level[told[first:last]] = now
+            now = median(values[known[first:last]].tolist())
+            level[known[first:last]] = now
             if first:
-                change[told[first]] = now / before if before else math.inf
+                change[known[first]] = now / before if before else math.inf
             before = now
     return level, change
 
@@ -178,24 +178,24 @@ def levels(values: Float, least: float = LEAST_CHANGE) -> tuple[Float, Float]:
 def change_points(values: Float, least: float = LEAST_CHANGE) -> list[int]:
     """Return the places at which a new level begins; see the top of this file. Values are positive and in order of time."""
     logs = np.log(np.maximum(values, 1.0))
-    found: list[int] = []
+    places: list[int] = []
     pending = [(0, len(logs))]
     while pending:
         first, last = pending.pop()
         cuts = [first + cut for cut in _split(logs[first:last])]
         if cuts:
-            found += cuts
+            places += cuts
             pending += pairwise([first, *cuts, last])
-    found.sort()
-    while found:
-        cuts = [0, *found, len(logs)]
+    places.sort()
+    while places:
+        cuts = [0, *places, len(logs)]
         middle = [float(np.median(logs[a:b])) for a, b in pairwise(cuts)]
         sizes = [abs(b - a) for a, b in pairwise(middle)]
         smallest = min(range(len(sizes)), key=sizes.__getitem__)
         if sizes[smallest] > math.log(least) + ALIKE:
             break
-        del found[smallest]
-    return found
+        del places[smallest]
+    return places
 
 
 def judged(table: Table, run: str, last: int) -> list[Judgement]:
@@ -203,15 +203,15 @@ def judged(table: Table, run: str, last: int) -> list[Judgement]:
 
     Series without the run or without a value before it are left out; NaN where its samples carry no value or no lower bound.
     """
-    found = []
+    judgements = []
     for key, rows in series_of(table).items():
         earlier = [float(value) for value in table.columns["value"][rows[:-1]] if not math.isnan(value)][-last:]
         if earlier and table.columns["run"][rows[-1]] == run:
             usual, newest = median(earlier), rows[-1]
             ratio, least = (float(table.columns[name][newest]) / usual if usual else math.nan for name in ("value", "lo"))
             labels = tuple(str(label) for label in key[:-1])
-            found.append(Judgement(labels, float(table.columns["percentile"][newest]), run, ratio, least, len(earlier)))
-    return found
+            judgements.append(Judgement(labels, float(table.columns["percentile"][newest]), run, ratio, least, len(earlier)))
+    return judgements
 
 
 def series_of(table: Table) -> dict[tuple[object, ...], list[int]]:
@@ -270,14 +270,14 @@ def _stretches(sums: Float) -> Iterator[tuple[list[tuple[int, ...]], Float]]:
 
 def _bounds(answer: Answer, percentile: Percentile) -> dict[Group, tuple[Bounded, int, float]]:
     """Return where each group of an answer stands in the bounds of its part, and the error of the bin that carries it."""
-    found: dict[Group, tuple[Bounded, int, float]] = {}
+    places: dict[Group, tuple[Bounded, int, float]] = {}
     for part in answer.parts:
-        told = bounded(part, percentile, answer)
+        part_bounds = bounded(part, percentile, answer)
         for row, code in enumerate(part.series.tolist()):
             key = part.table[code]
             if isinstance(key, tuple):
-                found[key] = told, row, float(told.error[row])
-    return found
+                places[key] = part_bounds, row, float(part_bounds.error[row])
+    return places
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

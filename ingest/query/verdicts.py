@@ -1,4 +1,4 @@
-"""What was made of an objective: a verdict for each group of a run, and the episodes in which it was violated."""
+"""Whether an objective was met: a verdict for each group of a run, and the episodes in which it was violated."""
 
 from __future__ import annotations
 
@@ -53,17 +53,17 @@ class Episode:
 
     @property
     def id(self) -> str:
-        """Return what is the same whenever this episode is found: objective, run, labels and start, as 30 hex digits."""
+        """Return the identity of this episode: a digest of objective, run, labels and start, as 30 hex digits."""
         words = json.dumps([self.objective, self.run, self.labels, self.start_ns])
         return hashlib.blake2b(words.encode("utf-8", "surrogatepass"), digest_size=ID_BYTES).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one group of a run made of an objective: how many final windows there were, how many were violated, the episodes.
+    """Whether one group of a run met an objective: how many final windows there were, how many were violated, the episodes.
 
-    `silent` windows are without completions, `thin` ones too small to carry the percentile, `provisional` ones not final yet. Of
-    `unknown` ones it cannot be told whether they are violated, because samples are missing; `possible` says that there is an
+    `silent` windows are without completions, `thin` ones too small to carry the percentile, `provisional` ones not final yet.
+    `unknown` ones lack samples, so that it cannot be determined whether they are violated; `possible` says that there is an
     episode if they are. The episodes are those that are certain whatever is missing.
     """
 
@@ -98,7 +98,7 @@ class Verdict:
             if self.share > budget:
                 return VIOLATED
             return UNKNOWN if Fraction(self.violated + self.unknown, self.windows or 1) > budget else MET
-        if any(one.state != PROVISIONAL for one in self.episodes):
+        if any(episode.state != PROVISIONAL for episode in self.episodes):
             return VIOLATED
         return UNKNOWN if self.possible else MET
 

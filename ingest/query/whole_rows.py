@@ -21,21 +21,23 @@ if TYPE_CHECKING:  # stores ask for whole rows, too, and need no reader for that
 
 def whole_rows_of(sources: Iterable[Source]) -> list[WholeRow]:
     """Return the exact values of whole rows of sources, known once these are read."""
-    return [one for source in sources for one in whole_rows(source.context.series.run, [source.context.account.as_dict()])]
+    return [
+        whole_row for source in sources for whole_row in whole_rows(source.context.series.run, [source.context.account.as_dict()])
+    ]
 
 
-def with_whole_rows(parts: Sequence[Intervals], question: Question, key: Key, told: Sequence[WholeRow]) -> list[Intervals]:
+def with_whole_rows(parts: Sequence[Intervals], question: Question, key: Key, exact_rows: Sequence[WholeRow]) -> list[Intervals]:
     """Return parts of an answer about whole runs with the exact values of the rows that they were made of.
 
     Rows are keyed as `key` keys series. Where both count the same samples they are the same ones.
     """
-    if question.step != ALL or question.begin is not None or question.end is not None or not told:
+    if question.step != ALL or question.begin is not None or question.end is not None or not exact_rows:
         return list(parts)
     groups: dict[Group, list[WholeRow]] = {}
-    for one in told:
-        group = key(one.series)
+    for whole_row in exact_rows:
+        group = key(whole_row.series)
         if group is not None:
-            groups.setdefault(group, []).append(one)
+            groups.setdefault(group, []).append(whole_row)
     return [_replaced(part, groups) if part.layout.has_bins and part.completions is None else part for part in parts]
 
 
@@ -43,8 +45,8 @@ def _replaced(part: Intervals, groups: dict[Group, list[WholeRow]]) -> Intervals
     rows = {}
     for row, (code, count) in enumerate(zip(part.series.tolist(), part.samples.tolist(), strict=True)):
         group = part.table[code]
-        found = groups.get(group, []) if isinstance(group, tuple) else []
-        if found and sum(one.count for one in found) == count:
-            least, most = min(one.min_ns for one in found), max(one.max_ns for one in found)
-            rows[row] = sum(one.sum_ns for one in found), least, most
+        members = groups.get(group, []) if isinstance(group, tuple) else []
+        if members and sum(member.count for member in members) == count:
+            least, most = min(member.min_ns for member in members), max(member.max_ns for member in members)
+            rows[row] = sum(member.sum_ns for member in members), least, most
     return replace(part, exact=replaced_rows(part.exact or no_exact(len(part)), rows)) if rows else part

@@ -1,4 +1,4 @@
-"""When was it worst, and who made it: the windows with the highest percentile, and whose samples their tails are."""
+"""When was it worst, and which series contributed most: the windows with the highest percentile, the samples of their tails."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def worst_windows(answer: Answer, label: str, percentile: Percentile, most: int 
     count = rows.samples if rows.completions is None else rows.completions
     values[mixed_rows(together, rows) & ~percentile.carried(count)] = np.nan
     (opens,) = censored(rows, [percentile])
-    told = np.flatnonzero(~np.isnan(values))
-    order = told[np.lexsort((rows.start_ns[told], -values[told]))][:most]
+    known = np.flatnonzero(~np.isnan(values))
+    order = known[np.lexsort((rows.start_ns[known], -values[known]))][:most]
     bins = Ranked(rows).bins(order, percentile.ranks(rows.samples[order]))
     lower = rows.layout.edges[bins]
     highest = percentile_values(rows, MAX)
@@ -68,12 +68,12 @@ def worst_windows(answer: Answer, label: str, percentile: Percentile, most: int 
 
 
 def _makers(parts: list[Intervals], start_ns: int, lower_ns: int) -> tuple[tuple[str, int], ...]:
-    found: dict[str, int] = {}
+    makers: dict[str, int] = {}
     for part in parts:
         for row in np.flatnonzero(part.start_ns == start_ns).tolist():
             entries = slice(int(part.indptr[row]), int(part.indptr[row + 1]))
             above = part.layout.edges[part.bins[entries]] >= lower_ns
             key = part.table[part.series[row]]
             name = str(key[0]) if isinstance(key, tuple) else ""
-            found[name] = found.get(name, 0) + total(part.counts[entries][above])
-    return tuple(sorted(((name, samples) for name, samples in found.items() if samples), key=lambda pair: (-pair[1], pair[0])))
+            makers[name] = makers.get(name, 0) + total(part.counts[entries][above])
+    return tuple(sorted(((name, samples) for name, samples in makers.items() if samples), key=lambda pair: (-pair[1], pair[0])))

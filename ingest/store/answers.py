@@ -282,7 +282,7 @@ def facts_from(catalogue: Catalogue) -> list[tuple[str, str]]:
     return [
         ("Sources", f"{len(accounts)} files, {rows:,} rows"),
         ("Hosts", ", ".join(hosts) or "not named"),
-        ("Time zero from", ", ".join(sorted({record.zero for record in chosen}))),
+        ("Start taken from", ", ".join(sorted({record.zero for record in chosen}))),
         ("Stored step", ", ".join(sorted({_stored(record) for record in chosen}))),
         ("Loaded", ", ".join(sorted({record.loaded for record in chosen}))),
         *((name, value) for record in chosen for name, value in sorted(record.labels.items()) if len(chosen) == 1),

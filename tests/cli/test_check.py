@@ -391,7 +391,7 @@ LINE = "name: a, percentile: 99, threshold: 5ms"
         ("objectives:\n  - {name: a}\n", (), 3, "SLA.yml:2: the objective has no percentile"),
         (f"objectives:\n  - {{{LINE}, window: 100ms}}\n", (), 3, "SLA.yml:2: a: a step of 100ms is finer than the rows (1s)"),
         (f"objectives:\n  - {{{LINE}, window: 1s, by: [volum]}}\n", (), 3, "SLA.yml:2: there is no label 'volum': do you mean volume?"),
-        (f"objectives:\n  - {{{LINE}, window: 1s, budget: 1}}\n", (), 3, "SLA.yml:2: '1' is no budget"),
+        (f"objectives:\n  - {{{LINE}, window: 1s, budget: 1}}\n", (), 3, "SLA.yml:2: '1' is not a budget"),
         (f"objectives:\n  - {{{LINE}, window: 1s, where: {{op: trim}}}}\n", (), 3, "no objective can be judged: a: nothing matches"),
         (f"objectives:\n  - {{{LINE}, window: 1s}}\n", ("--where", "nolabel=x"), 2, "no label 'nolabel' here"),
         (f"objectives:\n  - {{{LINE}, window: 1s}}\n", ("--run", "other"), 3, "no run is selected"),

@@ -173,7 +173,7 @@ def test_fail_above_says_where_nothing_can_be_judged(nights: Path) -> None:
 
 def test_several_runs_of_a_side_are_added_up_when_asked(nights: Path, tmp_path: Path) -> None:
     words = ("compare", *of_nights(nights), "--baseline", "nightly-[1-6]", "--run", "nightly-[789]", "--format", "csv")
-    refused(tailboard(*words), 2, "--baseline nightly-[1-6] matches 6 runs", "say --merge-runs")
+    refused(tailboard(*words), 2, "--baseline nightly-[1-6] matches 6 runs", "add --merge-runs")
     found = rows(tailboard(*words, "--merge-runs"))
     assert [(row["count_baseline"], row["count_run"]) for row in found] == [(str(6 * 3600), str(3 * 3600))] * 4
     assert all(1.25 < float(row["ratio"]) < 1.45 for row in found if row["percentile"] in ("50", "95"))
@@ -295,7 +295,7 @@ def test_runs_without_a_clock_are_in_the_order_of_their_names(tmp_path: Path) ->
         shutil.copy(FIO / "randrw" / "a_clat_hist.1.log", tmp_path / f"n{number}")
     done = tailboard("trend", *(tmp_path / f"n{number}" for number in (10, 9, 1)), "--format", "csv")
     assert [(row["run"], row["start"]) for row in rows(done)] == [("n1", ""), ("n9", ""), ("n10", "")]
-    assert "no time zero: the runs are in the order of their names" in done.stderr
+    assert "no start time: the runs are in the order of their names" in done.stderr
     assert "3 runs are too few to tell a change of level: it takes 10" in done.stderr
 
 

@@ -239,7 +239,7 @@ def test_a_mistake_in_the_objectives_is_told_with_its_line_before_anything_is_se
     path.write_text(SLA.replace("percentile: 99.5", "percentile: 995"))
     assert command(["setup", "--kibana", kibana.url, "--rules", str(path)]) == 3
     (line,) = told(capsys)
-    assert line.startswith(f"{path}:3: '995' is no percentile")
+    assert line.startswith(f"{path}:3: '995' is not a percentile")
     assert not kibana.requests
 
 

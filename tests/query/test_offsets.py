@@ -260,7 +260,7 @@ def test_of_fios_logs_of_one_job_each_io_counts_once() -> None:
         ops[op] += count
     assert ops == {"read": 12_000, "write": 5_600}
     assert answer.warnings == (
-        "2 logs tell the same I/Os as another of their job and are left out: each counts once (kind total)",
+        "2 logs hold the same I/Os as another log of their job and are left out: each counts once (kind total)",
     )
 
 

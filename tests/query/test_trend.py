@@ -164,7 +164,7 @@ def test_runs_stand_in_the_order_of_their_starts_or_else_of_their_names() -> Non
     without = [replace(answer, relative=True) for answer in mixed]
     nights, notes = in_order(without)
     assert [night.run for night in nights] == [f"nightly-{number}" for number in range(1, 12)]
-    assert "no time zero: the runs are in the order of their names" in notes[0]
+    assert "no start time: the runs are in the order of their names" in notes[0]
     assert all(night.start_ns == 0 for night in nights)
 
 

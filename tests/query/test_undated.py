@@ -132,7 +132,7 @@ def test_a7_a_whole_range_shows_both_each_on_its_own_axis(mixed: Path, capsys, w
 
 def test_a7_a_range_by_the_clock_is_none_of_a_run_without_one(mixed: Path, capsys) -> None:
     assert command(["percentiles", str(mixed), "--run", "night/undated", "--to", "2100-01-01"]) == 2
-    assert "the times of this run are elapsed" in capsys.readouterr().err
+    assert "this run has no start time, so its times are elapsed" in capsys.readouterr().err
     assert command(["percentiles", str(mixed), "--step", "all", "--to", "2100-01-01", "--format", "csv"]) == 0
     said = capsys.readouterr()
     assert len(said.out.splitlines()) == 2 and "is left out here" in said.err
@@ -208,7 +208,7 @@ def test_a7_trend_and_compare_leave_it_out_and_say_so(mixed: Path, tmp_path: Pat
     rows = csv_rows(capsys, "trend", *paths, "--format", "csv", "-p", "50")
     assert [row["run"] for row in rows] == ["n1", "n2"]
     assert command(["trend", *paths]) == 0
-    assert "left out, since it is not known when they began: n1/undated, n2/undated" in capsys.readouterr().out
+    assert "left out, because they have no start time: n1/undated, n2/undated" in capsys.readouterr().out
     assert command(["compare", *paths, "--baseline", "n1", "--run", "n2"]) == 0
     assert "not in it: n1/undated, n2/undated" in capsys.readouterr().out
 

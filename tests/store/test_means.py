@@ -136,7 +136,9 @@ def test_a18_means_are_exported_as_counts_and_as_documents(tmp_path: Path, capsy
 def test_a18_what_needs_a_histogram_is_refused_with_a_sentence(ground) -> None:
     with open_store(ground.url) as store:
         answer = store.answer(Question(runs=("means-100",)))
-    with pytest.raises(InputError, match="means-100: total.mean latency is means alone, and heat maps cannot be made of means"):
+    with pytest.raises(
+        InputError, match="means-100: total.mean latency was recorded as means alone, and heat maps cannot be made of means"
+    ):
         cells(answer)
 
 

@@ -1,4 +1,4 @@
-"""What CBT's own post-processing makes of the same logs (time series of 2026), window by window.
+"""What CBT's own post-processing reports for the same logs (time series of 2026), window by window.
 
 1. Of each fio process (volume) the rows of its `_clat` logs are taken as they stand, whether they are averaged or one for
    each I/O; rows of one ms and direction are added.
@@ -76,7 +76,7 @@ def _together(parts: Sequence[_Rows]) -> _Rows:
 
 
 @dataclass(slots=True)
-class _Told:
+class _Tally:
     """What the notes are made of: how many logs were read as what, and why others were not."""
 
     logs: int = 0
@@ -98,33 +98,33 @@ class _Told:
 
 
 def cbt(files: Files, question: Question, answer: Answer, table: Table, places: Places, wanted: Sequence[Percentile]) -> Estimate:
-    """Return what CBT says of each row of a table; empty where the sources are no logs of fio."""
-    told = _Told()
-    processes = _processes(files, question, answer, told)
+    """Return what CBT reports for each row of a table; empty where the sources are not logs of fio."""
+    tally = _Tally()
+    processes = _processes(files, question, answer, tally)
     find = _finder(files, question, answer, places)
     names = ["mean", *(percentile.name for percentile in wanted)]
-    found = {name: np.full(places.size, np.nan) for name in names}
+    columns = {name: np.full(places.size, np.nan) for name in names}
     hosts = sorted({process[:2] for process in processes})
     several = False
     for host in hosts:
-        values = _of_host([sources for process, sources in processes.items() if process[:2] == host], find, places, wanted, told)
+        values = _of_host([sources for process, sources in processes.items() if process[:2] == host], find, places, wanted, tally)
         groups = np.unique(places.group[_there(values)])
         replaced = np.isin(places.group, groups)
-        several |= bool((_there(found) & replaced).any())
+        several |= bool((_there(columns) & replaced).any())
         for name in names:
-            found[name] = np.where(replaced, values[name], found[name])
-    found["mean"] /= np.asarray(table.columns["end_ns"] - table.columns["start_ns"], np.float64) / SECOND
-    notes = [*told.notes()]
+            columns[name] = np.where(replaced, values[name], columns[name])
+    columns["mean"] /= np.asarray(table.columns["end_ns"] - table.columns["start_ns"], np.float64) / SECOND
+    notes = [*tally.notes()]
     if several:
         notes.append(f"{NAME}: hosts are not combined: of each group the last by name is shown, as CBT keeps the last it reads")
     if not processes:
         notes.append(f"{NAME}: cannot be computed here: needs logs of fio, of completion latency (--where kind=completion)")
-    return Estimate(NAME, found, tuple(notes))
+    return Estimate(NAME, columns, tuple(notes))
 
 
 def effort(files: Files, question: Question) -> int | None:
     """Return about how many bytes of `_clat` logs `cbt` reads, compressed ones as what they hold; None where one is missing."""
-    sources = [one for process in _processes(files, question, None, _Told()).values() for one in process]
+    sources = [source for process in _processes(files, question, None, _Tally()).values() for source in process]
     paths = [source.path if source.format == RAW else beside(source.path, LATENCIES) for source in sources]
     known = [path for path in paths if path is not None]
     if not known or len(known) < len(files.selected(question)):
@@ -136,18 +136,18 @@ def _there(columns: dict[str, Float]) -> np.ndarray[tuple[int, ...], np.dtype[np
     return ~np.isnan(columns["mean"])
 
 
-def _processes(files: Files, question: Question, answer: Answer | None, told: _Told) -> dict[Process, list[Source]]:
+def _processes(files: Files, question: Question, answer: Answer | None, tally: _Tally) -> dict[Process, list[Source]]:
     """Return the sources that are logs of fio's completion latencies, by (run, host, volume, process)."""
-    found: dict[Process, list[Source]] = {}
+    processes: dict[Process, list[Source]] = {}
     for source in files.selected(question):
         series = source.context.series
         if source.format not in (HIST, RAW):
-            told.faults[f"{source.format} is no log that CBT reads"] += 1
+            tally.faults[f"{source.format} is not a log that CBT reads"] += 1
         elif series.kind != COMPLETION or (answer is not None and COMPLETION not in answer.kind.split(", ")):
             continue
         else:
-            found.setdefault((series.run, series.host, series.volume, series.process), []).append(source)
-    return found
+            processes.setdefault((series.run, series.host, series.volume, series.process), []).append(source)
+    return processes
 
 
 def _finder(files: Files, question: Question, answer: Answer, places: Places) -> Find:
@@ -157,9 +157,9 @@ def _finder(files: Files, question: Question, answer: Answer, places: Places) ->
 
     def find(series: Sequence[Series], codes: Int, stamps_ns: Int) -> Int:
         groups: list[Group | None] = []
-        for one in series:
-            told = key(one)
-            labels = None if told is None else dict(zip(("run", "kind", *question.by), told, strict=True))
+        for stream in series:
+            group = key(stream)
+            labels = None if group is None else dict(zip(("run", "kind", *question.by), group, strict=True))
             groups.append(None if labels is None else tuple(labels[name] for name in answer.by))
         window = window_start(stamps_ns, places.step_ns) if places.step_ns else stamps_ns
         at = places.rows(groups, codes, window)
@@ -177,33 +177,36 @@ def _finder(files: Files, question: Question, answer: Answer, places: Places) ->
 
 
 def _of_host(
-    processes: Sequence[Sequence[Source]], find: Find, places: Places, wanted: Sequence[Percentile], told: _Told
+    processes: Sequence[Sequence[Source]], find: Find, places: Places, wanted: Sequence[Percentile], tally: _Tally
 ) -> dict[str, Float]:
-    """Return the means of what is told of the processes of a host, weighted by their rates."""
+    """Return the means over the processes of a host, weighted by their rates."""
     names = ["mean", *(percentile.name for percentile in wanted)]
     weighted, weights = {name: np.zeros(places.size) for name in names}, np.zeros(places.size)
     plain: dict[str, list[tuple[Int, Float]]] = {name: [] for name in names}
     for sources in processes:
-        rows, rate = _of_process(sources, find, places.size, told)
+        rows, rate = _of_process(sources, find, places.size, tally)
         at, values = rows.summed
         ordered = Sorted.of(at, values, places.size)
-        columns = {"mean": np.full(places.size, np.nan), **{one.name: ordered.interpolated(one) for one in wanted}}
+        columns = {
+            "mean": np.full(places.size, np.nan),
+            **{percentile.name: ordered.interpolated(percentile) for percentile in wanted},
+        }
         columns["mean"][ordered.rows] = np.bincount(at, weights=values, minlength=places.size)[ordered.rows]
         there = np.flatnonzero(_there(columns))
         weights[there] += rate[there]
         for name in names:
             weighted[name][there] += columns[name][there] * rate[there]
             plain[name].append((there, columns[name][there]))
-    found = {}
+    averages = {}
     for name in names:
         at = np.concatenate([np.zeros(0, np.int64), *(where for where, _ in plain[name])])
         means = means_of(at, np.concatenate([np.zeros(0), *(values for _, values in plain[name])]), places.size)
         np.divide(weighted[name], weights, out=means, where=weights > 0)
-        found[name] = means
-    return found
+        averages[name] = means
+    return averages
 
 
-def _of_process(sources: Sequence[Source], find: Find, size: int, told: _Told) -> tuple[_Rows, Float]:
+def _of_process(sources: Sequence[Source], find: Find, size: int, tally: _Tally) -> tuple[_Rows, Float]:
     """Return the rows of all jobs of a process, and the sum of its rates at each row of the table."""
     parts: list[_Rows] = []
     rate = np.zeros(size)
@@ -212,22 +215,22 @@ def _of_process(sources: Sequence[Source], find: Find, size: int, told: _Told) -
         path = source.path if source.format == RAW else beside(source.path, LATENCIES)
         if path in seen:
             continue
-        told.logs += 1
+        tally.logs += 1
         if path is not None:
             seen.add(path)
         try:
             made, count = _logged(source, path, find, size) if path else (None, None)
             rates = beside(source.path, RATES)
             if made is None or (count is None and rates is None):
-                told.made += made is None
+                tally.made += made is None
                 held, counted = _of_intervals(source, find, size)
                 made, count = made or held, counted if count is None else count
             if rates is not None:
                 count = _rates(source, rates, find, size)
-            told.counted += rates is None
+            tally.counted += rates is None
             rate += 0 if count is None else count
         except InputError as error:
-            told.faults[error.reason] += 1
+            tally.faults[error.reason] += 1
             continue
         parts.append(made)
     return _together(parts), rate
@@ -251,8 +254,8 @@ def _logged(source: Source, path: Path, find: Find, size: int) -> tuple[_Rows, F
     rows = time_series.rows_of(path, source.context, latencies=True)
     at = _placed(source, rows, find)
     kept = np.flatnonzero(at >= 0)
-    found = _Rows(at[kept], rows.stamp_ms[kept], rows.direction[kept], rows.value[kept].astype(np.float64))
-    return found, None if rows.averaged else np.bincount(found.at, minlength=size).astype(np.float64)
+    logged = _Rows(at[kept], rows.stamp_ms[kept], rows.direction[kept], rows.value[kept].astype(np.float64))
+    return logged, None if rows.averaged else np.bincount(logged.at, minlength=size).astype(np.float64)
 
 
 def _rates(source: Source, path: Path, find: Find, size: int) -> Float:
@@ -274,7 +277,7 @@ def _of_intervals(source: Source, find: Find, size: int) -> tuple[_Rows, Float]:
         at = find(series, rows.series, rows.end_ns) if len(rows) else rows.series
         kept = np.flatnonzero(at >= 0)
         rows, at = rows.take(kept), at[kept]
-        direction = np.array([OPS.index(one.op) if one.op in OPS else 0 for one in series], np.int64)[rows.series]
+        direction = np.array([OPS.index(stream.op) if stream.op in OPS else 0 for stream in series], np.int64)[rows.series]
         parts.append(_Rows(at, rows.end_ns // MS, direction, extremes(rows)[2]))
         count += np.bincount(at, weights=rows.samples, minlength=size)
     return _together(parts), count

@@ -2,8 +2,8 @@
 
     mean-of-percentiles   of each series the percentile of each window, then their plain mean
     mean-of-means         of each series the mean of each stored window, then the percentile of these means
-    cbt                   the time series of CBT's post-processing (estimate_cbt.py)
-    histogram             histogram logs against the single I/Os of the same jobs (estimate_logs.py)
+    cbt                   the time series of CBT's post-processing (cbt.py)
+    histogram             histogram logs against the single I/Os of the same jobs (logs.py)
 
 docs/estimates.md has every formula. Nothing here changes an exact column: estimates stand beside them.
 """
@@ -46,7 +46,7 @@ def parse_estimates(text: str) -> tuple[str, ...]:
 def estimated(
     origin: Origin, question: Question, answer: Answer, table: Table, wanted: Sequence[Percentile], names: Sequence[str]
 ) -> list[Estimate]:
-    """Return what each estimator makes of the windows of a table, which is that of `answer` to `question`.
+    """Return the values of each estimator for the windows of a table, which is that of `answer` to `question`.
 
     UsageError where an estimator cannot work on such a source or question.
     """
@@ -54,38 +54,38 @@ def estimated(
         raise UsageError("--estimate is about completions: leave out --attribution in-flight")
     logs = {name: needed(origin, LOGS, f"--estimate {name}") for name in names if name in OF_FILES}
     places = Places(table, answer.step_ns)
-    found = []
+    estimates = []
     for name in names:
         if name == MEAN_OF_PERCENTILES:
             fine = by_series(origin, question, answer)
-            found.append(Estimate(name, mean_of_percentiles(fine, answer.by, places, wanted), (_averaged(fine),)))
+            estimates.append(Estimate(name, mean_of_percentiles(fine, answer.by, places, wanted), (_averaged(fine),)))
         elif name == MEAN_OF_MEANS:
-            found.append(mean_of_means(origin, question, answer, places, wanted))
+            estimates.append(mean_of_means(origin, question, answer, places, wanted))
         elif name == CBT:
             from ingest.query.estimates.cbt import cbt
 
-            found.append(cbt(logs[name], question, answer, table, places, wanted))
+            estimates.append(cbt(logs[name], question, answer, table, places, wanted))
         else:
             from ingest.query.estimates.logs import histogram
 
-            found.append(histogram(logs[name], question, answer, places, wanted))
-    return found
+            estimates.append(histogram(logs[name], question, answer, places, wanted))
+    return estimates
 
 
 def with_estimates(table: Table, estimates: Sequence[Estimate]) -> Table:
     """Return the table with columns behind its own: `p99_cbt`, `p99_cbt_error` (a share), and what that is held against."""
     columns = dict(table.columns)
-    for one in estimates:
-        suffix, errors = one.name.replace("-", "_"), one.errors(table.columns)
-        for name, values in one.columns.items():
-            if name in one.truth:
-                columns[f"{name}_samples"] = one.truth[name]
+    for estimate in estimates:
+        suffix, errors = estimate.name.replace("-", "_"), estimate.errors(table.columns)
+        for name, values in estimate.columns.items():
+            if name in estimate.truth:
+                columns[f"{name}_samples"] = estimate.truth[name]
             columns |= {f"{name}_{suffix}": values, f"{name}_{suffix}_error": errors[name]}
     return replace(table, columns=columns)
 
 
 def every_label(question: Question) -> tuple[str, ...]:
-    """Return the labels that tell all series apart, beside run and kind, with those that are asked for."""
+    """Return the labels that keep all series apart, beside run and kind, with those that are asked for."""
     return tuple(dict.fromkeys([*(name for name in LABELS if name not in UNNAMED), *question.by]))
 
 
@@ -103,14 +103,14 @@ def mean_of_percentiles(fine: Answer, by: Sequence[str], places: Places, wanted:
     at, values = [np.zeros(0, np.int64)], {percentile.name: [np.zeros(0)] for percentile in wanted}
     for part in fine.parts:
         rows = part.take(np.flatnonzero(part.samples > 0))
-        found = places.rows(groups_of(rows, fine.by, by), rows.series, rows.start_ns)
-        kept = np.flatnonzero(found >= 0)
+        table_rows = places.rows(groups_of(rows, fine.by, by), rows.series, rows.start_ns)
+        kept = np.flatnonzero(table_rows >= 0)
         ranked = Ranked(rows)
-        at.append(found[kept])
+        at.append(table_rows[kept])
         for percentile in wanted:
             values[percentile.name].append(_nearest(ranked, percentile)[kept])
     where = np.concatenate(at)
-    return {name: means_of(where, np.concatenate(found), places.size) for name, found in values.items()}
+    return {name: means_of(where, np.concatenate(chunks), places.size) for name, chunks in values.items()}
 
 
 def _nearest(ranked: Ranked, percentile: Percentile) -> Float:
@@ -137,9 +137,9 @@ def mean_of_means(origin: Origin, question: Question, answer: Answer, places: Pl
         means = _Means.of_answer(by_series(origin, question, answer), places.step_ns)
     groups = means.groups(question, answer.by)
     starts = means.start // answer.step_ns * answer.step_ns if answer.step_ns else means.start
-    found = places.rows(groups, means.code, starts)
-    kept = np.flatnonzero(found >= 0)
-    columns = percentiles_of_means(found[kept], means.value[kept], places.size, wanted)
+    table_rows = places.rows(groups, means.code, starts)
+    kept = np.flatnonzero(table_rows >= 0)
+    columns = percentiles_of_means(table_rows[kept], means.value[kept], places.size, wanted)
     width = format_duration(means.width_ns) if means.width_ns else "the whole range"
     note = f"{MEAN_OF_MEANS}: percentiles of {len(kept):,} means, each of a series over {width}"
     return Estimate(MEAN_OF_MEANS, columns, (note,))
@@ -149,7 +149,7 @@ def percentiles_of_means(at: Int, means: Float, size: int, wanted: Sequence[Perc
     """Return the plain mean of means, and their percentiles by nearest rank, for each row."""
     ordered = Sorted.of(at, means, size)  # in order, so that a sum does not hang on who came first
     mean = means_of(np.repeat(ordered.rows, ordered.count), ordered.values, size)
-    return {"mean": mean, **{one.name: ordered.nearest(one) for one in wanted}}
+    return {"mean": mean, **{percentile.name: ordered.nearest(percentile) for percentile in wanted}}
 
 
 class _Means:
@@ -172,15 +172,15 @@ class _Means:
     def of(cls, parts: Iterator[Intervals], labels: Sequence[str]) -> _Means:
         """Return the means of stored windows, of which only sums are kept."""
         known: dict[Group, int] = {}
-        found, width = [], 0
+        sums, width = [], 0
         for part in parts:
             rows = part.take(np.flatnonzero(part.samples > 0))
             if not len(rows):
                 continue
             codes = [known.setdefault(key, len(known)) for key in rows.groups]
             width = max(width, int((rows.end_ns - rows.start_ns).max()))
-            found.append((np.array(codes, np.int64)[rows.series], rows.start_ns, *_sums(rows)))
-        return cls(list(known), labels, found, width)
+            sums.append((np.array(codes, np.int64)[rows.series], rows.start_ns, *_sums(rows)))
+        return cls(list(known), labels, sums, width)
 
     @classmethod
     def of_answer(cls, fine: Answer, step_ns: int) -> _Means:
@@ -190,14 +190,14 @@ class _Means:
         labels = tuple(name for name in fine.by if name not in UNNAMED)
         places = [fine.by.index(name) for name in labels]
         known: dict[Group, int] = {}
-        found = []
+        sums = []
         for part in fine.parts:
             rows = part.take(np.flatnonzero(part.samples > 0))
             keys = rows.groups
             full = [(key[run], fine.kind if kind is None else key[kind], *(key[place] for place in places)) for key in keys]
             codes = [known.setdefault(key, len(known)) for key in full]
-            found.append((np.array(codes, np.int64)[rows.series], rows.start_ns, *_sums(rows)))
-        return cls(list(known), labels, found, step_ns)
+            sums.append((np.array(codes, np.int64)[rows.series], rows.start_ns, *_sums(rows)))
+        return cls(list(known), labels, sums, step_ns)
 
     def groups(self, question: Question, by: Sequence[str]) -> list[Group | None]:
         """Return the group that each key belongs to in an answer by some labels; None where its kind is not in it."""

@@ -68,12 +68,12 @@ def _preferring(files: Files, prefer: str) -> Files:
 
 def _jobs(files: Files, question: Question, kind: str) -> dict[Job, Source]:
     """Return the logs of a format by the job whose completion latencies they hold."""
-    found: dict[Job, Source] = {}
+    jobs: dict[Job, Source] = {}
     for source in files.selected(question):
         series = source.context.series
         if source.format == kind and series.kind == COMPLETION and not source.context.shadowed:
-            found[series.run, series.host, series.volume, series.job, series.process] = source
-    return found
+            jobs[series.run, series.host, series.volume, series.job, series.process] = source
+    return jobs
 
 
 class _Key:
@@ -86,8 +86,8 @@ class _Key:
 
     def groups(self, table: Sequence[Series]) -> list[Group | None]:
         """Return the group of each series, None where it is not selected."""
-        told = (self.key(series) for series in table)
-        named = (None if one is None else dict(zip(("run", "kind", *self.question.by), one, strict=True)) for one in told)
+        keys = (self.key(series) for series in table)
+        named = (None if key is None else dict(zip(("run", "kind", *self.question.by), key, strict=True)) for key in keys)
         return [None if labels is None else tuple(labels[name] for name in self.answer.by) for labels in named]
 
     def inside(self, run: str, stamps_ns: Int) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
@@ -102,15 +102,15 @@ class _Key:
 
 
 def _of_bins(files: Files, question: Question, answer: Answer, places: Places, wanted: Sequence[Percentile]) -> dict[str, Float]:
-    found = {percentile.name: np.full(places.size, np.nan) for percentile in wanted}
+    columns = {percentile.name: np.full(places.size, np.nan) for percentile in wanted}
     asked = files.answer(replace(question, step=answer.step_ns or "all"))
     for part in asked.parts:
         rows = part.take(np.flatnonzero(part.samples > 0))
         at = places.rows([key if isinstance(key, tuple) else None for key in rows.table], rows.series, rows.start_ns)
         kept = np.flatnonzero(at >= 0)
         for percentile in wanted:
-            found[percentile.name][at[kept]] = percentile_values(rows, percentile)[kept]
-    return found
+            columns[percentile.name][at[kept]] = percentile_values(rows, percentile)[kept]
+    return columns
 
 
 def _of_samples(

@@ -18,7 +18,7 @@ Float = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What an estimator makes of a table: values by the exact column that they stand beside (`mean`, `p99`), NaN where none.
+    """The values of an estimator for a table, by the exact column that they stand beside (`mean`, `p99`), NaN where none.
 
     `truth` is what they are held against where that is not the exact column. `notes` say what was done and what cannot be.
     """
@@ -35,10 +35,10 @@ class Estimate:
 
 def relative(values: Float, truth: Float) -> Float:
     """Return value / truth - 1; NaN where either is missing or the truth is 0."""
-    told = np.asarray(truth, np.float64)
-    found: Float = np.full(len(values), np.nan)
-    np.divide(values - told, told, out=found, where=told > 0)
-    return found
+    true_values = np.asarray(truth, np.float64)
+    errors: Float = np.full(len(values), np.nan)
+    np.divide(values - true_values, true_values, out=errors, where=true_values > 0)
+    return errors
 
 
 class Places:
@@ -61,7 +61,7 @@ class Places:
         """Return the table's row of each value, -1 where it has none; `groups[codes[i]]` at the window that starts there."""
         if not self.size or not len(codes):
             return np.full(len(codes), -1)
-        group = np.array([-1 if one is None else self.known.get(one, -1) for one in groups], np.int64)[codes]
+        group = np.array([-1 if member is None else self.known.get(member, -1) for member in groups], np.int64)[codes]
         starts = starts_ns if self.step_ns else np.zeros(len(codes), np.int64)
         window = np.minimum(np.searchsorted(self.starts, starts), len(self.starts) - 1)
         key = group * len(self.starts) + window
@@ -74,9 +74,9 @@ def means_of(at: Int, values: NDArray[np.int64] | Float, size: int) -> Float:
     """Return the plain mean of the values at each row, NaN where there is none."""
     count = np.bincount(at, minlength=size)
     total = np.bincount(at, weights=values, minlength=size)
-    found: Float = np.full(size, np.nan)
-    np.divide(total, count, out=found, where=count > 0)
-    return found
+    means: Float = np.full(size, np.nan)
+    np.divide(total, count, out=means, where=count > 0)
+    return means
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +98,11 @@ class Sorted:
 
     def nearest(self, percentile: Percentile, *, carried: bool = False) -> Float:
         """Return the value of rank ceil(N p / 100) of each row; with `carried` NaN where so few cannot carry it."""
-        found = np.full(self.size, np.nan)
-        found[self.rows] = self.values[self.first + percentile.ranks(self.count) - 1]
+        values = np.full(self.size, np.nan)
+        values[self.rows] = self.values[self.first + percentile.ranks(self.count) - 1]
         if carried:
-            found[self.rows[~percentile.carried(self.count)]] = np.nan
-        return found
+            values[self.rows[~percentile.carried(self.count)]] = np.nan
+        return values
 
     def interpolated(self, percentile: Percentile) -> Float:
         """Return the quantile of each row between its neighbours at (N - 1) p / 100, as NumPy and pandas have it."""
@@ -111,6 +111,6 @@ class Sorted:
         low = np.floor(place).astype(np.int64)
         below = self.values[self.first + low].astype(np.float64)
         above = self.values[self.first + np.minimum(low + 1, self.count - 1)].astype(np.float64)
-        found = np.full(self.size, np.nan)
-        found[self.rows] = below + (above - below) * (place - low)
-        return found
+        quantiles = np.full(self.size, np.nan)
+        quantiles[self.rows] = below + (above - below) * (place - low)
+        return quantiles

@@ -133,12 +133,14 @@ def of_windows(windows: Intervals, periods: Periods, key: Key) -> Iterator[Inter
         if not len(rows):
             continue
         series = rows.streams
-        groups = [key(one) for one in series]
+        groups = [key(stream) for stream in series]
         yield regrouped(rows, [None if group is None else (flag, *group) for group in groups])
         counts = _without_rows(rows)
-        late = [(LATE, *group) if group is not None and one.segment else None for one, group in zip(series, groups, strict=True)]
+        late = [
+            (LATE, *group) if group is not None and stream.segment else None for stream, group in zip(series, groups, strict=True)
+        ]
         yield regrouped(counts, late)
-        yield regrouped(counts, [(ALL, one.run) for one in series])
+        yield regrouped(counts, [(ALL, stream.run) for stream in series])
 
 
 def regrouped(rows: Intervals, keys: Sequence[Group | None]) -> Intervals:

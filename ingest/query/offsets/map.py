@@ -81,8 +81,8 @@ def lit_counts(answer: OffsetMap) -> Int:
     keys, table = groups_of(part), groups_of(lit)
     place = np.array([keys.index(key) if key in keys else -1 for key in table], np.int64)
     ours, theirs = (
-        np.stack([one.start_ns[one.row], code[one.row], one.bins])
-        for one, code in ((part, part.series), (lit, place[lit.series]))
+        np.stack([cells.start_ns[cells.row], code[cells.row], cells.bins])
+        for cells, code in ((part, part.series), (lit, place[lit.series]))
     )
     both, at = np.unique(np.concatenate([ours, theirs], axis=1), axis=1, return_inverse=True)
     counts = np.zeros(both.shape[1], np.int64)

@@ -43,10 +43,10 @@ def from_files(files: Files, wanted: Wanted) -> OffsetMap:
     asked = offset_sources([source for source in every if wanted.takes(source.context.series.run)])
     apart = left_out(replace(wanted.question, step=AUTO), undated_runs(asked))
     names = [str(source.path) for source in asked if source.context.series.run in apart]
-    found = [source for source in every if source.context.series.run not in apart]
-    sources = offset_sources(found)
+    logs = [source for source in every if source.context.series.run not in apart]
+    sources = offset_sources(logs)
     if not sources:
-        raise InputError("none of these files holds single events: histograms do not tell when each I/O was")
+        raise InputError("none of these files holds single events: histograms do not record when each I/O completed")
     starts = run_starts(sources)
     total, of_process, finished = Sum(HELD_ENTRIES), Sum(HELD_ENTRIES), 0
 
@@ -75,22 +75,22 @@ def from_files(files: Files, wanted: Wanted) -> OffsetMap:
         relative=all(undated_runs(sources).values()),
         warnings=(
             *((logs_left_out(names, len(asked), apart),) if names else ()),
-            *_left_out(found, sources),
+            *_left_out(logs, sources),
             *warnings_of([source.context.account for source in sources], files.found),
         ),
         answered_from="files",
     )
 
 
-def _left_out(found: Sequence[Source], taken: Sequence[Source]) -> Iterator[str]:
+def _left_out(logs: Sequence[Source], taken: Sequence[Source]) -> Iterator[str]:
     """Yield a sentence on files that are not in a map of their events."""
-    histograms = sum(not single_events(source) for source in found)
+    histograms = sum(not single_events(source) for source in logs)
     if histograms:
-        yield f"{histograms} of {len(found)} logs hold histograms, not single events: they are not in the map"
-    again = len(found) - histograms - len(taken)
+        yield f"{histograms} of {len(logs)} logs hold histograms, not single events: they are not in the map"
+    again = len(logs) - histograms - len(taken)
     if again:
         kinds = ", ".join(sorted({source.context.series.kind for source in taken}))
-        yield f"{again} logs tell the same I/Os as another of their job and are left out: each counts once (kind {kinds})"
+        yield f"{again} logs hold the same I/Os as another log of their job and are left out: each counts once (kind {kinds})"
 
 
 def troubles(accounts: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -126,7 +126,7 @@ def map_of(
     jumps = np.flatnonzero(np.diff(columns) > periods.period_ns)
     gaps = np.stack([columns[jumps] + periods.period_ns, columns[jumps + 1]])
     return OffsetMap(
-        cells=merged([regrouped(one, [(*key[1:2][: int(named)], *key[2:]) for key in groups_of(one)]) for one in cells]),
+        cells=merged([regrouped(part, [(*key[1:2][: int(named)], *key[2:]) for key in groups_of(part)]) for part in cells]),
         periods=periods,
         by=(*(("run",) if named else ()), *question.by),
         runs=runs,
@@ -144,10 +144,10 @@ def map_of(
 
 def _flagged(parts: Sequence[Intervals], flag: str) -> list[Intervals]:
     """Return the rows of the parts whose key begins with a flag; those alone are in their tables."""
-    found = [
+    flagged = [
         regrouped(part, [key if isinstance(key, tuple) and key[0] == flag else None for key in part.table]) for part in parts
     ]
-    return [part for part in found if len(part)]
+    return [part for part in flagged if len(part)]
 
 
 def selection_in_words(wanted: Wanted) -> str:
@@ -176,5 +176,5 @@ def _marked(periods: Periods, gaps: Int, late: Int) -> Iterator[str]:
     if missing:
         yield f"{missing} whole periods of {period} without any event of these runs: marked as missing, not as zero"
     if len(late):
-        told = f"{int(late.sum())} events were reported more than a second late"
-        yield f"{told}, in {len(late)} periods: marked, placed by their own time"
+        sentence = f"{int(late.sum())} events were reported more than a second late"
+        yield f"{sentence}, in {len(late)} periods: marked, placed by their own time"

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OffsetOverview:
-    """The offsets of a run (or of several added up), when elapsed time begins, if no clock is known, and what is to be said.
+    """The offsets of a run (or of several added up), when elapsed time begins, whether no clock is known, and notes.
 
     `warnings` are those that latencies of the same sources come with, too: repairs, rejects, what was left out.
     """
@@ -77,7 +77,7 @@ def offset_overviews(origin: Origin, names: Mapping[str, str], question: Questio
 
 def _raw(files: Files) -> Files:
     """Return the files with raw logs in place of the histogram logs that hold the same I/Os."""
-    if not any(one.action == "shadowed" for one in files.found.skipped):
+    if not any(skipped.action == "shadowed" for skipped in files.found.skipped):
         return files
     return Files(files.paths, replace(files.options, prefer=PREFER_RAW), files.jobs, files.progress)
 
@@ -87,8 +87,8 @@ def name_of(wanted: Wanted, labels: RunLabels, names: Mapping[str, str]) -> Name
     key = wanted.key(labels)
 
     def name(series: Series) -> Group | None:
-        found = key(series)
-        return None if found is None or series.run not in names else (names[series.run], *found[2:])
+        group = key(series)
+        return None if group is None or series.run not in names else (names[series.run], *group[2:])
 
     return name
 
@@ -97,8 +97,8 @@ def of_files(files: Files, names: Mapping[str, str], wanted: Wanted, *, full: bo
     """Return the offsets of runs in files; where a raw log and a histogram log hold the same I/Os, those of the raw log."""
     files = _raw(files)
     wanted.check(files.found.labels)
-    found = [source for source in files.found.sources if source.context.series.run in names]
-    sources = offset_sources(found)
+    logs = [source for source in files.found.sources if source.context.series.run in names]
+    sources = offset_sources(logs)
     if not sources:
         return []
     name = name_of(wanted, files.found.labels, names)
@@ -112,7 +112,7 @@ def of_files(files: Files, names: Mapping[str, str], wanted: Wanted, *, full: bo
             ticks,
             files,
             [source for source in sources if names[source.context.series.run] == ticks.run],
-            [source for source in found if names[source.context.series.run] == ticks.run],
+            [source for source in logs if names[source.context.series.run] == ticks.run],
         )
         for ticks in all_ticks(met, kept)
     ]
@@ -147,10 +147,10 @@ def _read(
             files.progress(finished, len(sources))
 
 
-def _overview(ticks: RunTicks, files: Files, taken: Sequence[Source], found: Sequence[Source]) -> OffsetOverview:
+def _overview(ticks: RunTicks, files: Files, taken: Sequence[Source], logs: Sequence[Source]) -> OffsetOverview:
     relative = all(source.context.zero.epoch_ns is None for source in taken)
-    histograms = sum(not single_events(source) for source in found)
-    said = f"{histograms} of {len(found)} logs hold histograms, not single events: they are not in the map of offsets"
+    histograms = sum(not single_events(source) for source in logs)
+    said = f"{histograms} of {len(logs)} logs hold histograms, not single events: they are not in the map of offsets"
     starts = run_starts(taken)
     warnings = tuple(warnings_of([source.context.account for source in taken], files.found))
     return OffsetOverview(ticks, tuple(sorted(starts)), min(starts.values()), relative, (said,) if histograms else (), warnings)
@@ -179,6 +179,6 @@ def _windows_of(source: Source, begin_ns: int | None, end_ns: int | None) -> Ite
 def _windows(events: Events, segment: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Intervals:
     second, within_it = np.divmod(events.end_ns, SECOND)
     series, many = list(events.table), len(events.table)
-    table = [one.replaced(segment=number) for number in range(int(segment.max()) + 1) for one in series]
+    table = [stream.replaced(segment=number) for number in range(int(segment.max()) + 1) for stream in series]
     codes = events.series + many * segment
     return counted(table, codes, second, within_it // MS, events.weight, SECOND, LAYOUT)

@@ -63,7 +63,7 @@ def resolution_of(totals: Mapping[Group, int], seconds: int, most: int) -> Resol
     order = sorted(totals, key=lambda key: (-totals[key], key))
     enough = -(-seconds // COLUMNS)
     widths = sorted({1, *(width for width in WIDTHS if width < enough), enough})
-    tries = [(1, *one, True) for one in TICKS_MS] + [(width, FEWER[0], TICKS_MS[-1][1], True) for width in widths]
+    tries = [(1, *ticks, True) for ticks in TICKS_MS] + [(width, FEWER[0], TICKS_MS[-1][1], True) for width in widths]
     tries += [(enough, threads, TICKS_MS[-1][1], True) for threads in FEWER if threads >= LEAST_BESIDE_HOSTS]
     tries += [(enough, threads, TICKS_MS[-1][1], False) for threads in FEWER]
     for width, threads, tick, by_host in tries:
@@ -74,7 +74,11 @@ def resolution_of(totals: Mapping[Group, int], seconds: int, most: int) -> Resol
     wide = 0
     if width > 1:
         room = most * MOST_WIDE // MOST_ENTRIES
-        fits = (one for one in WIDE_MS if _filled(order, totals, threads, -(-seconds * 1000 // one), by_host=by_host) <= room)
+        fits = (
+            tick_ms
+            for tick_ms in WIDE_MS
+            if _filled(order, totals, threads, -(-seconds * 1000 // tick_ms), by_host=by_host) <= room
+        )
         wide = next(fits, WIDE_MS[-1])
     return Resolution(tick, width, wide, kept, by_host)
 

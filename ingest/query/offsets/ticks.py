@@ -94,7 +94,10 @@ class Met:
         for key, total in zip(rows.table, totals.tolist(), strict=True):
             if isinstance(key, tuple):
                 self.totals[key] = self.totals.get(key, 0) + total
-        behind = [key if isinstance(one, Series) and one.segment else None for key, one in zip(keys, windows.table, strict=True)]
+        behind = [
+            key if isinstance(series, Series) and series.segment else None
+            for key, series in zip(keys, windows.table, strict=True)
+        ]
         if any(behind):
             self.late.add(regrouped(windows, behind))
         self._hold([rows])
@@ -126,10 +129,10 @@ class Met:
         if self.rows is None:
             return
         self.rows += rows
-        self.held += sum(len(one.bins) for one in rows)
+        self.held += sum(len(part.bins) for part in rows)
         if self.held > self.most:
             self.rows = _together(self.rows)
-            self.held = sum(len(one.bins) for one in self.rows)
+            self.held = sum(len(part.bins) for part in self.rows)
             if 2 * self.held > self.most:
                 self.rows = None
 
@@ -159,14 +162,14 @@ class Kept:
     def take(self, rows: Intervals) -> None:
         """Take windows that bear (run, *LABELS)."""
         for run in sorted({key[0] for key in rows.groups}):
-            one = self.resolutions[run]
-            keys = [(run, *one.fold(key)) if isinstance(key, tuple) and key[0] == run else None for key in rows.table]
+            resolution = self.resolutions[run]
+            keys = [(run, *resolution.fold(key)) if isinstance(key, tuple) and key[0] == run else None for key in rows.table]
             mine = regrouped(rows, keys)
             if not len(mine):
                 continue
-            self.fine.add(_blocks(mine, one.index(_times_ms(mine))))
-            if one.wide_ms:
-                self.wide.add(_blocks(mine, _times_ms(mine) // one.wide_ms))
+            self.fine.add(_blocks(mine, resolution.index(_times_ms(mine))))
+            if resolution.wide_ms:
+                self.wide.add(_blocks(mine, _times_ms(mine) // resolution.wide_ms))
 
     def handed(self) -> tuple[list[Intervals], list[Intervals]]:
         """Return the sums so far, for another process to `absorb`."""
@@ -174,8 +177,8 @@ class Kept:
 
     def absorb(self, parts: tuple[list[Intervals], list[Intervals]]) -> None:
         """Take the sums of another process."""
-        for total, found in zip((self.fine, self.wide), parts, strict=True):
-            for part in found:
+        for total, sums in zip((self.fine, self.wide), parts, strict=True):
+            for part in sums:
                 total.add(part)
 
 
@@ -211,8 +214,8 @@ def run_ticks(run: str, met: Met, kept: Kept) -> RunTicks:
 
 def _ticks(run: str, parts: Sequence[Intervals], groups: Sequence[Group] = ()) -> Ticks:
     """Return the ticks of a run, its groups in order unless they are given."""
-    mine = [regrouped(one, [key if isinstance(key, tuple) and key[0] == run else None for key in one.table]) for one in parts]
-    filled = [one for one in mine if len(one)]
+    mine = [regrouped(part, [key if isinstance(key, tuple) and key[0] == run else None for key in part.table]) for part in parts]
+    filled = [part for part in mine if len(part)]
     if not filled:
         return Ticks(groups, *(np.empty(0, np.int64) for _ in range(3)))
     rows = merged(filled)
@@ -226,7 +229,7 @@ def _ticks(run: str, parts: Sequence[Intervals], groups: Sequence[Group] = ()) -
 
 
 def _gaps(tenths: Int) -> tuple[Int, int]:
-    """Return stretches in ms without any event, and the unit that they are told in; the longest, where they are too many."""
+    """Return stretches in ms without any event, and the unit that they are given in; the longest, where they are too many."""
     for unit in (TENTH_MS, 1000):
         occupied = np.unique(tenths * TENTH_MS // unit)
         jumps = np.flatnonzero(np.diff(occupied) > 1)
@@ -243,12 +246,12 @@ def _late(run: str, late: Sequence[Intervals], resolution: Resolution, groups: S
     def fold(key: object) -> Group | None:
         return (run, *resolution.fold(key)) if isinstance(key, tuple) and key[0] == run else None
 
-    mine = _together([regrouped(one, [fold(key) for key in one.table]) for one in late])
+    mine = _together([regrouped(part, [fold(key) for key in part.table]) for part in late])
     for unit in LATE_UNITS_MS:
-        found = _ticks(run, [_blocks(one, _times_ms(one) // unit) for one in mine], groups)
-        if len(found.index) <= MOST_LATE:
+        ticks = _ticks(run, [_blocks(part, _times_ms(part) // unit) for part in mine], groups)
+        if len(ticks.index) <= MOST_LATE:
             break
-    return found, unit
+    return ticks, unit
 
 
 def kept_of(met: Met, *, full: bool = False) -> tuple[Kept, bool]:

@@ -82,7 +82,7 @@ class _Range:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Outcome:
     """What a range gave: tables of its own windows, the windows near its edges, sums of all, tails and accounts by log.
 
     `layouts` are those of all that is selected, also outside of the range that the question asks for; `reach` is that of it all.
@@ -107,45 +107,52 @@ def in_ranges(files: Files, question: Question, gathered: Gathered, sources: Seq
         return False
     margin = int(MARGIN * max(step, width_ns))
     lows, highs = [-INT64_MAX, *(time + margin for time in made[1])], [*(time - margin for time in made[1]), INT64_MAX]
-    ranges = [_Range(*one) for one in zip(made[0], lows, highs, strict=True)]
-    found: dict[int, _Found | None] = {}
-    for number, result in fork_map(lambda one: _answered(files, question, gathered.anew(), sources, one), ranges, files.jobs):
-        found[number] = result
+    ranges = [_Range(*extent) for extent in zip(made[0], lows, highs, strict=True)]
+    outcomes: dict[int, _Outcome | None] = {}
+    for number, result in fork_map(
+        lambda time_range: _answered(files, question, gathered.anew(), sources, time_range), ranges, files.jobs
+    ):
+        outcomes[number] = result
         if result is None:
             return False
-    parts = [one for _, one in sorted(found.items()) if one is not None]
-    edges = [part for one in parts for part in one.edges]
-    if not all(alike(tails) for tails in zip(*(one.tails for one in parts), strict=True)) or not _apart(ranges, parts):
+    parts = [outcome for _, outcome in sorted(outcomes.items()) if outcome is not None]
+    edges = [part for outcome in parts for part in outcome.edges]
+    if not all(alike(tails) for tails in zip(*(outcome.tails for outcome in parts), strict=True)) or not _apart(ranges, parts):
         return False
-    if len({layout for one in parts for layout in one.layouts}) > 1:
+    if len({layout for outcome in parts for layout in outcome.layouts}) > 1:
         return False
-    gathered.tables.extend(table for one in parts for table in one.tables)
+    gathered.tables.extend(table for outcome in parts for table in outcome.tables)
     if edges:
         gathered.answer(in_time_order(merged(edges)))
-    for one in parts:
-        for part in one.sums:
+    for range_outcome in parts:
+        for part in range_outcome.sums:
             gathered.total.add(part)
-        for key, span in one.reach.items():
+        for key, span in range_outcome.reach.items():
             widen(gathered.reach, key, span)
     for place, source in enumerate(sources):
-        settled(source.path, source.context, [one.tails[place] for one in parts], [one.accounts[place] for one in parts])
+        settled(
+            source.path,
+            source.context,
+            [outcome.tails[place] for outcome in parts],
+            [outcome.accounts[place] for outcome in parts],
+        )
     return True
 
 
-def _apart(ranges: Sequence[_Range], parts: Sequence[_Found]) -> bool:
+def _apart(ranges: Sequence[_Range], parts: Sequence[_Outcome]) -> bool:
     """Return whether no range has rows in windows that are another's own."""
     return not any(
         ranges[other].own(part).any()
-        for number, one in enumerate(parts)
-        for part in one.edges
+        for number, outcome in enumerate(parts)
+        for part in outcome.edges
         for other in range(len(ranges))
         if other != number
     )
 
 
 def _answered(
-    files: Files, question: Question, gathered: Gathered, sources: Sequence[Source], one: _Range
-) -> Iterator[_Found | None]:
+    files: Files, question: Question, gathered: Gathered, sources: Sequence[Source], time_range: _Range
+) -> Iterator[_Outcome | None]:
     """Yield what one range gives, or None where it cannot be answered alone."""
     step = question.step if isinstance(question.step, int) else 0
     starts, entries = files.starts_of(sources), chunk_entries(len(sources))
@@ -154,7 +161,7 @@ def _answered(
     alone = [replace(source, context=replace(source.context, account=Account(path=str(source.path)))) for source in sources]
 
     def rows(place: int, source: Source) -> Iterator[Intervals]:
-        for chunk in read_part(source.path, source.context, one.parts[place], entries):
+        for chunk in read_part(source.path, source.context, time_range.parts[place], entries):
             if isinstance(chunk, Tail):
                 tails[place] = chunk
             else:
@@ -168,7 +175,7 @@ def _answered(
             if not gathered.follows(part):
                 yield None
                 return
-            own = one.own(part)
+            own = time_range.own(part)
             gathered.answer(part.take(np.flatnonzero(own)))
             if not own.all():
                 edges.append(part.take(np.flatnonzero(~own)))
@@ -178,4 +185,4 @@ def _answered(
         return
     accounts = [source.context.account for source in alone]
     in_order = [tails[place] for place in range(len(alone))]
-    yield _Found(gathered.tables, edges, gathered.total.parts(), reach, in_order, accounts, met)
+    yield _Outcome(gathered.tables, edges, gathered.total.parts(), reach, in_order, accounts, met)

@@ -45,12 +45,12 @@ def _by_layout(parts: Iterable[Intervals]) -> list[Intervals]:
     for part in parts:
         if len(part):
             alike.setdefault((part.layout, part.completions is None), []).append(part)
-    found = []
+    sums = []
     for key in sorted(alike):
         part = merged(alike[key])
         ranks = np.argsort(sorted(range(len(part.table)), key=lambda code: _turned(part.table[code])))  # used at once
-        found.append(part.take(np.lexsort((part.start_ns, ranks[part.series]))))
-    return [part for part in found if len(part)]
+        sums.append(part.take(np.lexsort((part.start_ns, ranks[part.series]))))
+    return [part for part in sums if len(part)]
 
 
 def _split(part: Intervals, place: tuple[Group, int]) -> tuple[Intervals, Intervals]:

@@ -1,7 +1,7 @@
 """Percentiles at a fixed step straight from long logs: each window is answered and let go as soon as it is whole.
 
 What is held does not grow with the length of the logs or their number, and the bins of a window are never copied twice.
-The numbers are those of `Files.answer` and `percentiles`, to the last digit. Where that cannot be had (windows that come
+The numbers are those of `Files.answer` and `percentiles`, to the last digit. Where that is not possible (windows that come
 late, bins of unlike layouts, kinds or runs that have to be added up), None is returned and the ordinary way is open.
 """
 
@@ -19,7 +19,7 @@ from ingest.query.files import Files, median_width, warnings_of
 from ingest.query.missing import of_kinds, with_complete
 from ingest.query.percentiles import Wanted, seconds_covered, spans_of
 from ingest.query.precision import together
-from ingest.query.question import Answer, Question, check_labels, moved_edges, shape_of, told
+from ingest.query.question import Answer, Question, check_labels, moved_edges, shape_of, with_caveats
 from ingest.query.spans import Span, covered_by, reach_inside, spanned
 from ingest.query.steps import check_step
 from ingest.query.streaming.in_ranges import Gathered, in_ranges
@@ -63,7 +63,7 @@ def streamed(files: Files, question: Question, wanted: Wanted) -> tuple[Table, A
     moved = {moved_edges(question, start, files.grain(run, question.step)) for run, start in starts.items()}
     texts = warnings_of([source.context.account for source in sources], files.found)
     missing = files.lacks(sources, question, bounds)
-    if any(one.entry.count is not None for one in missing):
+    if any(lack.entry.count is not None for lack in missing):
         return None  # percentiles of windows that are let go cannot become ranges any more
     facts = Answer(
         parts=tuple(spanned(gathered.total.parts())),
@@ -133,7 +133,7 @@ def _finished(
     parts = tuple(_of_kinds(part, shape.taken) for part in facts.parts)
     layouts = {(run, kind): tuple({part.layout for part in parts}) for run, took in shape.taken.items() for kind in took}
     answer = replace(facts, by=shape.by, parts=parts, kind=shape.kind, runs=shape.runs, covered=covered, layouts=layouts)
-    answer = told(answer, of_kinds(facts.missing, shape.taken))
+    answer = with_caveats(answer, of_kinds(facts.missing, shape.taken))
     return with_complete(table, answer), answer
 
 

@@ -29,7 +29,7 @@ def union(streams: Sequence[Iterator[Intervals]], most_entries: int = MOST_ENTRI
     pending: list[Intervals] = []
     entries, limit = 0, most_entries
     while live:
-        number = min(live, key=lambda one: (reached[one], one))
+        number = min(live, key=lambda stream: (reached[stream], stream))
         part = next(live[number], None)
         if part is None:
             del live[number], reached[number]
@@ -42,7 +42,7 @@ def union(streams: Sequence[Iterator[Intervals]], most_entries: int = MOST_ENTRI
         if entries > limit:
             done, pending = _passed(pending, min(reached.values()) - slack_ns)
             yield from done
-            entries = sum(len(one.bins) for one in pending)
+            entries = sum(len(piece.bins) for piece in pending)
             limit = entries + most_entries
     yield from _passed(pending, INT64_MAX)[0]
 

@@ -16,7 +16,7 @@ from ingest.core.layout import MIDPOINT
 from ingest.core.ranks import Percentile
 from ingest.core.series import IN_FLIGHT, LABELS, Series, is_mean
 from ingest.query.missing import of_kinds, with_complete
-from ingest.query.question import Answer, Question, check_labels, shape_of, told
+from ingest.query.question import Answer, Question, check_labels, shape_of, with_caveats
 from ingest.query.spans import narrowed
 from ingest.query.table import Table, concatenated
 from ingest.store.answers import Catalogue, check_latencies, range_of, step_of
@@ -80,7 +80,7 @@ def approximated(
         answered_from="estimates",
         missing=of_kinds(lacks_in(catalogue.records, catalogue.accounts, question), shape.taken),
     )
-    answer = told(answer, answer.missing)
+    answer = with_caveats(answer, answer.missing)
     query = _query(catalogue, question, shape.taken, [one.series for one in members])
     aggs: dict[str, Any] = {
         "p": {

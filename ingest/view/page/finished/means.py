@@ -98,9 +98,7 @@ BANDWIDTH_HINT = (
     "What was moved in a second of every window, from fio's log of bandwidth (write_bw_log); in total it is fio's own io_bytes. "
     "Where a window has no line, nothing logged says what its I/Os moved."
 )
-WHOLE_HINT = (
-    "Percentiles of one job, as fio printed them. They cannot be merged into percentiles of a host or of the cluster."
-)
+WHOLE_HINT = "Percentiles of one job, as fio printed them. They cannot be merged into percentiles of a host or of the cluster."
 UNTOLD = "No log of bandwidth (write_bw_log) lies beside these logs."
 NO_LATENCY = "These logs hold one mean a window and no single latency, so none of these can be made of them."
 
