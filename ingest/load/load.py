@@ -85,7 +85,7 @@ class LoadAccount:
             "shadowed_samples": rows["shadowed"],
             "duplicate": dict(sorted(self.duplicate.items())),
             "caveats": self.caveats,
-            "lacks": [one.told() for one in self.lacks],
+            "lacks": [caveat.told() for caveat in self.lacks],
             "notes": rows["notes"],
             "findings": rows["findings"],
             **({"delivered": dict(self.delivered)} if self.delivered else {}),
@@ -112,19 +112,19 @@ def load(paths: Sequence[Path], store: Store, options: LoadOptions, progress: Pr
     return account
 
 
-def load_found(found: Found, store: Store, options: LoadOptions, progress: Progress | None = None) -> LoadAccount:
+def load_found(discovered: Found, store: Store, options: LoadOptions, progress: Progress | None = None) -> LoadAccount:
     """Return the account of loading what was found into `store`; raises as `load` does."""
-    account = LoadAccount(files=len(found.sources) + len(found.skipped))
-    for entry in found.skipped:
+    account = LoadAccount(files=len(discovered.sources) + len(discovered.skipped))
+    for entry in discovered.skipped:
         if entry.action == "refused":
             account.refused[as_text(entry.path)] = entry.reason
         elif entry.action == "shadowed":
             account.shadowed[entry.reason] += 1
         elif entry.action != "context":
             account.skipped[entry.reason] += 1
-    account.caveats = [str(caveat) for caveat in found.caveats]
-    todo = _storable(plans(found, store, options, account.duplicate, account.shadowed), store, account)
-    offsets = {source.path for source in offset_sources(found.sources)} if options.offsets else set()
+    account.caveats = [str(caveat) for caveat in discovered.caveats]
+    todo = _storable(plans(discovered, store, options, account.duplicate, account.shadowed), store, account)
+    offsets = {source.path for source in offset_sources(discovered.sources)} if options.offsets else set()
     total = sum(len(plan.work) for plan in todo)
     done = 0
     states = {} if all(plan.work for plan in todo) else {record.run: record.state for record in store.runs()}

@@ -33,7 +33,7 @@ class Coarsened:
 def check_step(step_ns: int) -> None:
     """Raise UsageError unless runs are stored at such a step."""
     if step_ns not in STEPS:
-        steps = ", ".join(format_duration(one) for one in STEPS)
+        steps = ", ".join(format_duration(step) for step in STEPS)
         raise UsageError(f"{format_duration(step_ns)} is no step that is stored: choose one of {steps}")
 
 

@@ -33,8 +33,8 @@ def lacks_in(
 
 def caveats_in(accounts: Mapping[str, Iterable[Account]], runs: Iterable[str]) -> tuple[Caveat, ...]:
     """Return what a reader must know of runs as a whole, each once."""
-    told = [one for run in runs for account in accounts.get(run, ()) for one in account.get("caveats", {}).values()]
-    return tuple(dict.fromkeys(map(Caveat.of, told)))
+    caveats = [caveat for run in runs for account in accounts.get(run, ()) for caveat in account.get("caveats", {}).values()]
+    return tuple(dict.fromkeys(map(Caveat.of, caveats)))
 
 
 def complete_rollups(windows: Intervals, step_ns: int, missing: tuple[Lack, ...]) -> Bool:
@@ -46,5 +46,5 @@ def complete_rollups(windows: Intervals, step_ns: int, missing: tuple[Lack, ...]
     if step_ns == WHOLE_RUN:
         start_ns, end_ns = start_ns * 0 + ANY_TIME[0], end_ns * 0 + ANY_TIME[1]
     kinds = tuple(dict.fromkeys(key.kind for key in keys))
-    own = of_kinds(missing, {one.entry.run: kinds for one in missing})
+    own = of_kinds(missing, {lack.entry.run: kinds for lack in missing})
     return cut_at(windows.series, table, start_ns, end_ns, by, own).complete(len(windows))

@@ -112,19 +112,19 @@ class LiveStore(Protocol):
 
 def marks_of(watches: Iterable[Watch], own: Watch, now_ns: int) -> Marks:
     """Return up to when windows are final where all watches are heard, but those silent for a minute; `own` stands for itself."""
-    others = [one for one in heard(watches, now_ns) if one.watch != own.watch]
-    return Marks(min([own.final_ns, *(one.final_ns for one in others)]), own.hosts)
+    others = [watch for watch in heard(watches, now_ns) if watch.watch != own.watch]
+    return Marks(min([own.final_ns, *(watch.final_ns for watch in others)]), own.hosts)
 
 
 def heard(watches: Iterable[Watch], now_ns: int | None = None) -> list[Watch]:
     """Return the watches that have said something within the last minute: the others were killed, or have lost their store."""
     now = time.time_ns() if now_ns is None else now_ns
-    return [one for one in watches if now - one.told_ns < SILENT_NS]
+    return [watch for watch in watches if now - watch.told_ns < SILENT_NS]
 
 
 def final_by_all(watches: Iterable[Watch]) -> Marks:
     """Return up to when windows are final as far as all watches that are heard know."""
-    return Marks(min((one.final_ns for one in heard(watches)), default=NOTHING_LEFT))
+    return Marks(min((watch.final_ns for watch in heard(watches)), default=NOTHING_LEFT))
 
 
 def provisional(record: RunRecord) -> str:
@@ -146,6 +146,6 @@ def watched(records: Sequence[RunRecord], watches: Iterable[Watch]) -> list[RunR
     A watch that is silent for a minute counts for nothing: the run is what its sources are, complete or cut off.
     """
     marks: dict[str, int] = {}
-    for one in heard(watches):
-        marks[one.run] = min(one.final_ns, marks.get(one.run, one.final_ns))
+    for watch in heard(watches):
+        marks[watch.run] = min(watch.final_ns, marks.get(watch.run, watch.final_ns))
     return [replace(record, state=WATCHED, final_ns=marks[record.run]) if record.run in marks else record for record in records]

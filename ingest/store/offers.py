@@ -44,4 +44,8 @@ class _Keeping:
         return from_store(self._store, question)
 
     def whole_runs(self, runs: Collection[str]) -> list[WholeRun]:
-        return [one for run in sorted(runs) for one in whole_runs(run, [source.account for source in self._store.sources(run)])]
+        return [
+            whole_run
+            for run in sorted(runs)
+            for whole_run in whole_runs(run, [source.account for source in self._store.sources(run)])
+        ]

@@ -133,10 +133,10 @@ class RunGoneError(StoreError):
 
 def record_named(run: str, records: Iterable[RunRecord]) -> RunRecord:
     """Return the record of a run; RunGoneError where it is not there any more."""
-    found = next((record for record in records if record.run == run), None)
-    if found is None:
+    match = next((record for record in records if record.run == run), None)
+    if match is None:
         raise RunGoneError(run)
-    return found
+    return match
 
 
 def check_deletable(record: RunRecord, unfinished: str = "") -> None:

@@ -98,19 +98,19 @@ class Verification:
 
     def of(self, *kinds: str) -> list[Finding]:
         """Return what was found of some kinds."""
-        return [one for one in self.findings if one.kind in kinds]
+        return [finding for finding in self.findings if finding.kind in kinds]
 
     @property
     def faults(self) -> list[Fault]:
         """Return one fault for each kind of which something was found."""
-        found = []
+        faults = []
         for kind, words in KINDS.items():
             mine = self.of(kind)
             if mine:
-                runs = tuple(sorted({one.run for one in mine}))
+                runs = tuple(sorted({finding.run for finding in mine}))
                 mended = self.mended and kind != FILE
-                found.append(Fault(kind, sum(one.count for one in mine), runs, mine[0].example, words.remedy, mended))
-        return found
+                faults.append(Fault(kind, sum(finding.count for finding in mine), runs, mine[0].example, words.remedy, mended))
+        return faults
 
     @property
     def settled(self) -> bool:
@@ -121,17 +121,17 @@ class Verification:
         """Return it as `--json` prints it."""
         faults = [
             {
-                "kind": one.kind,
-                "count": one.count,
-                "runs": one.runs,
-                "first": one.example,
-                "remedy": one.remedy,
-                "mended": one.mended,
+                "kind": fault.kind,
+                "count": fault.count,
+                "runs": fault.runs,
+                "first": fault.example,
+                "remedy": fault.remedy,
+                "mended": fault.mended,
             }
-            for one in self.faults
+            for fault in self.faults
         ]
-        told = {"runs": self.runs, "documents": self.documents, "faults": faults, "unfinished": self.unfinished}
-        return {**told, "load_again": sorted(self.again.values())}
+        fields = {"runs": self.runs, "documents": self.documents, "faults": faults, "unfinished": self.unfinished}
+        return {**fields, "load_again": sorted(self.again.values())}
 
 
 def note_again(again: MutableMapping[tuple[str, str], SourceRecord], source: SourceRecord, generation: int = 0) -> None:
@@ -151,7 +151,7 @@ def unfinished_sentence(record: RunRecord, sources: Sequence[SourceRecord]) -> s
         return f"{known}; its sums were not compared"
     if record.state == WATCHED:
         return f"{record.run} is being watched: its sums were not compared"
-    paths = [one.path for one in sources if one.state != COMPLETE]
+    paths = [source.path for source in sources if source.state != COMPLETE]
     files = f" ({listed(sorted(paths))})" if paths else ""
     return f"{record.run} is being loaded, or that was cut off (the same load completes it){files}: its sums were not compared"
 

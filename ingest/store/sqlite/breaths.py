@@ -25,9 +25,9 @@ POINTS = (*LABELS, "place", "at_ns", "rate", "packets", "cycles", "source", "gen
 
 def write_breaths(db: sqlite3.Connection, source: SourceRecord, kept: Kept) -> int:
     """Write what is kept of a source inside the transaction of the caller; return how many documents."""
-    told = (source.source, source.generation)
-    db.executemany(put_unless_newer("breaths", WINDOWS, WINDOW_KEY), ((*row, *told) for row in _window_rows(kept.windows)))
-    db.executemany(put_unless_newer("points", POINTS, POINT_KEY), ((*row, *told) for row in _point_rows(kept.sample)))
+    owner = (source.source, source.generation)
+    db.executemany(put_unless_newer("breaths", WINDOWS, WINDOW_KEY), ((*row, *owner) for row in _window_rows(kept.windows)))
+    db.executemany(put_unless_newer("points", POINTS, POINT_KEY), ((*row, *owner) for row in _point_rows(kept.sample)))
     return len(kept.windows) + len(kept.sample)
 
 
@@ -50,7 +50,7 @@ def breaths_of(db: sqlite3.Connection, run: str, source: str | None = None) -> K
 
 
 def _labels(table: Iterable[Series]) -> list[tuple[str, ...]]:
-    return [tuple(getattr(one, label) for label in LABELS) for one in table]
+    return [tuple(getattr(series, label) for label in LABELS) for series in table]
 
 
 def _window_rows(rows: BreathWindows) -> Iterator[tuple[Any, ...]]:

@@ -43,10 +43,10 @@ def check_bins(layout: LogLinear, indptr: Int, bins: Int, counts: Int, totals: S
         raise DamagedError("bins that no layout has")
     if totals is None:
         return
-    found = np.zeros(len(indptr) - 1, np.int64)
+    sums = np.zeros(len(indptr) - 1, np.int64)
     if len(filled):
-        found[filled] = np.add.reduceat(counts, starts)
-    if not np.array_equal(found, np.array(totals, np.int64)):
+        sums[filled] = np.add.reduceat(counts, starts)
+    if not np.array_equal(sums, np.array(totals, np.int64)):
         raise DamagedError("bins that do not add up to the count beside them")
 
 
@@ -72,23 +72,23 @@ def check_cells(table: str, columns: Sequence[str], rows: Sequence[tuple[Any, ..
 def object_in(text: str) -> dict[str, Any]:
     """Return the object that a cell holds as JSON; DamagedError where it is none."""
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
+        value = None
+    if not isinstance(value, dict):
         raise DamagedError(f"an account, state or labels that cannot be read ({text[:40]!r})")
-    return found
+    return value
 
 
 def layout_in(text: str) -> LogLinear:
     """Return the layout that a cell names; DamagedError where it names none, or one that no reader makes."""
     try:
-        found = parse_layout(text)
-        if found.bins > MOST_BINS or not len(found.edges):
+        layout = parse_layout(text)
+        if layout.bins > MOST_BINS or not len(layout.edges):
             raise ValueError
     except (ArithmeticError, ValueError):
         raise DamagedError(f"a layout that is none ({text[:40]!r})") from None
-    return found
+    return layout
 
 
 @cache
@@ -96,12 +96,12 @@ def _types(table: str) -> dict[str, set[type]]:
     """Return the types that the cells of each column of a table may have, from the statement that creates it."""
     text = (assets("mappings") / "sqlite.sql").read_text(encoding="utf-8")
     body = text.partition(f"CREATE TABLE {table} (\n")[2].partition("\n);")[0]
-    found = {}
+    types = {}
     for line in body.splitlines():
         name, kind, *rest = line.strip(" ,").split(" ")
         if kind in PYTHON:
-            found[name] = {*PYTHON[kind], *(() if "NOT" in rest else (type(None),))}
-    return found
+            types[name] = {*PYTHON[kind], *(() if "NOT" in rest else (type(None),))}
+    return types
 
 
 def damage(db: sqlite3.Connection) -> str:

@@ -46,7 +46,7 @@ def patience() -> float:
 
 
 @contextmanager
-def told(url: str, db: sqlite3.Connection | None = None) -> Iterator[None]:
+def store_errors(url: str, db: sqlite3.Connection | None = None) -> Iterator[None]:
     """Turn SQLite's errors into sentences, and what else fails into one where the store that was read is damaged."""
     try:
         yield
@@ -63,10 +63,10 @@ def told(url: str, db: sqlite3.Connection | None = None) -> Iterator[None]:
     except Exception as error:
         if db is None and isinstance(error, UnicodeDecodeError):  # SQLite names what it cannot read in its own message
             raise StoreError(f"{url}: names of tables that are no text; {DAMAGED}") from None
-        found = damage(db) if db is not None else ""
-        if not found:
+        cause = damage(db) if db is not None else ""
+        if not cause:
             raise
-        raise StoreError(f"{url}: {found}; {DAMAGED}") from None
+        raise StoreError(f"{url}: {cause}; {DAMAGED}") from None
 
 
 @contextmanager
@@ -194,7 +194,7 @@ def _missing(db: sqlite3.Connection) -> list[str]:
 
 def _widening(db: sqlite3.Connection) -> list[str]:
     """Return the statements that give the tables of the file the columns that they lack."""
-    return [f"ALTER TABLE {table} ADD COLUMN {name} {kind}" for table, told in _lacking(db).items() for name, kind in told]
+    return [f"ALTER TABLE {table} ADD COLUMN {name} {kind}" for table, columns in _lacking(db).items() for name, kind in columns]
 
 
 def _lacking(db: sqlite3.Connection) -> dict[str, list[tuple[str, str]]]:
@@ -206,13 +206,13 @@ def _lacking(db: sqlite3.Connection) -> dict[str, list[tuple[str, str]]]:
             if name in there:
                 plain.execute(statement)
         columns = "SELECT name, type FROM pragma_table_info(?, 'main') ORDER BY cid"
-        found = {}
+        lacking = {}
         for name in there & set(_wanted()):
-            own = {one for one, _ in db.execute(columns, (name,))}
-            lacks = [(one, kind) for one, kind in plain.execute(columns, (name,)) if one not in own]
+            own = {column for column, _ in db.execute(columns, (name,))}
+            lacks = [(column, kind) for column, kind in plain.execute(columns, (name,)) if column not in own]
             if lacks:
-                found[name] = lacks
-        return found
+                lacking[name] = lacks
+        return lacking
     finally:
         plain.close()
 
@@ -225,7 +225,7 @@ def _wanted() -> dict[str, str]:
     """Return the statements that create the tables of this version, by their names."""
     statements = (assets("mappings") / "sqlite.sql").read_text(encoding="utf-8").split(";\n")
     creating = [statement[statement.index(CREATE) :] for statement in statements if CREATE in statement]
-    return {one.removeprefix(CREATE).split(" ", 1)[0]: one for one in creating}
+    return {statement.removeprefix(CREATE).split(" ", 1)[0]: statement for statement in creating}
 
 
 def tables_of_runs(db: sqlite3.Connection) -> list[str]:
