@@ -58,11 +58,11 @@ class Refused:
 
     def line(self) -> bytes:
         """Return it as a line of a dead-letter file."""
-        told = {"status": self.status, "reason": self.reason, "action": orjson.Fragment(self.action)}
+        head = {"status": self.status, "reason": self.reason, "action": orjson.Fragment(self.action)}
         try:
-            return orjson.dumps({**told, "document": orjson.Fragment(self.document)}) + b"\n"
+            return orjson.dumps({**head, "document": orjson.Fragment(self.document)}) + b"\n"
         except orjson.JSONEncodeError:
-            return orjson.dumps({**told, "document": self.document.decode(errors="replace")}) + b"\n"
+            return orjson.dumps({**head, "document": self.document.decode(errors="replace")}) + b"\n"
 
 
 @dataclass(slots=True)
@@ -151,12 +151,12 @@ class Sender:
         left = deque([Part(chunk)])
         while left:
             part = left.popleft()
-            found = self._tried(owner, part)
-            if isinstance(found, TooLargeError):
+            outcome = self._tried(owner, part)
+            if isinstance(outcome, TooLargeError):
                 self._split(owner, part, left, TOO_LARGE)
                 continue
-            if isinstance(found, tuple):
-                rest, why = found
+            if isinstance(outcome, tuple):
+                rest, why = outcome
                 if rest.documents < part.chunk.documents:
                     taken = time.monotonic()
                     deadline = taken + patience
@@ -164,19 +164,19 @@ class Sender:
                 if not rest.documents:
                     continue
             else:
-                why = str(found)
+                why = str(outcome)
             part = Part(part.chunk, part.tries + 1, part.since)
-            if isinstance(found, OverloadedError):
+            if isinstance(outcome, OverloadedError):
                 over = part.since + patience < time.monotonic() and taken > part.since  # others are taken, it is not
-                if found.never_fits or (over if part.chunk.documents == 1 else part.tries >= TRIES_WHOLE):
-                    self._split(owner, part, left, Refusal(OVERLOADED, found.kind, found.reason))
+                if outcome.never_fits or (over if part.chunk.documents == 1 else part.tries >= TRIES_WHOLE):
+                    self._split(owner, part, left, Refusal(OVERLOADED, outcome.kind, outcome.reason))
                     continue
             if time.monotonic() > deadline:
                 again = "" if AGAIN in why else f"; {AGAIN} later"
                 raise StoreError(f"{self._connection.address.url}: {why}, for {patience:.0f} s now{again}")
             self._count("retried", part.chunk.documents)
             pause = FIRST_PAUSE * 2 ** (part.tries - 1) * random.uniform(0.5, 1)  # noqa: S311  # no secret
-            wanted = found.after if isinstance(found, TransientError) else 0.0
+            wanted = outcome.after if isinstance(outcome, TransientError) else 0.0
             time.sleep(min(max(pause, wanted), LONGEST_PAUSE))
             left.append(part)
 
@@ -234,9 +234,9 @@ class Sender:
 
     def _refused(self, item: Mapping[str, Any], action: bytes, document: bytes) -> Refused:
         """Return the refused document of an item; StoreError where not the document is at fault but the index."""
-        told = item.get("error") or {}
-        kind, status = str(told.get("type", "")), int(item.get("status", 0))
-        reason = ": ".join(str(part) for part in (told.get("reason"), (told.get("caused_by") or {}).get("reason")) if part)
+        error = item.get("error") or {}
+        kind, status = str(error.get("type", "")), int(item.get("status", 0))
+        reason = ": ".join(str(part) for part in (error.get("reason"), (error.get("caused_by") or {}).get("reason")) if part)
         if kind == "cluster_block_exception":
             raise StoreError(f"{self._connection.address.url}: {block_sentence(reason)}")
         if status != 400 or kind in ("index_closed_exception", "invalid_index_name_exception", "illegal_argument_exception"):
@@ -249,7 +249,7 @@ class Sender:
         with self._lock:
             try:
                 with self._dead_letters.open("ab") as out:
-                    out.writelines(one.line() for one in refused)
+                    out.writelines(document.line() for document in refused)
             except OSError as error:
                 raise StoreError(f"{self._dead_letters}: refused documents cannot be kept: {error.strerror}") from None
             self.delivery.counts["rejected"] += len(refused)

@@ -40,8 +40,8 @@ class OverloadedError(TransientError):
     def __init__(self, text: str, after: float, kind: str, reason: str, durability: str) -> None:
         super().__init__(text, after)
         self.kind, self.reason = kind, reason
-        found = PRESSURE.search(reason)
-        self.never_fits = durability == "PERMANENT" or bool(found and int(found[1]) > int(found[2]))
+        pressure = PRESSURE.search(reason)
+        self.never_fits = durability == "PERMANENT" or bool(pressure and int(pressure[1]) > int(pressure[2]))
 
 
 class TooLargeError(Exception):
@@ -186,10 +186,10 @@ def is_disk_full(reason: str) -> bool:
 
 def block_sentence(reason: str) -> str:
     """Return what to do about an index that takes no documents."""
-    told = reason[:200]
+    excerpt = reason[:200]
     if "disk" in reason or "read-only" in reason or "read_only" in reason:
-        return f"the server takes no documents, its disk is full: free some space there, then run the same load again ({told})"
-    return f"an index takes no documents, writing to it is blocked: unblock it, then run the same load again ({told})"
+        return f"the server takes no documents, its disk is full: free some space there, then run the same load again ({excerpt})"
+    return f"an index takes no documents, writing to it is blocked: unblock it, then run the same load again ({excerpt})"
 
 
 def _forbidden(reason: str) -> str:

@@ -50,7 +50,7 @@ def sweep_dead(
     """Delete what a writer has written to a run after that was deleted; `sources` are those of the writer."""
     last = dead_generation(records, run)
     if last is None:  # no tombstone tells: somebody has deleted the record by hand
-        last = max((one.generation for one in sources), default=0)
+        last = max((source.generation for source in sources), default=0)
     mine = _up_to(run, last)
     swept(connection, sender, names.one("runs"), {**mine, "filter": [*mine["filter"], {"term": {"record": SOURCE}}]})
     for index in PERIODIC:
@@ -71,8 +71,8 @@ def swept(connection: Connection, sender: Sender, index: str, query: dict[str, A
     """Return how many documents a query finds, once they are deleted."""
     deleted = 0
     connection.call("POST", f"/{index}/_refresh", ignore_unavailable=True)
-    found = pages(connection, index, {"bool": query}, source=False)
-    for chunk in chunked(deletion(hit["_index"], hit["_id"]) for page in found for hit in page):
+    hit_pages = pages(connection, index, {"bool": query}, source=False)
+    for chunk in chunked(deletion(hit["_index"], hit["_id"]) for page in hit_pages for hit in page):
         sender.send("", chunk)
         deleted += chunk.documents
     sender.flush()

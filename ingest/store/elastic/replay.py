@@ -56,8 +56,8 @@ class Letter:
     @property
     def source(self) -> Source | None:
         """Return run and source of a document of intervals; None for another."""
-        found = self.document.get("source")
-        return (str(self.document["run"]["id"]), str(found["id"])) if found else None
+        source = self.document.get("source")
+        return (str(self.document["run"]["id"]), str(source["id"])) if source else None
 
 
 def replayed(store: ElasticStore, path: Path) -> ReplayAccount:
@@ -69,7 +69,7 @@ def replayed(store: ElasticStore, path: Path) -> ReplayAccount:
     runs = {record.run for record in store.runs()} & {letter.run for letter in letters}
     known = {(run, record.source): record.generation for run in runs for record in store.sources(run)}
     first = {run: store.first_generation(run) for run in runs}
-    current = [one for one in letters if _is_current(one, known, first)]
+    current = [candidate for candidate in letters if _is_current(candidate, known, first)]
     account = ReplayAccount(sent=len(current), obsolete=len(letters) - len(current))
     again = path.with_name(f"{path.name}.again")
     again.unlink(missing_ok=True)
@@ -119,7 +119,7 @@ def _complete(store: ElasticStore, sender: Sender, run: str, letters: Mapping[So
 
 
 def _completed(store: ElasticStore, sender: Sender, run: str, letters: Mapping[Source, list[Letter]]) -> str:
-    record = {one.run: one for one in store.runs()}.get(run)
+    record = {known.run: known for known in store.runs()}.get(run)
     if record is None:
         raise RunGoneError(run)
     touched = Touched()
@@ -143,8 +143,8 @@ def _letters(path: Path) -> Iterator[Letter]:
     with path.open("rb") as stream:
         for number, line in enumerate(stream, 1):
             try:
-                told = orjson.loads(line)
-                action, document = told["action"], told["document"]
+                fields = orjson.loads(line)
+                action, document = fields["action"], fields["document"]
                 lines = orjson.dumps(action) + b"\n" + orjson.dumps(document) + b"\n"
                 if not isinstance(document, dict):
                     raise TypeError

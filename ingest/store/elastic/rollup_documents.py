@@ -54,8 +54,8 @@ class RollupDocuments:
         for index, id_, version, code, start, end, count, row, histogram_of, complete in zip(
             indices, ids, versions, codes, starts, ends, counts, numbers, texts, whole, strict=True
         ):
-            told = {name: one for name, one in zip(names, row, strict=True) if one is not None}
-            latency = {**layout, "count": count, **told, "exact": bool(told["exact"])}
+            known = {name: value for name, value in zip(names, row, strict=True) if value is not None}
+            latency = {**layout, "count": count, **known, "exact": bool(known["exact"])}
             head = self.head(keys[code], (start, end), step_ns, generation, complete=complete)
             if histogram_of is None:
                 yield action(index, id_, version) + orjson.dumps({**head, "latency": latency}) + b"\n"
@@ -71,7 +71,7 @@ class RollupDocuments:
     def _complete(self, windows: Intervals, step_ns: int) -> list[bool | None]:
         if not self.missing:
             return [None if self.missing is None else True] * len(windows)
-        return [bool(one) for one in complete_rollups(windows, step_ns, self.missing)]
+        return [bool(flag) for flag in complete_rollups(windows, step_ns, self.missing)]
 
     def head(
         self, key: Key, span: tuple[int, int], step_ns: int, generation: int, *, complete: bool | None = None
@@ -106,5 +106,5 @@ def versions_of(generation: int, samples: Int) -> Int:
 
 def action(index: str, id_: str, version: int) -> bytes:
     """Return the action line of a rollup: a version that is not below what is there."""
-    told = b'{"index":{"_index":"%b","_id":"%b","version":%d,"version_type":"external_gte"}}\n'
-    return told % (index.encode(), id_.encode(), version)
+    line = b'{"index":{"_index":"%b","_id":"%b","version":%d,"version_type":"external_gte"}}\n'
+    return line % (index.encode(), id_.encode(), version)

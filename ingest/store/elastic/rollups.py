@@ -123,9 +123,9 @@ class RollupWriter:
             for name, (scope, step) in stages.items()
         }
         body = {"size": 0, "query": {"bool": {"filter": [{"term": {"run.id": self.run.run}}]}}, "aggs": aggs}
-        found = search(self.connection, self.names.all("rollups"), body).get("aggregations") or {} if aggs else {}
+        sums = search(self.connection, self.names.all("rollups"), body).get("aggregations") or {} if aggs else {}
         for name, stage in stages.items():
-            there = int(found[name]["count"]["value"]) if name in found else 0
+            there = int(sums[name]["count"]["value"]) if name in sums else 0
             if there < self.sent[stage] and self.records.generation(self.run.run) == generation:
                 raise StoreError(
                     f"{self.run.run}: {self.sent[stage]:,} samples were sent in rollups ({name.split()[0]}, "
@@ -203,16 +203,16 @@ class RollupWriter:
         """Delete rollups of the whole run from indices of a period in which it no longer begins."""
         home = self.names.of("rollups", np.array([start_ns]))[0]
         query = [{"term": {"run.id": self.run.run}}, {"term": {"rollup.step_ms": WHOLE_RUN}}]
-        found = pages(self.connection, self.names.all("rollups"), {"bool": {"filter": query}}, source=False)
-        strays = [deletion(hit["_index"], hit["_id"]) for page in found for hit in page if hit["_index"] != home]
+        hit_pages = pages(self.connection, self.names.all("rollups"), {"bool": {"filter": query}}, source=False)
+        strays = [deletion(hit["_index"], hit["_id"]) for page in hit_pages for hit in page if hit["_index"] != home]
         for chunk in chunked(strays):
             self.sender.send(OWNER, chunk)
 
     def _drop_older(self, generation: int, filters: Sequence[Mapping[str, Any]]) -> None:
         """Delete the rollups of the run that are of an older generation."""
         query = [{"term": {"run.id": self.run.run}}, {"range": {"generation": {"lt": generation}}}, *filters]
-        found = pages(self.connection, self.names.all("rollups"), {"bool": {"filter": query}}, source=False)
-        for chunk in chunked(deletion(hit["_index"], hit["_id"]) for page in found for hit in page):
+        hit_pages = pages(self.connection, self.names.all("rollups"), {"bool": {"filter": query}}, source=False)
+        for chunk in chunked(deletion(hit["_index"], hit["_id"]) for page in hit_pages for hit in page):
             self.sender.send(OWNER, chunk)
         self._refresh("rollups")
 
@@ -222,14 +222,14 @@ class RollupWriter:
         slab = None
         for page in pages(self.connection, index, {"bool": {"filter": list(filters)}}, list(READ), OLDEST_FIRST):
             sources = [hit["_source"] for hit in page if "layout" in hit["_source"]["latency"]]
-            numbers = np.array([one["@timestamp"] for one in sources], np.int64) * MS // self.slab_ns
+            numbers = np.array([source["@timestamp"] for source in sources], np.int64) * MS // self.slab_ns
             for number in np.unique(numbers).tolist():
                 if slab is not None and number != slab:
                     yield held
                     held = []
                 slab = number
                 chosen = [sources[at] for at in np.flatnonzero(numbers == number).tolist()]
-                held += windows_in(chosen, lambda one: one["@timestamp"] * MS + step_ns)
+                held += windows_in(chosen, lambda source: source["@timestamp"] * MS + step_ns)
         if held:
             yield held
 

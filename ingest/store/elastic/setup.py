@@ -26,17 +26,17 @@ class Change:
 
 def changes(connection: Connection, site: Site) -> list[Change]:
     """Return what differs between the site's templates and the server's. StoreError where those are of a newer version."""
-    found = []
+    differing = []
     for (kind, name), body in templates(site).items():
         there = stored_template(connection, kind, name)
         if there is None:
-            found.append(Change(kind, name, ()))
+            differing.append(Change(kind, name, ()))
             continue
         check_not_newer(there, name)
         lines = tuple(differences(body, {part: value for part, value in there.items() if part in body}))
         if lines and not name.endswith("@custom"):
-            found.append(Change(kind, name, lines))
-    return found
+            differing.append(Change(kind, name, lines))
+    return differing
 
 
 def apply(connection: Connection, site: Site, wanted: list[Change]) -> None:
@@ -56,16 +56,18 @@ def apply(connection: Connection, site: Site, wanted: list[Change]) -> None:
 
 def make_empty(connection: Connection, site: Site) -> list[str]:
     """Create the empty indices of marks and episodes, without which Kibana's tables are errors; return a sentence if refused."""
-    told = []
+    sentences = []
     for index in ("marks", "episodes"):
         name = site.names.one(index)
         try:
             connection.call("PUT", f"/{name}")
         except Refusal as error:
             if error.kind != "resource_already_exists_exception":
-                one = index.removesuffix("s")
-                told.append(f"the index {name} was not created ({error.kind}): until the first {one} Kibana's table is an error")
-    return told
+                singular = index.removesuffix("s")
+                sentences.append(
+                    f"the index {name} was not created ({error.kind}): until the first {singular} Kibana's table is an error"
+                )
+    return sentences
 
 
 def fitting(connection: Connection, site: Site) -> tuple[Site, str]:

@@ -138,8 +138,8 @@ class ElasticStore:
     @property
     def offers(self) -> Offers:
         """Return what it can do beyond what every origin can."""
-        found = offers_of(self).add(GROWTH, self._growth).add(APPROXIMATE, self.approximate)
-        return found.add(DOCUMENTS, self._documents).add(DEAD_LETTERS, self._replayed)
+        offers = offers_of(self).add(GROWTH, self._growth).add(APPROXIMATE, self.approximate)
+        return offers.add(DOCUMENTS, self._documents).add(DEAD_LETTERS, self._replayed)
 
     def _growth(self) -> LiveStore:
         from ingest.store.elastic.live import ElasticLive
@@ -170,7 +170,7 @@ class ElasticStore:
             raise StoreError(f"{run.run} has no time zero: Elasticsearch needs real times; give --t0 TIME, or --t0 mtime")
         self._anew |= {run.run} if anew else set()
         wanted = list(sources)
-        there = {one.source: (one.generation, one.digest, one.path) for one in self.records.sources(run.run)}
+        there = {record.source: (record.generation, record.digest, record.path) for record in self.records.sources(run.run)}
         for source in wanted:
             check_unclaimed(source, there.get(source.source))
             self._states.pop((source.run, source.source), None)
@@ -241,7 +241,7 @@ class ElasticStore:
     def _finish(self, run: RunRecord, finished: Sequence[SourceRecord]) -> None:
         """Write the end of a load."""
         self.sender.flush()
-        self.records.check_alive(run.run, min((one.generation for one in finished), default=EVERY_GENERATION))
+        self.records.check_alive(run.run, min((record.generation for record in finished), default=EVERY_GENERATION))
         check_not_overtaken(self.records, run.run, finished)
         for source in finished:
             state = self._states[source.run, source.source]
@@ -279,8 +279,8 @@ class ElasticStore:
 
     def _put(self, sources: Sequence[SourceRecord], state: str) -> None:
         """Write the records of sources; one of which documents were refused is never complete."""
-        told = [(source, self._states[source.run, source.source]) for source in sources]
-        self.records.update_sources((replace(source, state=LOADING if own.refused else state), own) for source, own in told)
+        pairs = [(source, self._states[source.run, source.source]) for source in sources]
+        self.records.update_sources((replace(source, state=LOADING if own.refused else state), own) for source, own in pairs)
 
     def delivered(self) -> Mapping[str, int]:
         """Return the final account of what was sent: created, updated, superseded, rejected, retried."""
@@ -320,11 +320,11 @@ class ElasticStore:
             for index in PERIODIC:
                 self.connection.call("POST", f"/{self.names.all(index)}/_refresh", ignore_unavailable=True)
         verifier = ElasticVerifier(self.connection, self.names, self.records, chosen)
-        found = verifier.verify()
-        if mend and found.findings:
+        verification = verifier.verify()
+        if mend and verification.findings:
             repair(self, verifier)
             self.stop_senders()
-        return found
+        return verification
 
     def answer(self, question: Question) -> Answer:
         """Return the merged windows that a question asks for, from rollups where they answer, else from documents."""
@@ -353,7 +353,7 @@ class ElasticStore:
     def _coarsened(self, records: Sequence[RunRecord]) -> bool:
         """Return whether a run has another step now than when its record was read: what was read since may lack windows."""
         now = self.records.steps()
-        return any(now.get(one.run, one.step_ns) != one.step_ns for one in records)
+        return any(now.get(record.run, record.step_ns) != record.step_ns for record in records)
 
     def offset_windows(
         self, run: str, begin_ns: int | None, end_ns: int | None, wanted: Key | None = None

@@ -60,5 +60,5 @@ class Touched:
 
     def slabs(self, width_ns: int) -> Int:
         """Return the starts of the time slabs of `width_ns` in which something was touched, in order."""
-        found = [np.unique(part // width_ns * width_ns) for parts in self.windows.values() for part in parts]
-        return np.unique(np.concatenate(found)) if found else np.empty(0, np.int64)
+        starts = [np.unique(part // width_ns * width_ns) for parts in self.windows.values() for part in parts]
+        return np.unique(np.concatenate(starts)) if starts else np.empty(0, np.int64)

@@ -23,7 +23,7 @@ def writing(store: ElasticStore, run: str, sources: Sequence[SourceRecord] = ())
 
     What was written is deleted then.
     """
-    generation = min((one.generation for one in sources), default=EVERY_GENERATION)
+    generation = min((source.generation for source in sources), default=EVERY_GENERATION)
     try:
         yield
         store.records.check_alive(run, generation)
