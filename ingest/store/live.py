@@ -101,7 +101,7 @@ class LiveStore(Protocol):
         """Note that a source is complete as it is: its file is gone, and what was read of it is all there will be."""
         ...
 
-    def tell(self, watch: Watch) -> None:
+    def note_watch(self, watch: Watch) -> None:
         """Note what is final as far as a watch knows."""
         ...
 

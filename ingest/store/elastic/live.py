@@ -87,7 +87,7 @@ class ElasticLive:
         store, touched, written = self._store, Touched(), 0
         oldest = min((int(part.start_ns.min()) for entry in news for part in entry.windows), default=watch.final_ns)
         if run.run in self._told and oldest < self._told[run.run].final_ns:
-            self._tell(replace(watch, final_ns=oldest))
+            self._put_watch(replace(watch, final_ns=oldest))
         for update in news:
             state = self._state(update.source)
             for windows in update.windows:
@@ -108,7 +108,7 @@ class ElasticLive:
         store.records.update_sources((replace(entry.source, state=LOADING), self._state(entry.source)) for entry in news)
         self._roll(run, touched, watch)
         store.records.put(_line(self._index, entry.checkpoint) for entry in news)
-        self._tell(watch)
+        self._put_watch(watch)
         return written
 
     def _roll(self, run: RunRecord, touched: Touched, watch: Watch) -> None:
@@ -171,7 +171,7 @@ class ElasticLive:
 
     def _forget(self, run: RunRecord, names: Sequence[str], watch: Watch) -> None:
         store, touched = self._store, Touched()
-        self._tell(watch)
+        self._put_watch(watch)
         store.connection.call("POST", f"/{store.names.all('intervals')}/_refresh", ignore_unavailable=True)
         for source in names:
             touched.add(self._sweeper.sweep(SourceRecord(run.run, source, "", 0, "", generation=EVERY_GENERATION)))
@@ -224,12 +224,12 @@ class ElasticLive:
         with self._store.writing(source.run, [source]):
             self._store.records.update_sources([(replace(source, state=COMPLETE), self._state(source))])
 
-    def tell(self, watch: Watch) -> None:
+    def note_watch(self, watch: Watch) -> None:
         """Note what is final as far as a watch knows."""
         with self._writing(watch.run, (), watch.watch):
-            self._tell(watch)
+            self._put_watch(watch)
 
-    def _tell(self, watch: Watch) -> None:
+    def _put_watch(self, watch: Watch) -> None:
         self._told[watch.run] = watch
         action = {"index": {"_index": self._index, "_id": digest([WATCH, watch.run, watch.watch])}}
         self._store.records.put([orjson.dumps(action) + b"\n" + orjson.dumps(watch_document(watch)) + b"\n"])

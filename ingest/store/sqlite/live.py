@@ -118,7 +118,7 @@ class SqliteLive:
         """Note that a source is complete as it is."""
         self._store.finish_source(source, spans)
 
-    def tell(self, watch: Watch) -> None:
+    def note_watch(self, watch: Watch) -> None:
         """Note what is final as far as a watch knows."""
         with self._store.transaction() as db:
             check_run(db, watch.run)
