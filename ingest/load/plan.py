@@ -1,8 +1,8 @@
-"""What a load has to do: which sources to read, which are there already, which contradict what is there.
+"""What a load has to do: which sources to read, which the store holds already, which contradict those that it holds.
 
-The run record freezes what the numbers depend on (step, time zero, offsets, units, attribution); a load that differs is
-refused. Sources are known by what they are (format and labels) and by a digest of their content: what is there already is
-skipped, what grew or was repaired is read again in a new generation, anything else under the same name is refused.
+The run record freezes everything that the numbers depend on (step, start of the run, offsets, units, attribution); a load that
+differs is refused. A source is identified by format and labels, and by a digest of its content: one that the store holds
+already is skipped, one that grew or was repaired is read again in a new generation, any other under the same name is refused.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Plan:
 def plans(
     discovered: Found, store: Store, options: LoadOptions, duplicates: Counter[str], shadowed: Counter[str] | None = None
 ) -> list[Plan]:
-    """Return what is to be done for each run; what is there already is counted in `duplicates`. Writes nothing.
+    """Return the plan of each run; sources that the store holds already are counted in `duplicates`. Writes nothing.
 
     Undated logs of a run that the store holds with a clock are a run of their own, as they are beside dated logs. Logs of
     I/Os that the store holds from another log are counted in `shadowed`.
@@ -135,7 +135,7 @@ def record_of(
     step = options.step_ns or (known.step_ns if known and not options.replace else stored_step(width))
     if step not in STEPS:
         steps = ", ".join(format_duration(allowed) for allowed in STEPS)
-        raise UsageError(f"{format_duration(step)} is no step that is stored: choose one of {steps}")
+        raise UsageError(f"{format_duration(step)} cannot be a stored step: choose one of {steps}")
     warning = check_step(step, finest_width(sources), force=options.force) if options.step_ns else ""
     starts = run_starts(sources)
     relative = all(source.context.zero.epoch_ns is None for source in sources)
@@ -177,12 +177,12 @@ def _check_same(known: RunRecord, new: RunRecord) -> None:
     for name, before, now in (
         ("step", format_duration(known.step_ns), format_duration(new.step_ns)),
         ("attribution", known.attribution, new.attribution),
-        ("time zero", *("unknown" if record.zero == UNKNOWN_ZERO else "known" for record in (known, new))),
+        ("start of the run", *("unknown" if record.zero == UNKNOWN_ZERO else "known" for record in (known, new))),
         ("reading options", _of_reading(known), _of_reading(new)),
         ("grid", grid_of(known), grid_of(new)),
     ):
         if before != now:
-            differ.append(f"{name} {before} then, {now} now")
+            differ.append(f"{name} ({before} then, {now} now)")
     if differ:
         raise StoreError(f"{known.run} was loaded with another {'; another '.join(differ)}: use --replace to load it anew")
 
@@ -268,12 +268,12 @@ def _to_do(
 
 
 def _measured(identity: str) -> str:
-    """Return what an identity says was measured (format, host, volume, job), without the process's name."""
+    """Return the measured part of an identity (format, host, volume, job), without the process's name."""
     return identity.rpartition("|")[0]
 
 
 def _context_digest(source: Source, carried: tuple[Missing, ...] = ()) -> str:
-    """Return a digest of what a source's record depends on beside its content: summaries, time zero, repairs by version.
+    """Return a digest of all that a source's record depends on beside its content: summaries, start time, repairs by version.
 
     `carried` is what its account says of other files that are missing.
     """
@@ -337,5 +337,5 @@ def digested(path: Path, size: int | None) -> tuple[str, int]:
 
 
 def grown(path: Path, old: SourceRecord) -> bool:
-    """Return whether a file is what was loaded before with something appended."""
+    """Return whether a file has the content that was loaded before, with something appended."""
     return path.stat().st_size > old.size and digest_of(path, old.size) == old.digest

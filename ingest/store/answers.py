@@ -54,7 +54,11 @@ from ingest.store.records import (
 from ingest.store.rollups import cluster_group, host_group, layouts_by
 
 ROLLUP_LABELS = {"run", "host", "op", "kind"}
-SAID_WITH_ANSWERS = ("coordinated omission:", "schedule:", "means:")  # what a source's account says of every number from it
+SAID_WITH_ANSWERS = (
+    "coordinated omission:",
+    "schedule:",
+    "means:",
+)  # notes in a source's account that concern every number from it
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,7 @@ class Catalogue:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """From where one run is answered: rollups of a scope and step, or the documents of some series.
+    """The data that answers for one run: rollups of a scope and step, or the documents of some series.
 
     `members` are the series that are asked for, `everything` all of the run, `labels` those that the question looks at.
     """
@@ -93,10 +97,10 @@ class Plan:
 
 
 class Holdings(Protocol):
-    """What a store gives to be asked: what it holds of runs, and the windows that a plan names."""
+    """The data of a store that questions are answered from: what it holds of runs, and the windows that a plan names."""
 
     def catalogue(self, records: Sequence[RunRecord]) -> Catalogue:
-        """Return what is held of the runs."""
+        """Return records, series and accounts of the runs."""
         ...
 
     def shares(self, series: Sequence[StoredSeries], key: Key) -> Iterator[Sequence[StoredSeries]]:
@@ -121,14 +125,14 @@ class Holdings(Protocol):
 
 
 def check_latencies(catalogue: Catalogue) -> None:
-    """Raise InputError where the runs hold moments of events and nothing that was timed."""
+    """Raise InputError where the runs hold only the times of events, and no latency."""
     if catalogue.series and all(stored.series.kind == OFFSET for stored in catalogue.series):
         runs = listed(record.run for record in catalogue.records)
-        raise InputError(f"{runs}: moments of events alone, without latencies; tailboard offsets shows them")
+        raise InputError(f"{runs}: only the times of events, no latencies; tailboard offsets shows them")
 
 
 def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Question, *, rollups: bool = True) -> Answer:
-    """Return the merged windows that a question asks for; the same numbers as from the documents, by whatever way.
+    """Return the merged windows that a question asks for; the same numbers as from the documents.
 
     Without `rollups` documents alone are read.
     """
@@ -231,7 +235,7 @@ def _same_place(source: LogLinear, way: Sequence[LogLinear], target: LogLinear) 
 
 
 def _whole_runs(catalogue: Catalogue) -> list[WholeRun]:
-    """Return what the tools themselves say of whole runs that have no histogram."""
+    """Return the values of whole runs without a histogram, as the tools themselves report them."""
     return [
         whole_run for record in catalogue.records for whole_run in whole_runs(record.run, catalogue.accounts.get(record.run, ()))
     ]
@@ -313,12 +317,12 @@ def step_of(catalogue: Catalogue, question: Question, key: Key) -> int:
     stored = int(np.lcm.reduce([record.step_ns for record in catalogue.records]))
     step = int(question.step)
     if step % stored:
-        raise UsageError(f"a step of {format_duration(step)} is no multiple of the stored step {format_duration(stored)}")
+        raise UsageError(f"a step of {format_duration(step)} is not a multiple of the stored step {format_duration(stored)}")
     return step
 
 
 def auto_step_of(catalogue: Catalogue, question: Question, key: Key) -> int:
-    """Return the step in ns that makes about 150 windows of what there is of the selected series within the range."""
+    """Return the step in ns that makes about 150 windows of the selected series within the range."""
     stored = int(np.lcm.reduce([record.step_ns for record in catalogue.records]))
     of_run = ((record, reach_of(catalogue.of(record.run, key))) for record in catalogue.records)
     reach = {record.run: (record, span) for record, span in of_run if span is not None}
@@ -382,7 +386,7 @@ def _windows(holdings: Holdings, plan: Plan, key: Key, step: int) -> Iterator[In
     if plan.rollup_step is None:
         yield from holdings.document_windows(plan, key, step)
         return
-    # Rollups of a wider step than the stored one tell counts exactly, and too roughly from when to when they are.
+    # Rollups of a wider step than the stored one have exact counts, but bounds of time that are too rough.
     wide = not step and plan.rollup_step not in (WHOLE_RUN, plan.record.step_ns)
     span = holdings.rollup_span(replace(plan, rollup_step=plan.record.step_ns)) if wide else None
     for part in holdings.rollup_windows(plan):

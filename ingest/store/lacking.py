@@ -20,7 +20,7 @@ BY_HOST, BY_CLUSTER = ("host", "op", "kind"), ("op", "kind")
 def lacks_in(
     records: Iterable[RunRecord], accounts: Mapping[str, Iterable[Account]], question: Question | None = None
 ) -> tuple[Lack, ...]:
-    """Return what runs lack of a question, without one in all: `accounts` are those of the sources of each run."""
+    """Return the data that runs lack for a question, without one all of it: `accounts` are those of the sources of each run."""
     chosen = list(records)
     entries = [entry for record in chosen for entry in stored_entries(record.run, accounts.get(record.run, ()))]
     if not entries:
@@ -32,7 +32,7 @@ def lacks_in(
 
 
 def caveats_in(accounts: Mapping[str, Iterable[Account]], runs: Iterable[str]) -> tuple[Caveat, ...]:
-    """Return what a reader must know of runs as a whole, each once."""
+    """Return the caveats of runs, each once."""
     caveats = [caveat for run in runs for account in accounts.get(run, ()) for caveat in account.get("caveats", {}).values()]
     return tuple(dict.fromkeys(map(Caveat.of, caveats)))
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def offers_of(store: Store) -> Offers:
-    """Return what a store offers because it keeps offsets, breaths and the accounts of its sources."""
+    """Return the capabilities of a store that keeps offsets, breaths and the accounts of its sources."""
     kept = _Keeping(store)
     offers = Offers().add(OFFSETS, kept.offsets).add(OFFSET_TICKS, kept.offset_ticks)
     return offers.add(BREATHS, kept.breaths).add(WHOLE_RUNS, kept.whole_runs)

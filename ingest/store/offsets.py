@@ -75,13 +75,13 @@ def _apart(store: Store, record: RunRecord) -> str:
 
 
 def _store_warnings(records: Iterable[RunRecord], periods: Periods, empty: Sequence[str]) -> list[str]:
-    texts = [f"no offsets are stored of {listed(empty)}, or none in this time: not in the map"] if empty else []
+    texts = [f"{listed(empty)}: no offsets are stored, or none in this time: left out of the map"] if empty else []
     texts += [
         f"the load of {record.run} was cut off: run it again to complete it" for record in records if record.state != COMPLETE
     ]
     if periods.resampled:
         texts.append(
-            f"{periods.rows} rows are no whole milliseconds: counts were shared out by overlap from bins of 1 ms; files are exact"
+            f"{periods.rows} rows are not whole milliseconds: bins of 1 ms were shared out by overlap; files give exact counts"
         )
     return texts
 

@@ -1,4 +1,4 @@
-"""From when to when series and windows of a store reach."""
+"""The ranges of time of series and windows of a store."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def began_ns(record: RunRecord) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class SourceRecord:
-    """A source of a run: its identity, where it was read, digests of its content and of what was read with it."""
+    """A source of a run: its identity, where it was read, digests of its content and of all that was read with it."""
 
     run: str
     source: str
@@ -146,9 +146,11 @@ def check_deletable(record: RunRecord, unfinished: str = "") -> None:
     """
     if record.state in (COMPLETE, DELETING):
         return
-    forced = f"tailboard runs delete '{record.run}' --force deletes it all the same"
+    forced = f"tailboard runs delete '{record.run}' --force deletes it anyway"
     if record.state == WATCHED:
-        raise StoreError(f"{record.run} is being watched (its watch was heard within the last minute): end that first; {forced}")
+        raise StoreError(
+            f"{record.run} is being watched (its watch was heard within the last minute): stop the watch first; {forced}"
+        )
     if unfinished:
         raise StoreError(f"{unfinished}; {forced}")
     raise StoreError(

@@ -38,21 +38,21 @@ class Key(NamedTuple):
 
 
 def host_group(key: Series | Group) -> Key:
-    """Return what a series counts in on its host."""
+    """Return the key of a series in the rollups of hosts."""
     if not isinstance(key, Series):
         raise TypeError("hosts are merged from series")
     return Key(HOST, key.host, key.op, key.kind)
 
 
 def cluster_group(key: Series | Group) -> Key:
-    """Return what a series, or a host's rollup, counts in for the cluster."""
+    """Return the key of a series, or of a host's rollup, in the rollups of the cluster."""
     if not isinstance(key, Series | Key):
         raise TypeError("the cluster is merged from series or hosts")
     return Key(CLUSTER, "", key.op, key.kind)
 
 
 def key_of(key: Series | Group) -> Key:
-    """Return the key of a rollup; TypeError for what is none."""
+    """Return the key of a rollup; TypeError for any other group."""
     if not isinstance(key, Key):
         raise TypeError("rollups are of groups")
     return key
@@ -126,7 +126,7 @@ class Balance:
             self._sums[scope, step_ns] = self._sums.get((scope, step_ns), 0) + sum(counts[mine].tolist())
 
     def check(self, run: str) -> None:
-        """Raise StoreError unless each way has come to the sum of what was read."""
+        """Raise StoreError unless the sums of all rollups are that of the windows that were read."""
         for (scope, step), held in sorted(self._sums.items()):
             if held != self._read:
                 over = f"over {format_duration(step)}" if step else "over the whole run"

@@ -151,7 +151,7 @@ def test_two_hosts_of_one_name_are_refused_before_anything_is_written(tmp_path: 
 
 def test_other_parameters_need_replace(tmp_path: Path) -> None:
     loaded([FIO / "randrw"], tmp_path / "s.db")
-    with pytest.raises(StoreError, match="another step 1s then, 5s now: use --replace"):
+    with pytest.raises(StoreError, match=r"another step \(1s then, 5s now\): use --replace"):
         loaded([FIO / "randrw"], tmp_path / "s.db", step_ns=5 * SECOND)
     with pytest.raises(StoreError, match="attribution"):
         loaded([FIO / "randrw"], tmp_path / "s.db", attribution="in-flight")

@@ -33,7 +33,7 @@ DIGITS = 3
 CELLS_A_PAGE = 400
 FIELD = "latency.histogram"
 ESTIMATED = f"estimated by the server ({DIGITS} digits, ranks rounded): leave out --approx for exact percentiles"
-NO_MEAN = "mean is left out where no exact sum is known: the server adds up what bins report, which are not their middles here"
+NO_MEAN = "the mean is left out where no exact sum is known: the server adds up reported values, here not the middles of bins"
 NS = 1e9
 
 
@@ -120,7 +120,7 @@ def approximated(
 def _reach(catalogue: Catalogue, step: int) -> tuple[int, int]:
     reach = reach_of(catalogue.series)
     if reach is None and not step:
-        raise InputError("the load was cut off before it was known from when to when it reaches: give --step")
+        raise InputError("the load was cut off before its range of time was known: give --step")
     return reach or (0, 0)
 
 

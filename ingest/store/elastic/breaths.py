@@ -1,4 +1,4 @@
-"""Breaths in Elasticsearch: documents of windows and of single breaths, told apart by `record`, in one index by time.
+"""Breaths in Elasticsearch: documents of windows and of single breaths, distinguished by `record`, in one index by time.
 
 {"record":"breaths","@timestamp":...,"process":{"name":"77"},"operation":"breath","breath":{"rate":5,"count":470,...}}
 {"record":"point","@timestamp":...,"process":{"name":"77"},"operation":"breath","point":{"packets":204,"cycles":7384,...}}
@@ -43,7 +43,7 @@ def check_template(connection: Connection, names: Names) -> None:
 
 
 def breath_chunks(kept: Kept, source: SourceRecord, names: Names) -> Iterator[Chunk]:
-    """Yield what is kept of a source as it is sent."""
+    """Yield the breaths of a source as bulk lines."""
     owner = {"source": {"id": source.source}, "generation": source.generation}
     yield from chunked(_window_lines(kept.windows, owner, names))
     yield from chunked(_point_lines(kept.sample, owner, names))
@@ -105,7 +105,7 @@ def _identity(record: str, series: Series, *numbers: int) -> str:
 
 
 def settle_breaths(connection: Connection, names: Names, sender: Sender, again: Sequence[SourceRecord]) -> None:
-    """Let searches see what was sent, without what older generations have left of the sources that were read again."""
+    """Let searches see all that was sent, and delete documents of older generations of the sources that were read again."""
     refresh = f"/{names.all(INDEX)}/_refresh"
     connection.call("POST", refresh, ignore_unavailable=True)
     for source in again:
@@ -123,7 +123,7 @@ def settle_breaths(connection: Connection, names: Names, sender: Sender, again: 
 
 
 def breaths_in(connection: Connection, names: Names, run: str) -> Kept:
-    """Return what is kept of the breaths of a run."""
+    """Return the breaths that are kept of a run."""
     by_record: dict[str, list[Mapping[str, Any]]] = {WINDOW: [], POINT: []}
     for document in documents(connection, names.all(INDEX), {"bool": {"filter": [{"term": {"run.id": run}}]}}):
         by_record[document["record"]].append(document)

@@ -67,7 +67,7 @@ class Refused:
 
 @dataclass(slots=True)
 class Delivery:
-    """What became of all documents that were handed over."""
+    """Counts of all documents that were handed over, by outcome."""
 
     counts: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
@@ -181,7 +181,7 @@ class Sender:
             left.append(part)
 
     def _tried(self, owner: str, part: Part) -> tuple[Chunk, str] | TransientError | TooLargeError:
-        """Return what is left of a part after it was sent once, and why; or how it failed as a whole."""
+        """Send a part once; return the documents to send again, and why; or how it failed as a whole."""
         try:
             answer = self._connection.once("POST", "/_bulk", part.chunk.body, filter_path=ANSWER)
             return self._judged(owner, part.chunk, answer)
@@ -200,10 +200,10 @@ class Sender:
         left.extend(Part(half) for half in halves(part.chunk))
 
     def _judged(self, owner: str, chunk: Chunk, answer: Mapping[str, Any]) -> tuple[Chunk, str]:
-        """Count what became of each document; return those that have to be sent again, and why."""
+        """Count each document by its outcome; return those to send again, and why."""
         items = [next(iter(item.values())) for item in answer.get("items", ())]
         if len(items) != chunk.documents:
-            raise TransientError(f"the answer tells of {len(items)} of {chunk.documents} documents")
+            raise TransientError(f"the answer reports {len(items)} of {chunk.documents} documents")
         if not answer.get("errors"):
             for result, number in Counter(item.get("result", "created") for item in items).items():
                 self._count("superseded" if result in ("noop", "not_found") else result, number)
@@ -226,7 +226,7 @@ class Sender:
 
     @staticmethod
     def _passes(item: Mapping[str, Any]) -> bool:
-        """Return whether what is against the document of an item may pass: overload, or a disk that somebody makes room on."""
+        """Return whether the error of an item may pass: overload, or a full disk on which somebody makes room."""
         error = item.get("error") or {}
         if error.get("type") == "cluster_block_exception":
             return is_disk_full(str(error.get("reason")))

@@ -56,7 +56,7 @@ class Coarsening:
     lacking: Lacking
 
     def coarsen(self, record: RunRecord, step_ns: int) -> Coarsened:
-        """Return what was made of a run; UsageError and StoreError as `check_coarser`, or where the server refuses documents."""
+        """Coarsen a run; return what was done. UsageError and StoreError as `check_coarser`, or for refused documents."""
         pending = record.parameters.get(COARSENING)
         if pending is None and record.step_ns == step_ns:
             return Coarsened(record.run, step_ns, step_ns, 0, 0)
@@ -120,7 +120,7 @@ class Coarsening:
     def _one_layout_each(self, record: RunRecord, there: Tallies) -> dict[Cell, Series]:
         """Return under which series the documents of each series and layout go on: of a series in two, the other is a segment.
 
-        Earlier versions have written such series. What the records of their sources tell of them is put right.
+        Earlier versions have written such series. The records of their sources are corrected.
         """
         stored = {entry.series: entry for entry in self.records.series([record.run])[0]}
         own = {series: str(entry.layout) for series, entry in stored.items()}
@@ -175,7 +175,7 @@ def _of_segment(documents: Hits, segment: int, step_ns: int, moves: Mapping[Cell
 
 
 def _creating(chunk: Chunk) -> Chunk:
-    """Return a chunk that leaves alone what is there under the same ids."""
+    """Return a chunk that does not overwrite documents of the same ids."""
     lines = [
         b'{"create"' + action.removeprefix(b'{"index"') + b"\n" + document + b"\n" for action, document in documents_of(chunk)
     ]

@@ -56,7 +56,7 @@ class Chunk:
 
 
 def labels_document(series: Series) -> dict[str, Any]:
-    """Return the labels of a series as fields of a document; what the source does not say is left out."""
+    """Return the labels of a series as fields of a document; labels that the source does not have are left out."""
     document: dict[str, Any] = {}
     for label, path in FIELDS.items():
         value = getattr(series, label)
@@ -101,7 +101,7 @@ def interval_chunks(windows: Intervals, run: RunRecord, source: SourceRecord, na
 
 
 def geometry(layout: LogLinear) -> dict[str, Any]:
-    """Return what a document says of its layout; without bins there is no error that they would have."""
+    """Return the fields of a layout in a document; without bins there is no error."""
     if not layout.has_bins:
         return {"layout": str(layout)}
     return {"layout": str(layout), "error": float(layout.error)}
@@ -198,7 +198,7 @@ def _exact_texts(windows: Intervals) -> list[bytes]:
 
 
 def windows_in(sources: Sequence[Mapping[str, Any]], end_of: EndOf, key: Key = lambda series: series) -> Iterator[Intervals]:
-    """Yield the windows in documents (their `_source`) under their series, or under what `key` makes of it.
+    """Yield the windows in documents (their `_source`) under their series, or under the group that `key` gives it.
 
     One part a layout and kind of counts. `end_of` gives the end of a window in ns. Raises StoreError for a document that
     holds values which are not of its layout.
@@ -229,7 +229,7 @@ def _code(
 
 
 def series_of(labels: Mapping[str, Any]) -> Series:
-    """Return the series that bears these labels; what is missing or null is empty text."""
+    """Return the series of these labels; a missing or null one is empty text."""
     return Series().replaced(**{label: labels.get(label) or "" for label in FIELDS})
 
 

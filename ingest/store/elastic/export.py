@@ -46,7 +46,7 @@ KINDS = ("intervals", "rollups", BREATHS)
 def bulk_lines(store: Store, records: Iterable[RunRecord], names: Names) -> Iterator[bytes]:
     """Yield the lines of bulk requests for runs: intervals, rollups, breaths, marks, episodes, sources, last the record of each.
 
-    Raises StoreError for a run that is not complete, or that has no time zero: no server would take it. UsageError for a store
+    Raises StoreError for a run that is not complete, or that has no start time: no server would take it. UsageError for a store
     that cannot export documents.
     """
     export = needed(store, DOCUMENTS)
@@ -54,7 +54,7 @@ def bulk_lines(store: Store, records: Iterable[RunRecord], names: Names) -> Iter
         if record.state != COMPLETE:
             raise StoreError(f"{record.run} is not complete: load it to its end first")
         if record.zero == UNKNOWN_ZERO:
-            raise StoreError(f"{record.run} has no time zero: its documents have no real times")
+            raise StoreError(f"{record.run} has no start time, so its documents have no real times: load it with --t0")
         yield from export(record, names)
 
 

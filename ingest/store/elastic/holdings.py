@@ -1,4 +1,4 @@
-"""What a server gives to be asked: catalogue, merged rollups, and windows of documents, added up there or read back.
+"""The data of a server that questions are answered from: catalogue, merged rollups, windows of documents, summed there or read.
 
 A planner picks by estimated bytes. Adding up in the server costs one number a window, group and occupied bin; reading back
 costs each document whole. Both give the same counts.
@@ -43,7 +43,7 @@ class ElasticHoldings:
     records: Records
 
     def catalogue(self, records: Sequence[RunRecord]) -> Catalogue:
-        """Return what is held of the runs; of a run that is not complete, what its documents tell."""
+        """Return what is held of the runs; for a run that is not complete, the series that its documents show."""
         series, accounts = self.records.series([record.run for record in records])
         unfinished = [record.run for record in records if record.state != COMPLETE]
         known = {(stored.series.replaced(segment=0), stored.layout) for stored in series}
@@ -52,7 +52,7 @@ class ElasticHoldings:
         return Catalogue(records, series, accounts)
 
     def _found_series(self, run: str, first: int) -> Iterator[StoredSeries]:
-        """Yield the series that documents of a run tell of."""
+        """Yield the series that occur in documents of a run."""
         sources = [*({label: label_source(label)} for label in PATHS), {"layout": {"terms": {"field": "latency.layout"}}}]
         cells = {"size": LABEL_PAGE, "sources": sources}
         bucket_pages = paged(self.connection, self.names.all("intervals"), {"term": {"run.id": run}}, cells)
@@ -182,7 +182,7 @@ def _differing(
 
 
 def _cheaper_summed(survey: Survey, groups: int, stored_ns: int, step_ns: int) -> bool:
-    """Return whether adding up in the server gives less to read; SERVER_COST is what it was measured to cost more."""
+    """Return whether adding up in the server gives less to read; SERVER_COST is the measured extra cost."""
     windows = -(-(survey.last_ns - survey.first_ns + stored_ns) // step_ns) if step_ns else 1
     cells = sum(len(bins) for bins in survey.bins.values()) * windows * groups
     read = 0

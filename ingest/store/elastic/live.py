@@ -1,4 +1,4 @@
-"""What a store in Elasticsearch does for a watch: documents, then rollups, then checkpoints and what is final, in this order.
+"""A store in Elasticsearch for a watch: documents, then rollups, then checkpoints and the final mark, in this order.
 
 Whoever is killed between two of them writes the same documents again. Answers take rollups only for windows that are final,
 so what lies between is never seen.
@@ -74,7 +74,7 @@ class ElasticLive:
 
     @contextmanager
     def _writing(self, run: str, sources: Sequence[SourceRecord], watch: str) -> Iterator[None]:
-        """Hold what a watch writes to a run: RunGoneError where that was deleted before the end of it, and nothing is left."""
+        """Hold the writes of a watch to a run: RunGoneError, and nothing is left, where the run was deleted before their end."""
         try:
             with self._store.writing(run, sources):
                 yield
@@ -126,7 +126,7 @@ class ElasticLive:
         self._write(run, touched, stored, marks_of(self.watches(run.run), watch, watch.told_ns), missing, lowered=False)
 
     def _newly_final(self, run: RunRecord, watch: Watch, cells: Iterable[Cell]) -> dict[Cell, Any]:
-        """Return the windows that have become final since the last cycle, by what was written of late."""
+        """Return the windows of `cells` that have become final since the last cycle."""
         before = self._told.get(run.run)
         if before is None or not 0 < watch.final_ns - before.final_ns < LONGEST_NOTED_NS:
             return {}
@@ -153,7 +153,7 @@ class ElasticLive:
         return Sweeper(self._store.connection, self._store.names, self._store.sender)
 
     def _state(self, source: SourceRecord) -> SourceState:
-        """Return what is known of the series of a source: of one that was begun by another process, from its record."""
+        """Return the state of a source; from its record where another process began it."""
         key = (source.run, source.source)
         if key not in self._states:
             self._states[key] = state = SourceState()
@@ -186,7 +186,7 @@ class ElasticLive:
     def set_aside(self, run: RunRecord, source: str, kept: SourceRecord, segment: int) -> None:
         """Move the documents of a source to another one, complete, their series' segments moved by `segment`."""
         there = {record.source: record.generation for record in self._store.records.sources(run.run)}
-        if there.get(source, kept.generation) > kept.generation:  # whoever reads it again has taken over what there is of it
+        if there.get(source, kept.generation) > kept.generation:  # a later reading has taken it over
             self._states.pop((run.run, source), None)
             return
         with self._store.writing(run.run, [kept]):
@@ -225,7 +225,7 @@ class ElasticLive:
             self._store.records.update_sources([(replace(source, state=COMPLETE), self._state(source))])
 
     def note_watch(self, watch: Watch) -> None:
-        """Note what is final as far as a watch knows."""
+        """Note up to when windows are final as far as a watch knows."""
         with self._writing(watch.run, (), watch.watch):
             self._put_watch(watch)
 
@@ -235,7 +235,7 @@ class ElasticLive:
         self._store.records.put([orjson.dumps(action) + b"\n" + orjson.dumps(watch_document(watch)) + b"\n"])
 
     def leave(self, run: str, watch: str) -> None:
-        """Delete a watch that has settled what it read, with its checkpoints."""
+        """Delete a watch that has settled all that it read, with its checkpoints."""
         own = [digest([CHECKPOINT, run, checkpoint.source]) for checkpoint in self.checkpoints(run) if checkpoint.watch == watch]
         self._store.records.put(deletion(self._index, id_) for id_ in [*own, digest([WATCH, run, watch])])
         self._told.pop(run, None)

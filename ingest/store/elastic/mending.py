@@ -1,4 +1,4 @@
-"""Mending a site: what a verification has found is deleted, made again, or noted to be read again, one run after another."""
+"""Mending a site: faulty documents are deleted, rollups made again, sources noted to be read again, one run after another."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def mend(store: ElasticStore, verifier: ElasticVerifier) -> None:
-    """Repair what was found. RunGoneError where a run is deleted meanwhile, StoreError where the server refuses."""
+    """Repair the faults. RunGoneError where a run is deleted meanwhile, StoreError where the server refuses."""
     wrong, verification = verifier.wrong, verifier.found
     there = {record.run: record for record in store.runs()}
     ghosts = {run: _highest(store, run) for _, run, _ in wrong.queries if run and run not in verifier.runs and run not in there}
@@ -58,7 +58,7 @@ def _highest(store: ElasticStore, run: str) -> int:
 
 
 def _roll(store: ElasticStore, record: RunRecord, sweeper: Sweeper) -> None:
-    """Make all rollups of a run from its documents, in place of those that are there; what is left of those goes."""
+    """Make all rollups of a run from its documents, in place of those that are there; leftovers are deleted."""
     store.connection.call("POST", f"/{store.names.all('intervals')}/_refresh", ignore_unavailable=True)
     touched = Touched()
     touched.add(sweeper.stored_windows(record))

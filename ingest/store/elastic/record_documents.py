@@ -48,7 +48,7 @@ def run_document(run: RunRecord, generation: int, since: int = 0) -> dict[str, A
 
 
 def tombstone(run: str, generation: int) -> dict[str, Any]:
-    """Return what stands in place of the record of a deleted run: no document of it is of a later generation."""
+    """Return the document in place of the record of a deleted run: no document of the run is of a later generation."""
     return {"record": TOMBSTONE, "generation": generation, "run": {"id": run, "generation": generation}}
 
 
@@ -137,7 +137,7 @@ def source_record(document: Mapping[str, Any]) -> SourceRecord:
 
 
 def series_document(stored: StoredSeries) -> dict[str, Any]:
-    """Return what the document of a source tells of one of its series."""
+    """Return the entry of a series in the document of its source."""
     return {
         **labels_document(stored.series),
         "segment": stored.series.segment,
@@ -149,7 +149,7 @@ def series_document(stored: StoredSeries) -> dict[str, Any]:
 
 
 def stored_series(number: int, run: str, entry: Mapping[str, Any]) -> StoredSeries:
-    """Return a series that the document of a source tells of."""
+    """Return the series of an entry in the document of a source."""
     labels = {label: label_in(entry, label) for label in FIELDS}
     series = Series(**{**labels, "run": run}, segment=int(entry["segment"]))
     return StoredSeries(number, series, parse_layout(entry["layout"]), bool(entry["exact"]), entry["first_ns"], entry["last_ns"])

@@ -100,7 +100,7 @@ class Records:
         return {document["run"]["id"]: int(document["run"]["step_ns"]) for document in stored}
 
     def sources(self, run: str) -> list[SourceRecord]:
-        """Return what was loaded into a run, by identity."""
+        """Return the records of a run's sources, by identity."""
         stored = documents(self._connection, self._index, _of_run(run), excludes=("source.series",))
         return sorted((source_record(document) for document in stored), key=lambda record: record.source)
 
@@ -130,7 +130,7 @@ class Records:
             check_joinable(known, run, len(sources))
             for name, before, now in (
                 ("attribution", known.attribution, run.attribution),
-                ("time zero", known.zero == UNKNOWN_ZERO, run.zero == UNKNOWN_ZERO),
+                ("start of the run", known.zero == UNKNOWN_ZERO, run.zero == UNKNOWN_ZERO),
             ):
                 if before != now:
                     raise StoreError(f"{run.run} is being loaded with another {name}: use --replace to load it anew")
@@ -151,7 +151,7 @@ class Records:
             raise RunGoneError(run.run)
         known = run_record(there["_source"])
         if known.step_ns != run.step_ns or unfinished(known):
-            raise StoreError(unfinished(known) or f"{run.run} was coarsened at this moment: --replace loads it anew")
+            raise StoreError(unfinished(known) or f"{run.run} was coarsened just now: load it anew with --replace")
 
     def first_generation(self, run: str) -> int:
         """Return the generation that a new source of a run begins with: above all that a deleted run of its name had."""
@@ -172,7 +172,7 @@ class Records:
         return int(there["_source"]["run"].get("generation", 0))
 
     def raise_generation(self, run: str) -> int:
-        """Raise the generation of a run and return it: what was counted before may have gone. RunGoneError for a deleted one."""
+        """Raise the generation of a run and return it: counted samples may have gone. RunGoneError for a deleted one."""
         raised = 0
 
         def change(there: Mapping[str, Any] | None) -> dict[str, Any] | None:
@@ -259,7 +259,7 @@ class Records:
         return orjson.dumps(action) + b"\n" + orjson.dumps(source_document(record, state)) + b"\n"
 
     def put_series(self, run: str, replacements: Mapping[Series, Sequence[StoredSeries]]) -> None:
-        """Write, in the records of the sources of a run, series in place of those that they tell of now."""
+        """Write, in the records of the sources of a run, `replacements` in place of the series that they list now."""
         lines = []
         for document in documents(self._connection, self._index, _of_run(run)):
             before = [stored_series(0, run, entry) for entry in document["source"].get("series") or ()]
@@ -313,7 +313,7 @@ class Records:
         self._connection.call("PUT", path, changed, refresh=True)
 
     def _source(self, run: str, source: str) -> tuple[str, Mapping[str, Any]]:
-        """Return where the record of a source is, and what it says; RunGoneError where it was deleted."""
+        """Return the path and the body of a source's record; RunGoneError where it was deleted."""
         path = f"/{self._index}/_doc/{digest([SOURCE, run, source])}"
         try:
             there: Mapping[str, Any] = self._connection.call("GET", path)["_source"]
@@ -324,7 +324,7 @@ class Records:
         return path, there
 
     def get(self, run: str) -> Mapping[str, Any] | None:
-        """Return the record of a run as it is now, with what guards it, or what stands in its place."""
+        """Return the record of a run, or its tombstone, as it is now, with the numbers that guard it; or None."""
         try:
             answer: Mapping[str, Any] = self._connection.call("GET", f"/{self._index}/_doc/{digest([RUN, run])}")
         except Refusal as error:
@@ -334,7 +334,7 @@ class Records:
         return answer
 
     def changed(self, run: str, change: Change) -> None:
-        """Write what `change` makes of the record of a run, again from the start while others write it, too."""
+        """Write the record of a run as `change` returns it; start again while others write it, too."""
         path = f"/{self._index}/_doc/{digest([RUN, run])}"
         while True:
             there = self.get(run)

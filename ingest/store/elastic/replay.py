@@ -1,4 +1,4 @@
-"""Sending dead letters again: documents that a server has refused, after what it had against them was mended.
+"""Sending dead letters again: documents that a server has refused, after the cause was corrected.
 
     {"status":400,"reason":"...","action":{"index":{"_index":"...","_id":"..."}},"document":{"@timestamp":...}}
 
@@ -31,7 +31,7 @@ Source = tuple[str, str]
 
 @dataclass(slots=True)
 class ReplayAccount:
-    """What became of dead letters: sent = taken + refused; obsolete ones were not sent; `runs` says what they completed."""
+    """Counts of dead letters: sent = taken + refused; obsolete ones were not sent; `runs` are sentences on completed runs."""
 
     sent: int = 0
     taken: int = 0
@@ -43,7 +43,7 @@ class ReplayAccount:
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A dead letter: the bulk lines to send, and what its document says."""
+    """A dead letter: the bulk lines to send, and its document."""
 
     lines: bytes
     document: Mapping[str, Any]
@@ -61,7 +61,7 @@ class Letter:
 
 
 def replayed(store: ElasticStore, path: Path) -> ReplayAccount:
-    """Return the account of sending all documents of a dead-letter file again; what is refused again is all that stays in it.
+    """Send all documents of a dead-letter file again and return the account; only those refused again stay in the file.
 
     Raises InputError for a file that holds something else, StoreError where the server fails.
     """
@@ -110,7 +110,7 @@ def _is_current(letter: Letter, known: Mapping[Source, int], first: Mapping[str,
 
 
 def _complete(store: ElasticStore, sender: Sender, run: str, letters: Mapping[Source, list[Letter]]) -> str:
-    """Make the rollups of what was sent, and note its sources complete; return a sentence about the run."""
+    """Make the rollups of the documents that were sent, and note their sources complete; return a sentence about the run."""
     with store.writing(run):
         try:
             return _completed(store, sender, run, letters)
@@ -149,5 +149,5 @@ def _letters(path: Path) -> Iterator[Letter]:
                 if not isinstance(document, dict):
                     raise TypeError
             except (orjson.JSONDecodeError, KeyError, TypeError):
-                raise InputError("is no dead letter: status, reason, action and document", path, number) from None
+                raise InputError("is not a dead letter: it needs status, reason, action and document", path, number) from None
             yield Letter(lines, document)

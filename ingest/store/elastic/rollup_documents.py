@@ -21,7 +21,7 @@ from ingest.store.records import RunRecord, overview_step
 from ingest.store.rollups import Key, key_of, rollup_values
 
 VERSION_BITS = 48
-EXACT = 1 << VERSION_BITS - 1  # counts below it are told apart
+EXACT = 1 << VERSION_BITS - 1  # counts below it are distinguished one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class RollupDocuments:
     def head(
         self, key: Key, span: tuple[int, int], step_ns: int, generation: int, *, complete: bool | None = None
     ) -> dict[str, Any]:
-        """Return what a rollup says beside its latencies; `complete` None is not said."""
+        """Return the fields of a rollup beside its latencies; without `complete` where that is None."""
         start, end = span
         return {
             "@timestamp": start // MS,
@@ -99,12 +99,12 @@ class RollupDocuments:
 def versions_of(generation: int, samples: Int) -> Int:
     """Return the versions of rollups: rising with the generation, and within one with their counts.
 
-    Counts from 2^47 on are told apart in steps of 2^16: however large, they stay below the next generation.
+    Counts from 2^47 on are distinguished in steps of 2^16: however large, they stay below the next generation.
     """
     return (generation << VERSION_BITS) + np.where(samples < EXACT, samples, EXACT + (samples - EXACT >> 16))
 
 
 def action(index: str, id_: str, version: int) -> bytes:
-    """Return the action line of a rollup: a version that is not below what is there."""
+    """Return the action line of a rollup: its version must not be below the stored one."""
     line = b'{"index":{"_index":"%b","_id":"%b","version":%d,"version_type":"external_gte"}}\n'
     return line % (index.encode(), id_.encode(), version)

@@ -52,9 +52,9 @@ Stage = tuple[str, int]  # scope and step
 class RollupWriter:
     """Makes the rollups of one run anew where a load has touched it. `lowered` says that something may have gone.
 
-    `marks` tell what is final; what is `grown` to its end has rollups of the whole run, too. `missing` is what the run lacks,
-    None where the server's rollups cannot say it. Where all windows of a run are made `anew`, rollups that older generations have
-    left go: those of hosts before the cluster's are made of them.
+    `marks` say which windows are final; a run that is `grown` to its end has rollups of the whole run, too. `missing` are the
+    entries that the run lacks, None where the server's rollups have no field for it. Where all windows of a run are made `anew`,
+    rollups of older generations are deleted: those of hosts before the cluster's are made of them.
     """
 
     connection: Connection
@@ -234,7 +234,7 @@ class RollupWriter:
             yield held
 
     def _write_steps(self, parts: Iterator[Intervals], gone: Gone, generation: int) -> None:
-        """Write merged windows at each step; what is there is no longer gone."""
+        """Write merged windows at each step; they are taken out of `gone`."""
         for part in parts:
             windows = merged([part])
             for step in self._steps:
@@ -282,7 +282,7 @@ class Gone:
 
 
 def _known(layouts: Layouts, parts: Iterable[Intervals], grouped: Callable[[Series | Group], Key]) -> Layouts:
-    """Return the layouts of all groups in the parts; of a series that no record tells of yet, its own."""
+    """Return the layouts of all groups in the parts; of a series that no record lists yet, its own."""
     known = dict(layouts)
     for part in parts:
         for key in part.table:

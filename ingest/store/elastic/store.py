@@ -137,7 +137,7 @@ class ElasticStore:
 
     @property
     def offers(self) -> Offers:
-        """Return what it can do beyond what every origin can."""
+        """Return the capabilities beyond those that every origin has."""
         offers = offers_of(self).add(GROWTH, self._growth).add(APPROXIMATE, self.approximate)
         return offers.add(DOCUMENTS, self._documents).add(DEAD_LETTERS, self._replayed)
 
@@ -161,13 +161,13 @@ class ElasticStore:
         return self.records.runs()
 
     def sources(self, run: str) -> list[SourceRecord]:
-        """Return what was loaded into a run, by identity."""
+        """Return the records of a run's sources, by identity."""
         return self.records.sources(run)
 
     def begin(self, run: RunRecord, sources: Iterable[SourceRecord], *, anew: bool = False) -> None:
         """Note a run and the sources that are about to be written; they count as loading until `finish_run`."""
         if run.zero == UNKNOWN_ZERO:
-            raise StoreError(f"{run.run} has no time zero: Elasticsearch needs real times; give --t0 TIME, or --t0 mtime")
+            raise StoreError(f"{run.run} has no start time, and Elasticsearch needs real times: give --t0 TIME, or --t0 mtime")
         self._anew |= {run.run} if anew else set()
         wanted = list(sources)
         there = {record.source: (record.generation, record.digest, record.path) for record in self.records.sources(run.run)}
@@ -184,7 +184,7 @@ class ElasticStore:
         return self.records.first_generation(run)
 
     def writing(self, run: str, sources: Sequence[SourceRecord] = ()) -> AbstractContextManager[None]:
-        """Hold what is written to a run, of some of its sources, as `writing` does."""
+        """Hold the writes to a run, of some of its sources, as `writing` does."""
         return writing(self, run, sources)
 
     def packed(self, run: RunRecord, source: SourceRecord, windows: Intervals) -> Packed:
@@ -210,7 +210,7 @@ class ElasticStore:
         return sum(chunk.documents for chunk in packed.chunks)
 
     def write_breaths(self, source: SourceRecord, kept: Kept) -> int:
-        """Hand what is kept of the breaths of a source to the senders; return how many documents that are."""
+        """Hand the breaths that are kept of a source to the senders; return how many documents."""
         if not self._breathed:
             check_template(self.connection, self.names)
         self._breathed.add(source.run)
@@ -220,7 +220,7 @@ class ElasticStore:
         return sum(chunk.documents for chunk in chunks)
 
     def breaths(self, run: str) -> Kept:
-        """Return what is kept of the breaths of a run."""
+        """Return the breaths that are kept of a run."""
         return breaths_in(self.connection, self.names, run)
 
     def finish_source(self, source: SourceRecord, spans: Spans) -> None:
@@ -232,7 +232,7 @@ class ElasticStore:
         self._finished.setdefault(source.run, []).append(source)
 
     def finish_run(self, run: RunRecord) -> None:
-        """Sweep older generations, make the rollups of what was touched, and note the sources complete that are whole."""
+        """Sweep older generations, make the rollups of touched windows, and note the sources complete that are whole."""
         finished = self._finished.pop(run.run, [])
         with self.writing(run.run, finished):
             self._finish(run, finished)
@@ -274,7 +274,7 @@ class ElasticStore:
         self.records.note_loaded(run.run)
 
     def lacking(self, run: RunRecord, accounts: Mapping[str, Sequence[Mapping[str, Any]]]) -> tuple[Lack, ...] | None:
-        """Return what a run lacks by the accounts of its sources, None where the server's rollups cannot say it."""
+        """Return the data that a run lacks by the accounts of its sources, None where rollups there have no field for it."""
         return lacks_in([run], accounts) if self._says_complete else None
 
     def _put(self, sources: Sequence[SourceRecord], state: str) -> None:
@@ -294,7 +294,7 @@ class ElasticStore:
             return 0, ""
         return number, (
             f"{number} documents were refused by the server and lie in {self.dead_letters} (the first: {reason}); "
-            f"mend what it names, then tailboard replay {self.dead_letters} --store {self.url}"
+            f"correct what it names, then run tailboard replay {self.dead_letters} --store {self.url}"
         )
 
     def delete_run(self, run: str, *, force: bool = False) -> int:
@@ -315,7 +315,7 @@ class ElasticStore:
         return done
 
     def verify(self, chosen: Chosen, *, mend: bool = False) -> Verification:
-        """Return what does not fit together in the runs that `chosen` says yes to; repaired, where it can be, with `mend`."""
+        """Return the faults in the runs that `chosen` accepts; with `mend` they are repaired where they can be."""
         if mend:
             for index in PERIODIC:
                 self.connection.call("POST", f"/{self.names.all(index)}/_refresh", ignore_unavailable=True)
@@ -351,7 +351,7 @@ class ElasticStore:
             raise StoreError("a run was coarsened while it was read: ask again")
 
     def _coarsened(self, records: Sequence[RunRecord]) -> bool:
-        """Return whether a run has another step now than when its record was read: what was read since may lack windows."""
+        """Return whether a run has another step now than when its record was read: answers since then may lack windows."""
         now = self.records.steps()
         return any(now.get(record.run, record.step_ns) != record.step_ns for record in records)
 
@@ -371,7 +371,7 @@ class ElasticStore:
         return facts_from(self._holdings.catalogue(chosen))
 
     def mark(self, run: str, at_ns: int, text: str, end_ns: int | None = None) -> None:
-        """Note what happened at a time of a run, or from then to `end_ns`; the same mark twice is one, with the last end."""
+        """Note a mark at a time of a run, or from then to `end_ns`; the same mark twice is one, with the last end."""
         self.mark_all(run, [noted(run, at_ns, text, end_ns)])
 
     def mark_all(self, run: str, marks: Sequence[Mapping[str, Any]]) -> None:

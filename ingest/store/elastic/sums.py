@@ -1,6 +1,6 @@
 """Bins added up inside the server: every occurring bin is a range, so that the counts are those of the merged histograms.
 
-First a survey of the whole selection tells layouts, occurring bins and whether sums are exact (a sum is a double there, so
+First a survey of the whole selection finds layouts, occurring bins and whether sums are exact (a sum is a double there, so
 past 2^53 ns it is not); then windows and groups come in pages of fewer buckets than the server allows.
 """
 

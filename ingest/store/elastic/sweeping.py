@@ -1,4 +1,4 @@
-"""Deleting what a later generation has left behind, found by its ids: no module of the server is needed for it."""
+"""Deleting documents of older generations by their ids: no module of the server is needed for it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LABELS = ("@timestamp", "host.name", "operation", "kind")
 
 @dataclass(frozen=True, slots=True)
 class Sweeper:
-    """Deletes documents by id, and tells which windows they were of."""
+    """Deletes documents by id, and reports which windows they were of."""
 
     connection: Connection
     names: Names

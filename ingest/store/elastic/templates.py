@@ -1,4 +1,4 @@
-"""Component and index templates: what they should be, what the server has, and the difference in readable lines.
+"""Component and index templates: those wanted, those of the server, and the difference in readable lines.
 
 Templates are made from mappings/fields.yml. An empty `@custom` component is left to the site: it is created once and never
 written again. `_meta` says version, period and shards; every loader obeys the period that it finds there.
@@ -53,9 +53,9 @@ class Site:
     def check(self) -> None:
         """Raise UsageError for a period or number of shards that cannot be."""
         if self.period not in PERIODS:
-            raise UsageError(f"--period is {', '.join(PERIODS)}, not {self.period}")
+            raise UsageError(f"--period must be one of {', '.join(PERIODS)}, not {self.period}")
         if not 1 <= self.shards <= MOST_SHARDS:
-            raise UsageError(f"--shards is a number from 1 to {MOST_SHARDS}")
+            raise UsageError(f"--shards must be a number from 1 to {MOST_SHARDS}")
 
 
 def templates(site: Site) -> dict[tuple[str, str], dict[str, Any]]:
@@ -106,7 +106,7 @@ def path_of(kind: str, name: str) -> str:
 
 
 def stored_template(connection: Connection, kind: str, name: str) -> dict[str, Any] | None:
-    """Return what the server has under a template's name, or None."""
+    """Return the server's template of a name, or None."""
     try:
         answer = connection.call("GET", path_of(kind, name))
     except Refusal as error:
@@ -134,11 +134,11 @@ def check_not_newer(body: Mapping[str, Any], name: str) -> None:
     """Raise StoreError if a template was written by a newer version than this one."""
     ours = int(fields()["version"])
     if int(body.get("version") or 0) > ours:
-        raise StoreError(f"the templates of {name} are of version {body['version']}, this tailboard knows {ours}: upgrade it")
+        raise StoreError(f"the templates of {name} are of version {body['version']}, this tailboard supports {ours}: upgrade it")
 
 
 def differences(wanted: Any, there: Any, where: str = "") -> Iterator[str]:
-    """Yield a line for each value that differs: its path, what is there, what should be. The order of keys says nothing."""
+    """Yield a line for each value that differs: its path, the value there, the wanted one. The order of keys does not matter."""
     wanted, there = (_dotless(value) for value in (wanted, there))
     if isinstance(wanted, Mapping) and isinstance(there, Mapping):
         for name in sorted({*wanted, *there}):
@@ -176,7 +176,7 @@ def _joined(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _comparable(value: Any) -> Any:
-    """Return a value as it compares: the server gives numbers and truth in settings back as text, nothing for what is empty."""
+    """Return a value as it compares: the server gives numbers and truth in settings back as text, and leaves empty values out."""
     if isinstance(value, Mapping):
         named = ((name, _comparable(inner)) for name, inner in _dotless(value).items())
         return {name: inner for name, inner in named if inner is not ...} or ...

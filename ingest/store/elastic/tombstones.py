@@ -1,4 +1,4 @@
-"""Tombstones: what stands in place of the record of a deleted run, and says which generations of documents belonged to it."""
+"""Tombstones: documents in place of the records of deleted runs, with the generations of documents that belonged to them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def bury(records: Records, run: str, generation: int) -> None:
 
 
 def entomb(records: Records, run: str, generation: int) -> None:
-    """Leave a tombstone for a run that has no record: a later run of its name begins above what it had."""
+    """Leave a tombstone for a run that has no record: a later run of its name begins above its generations."""
 
     def change(there: Mapping[str, Any] | None) -> dict[str, Any] | None:
         if there is not None and (there["record"] != TOMBSTONE or int(there["generation"]) >= generation):

@@ -1,4 +1,4 @@
-"""Which windows a load has touched: per host, operation and kind, what its rollups have to be made anew for."""
+"""Which windows a load has touched: by host, operation and kind; their rollups have to be made anew."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Touch:
 
 
 def touch_of(windows: Intervals) -> Touch:
-    """Return what the windows touch; of offsets no rollups are made, so they touch no windows."""
+    """Return the touch of windows; of offsets no rollups are made, so they touch no windows."""
     table = windows.streams
     cells: dict[Cell, list[Int]] = {}
     present = np.flatnonzero(np.bincount(windows.series, minlength=len(table))).tolist()

@@ -113,7 +113,7 @@ class Wrong:
 
 @dataclass(slots=True)
 class ElasticVerifier:
-    """Verifies the runs of a site that `chosen` says yes to."""
+    """Verifies the runs of a site that `chosen` accepts."""
 
     connection: Connection
     names: Names
@@ -127,7 +127,7 @@ class ElasticVerifier:
     refused: list[tuple[str, str]] = field(default_factory=list)
 
     def verify(self) -> Verification:
-        """Return what was found; nothing is changed."""
+        """Return the faults; nothing is changed."""
         intervals, rollups, points = (self.names.all(index) for index in ("intervals", "rollups", BREATHS))
         series = list(self._buckets(intervals, SERIES))
         cells, rolled = self._cells(intervals, ("step",)), self._cells(rollups, ("scope", "width"))
@@ -144,7 +144,7 @@ class ElasticVerifier:
         return self.found
 
     def _buckets(self, index: str, keys: Sequence[str], filters: Filters = (), *, hours: bool = False) -> Iterator[Bucket]:
-        """Yield what the documents of an index count by the values of some fields (empty where they have none), page by page."""
+        """Yield the counts of an index by the values of some fields (empty where documents have none), page by page."""
         sources: list[dict[str, Any]] = [{key: {"terms": {"field": FIELDS[key], "missing_bucket": True}}} for key in keys]
         sources += [{"hour": {"date_histogram": {"field": "@timestamp", "fixed_interval": f"{HOUR_MS}ms"}}}] if hours else []
         cells = {"size": PAGE, "sources": sources}
@@ -157,7 +157,7 @@ class ElasticVerifier:
                     yield Bucket(key, int(bucket["doc_count"]), counted)
 
     def _cells(self, index: str, keys: Sequence[str]) -> Cells:
-        """Return what an index counts by run, then by the values of `keys`, then by cell and hour."""
+        """Return the counts of an index by run, then by the values of `keys`, then by cell and hour."""
         cells: Cells = {}
         for bucket in self._buckets(index, ("run", *keys, *CELL), [LATENCIES], hours=True):
             if any(bucket.counted):
@@ -361,7 +361,7 @@ def _holds(layout: LogLinear, values: Sequence[float]) -> bool:
 
 
 def _added(cells: Hours, moved: Callable[[Cell], Cell]) -> Hours:
-    """Return the cells added up under what `moved` makes of each."""
+    """Return the cells added up under the cell that `moved` gives for each."""
     sums: Hours = {}
     for cell, counted in cells.items():
         key = moved(cell)

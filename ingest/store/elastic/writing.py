@@ -19,9 +19,9 @@ EVERY_GENERATION = 1 << 40
 
 @contextmanager
 def writing(store: ElasticStore, run: str, sources: Sequence[SourceRecord] = ()) -> Iterator[None]:
-    """Hold what is written to a run, of some of its sources: RunGoneError where the run was deleted before the end of it.
+    """Hold the writes to a run, of some of its sources: RunGoneError where the run was deleted before their end.
 
-    What was written is deleted then.
+    All that they wrote is deleted then.
     """
     generation = min((source.generation for source in sources), default=EVERY_GENERATION)
     try:

@@ -22,7 +22,7 @@ MOST_ENTRIES = 1_000_000
 
 
 def coarsen(db: sqlite3.Connection, record: RunRecord, step_ns: int) -> Coarsened:
-    """Return what was made of a run: its windows at `step_ns`, one series after another, and its rollups made of them.
+    """Coarsen a run: its windows to `step_ns`, one series after another, then its rollups; return what was done.
 
     Raises UsageError and StoreError as `check_coarser` does, and StoreError where the windows do not hold what those before held.
     """

@@ -36,7 +36,7 @@ def document_rows(ids: Int, documents: Documents, generation: int) -> Iterator[t
 
 
 def drop_unlike(db: sqlite3.Connection, source: SourceRecord, number: int, series: Series) -> None:
-    """Delete what older generations have left of a series that is read again in another layout: its bins would be misread.
+    """Delete documents of older generations of a series that is read again in another layout: its bins would be misread.
 
     StoreError where documents of this or a newer generation hold the other layout: a series has one.
     """
@@ -61,7 +61,7 @@ def count_of(db: sqlite3.Connection, number: int, generation: int | None = None)
 
 
 def check_all_there(db: sqlite3.Connection, source: SourceRecord, samples: int) -> None:
-    """Raise StoreError where a generation of a source does not hold what was written of it; before older ones are deleted."""
+    """Raise StoreError where a generation of a source does not hold all that was written; asked before older ones go."""
     query = "SELECT id FROM series WHERE run = ? AND source = ?"
     numbers = db.execute(query, (source.run, source.source)).fetchall()
     held = sum(count_of(db, number, source.generation) for (number,) in numbers)

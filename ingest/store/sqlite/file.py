@@ -47,7 +47,7 @@ def patience() -> float:
 
 @contextmanager
 def store_errors(url: str, db: sqlite3.Connection | None = None) -> Iterator[None]:
-    """Turn SQLite's errors into sentences, and what else fails into one where the store that was read is damaged."""
+    """Turn SQLite's errors into sentences, and any other failure into one where the store that was read is damaged."""
     try:
         yield
     except sqlite3.DatabaseError as error:
@@ -62,7 +62,7 @@ def store_errors(url: str, db: sqlite3.Connection | None = None) -> Iterator[Non
         raise
     except Exception as error:
         if db is None and isinstance(error, UnicodeDecodeError):  # SQLite names what it cannot read in its own message
-            raise StoreError(f"{url}: names of tables that are no text; {DAMAGED}") from None
+            raise StoreError(f"{url}: the names of tables cannot be read; {DAMAGED}") from None
         cause = damage(db) if db is not None else ""
         if not cause:
             raise
@@ -71,7 +71,7 @@ def store_errors(url: str, db: sqlite3.Connection | None = None) -> Iterator[Non
 
 @contextmanager
 def transaction(db: sqlite3.Connection) -> Iterator[None]:
-    """Hold one write transaction: all of it or, whatever fails, nothing."""
+    """Hold one write transaction: if anything fails, nothing of it is written."""
     db.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -108,9 +108,9 @@ def opened(path: Path, url: str, *, write: bool) -> sqlite3.Connection:
         db = _for_reading(path, url)
     version = _version(db)
     if not OLDEST_VERSION <= version <= SCHEMA_VERSION:
-        raise StoreError(f"{url} is no tailboard store of this version (found {version}, need {SCHEMA_VERSION})")
+        raise StoreError(f"{url} is not a tailboard store of this version (found {version}, need {SCHEMA_VERSION})")
     if missing := sorted(set(FIRST) - _tables(db)):
-        raise StoreError(f"{url} is no tailboard store, or is damaged: it has no table {listed(missing)}; name another store")
+        raise StoreError(f"{url} is not a tailboard store, or is damaged: table {listed(missing)} is missing; name another store")
     if version < SCHEMA_VERSION:
         db.execute("PRAGMA temp_store = MEMORY")
         for statement in _missing(db):
@@ -124,7 +124,7 @@ def opened(path: Path, url: str, *, write: bool) -> sqlite3.Connection:
 
 
 def _check_file(path: Path, url: str) -> None:
-    """Raise StoreError for what can be no store: a folder, a pipe that would be waited for, a file that we may not read."""
+    """Raise StoreError for a path that cannot be a store: a folder, a pipe that would be waited for, an unreadable file."""
     try:
         mode = os.stat(path).st_mode  # noqa: PTH116  # a link that leads nowhere is no file yet
     except OSError:
@@ -159,7 +159,7 @@ def _for_reading(path: Path, url: str) -> sqlite3.Connection:
 
 
 def _make(db: sqlite3.Connection) -> None:
-    """Create what a new or older file lacks; of several loaders that begin at once, one does."""
+    """Create the tables and columns that a new or older file lacks; of several loaders that begin at once, one does."""
     version = _version(db)
     if version >= SCHEMA_VERSION:
         return
@@ -187,7 +187,7 @@ def _version(db: sqlite3.Connection) -> int:
 
 
 def _missing(db: sqlite3.Connection) -> list[str]:
-    """Return the statements of the schema that create what the file does not have."""
+    """Return the statements of the schema that create the tables that the file lacks."""
     there = _tables(db)
     return [statement for name, statement in _wanted().items() if name not in there]
 

@@ -1,4 +1,4 @@
-"""What a SQLite store gives to be asked: catalogue, merged rollups, windows of documents."""
+"""The data of a SQLite store that questions are answered from: catalogue, merged rollups, windows of documents."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class SqliteHoldings:
         self.db = db
 
     def catalogue(self, records: Sequence[RunRecord]) -> Catalogue:
-        """Return what is held of the runs."""
+        """Return records, series and accounts of the runs."""
         accounts = {
             record.run: [
                 object_in(text) for (text,) in self.db.execute("SELECT account FROM sources WHERE run = ?", (record.run,))

@@ -101,7 +101,7 @@ class SqliteLive:
     def set_aside(self, run: RunRecord, source: str, kept: SourceRecord, segment: int) -> None:
         """Move the documents of a source to another one, complete, their series' segments moved by `segment`."""
         with self._store.transaction() as db:
-            if not is_newest(db, replace(kept, source=source)):  # whoever reads it again has taken over what there is of it
+            if not is_newest(db, replace(kept, source=source)):  # a later reading has taken it over
                 return
             db.execute(
                 "UPDATE series SET segment = segment + ?, source = ? WHERE run = ? AND source = ?",
@@ -119,13 +119,13 @@ class SqliteLive:
         self._store.finish_source(source, spans)
 
     def note_watch(self, watch: Watch) -> None:
-        """Note what is final as far as a watch knows."""
+        """Note up to when windows are final as far as a watch knows."""
         with self._store.transaction() as db:
             check_run(db, watch.run)
             _put_watch(db, watch)
 
     def leave(self, run: str, watch: str) -> None:
-        """Delete a watch that has settled what it read, with its checkpoints."""
+        """Delete a watch that has settled all that it read, with its checkpoints."""
         with self._store.transaction() as db:
             for table in ("checkpoints", "watches"):
                 db.execute(f"DELETE FROM {table} WHERE run = ? AND watch = ?", (run, watch))

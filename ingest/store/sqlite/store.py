@@ -111,7 +111,7 @@ class SqliteStore:
             self.db = opened(self.path, self.url, write=write)
 
     def _store_errors(self) -> AbstractContextManager[None]:
-        """Turn SQLite's errors, and what a damaged file causes, into sentences."""
+        """Turn SQLite's errors, and those of a damaged file, into sentences."""
         return store_errors(self.url, self.db)
 
     def __enter__(self) -> Self:
@@ -137,7 +137,7 @@ class SqliteStore:
 
     @property
     def offers(self) -> Offers:
-        """Return what it can do beyond what every origin can."""
+        """Return the capabilities beyond those that every origin has."""
         return offers_of(self).add(GROWTH, self._growth).add(SNAPSHOT, self.one_moment).add(DOCUMENTS, self._documents)
 
     def _growth(self) -> LiveStore:
@@ -153,7 +153,7 @@ class SqliteStore:
 
     @contextmanager
     def one_moment(self, longest_seconds: float) -> Iterator[None]:
-        """Let all answers be of one moment, whatever is loaded meanwhile; StoreError where it takes longer."""
+        """Let all answers be of one moment, even if a load runs meanwhile; StoreError where it takes longer."""
         end = time.monotonic() + longest_seconds
         self.db.set_progress_handler(lambda: time.monotonic() > end, STEPS_BETWEEN)
         try:
@@ -177,7 +177,7 @@ class SqliteStore:
             return watched([_run_record(row) for row in rows], (Watch(*row) for row in watches))
 
     def sources(self, run: str) -> list[SourceRecord]:
-        """Return what was loaded into a run, by identity."""
+        """Return the records of a run's sources, by identity."""
         query = f"SELECT {', '.join(SOURCES)} FROM sources WHERE run = ? ORDER BY source"
         with self._store_errors():
             rows = self.db.execute(query, (run,)).fetchall()
@@ -300,19 +300,19 @@ class SqliteStore:
         return ids
 
     def write_breaths(self, source: SourceRecord, kept: Kept) -> int:
-        """Write what is kept of the breaths of a source, replacing documents of the same identity; return how many."""
+        """Write the breaths that are kept of a source, replacing documents of the same identity; return how many."""
         with self.transaction() as db:
             return write_breaths(db, source, kept) if is_newest(db, source) else len(kept.windows) + len(kept.sample)
 
     def breaths(self, run: str) -> Kept:
-        """Return what is kept of the breaths of a run."""
+        """Return the breaths that are kept of a run."""
         with self._store_errors():
             return breaths_of(self.db, run)
 
     def finish_source(self, source: SourceRecord, spans: Spans) -> None:
         """Note that a source is complete, from when to when its series reach, and sweep what older generations left of it."""
         with self.transaction() as db:
-            if not is_newest(db, source):  # whoever reads it again sweeps what this reading has written, and tells its reach
+            if not is_newest(db, source):  # the later reading sweeps what this one has written, and notes its reach
                 return
             self.note_reach(db, spans)
             if source.generation > 1:
@@ -363,7 +363,7 @@ class SqliteStore:
             return coarsen(db, record_named(run, self.runs()), step_ns)
 
     def verify(self, chosen: Chosen, *, mend: bool = False) -> Verification:
-        """Return what does not fit together in the runs that `chosen` says yes to; repaired, where it can be, with `mend`."""
+        """Return the faults in the runs that `chosen` accepts; with `mend` they are repaired where they can be."""
         from ingest.store.sqlite.verify import mended, verified
 
         with self._store_errors():
@@ -398,7 +398,7 @@ class SqliteStore:
             return facts_from(SqliteHoldings(self.db).catalogue(chosen))
 
     def mark(self, run: str, at_ns: int, text: str, end_ns: int | None = None) -> None:
-        """Note what happened at a time of a run, or from then to `end_ns`; the same mark twice is one, with the last end."""
+        """Note a mark at a time of a run, or from then to `end_ns`; the same mark twice is one, with the last end."""
         self.mark_all(run, [{"at_ns": at_ns, "text": text, "end_ns": end_ns}])
 
     def mark_all(self, run: str, marks: Sequence[Mapping[str, Any]]) -> None:

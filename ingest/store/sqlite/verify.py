@@ -1,7 +1,7 @@
 """Verifying a SQLite store: every document decoded, sums against accounts, every rollup made again and compared.
 
-What is found is found in one snapshot. Mending is one transaction, in which all is looked for once more: others may have
-written in between.
+Faults are looked for in one snapshot. Mending is one transaction, which looks for them once more: others may have written in
+between.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ CELL_OF_ROLLUP = itemgetter(*map(ROLLUPS_COLUMNS.index, CELL))
 
 
 def verified(store: SqliteStore, chosen: Chosen) -> Verification:
-    """Return what was found in an open store, all of one moment; of a damaged file that alone."""
+    """Return the faults of an open store, all as of one moment; for a damaged file only that."""
     verification = damage(store.db)
     if verification.findings:
         return verification
@@ -74,7 +74,7 @@ def verified(store: SqliteStore, chosen: Chosen) -> Verification:
 
 
 def mended(store: SqliteStore, chosen: Chosen) -> Verification:
-    """Return what was found, once it is repaired: what was found is looked for again in one write transaction."""
+    """Return the faults, once they are repaired: they are looked for again in one write transaction."""
     verification = verified(store, chosen)
     if not verification.findings or verification.of(FILE):
         return verification
@@ -92,7 +92,7 @@ def _verifier(store: SqliteStore, chosen: Chosen) -> SqliteVerifier:
 
 
 def damage(db: sqlite3.Connection) -> Verification:
-    """Return what SQLite itself finds wrong with the file; asked outside of any transaction, as that could not end well."""
+    """Return the faults of the file that SQLite itself finds; asked outside of any transaction, as that could not end well."""
     verification = Verification()
     try:
         messages = [text for (text,) in db.execute("PRAGMA integrity_check(100)").fetchall()]
@@ -119,7 +119,7 @@ class Wrong:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A series as its row tells: number, labels, segment, layout, source."""
+    """A series as its row has it: number, labels, segment, layout, source."""
 
     number: int
     labels: Mapping[str, str]
@@ -134,7 +134,7 @@ class Stored:
 
 
 class SqliteVerifier:
-    """Verifies the runs of an open database that `chosen` says yes to; with `everything` also what belongs to no run at all."""
+    """Verifies the runs of an open database that `chosen` accepts; with `everything` also rows that belong to no run at all."""
 
     def __init__(
         self, db: sqlite3.Connection, records: Sequence[RunRecord], sources: Mapping[str, Sequence[SourceRecord]], chosen: Chosen
@@ -148,14 +148,14 @@ class SqliteVerifier:
         self.wrong = Wrong()
 
     def verify(self) -> Verification:
-        """Return what was found; nothing is changed."""
+        """Return the faults; nothing is changed."""
         self._owners()
         for record in self.records:
             self._run(record)
         return self.found
 
     def mend(self) -> None:
-        """Repair what was found, inside the write transaction of the caller."""
+        """Repair the faults, inside the write transaction of the caller."""
         for table, condition, words in self.wrong.rows:
             self.db.execute(f"DELETE FROM {table} AS t WHERE {condition}", words)
         for number in self.wrong.numbers:
@@ -177,7 +177,7 @@ class SqliteVerifier:
         self.found.mended = True
 
     def _owners(self) -> None:
-        """Look for what belongs to runs, sources or series that are not there."""
+        """Look for rows that belong to runs, sources or series that are not there."""
         tables = tables_of_runs(self.db)
         for table in tables:
             if table != "runs":
@@ -320,7 +320,7 @@ class SqliteVerifier:
         self.found.found(BINS, record.run, len(rows), f"breaths of {record.run}")
 
     def _rollups(self, record: RunRecord) -> None:
-        """Make every rollup of a run again, and compare what it counts with what is stored."""
+        """Make every rollup of a run again, and compare its counts with the stored ones."""
         wanted: Counter[tuple[Any, ...]] = Counter()
         differ, first = 0, ""
         for rows in self._made_again(record):

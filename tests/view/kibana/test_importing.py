@@ -375,7 +375,7 @@ def test_netrc_is_the_last_to_be_asked(monkeypatch, tmp_path: Path) -> None:
 @pytest.mark.parametrize("secret", ["c2Vj\ncmV0", "c2VjcmV0 ", "sécret"])
 def test_a_broken_key_is_told_without_telling_it(kibana: KibanaDouble, monkeypatch, name: str, secret: str) -> None:
     monkeypatch.setenv(name, secret)
-    with pytest.raises(StoreError, match=f"{name} holds a space, a line break or a letter that no key has") as error:
+    with pytest.raises(StoreError, match=f"{name} holds a space, a line break or a character that no key has") as error:
         connected(kibana.url)
     assert secret not in str(error.value)
 
@@ -414,7 +414,7 @@ def test_tls_is_trusted_as_for_elasticsearch(kibana: KibanaDouble, monkeypatch) 
     [
         ("http://elastic:secret@host:5601", "no user or password in a URL"),
         ("http://elastic:secret@host:99999", "port"),
-        ("http://host:99999", "'http://host:99999': the port is no number from 1 to 65535"),
+        ("http://host:99999", "'http://host:99999': the port is not a number from 1 to 65535"),
         ("host:5601", "--kibana takes http://HOST:5601, not 'host:5601'"),
         ("http://:5601", "--kibana takes http://HOST:5601"),
         ("http://host:5601/?a=b", "give Kibana's address alone"),
