@@ -172,7 +172,7 @@ class Client:
         if not known:
             raise self._untrusted(f"no certificate of the server has the fingerprint {fingerprint[:8]}...")
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname = False  # the fingerprint says who it is
+        context.check_hostname = False  # the fingerprint identifies the server
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         context.load_verify_locations(cadata=known[0])
         return context

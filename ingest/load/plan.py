@@ -150,7 +150,7 @@ def record_of(
         labels={**(known.labels if known else {}), **labels},
     )
     if known and not options.replace:
-        # What a run was coarsened from is no option of reading.
+        # The step before a coarsening is not an option of reading.
         kept = {name: value for name, value in known.parameters.items() if name in (COARSENED, COARSENING)}
         new = replace(new, parameters={**new.parameters, **kept})
         _check_same(known, new)

@@ -54,11 +54,8 @@ from ingest.store.records import (
 from ingest.store.rollups import cluster_group, host_group, layouts_by
 
 ROLLUP_LABELS = {"run", "host", "op", "kind"}
-SAID_WITH_ANSWERS = (
-    "coordinated omission:",
-    "schedule:",
-    "means:",
-)  # notes in a source's account that concern every number from it
+# Notes in a source's account that concern every number from it.
+SAID_WITH_ANSWERS = ("coordinated omission:", "schedule:", "means:")
 
 
 @dataclass(frozen=True, slots=True)

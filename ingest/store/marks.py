@@ -32,7 +32,7 @@ def keep_marks(store: Store, runs: Collection[str], marks: Sequence[Mark]) -> It
         kept = longest(noted, MOST_OF_RUN)
         store.mark_all(record.run, kept)
         if kept:
-            left = f"; {len(noted) - len(kept):,} more are too many, the longest are kept" if len(kept) < len(noted) else ""
+            left = f"; {len(noted) - len(kept):,} shorter ones are left out: a run takes {MOST_OF_RUN:,}" if len(kept) < len(noted) else ""
             yield f"{record.run}: {len(kept):,} marks{left}"
     outside = sum(mark not in placed for mark in marks)
     if outside:

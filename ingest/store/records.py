@@ -122,7 +122,7 @@ class RunGoneError(StoreError):
 
     def __init__(self, run: str) -> None:
         super().__init__(
-            f"{run} was deleted while it was written to: what came after that was not kept; load it again if it is wanted"
+            f"{run} was deleted while it was written to: later documents were not kept; load it again if you want it"
         )
         self.run = run
 

@@ -99,7 +99,7 @@ def approximated(
         "known": {"value_count": {"field": "latency.sum"}},
     }
     cut = not step and (question.begin is not None or question.end is not None)
-    if cut:  # a row spans what there is within the bounds that were asked for
+    if cut:  # a row spans the windows within the bounds that were asked for
         aggs |= {"first": {"min": {"field": "@timestamp"}}, "last": {"max": {"field": "@timestamp"}}}
     widest = max(record.step_ns for record in catalogue.records)
     first = reach[0] // widest * widest

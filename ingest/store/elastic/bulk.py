@@ -167,7 +167,7 @@ class Sender:
                 why = str(outcome)
             part = Part(part.chunk, part.tries + 1, part.since)
             if isinstance(outcome, OverloadedError):
-                over = part.since + patience < time.monotonic() and taken > part.since  # others are taken, it is not
+                over = part.since + patience < time.monotonic() and taken > part.since  # others are taken, this part is not
                 if outcome.never_fits or (over if part.chunk.documents == 1 else part.tries >= TRIES_WHOLE):
                     self._split(owner, part, left, Refusal(OVERLOADED, outcome.kind, outcome.reason))
                     continue

@@ -25,7 +25,7 @@ def mend(store: ElasticStore, verifier: ElasticVerifier) -> None:
     there = {record.run: record for record in store.runs()}
     ghosts = {run: _highest(store, run) for _, run, _ in wrong.queries if run and run not in verifier.runs and run not in there}
     for (index, run, _), query in wrong.queries.items():
-        if run in verifier.runs or run not in there:  # not what a load has begun under this name since
+        if run in verifier.runs or run not in there:  # not a run that a load has begun under this name since
             swept(store.connection, store.sender, index, {"filter": [query]})
     for run, generation in ghosts.items():
         entomb(store.records, run, generation)

@@ -88,7 +88,7 @@ class RollupWriter:
         """Write the rollups of hosts, then those of the cluster and of the whole run; `stored` are all series of the run."""
         slabs = self.touched.slabs(self.slab_ns)
         if not len(slabs):
-            self._refresh("intervals")  # moments have no rollups, and are to be seen all the same
+            self._refresh("intervals")  # offsets have no rollups, and searches must see them
             return
         layouts = layouts_of(stored)
         self._refresh("intervals")

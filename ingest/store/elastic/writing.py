@@ -30,7 +30,7 @@ def writing(store: ElasticStore, run: str, sources: Sequence[SourceRecord] = ())
     except StoreError as error:
         if not isinstance(error, RunGoneError) and _is_alive(store, run, generation):
             raise
-        with suppress(StoreError):  # what it failed with is known
+        with suppress(StoreError):  # the first failure is known
             store.flush()
         store.stop_senders()
         reopen_overtaken(store.records, run, sources)

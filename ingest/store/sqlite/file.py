@@ -21,7 +21,7 @@ from ingest.environment import seconds
 from ingest.store.sqlite.damage import DamagedError, damage
 
 SCHEMA_VERSION = 5
-OLDEST_VERSION = 1  # what came later only added tables and columns
+OLDEST_VERSION = 1  # later versions only added tables and columns
 PATIENCE_SECONDS = 60.0
 WAL_TRIES, WAL_PAUSE_SECONDS = 50, 0.1
 CREATE = "CREATE TABLE "
