@@ -32,8 +32,9 @@ def keep_marks(store: Store, runs: Collection[str], marks: Sequence[Mark]) -> It
         kept = longest(noted, MOST_OF_RUN)
         store.mark_all(record.run, kept)
         if kept:
-            left = f"; {len(noted) - len(kept):,} shorter ones are left out: a run takes {MOST_OF_RUN:,}" if len(kept) < len(noted) else ""
-            yield f"{record.run}: {len(kept):,} marks{left}"
+            left_out = len(noted) - len(kept)
+            reason = f"; {left_out:,} shorter ones are left out: a run takes {MOST_OF_RUN:,}" if left_out else ""
+            yield f"{record.run}: {len(kept):,} marks{reason}"
     outside = sum(mark not in placed for mark in marks)
     if outside:
         why = " (a run has no start time, so marks with clock times cannot be placed in it: load it with --t0)" if unknown else ""
