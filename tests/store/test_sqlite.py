@@ -243,7 +243,7 @@ def test_readers_work_while_a_writer_writes(example_store: Path, tmp_path: Path)
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(b"this is no database, however long it may be" * 100, "not a database"), (b"", "no tailboard store of this version")],
+    [(b"this is no database, however long it may be" * 100, "not a database"), (b"", "not a tailboard store of this version")],
 )
 def test_a_file_that_is_no_store_gives_a_sentence(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "s.db"

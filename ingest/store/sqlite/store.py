@@ -85,6 +85,10 @@ def _source_record(row: tuple[Any, ...]) -> SourceRecord:
     return SourceRecord(run, source, path, size, digest, context, state, generation, object_in(account))
 
 
+def _source_row(source: SourceRecord) -> tuple[Any, ...]:
+    return tuple(json.dumps(source.account) if name == "account" else getattr(source, name) for name in SOURCES)
+
+
 def open_url(url: str, *, write: bool = False) -> SqliteStore:
     """Return the store that a URL sqlite:PATH names; raises what SqliteStore raises."""
     return SqliteStore(url.removeprefix("sqlite:"), write=write)
@@ -219,21 +223,7 @@ class SqliteStore:
                     "SELECT generation, digest, path FROM sources WHERE run = ? AND source = ?", (source.run, source.source)
                 ).fetchone()
                 check_unclaimed(source, there)
-                account = json.dumps(source.account)
-                db.execute(
-                    PUT_SOURCE,
-                    (
-                        source.run,
-                        source.source,
-                        source.path,
-                        source.size,
-                        source.digest,
-                        source.context,
-                        LOADING,
-                        source.generation,
-                        account,
-                    ),
-                )
+                db.execute(PUT_SOURCE, _source_row(replace(source, state=LOADING)))
 
     def packed(self, run: RunRecord, source: SourceRecord, windows: Intervals) -> Documents:
         """Return whole windows of a source as packed documents."""
