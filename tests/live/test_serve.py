@@ -184,7 +184,7 @@ def test_head_is_get_without_a_body(port):
     [
         ("?step=3", "'3' is not a duration"),
         ("?step=0s", "'0s' is not a duration"),
-        ("?step=1500ms", "is no multiple"),
+        ("?step=1500ms", "is not a multiple"),
         ("?from=yesterday", "'yesterday' is not a time"),
         ("?to=now-", "'' is not a duration"),
         ("?from=1&from=2", "from= is taken once"),
