@@ -1,6 +1,6 @@
-"""What the environment says: who we are to a server, which certificates we trust, and for how many seconds we wait.
+"""Settings from the environment: our login on a server, the certificates that we trust, and for how many seconds we wait.
 
-It stands in variables or in netrc, never in an argument or a URL, and no sentence holds a secret.
+A secret stands in a variable or in netrc, never in an argument or a URL, and no sentence holds one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Server:
 
     @property
     def secrets(self) -> str:
-        """Return the variables that say who we are."""
+        """Return the variables that hold the login, for a sentence."""
         return f"{self.variable(self.key)}, or {self.variable('USER')} and {self.variable('PASSWORD')}"
 
     def variable(self, name: str) -> str:
@@ -42,24 +42,24 @@ class Server:
         return f"TAILBOARD_{self.word}_{name}"
 
     def parts(self, url: str, shown: str = "") -> SplitResult:
-        """Return the parts of a URL, called `shown` where it is a secret; UsageError for a login in it, or what is no URL."""
+        """Return the parts of a URL, called `shown` where it is a secret; UsageError for a login in it, or a wrong URL."""
         try:
             parts = urlsplit(url)
             _ = parts.port
         except ValueError as error:
-            reason = "the port is no number from 1 to 65535" if "Port" in str(error) else "this is no URL"
+            reason = "the port is not a number from 1 to 65535" if "Port" in str(error) else "this is not a URL"
             raise UsageError(f"{shown or repr(url.rpartition('@')[2])}: {reason}") from None
         if parts.username or parts.password:
             raise UsageError(f"no user or password in a URL: set {self.secrets}")
         return parts
 
     def login(self, host: str) -> dict[str, str]:
-        """Return the header that says who we are, none where nothing does. StoreError for a broken key or netrc file."""
+        """Return the header with the login, none where no login is set. StoreError for a broken key or netrc file."""
         variable, text = self._first(self.key, "USER")
         if variable.endswith(self.key):
             if not text.isascii() or not text.isprintable() or " " in text:
                 raise StoreError(
-                    f"{variable} holds a space, a line break or a letter that no key has: copy it again ({self.page})"
+                    f"{variable} holds a space, a line break or a character that no key has: copy it again ({self.page})"
                 )
             return {"authorization": f"{self.scheme} {text}"}
         login = (text, self._first("PASSWORD")[1]) if text else _netrc_login(host)
@@ -72,7 +72,7 @@ class Server:
     def trusted(self) -> tuple[str, str]:
         """Return the variable that says which certificates are trusted, and its text; both empty where the system's are.
 
-        StoreError for a file that is not there, or what is no fingerprint.
+        StoreError for a file that is not there, or text that is not a fingerprint.
         """
         variable, text = self._first("FINGERPRINT", "CA_FILE")
         if variable.endswith("CA_FILE") and not Path(text).is_file():
@@ -90,14 +90,14 @@ class Server:
 
 
 def seconds(name: str, default: float) -> float:
-    """Return the seconds that a variable of the environment says; UsageError if it holds something else."""
+    """Return the seconds that a variable of the environment sets; UsageError if it holds something else."""
     text = os.environ.get(name) or str(default)
     try:
         number = float(text)
     except ValueError:
         number = -1.0
     if not 0 < number < 1e6:
-        raise UsageError(f"{name} is a number of seconds, not {text!r}")
+        raise UsageError(f"{name} must be a number of seconds, not {text!r}")
     return number
 
 

@@ -1,7 +1,7 @@
-"""One HTTP client for every server: which certificates are trusted, one exchange, and repeating what can pass.
+"""One HTTP client for every server: trusted certificates, one exchange, and repeats of failures that can pass.
 
-Who we are stands in the environment (ingest/environment.py). What an answer means is known to those who asked: store/elastic,
-view/kibana, objectives/webhook.
+Logins come from the environment (ingest/environment.py). The callers interpret the answers: store/elastic, view/kibana,
+objectives/webhook.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class TransientError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a server answered. Names of headers are found in any case."""
+    """The answer of a server. Names of headers match in any case."""
 
     status: int
     headers: Mapping[str, str]
@@ -62,14 +62,14 @@ class Answer:
             try:
                 return orjson.loads(self.body)
             except orjson.JSONDecodeError:
-                raise TransientError("an answer came in part") from None
+                raise TransientError("an answer was cut off") from None
         return self.body.decode("utf-8", "replace") if kind.startswith("text/plain") else None
 
 
 class Client:
     """Exchanges with one server over up to `connections` sockets, from any thread. `retried` counts what was sent again.
 
-    `name` is what sentences call it, its URL unless that is a secret. Variables that cannot be raise UsageError or StoreError.
+    `name` stands for it in sentences: its URL unless that is a secret. Wrong variables raise UsageError or StoreError.
     """
 
     def __init__(self, url: str, server: Server, *, name: str = "", connections: int = 1) -> None:
@@ -93,7 +93,7 @@ class Client:
             self._pool.close()
 
     def exchange(self, method: str, target: str, body: bytes | None = None, headers: Mapping[str, str] | None = None) -> Answer:
-        """Return the answer to one request, whatever it says; TransientError or StoreError if none came.
+        """Return the answer to one request, of any status; TransientError or StoreError if none came.
 
         `target` is path and query, behind the path of the client's URL.
         """
@@ -140,7 +140,7 @@ class Client:
         )(attempt)
 
     def _sockets(self) -> HTTPConnectionPool:
-        """Return the sockets. Those of the first call see to it that a certificate is known by which the server is recognised."""
+        """Return the sockets; the first call opens the pool and, for https, finds out which certificates are trusted."""
         import urllib3
 
         if self._pool is None:
@@ -172,7 +172,7 @@ class Client:
         if not known:
             raise self._untrusted(f"no certificate of the server has the fingerprint {fingerprint[:8]}...")
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname = False  # the fingerprint says who it is
+        context.check_hostname = False  # the fingerprint identifies the server
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         context.load_verify_locations(cadata=known[0])
         return context
@@ -196,7 +196,7 @@ class Client:
         if isinstance(cause, ssl.SSLError | ssl.CertificateError) and not isinstance(cause, CUT_OFF):
             return self._untrusted(reason)
         if "IncompleteRead" in repr(cause):
-            return TransientError("an answer came in part")
+            return TransientError("an answer was cut off")
         return TransientError(f"the connection failed ({reason})")
 
     def _untrusted(self, reason: str) -> StoreError:

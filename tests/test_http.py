@@ -166,8 +166,8 @@ CHUNK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding
 @pytest.mark.parametrize(
     ("answer", "sentence"),
     [
-        (HALF, "^an answer came in part$"),
-        (CHUNK, "^an answer came in part$"),
+        (HALF, "^an answer was cut off$"),
+        (CHUNK, "^an answer was cut off$"),
         (b"", "^the connection failed .Remote end closed connection without response.$"),
         (b"SSH-2.0-OpenSSH_9.2\r\n", "^the connection failed .*SSH-2.0-OpenSSH_9.2"),
     ],
@@ -181,7 +181,7 @@ def test_broken_answers_may_pass(answer: bytes, sentence: str) -> None:
 
 
 def test_json_that_is_cut_off_may_pass() -> None:
-    with pytest.raises(TransientError, match="an answer came in part"):
+    with pytest.raises(TransientError, match="an answer was cut off"):
         Answer(200, {"content-type": "application/json"}, b'{"a":').decoded()
 
 
@@ -278,7 +278,7 @@ def test_patience_ends_with_the_last_error(monkeypatch, pauses) -> None:
 @pytest.mark.parametrize("name", ["PATIENCE", "TIMEOUT"])
 def test_times_are_numbers_of_seconds(monkeypatch, name: str) -> None:
     monkeypatch.setenv(f"TAILBOARD_HERE_{name}", "soon")
-    with pytest.raises(UsageError, match=f"TAILBOARD_HERE_{name} is a number of seconds, not 'soon'"):
+    with pytest.raises(UsageError, match=f"TAILBOARD_HERE_{name} must be a number of seconds, not 'soon'"):
         Client("http://127.0.0.1", HERE)
 
 
@@ -319,7 +319,7 @@ def test_the_login_of_each_server(monkeypatch, tmp_path: Path, server: Server, v
 @pytest.mark.parametrize("secret", ["c2Vj\ncmV0", "c2VjcmV0 ", "sécret"])
 def test_a_broken_key_is_named_and_not_shown(monkeypatch, server: Server, variable: str, secret: str) -> None:
     monkeypatch.setenv(f"TAILBOARD_{variable}", secret)
-    with pytest.raises(StoreError, match=f"^TAILBOARD_{variable} holds a space, a line break or a letter that no key has") as error:
+    with pytest.raises(StoreError, match=f"^TAILBOARD_{variable} holds a space, a line break or a character that no key has") as error:
         Client("http://127.0.0.1", server)
     assert secret not in str(error.value)
 
@@ -336,9 +336,9 @@ def test_a_netrc_that_cannot_be_read_matters_only_where_it_is_needed(monkeypatch
     ("url", "sentence"),
     [
         ("http://ann:s3cret@host:80", "no user or password in a URL: set TAILBOARD_HERE_API_KEY, or TAILBOARD_HERE_USER and"),
-        ("http://ann:s3cret@host:x", "'host:x': the port is no number from 1 to 65535"),
-        ("http://host:65536", "'http://host:65536': the port is no number from 1 to 65535"),
-        ("http://[::1", "'http://[::1': this is no URL"),
+        ("http://ann:s3cret@host:x", "'host:x': the port is not a number from 1 to 65535"),
+        ("http://host:65536", "'http://host:65536': the port is not a number from 1 to 65535"),
+        ("http://[::1", "'http://[::1': this is not a URL"),
     ],
 )
 def test_urls_that_cannot_be(url: str, sentence: str) -> None:

@@ -178,7 +178,7 @@ def test_secrets_come_from_the_environment_or_netrc(monkeypatch, tmp_path: Path)
         ("ftp://host/x", r"takes http\(s\)://HOST/PATH"),
         ("nonsense", r"takes http\(s\)://HOST/PATH"),
         ("http://ann:pass@host/", "no user or password in a URL"),
-        ("http://host:99999/", "--webhook: the address: the port is no number from 1 to 65535"),
+        ("http://host:99999/", "--webhook: the address: the port is not a number from 1 to 65535"),
         ("env:NOT_THERE", "the environment has no NOT_THERE"),
     ],
 )
@@ -190,5 +190,5 @@ def test_an_address_that_cannot_be_is_refused_without_repeating_it(text: str, to
 
 def test_a_token_with_a_line_break_is_refused(monkeypatch) -> None:
     monkeypatch.setenv("TAILBOARD_WEBHOOK_TOKEN", "a\nb")
-    with pytest.raises(UsageError, match="TAILBOARD_WEBHOOK_TOKEN holds a space, a line break or a letter that no key has"):
+    with pytest.raises(UsageError, match="TAILBOARD_WEBHOOK_TOKEN holds a space, a line break or a character that no key has"):
         webhook("http://host/")

@@ -1,1 +1,1 @@
-"""Files into a store: what is planned, and what is written."""
+"""Files into a store: the plan of a load, and the load."""

@@ -41,7 +41,7 @@ NO_CLOCK = "no start time, and Elasticsearch needs real times: give --t0 TIME, o
 
 @dataclass(slots=True)
 class LoadAccount:
-    """What a load did: the account of all rows, files by what became of them, and documents written."""
+    """What a load did: the account of all rows, what was done with the files, and how many documents were written."""
 
     rows: Account = field(default_factory=Account)
     files: int = 0
@@ -85,7 +85,7 @@ class LoadAccount:
             "shadowed_samples": rows["shadowed"],
             "duplicate": dict(sorted(self.duplicate.items())),
             "caveats": self.caveats,
-            "lacks": [one.told() for one in self.lacks],
+            "lacks": [caveat.told() for caveat in self.lacks],
             "notes": rows["notes"],
             "findings": rows["findings"],
             **({"delivered": dict(self.delivered)} if self.delivered else {}),
@@ -99,9 +99,9 @@ Progress = Callable[[int, int], None]
 def load(paths: Sequence[Path], store: Store, options: LoadOptions, progress: Progress | None = None) -> LoadAccount:
     """Return the account of loading all sources under `paths` into `store`.
 
-    Nothing is written before every source was checked. Raises InputError for what cannot be read or is refused, also where no
-    row of all that was read could be taken (nothing new is then left in the store), StoreError where a run was loaded with other
-    parameters, UsageError for a step that cannot be.
+    Nothing is written before every source was checked. Raises InputError for a source that cannot be read or is refused, also
+    where no row of any source could be taken (nothing new is then left in the store), StoreError where a run was loaded with
+    other parameters, UsageError for a step that cannot be.
     """
     known = {record.run for record in store.runs()}
     account = load_found(discover(paths, options.read), store, options, progress)
@@ -112,19 +112,19 @@ def load(paths: Sequence[Path], store: Store, options: LoadOptions, progress: Pr
     return account
 
 
-def load_found(found: Found, store: Store, options: LoadOptions, progress: Progress | None = None) -> LoadAccount:
-    """Return the account of loading what was found into `store`; raises as `load` does."""
-    account = LoadAccount(files=len(found.sources) + len(found.skipped))
-    for entry in found.skipped:
+def load_found(discovered: Found, store: Store, options: LoadOptions, progress: Progress | None = None) -> LoadAccount:
+    """Return the account of loading the discovered sources into `store`; raises as `load` does."""
+    account = LoadAccount(files=len(discovered.sources) + len(discovered.skipped))
+    for entry in discovered.skipped:
         if entry.action == "refused":
             account.refused[as_text(entry.path)] = entry.reason
         elif entry.action == "shadowed":
             account.shadowed[entry.reason] += 1
         elif entry.action != "context":
             account.skipped[entry.reason] += 1
-    account.caveats = [str(caveat) for caveat in found.caveats]
-    todo = _storable(plans(found, store, options, account.duplicate, account.shadowed), store, account)
-    offsets = {source.path for source in offset_sources(found.sources)} if options.offsets else set()
+    account.caveats = [str(caveat) for caveat in discovered.caveats]
+    todo = _storable(plans(discovered, store, options, account.duplicate, account.shadowed), store, account)
+    offsets = {source.path for source in offset_sources(discovered.sources)} if options.offsets else set()
     total = sum(len(plan.work) for plan in todo)
     done = 0
     states = {} if all(plan.work for plan in todo) else {record.run: record.state for record in store.runs()}
@@ -145,7 +145,7 @@ def load_found(found: Found, store: Store, options: LoadOptions, progress: Progr
 def _storable(todo: list[Plan], store: Store, account: LoadAccount) -> list[Plan]:
     """Return the runs that the store takes; logs of those without a clock are refused where it needs one and has others to load.
 
-    Where all runs are without a clock, all are returned: the store then says so.
+    Where all runs are without a clock, all are returned: the store then refuses them with a sentence.
     """
     timeless = [plan for plan in todo if store.needs_clock and plan.record.zero == UNKNOWN_ZERO]
     if len(timeless) == len(todo):
@@ -220,8 +220,8 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
 def no_room(path: Path, run: str, most: int) -> CapacityError:
     """Return the error of a source with which a run would hold more samples than its store can add up."""
     return CapacityError(
-        f"{path}: with it {run} would hold more than 2^{most.bit_length() - 1} samples, and this "
-        "store could not add them up: load it as a run of its own (--run)"
+        f"{path}: with it {run} would hold more than 2^{most.bit_length() - 1} samples, more than "
+        "this store can add up: load it as a run of its own (--run)"
     )
 
 

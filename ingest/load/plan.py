@@ -1,8 +1,8 @@
-"""What a load has to do: which sources to read, which are there already, which contradict what is there.
+"""What a load has to do: which sources to read, which the store holds already, which contradict those that it holds.
 
-The run record freezes what the numbers depend on (step, time zero, offsets, units, attribution); a load that differs is
-refused. Sources are known by what they are (format and labels) and by a digest of their content: what is there already is
-skipped, what grew or was repaired is read again in a new generation, anything else under the same name is refused.
+The run record freezes everything that the numbers depend on (step, start of the run, offsets, units, attribution); a load that
+differs is refused. A source is identified by format and labels, and by a digest of its content: one that the store holds
+already is skipped, one that grew or was repaired is read again in a new generation, any other under the same name is refused.
 """
 
 from __future__ import annotations
@@ -79,9 +79,9 @@ class Plan:
 
 
 def plans(
-    found: Found, store: Store, options: LoadOptions, duplicates: Counter[str], shadowed: Counter[str] | None = None
+    discovered: Found, store: Store, options: LoadOptions, duplicates: Counter[str], shadowed: Counter[str] | None = None
 ) -> list[Plan]:
-    """Return what is to be done for each run; what is there already is counted in `duplicates`. Writes nothing.
+    """Return the plan of each run; sources that the store holds already are counted in `duplicates`. Writes nothing.
 
     Undated logs of a run that the store holds with a clock are a run of their own, as they are beside dated logs. Logs of
     I/Os that the store holds from another log are counted in `shadowed`.
@@ -91,38 +91,38 @@ def plans(
     """
     known = {record.run: record for record in store.runs()}
     if not options.replace:
-        found = apart(found, {run for run, record in known.items() if record.zero != UNKNOWN_ZERO})
-    digests = _digests(found.sources, options.jobs)
+        discovered = apart(discovered, {run for run, record in known.items() if record.zero != UNKNOWN_ZERO})
+    digests = _digests(discovered.sources, options.jobs)
     by_run: dict[str, list[Source]] = {}
-    for source in found.sources:
+    for source in discovered.sources:
         by_run.setdefault(source.context.series.run, []).append(source)
-    found_plans = []
-    caveats = _caveats_by_run(found)
+    planned = []
+    caveats = _caveats_by_run(discovered)
     for run, sources in sorted(by_run.items()):
-        record = record_of(run, sources, {**found.labels.get(run, {}), **options.labels}, known.get(run), options)
+        record = record_of(run, sources, {**discovered.labels.get(run, {}), **options.labels}, known.get(run), options)
         known_ios = Counter[str]() if shadowed is None else shadowed
-        lacking = tuple(entry for entry in found.missing if entry.run == run)
+        lacking = tuple(entry for entry in discovered.missing if entry.run == run)
         carrier = min(source.path for source in sources) if lacking else None
         work, held = _to_do(run, sources, digests, store, options, (duplicates, known_ios), (carrier, lacking))
         if known.get(run) and not options.replace:
             check_addable(known[run], len(work))
         if options.replace and known.get(run):
             _check_all_replaced(known[run], record, work, store)
-        found_plans.append(Plan(record, work, held, carrier, lacking, caveats[run]))
-    return found_plans
+        planned.append(Plan(record, work, held, carrier, lacking, caveats[run]))
+    return planned
 
 
-def _caveats_by_run(found: Found) -> dict[str, tuple[Caveat, ...]]:
+def _caveats_by_run(discovered: Found) -> dict[str, tuple[Caveat, ...]]:
     """Return the caveats of each run: those that name its files or their folders, and those that name no file at all."""
     places: dict[str, set[str]] = {}
-    for source in found.sources:
+    for source in discovered.sources:
         places.setdefault(source.context.series.run, set()).update((str(source.path), str(source.path.parent)))
     kept: dict[str, list[Caveat]] = {run: [] for run in places}
-    for one in found.caveats:
-        named = [run for run, mine in places.items() if any(place in one.subject for place in mine)]
+    for caveat in discovered.caveats:
+        named = [run for run, mine in places.items() if any(place in caveat.subject for place in mine)]
         for run in named or places:
-            kept[run].append(one)
-    return {run: tuple(found.caveats) if len(places) == 1 else tuple(mine) for run, mine in kept.items()}
+            kept[run].append(caveat)
+    return {run: tuple(discovered.caveats) if len(places) == 1 else tuple(mine) for run, mine in kept.items()}
 
 
 def record_of(
@@ -134,8 +134,8 @@ def record_of(
     width = median_width(sources)
     step = options.step_ns or (known.step_ns if known and not options.replace else stored_step(width))
     if step not in STEPS:
-        steps = ", ".join(format_duration(one) for one in STEPS)
-        raise UsageError(f"{format_duration(step)} is no step that is stored: choose one of {steps}")
+        steps = ", ".join(format_duration(allowed) for allowed in STEPS)
+        raise UsageError(f"{format_duration(step)} cannot be a stored step: choose one of {steps}")
     warning = check_step(step, finest_width(sources), force=options.force) if options.step_ns else ""
     starts = run_starts(sources)
     relative = all(source.context.zero.epoch_ns is None for source in sources)
@@ -150,7 +150,7 @@ def record_of(
         labels={**(known.labels if known else {}), **labels},
     )
     if known and not options.replace:
-        # What a run was coarsened from is no option of reading.
+        # The step before a coarsening is not an option of reading.
         kept = {name: value for name, value in known.parameters.items() if name in (COARSENED, COARSENING)}
         new = replace(new, parameters={**new.parameters, **kept})
         _check_same(known, new)
@@ -158,7 +158,7 @@ def record_of(
 
 
 def _parameters(reading: ReadOptions, warning: str) -> dict[str, Any]:
-    told = {
+    parameters = {
         "t0": reading.t0,
         "host_offset_ns": dict(sorted(reading.host_offset_ns.items())),
         "recorded_unit_ns": reading.recorded_unit_ns,
@@ -169,7 +169,7 @@ def _parameters(reading: ReadOptions, warning: str) -> dict[str, Any]:
         "columns": reading.description.text if reading.description else "",
         "tsc_hz": reading.tsc_hz or None,
     }
-    return {name: value for name, value in told.items() if value not in (None, {}, "")}
+    return {name: value for name, value in parameters.items() if value not in (None, {}, "")}
 
 
 def _check_same(known: RunRecord, new: RunRecord) -> None:
@@ -177,12 +177,12 @@ def _check_same(known: RunRecord, new: RunRecord) -> None:
     for name, before, now in (
         ("step", format_duration(known.step_ns), format_duration(new.step_ns)),
         ("attribution", known.attribution, new.attribution),
-        ("time zero", *("unknown" if one.zero == UNKNOWN_ZERO else "known" for one in (known, new))),
+        ("start of the run", *("unknown" if record.zero == UNKNOWN_ZERO else "known" for record in (known, new))),
         ("reading options", _of_reading(known), _of_reading(new)),
         ("grid", grid_of(known), grid_of(new)),
     ):
         if before != now:
-            differ.append(f"{name} {before} then, {now} now")
+            differ.append(f"{name} ({before} then, {now} now)")
     if differ:
         raise StoreError(f"{known.run} was loaded with another {'; another '.join(differ)}: use --replace to load it anew")
 
@@ -268,17 +268,17 @@ def _to_do(
 
 
 def _measured(identity: str) -> str:
-    """Return what an identity says was measured (format, host, volume, job), without the process's name."""
+    """Return the measured part of an identity (format, host, volume, job), without the process's name."""
     return identity.rpartition("|")[0]
 
 
 def _context_digest(source: Source, carried: tuple[Missing, ...] = ()) -> str:
-    """Return a digest of what a source's record depends on beside its content: summaries, time zero, repairs by version.
+    """Return a digest of all that a source's record depends on beside its content: summaries, start time, repairs by version.
 
     `carried` is what its account says of other files that are missing.
     """
     context = source.context
-    told = (
+    facts = (
         context.zero.epoch_ns,
         context.offset_ns,
         context.version,
@@ -293,8 +293,8 @@ def _context_digest(source: Source, carried: tuple[Missing, ...] = ()) -> str:
         ],
     )
     events = (context.digits, sorted(context.shadowed), context.description.text if context.description else "")
-    told = (*told, *(events if any(events) else ()), *_read_beside(source), *(one.told() for one in carried))
-    return hashlib.blake2b(repr(told).encode(), digest_size=DIGEST_SIZE).hexdigest()
+    facts = (*facts, *(events if any(events) else ()), *_read_beside(source), *(entry.told() for entry in carried))
+    return hashlib.blake2b(repr(facts).encode(), digest_size=DIGEST_SIZE).hexdigest()
 
 
 def _read_beside(source: Source) -> tuple[str, ...]:
@@ -337,5 +337,5 @@ def digested(path: Path, size: int | None) -> tuple[str, int]:
 
 
 def grown(path: Path, old: SourceRecord) -> bool:
-    """Return whether a file is what was loaded before with something appended."""
+    """Return whether a file has the content that was loaded before, with something appended."""
     return path.stat().st_size > old.size and digest_of(path, old.size) == old.digest

@@ -48,7 +48,7 @@ class Store(Origin, Protocol):
         ...
 
     def sources(self, run: str) -> list[SourceRecord]:
-        """Return what was loaded into a run."""
+        """Return the records of a run's sources."""
         ...
 
     def first_generation(self, run: str) -> int:
@@ -71,11 +71,11 @@ class Store(Origin, Protocol):
         ...
 
     def write_breaths(self, source: SourceRecord, kept: Kept) -> int:
-        """Write what is kept of the breaths of a source, replacing documents of the same identity; return how many."""
+        """Write the breaths that are kept of a source, replacing documents of the same identity; return how many."""
         ...
 
     def breaths(self, run: str) -> Kept:
-        """Return what is kept of the breaths of a run."""
+        """Return the breaths that are kept of a run."""
         ...
 
     def finish_source(self, source: SourceRecord, spans: Spans) -> None:
@@ -87,7 +87,7 @@ class Store(Origin, Protocol):
         ...
 
     def delivered(self) -> Mapping[str, int]:
-        """Return what became of the documents that were sent to a server; empty where there is none."""
+        """Return counts of the documents that were sent to a server, by outcome; empty where there is none."""
         ...
 
     def refusals(self) -> tuple[int, str]:
@@ -103,25 +103,25 @@ class Store(Origin, Protocol):
         ...
 
     def verify(self, chosen: Chosen, *, mend: bool = False) -> Verification:
-        """Return what does not fit together in the runs that `chosen` says yes to, and with "" in what belongs to none.
+        """Return the faults in the runs that `chosen` accepts; where it accepts "", also in documents that belong to no run.
 
-        With `mend` what can be repaired is. Runs that somebody may be writing to are looked at for owners alone.
+        With `mend` they are repaired where they can be. Runs that somebody may be writing to are looked at for owners alone.
         """
         ...
 
     def coarsen(self, run: str, step_ns: int) -> Coarsened:
-        """Return what was done to add the windows of a run up to a larger step, exactly; cut off, a repeat completes it.
+        """Add the windows of a run up to a larger step, exactly; return what was done. Cut off, a repeat completes it.
 
         At that step already, nothing is done. UsageError for a smaller step, StoreError while the run is not complete.
         """
         ...
 
     def mark(self, run: str, at_ns: int, text: str, end_ns: int | None = None) -> None:
-        """Note what happened at a time of a run, or from then to `end_ns`."""
+        """Note a mark at a time of a run, or from then to `end_ns`."""
         ...
 
     def mark_all(self, run: str, marks: Sequence[Mapping[str, Any]]) -> None:
-        """Note many marks of a run: at_ns, text, and end_ns where there is one; what is noted already is noted once."""
+        """Note many marks of a run: at_ns, text, and end_ns where there is one; a mark that is noted already stays one."""
         ...
 
     def offset_windows(
@@ -160,7 +160,7 @@ def open_store(url: str, *, write: bool = False) -> Store:
 
 
 def live_store(store: Store) -> LiveStore:
-    """Return what an open store does for a watch; UsageError where it takes no growing runs."""
+    """Return the interface of an open store for a watch; UsageError where it takes no growing runs."""
     return needed(store, GROWTH)()
 
 

@@ -54,7 +54,8 @@ from ingest.store.records import (
 from ingest.store.rollups import cluster_group, host_group, layouts_by
 
 ROLLUP_LABELS = {"run", "host", "op", "kind"}
-SAID_WITH_ANSWERS = ("coordinated omission:", "schedule:", "means:")  # what a source's account says of every number from it
+# Notes in a source's account that concern every number from it.
+SAID_WITH_ANSWERS = ("coordinated omission:", "schedule:", "means:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +68,17 @@ class Catalogue:
 
     def all_of(self, run: str) -> list[StoredSeries]:
         """Return all series of a run."""
-        return [one for one in self.series if one.series.run == run]
+        return [stored for stored in self.series if stored.series.run == run]
 
     def of(self, run: str, key: Key) -> list[StoredSeries]:
         """Return the series of latencies of a run that a question selects; offsets are never among them."""
-        mine = (one for one in self.series if one.series.run == run and one.series.kind != OFFSET)
-        return [one for one in mine if key(one.series) is not None]
+        mine = (stored for stored in self.series if stored.series.run == run and stored.series.kind != OFFSET)
+        return [stored for stored in mine if key(stored.series) is not None]
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """From where one run is answered: rollups of a scope and step, or the documents of some series.
+    """The data that answers for one run: rollups of a scope and step, or the documents of some series.
 
     `members` are the series that are asked for, `everything` all of the run, `labels` those that the question looks at.
     """
@@ -93,10 +94,10 @@ class Plan:
 
 
 class Holdings(Protocol):
-    """What a store gives to be asked: what it holds of runs, and the windows that a plan names."""
+    """The data of a store that questions are answered from: what it holds of runs, and the windows that a plan names."""
 
     def catalogue(self, records: Sequence[RunRecord]) -> Catalogue:
-        """Return what is held of the runs."""
+        """Return records, series and accounts of the runs."""
         ...
 
     def shares(self, series: Sequence[StoredSeries], key: Key) -> Iterator[Sequence[StoredSeries]]:
@@ -121,14 +122,14 @@ class Holdings(Protocol):
 
 
 def check_latencies(catalogue: Catalogue) -> None:
-    """Raise InputError where the runs hold moments of events and nothing that was timed."""
-    if catalogue.series and all(one.series.kind == OFFSET for one in catalogue.series):
+    """Raise InputError where the runs hold only the times of events, and no latency."""
+    if catalogue.series and all(stored.series.kind == OFFSET for stored in catalogue.series):
         runs = listed(record.run for record in catalogue.records)
-        raise InputError(f"{runs}: moments of events alone, without latencies; tailboard offsets shows them")
+        raise InputError(f"{runs}: only the times of events, no latencies; tailboard offsets shows them")
 
 
 def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Question, *, rollups: bool = True) -> Answer:
-    """Return the merged windows that a question asks for; the same numbers as from the documents, by whatever way.
+    """Return the merged windows that a question asks for; the same numbers as from the documents.
 
     Without `rollups` documents alone are read.
     """
@@ -148,9 +149,9 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
     series, ways, rolled = 0, set(), []
     layouts: dict[tuple[str, str], set[LogLinear]] = {}
     for record in chosen:
-        for one in catalogue.of(record.run, key):
+        for stored in catalogue.of(record.run, key):
             series += 1
-            note_layouts(layouts, [key(one.series) or ()], one.layout)
+            note_layouts(layouts, [key(stored.series) or ()], stored.layout)
         for plan in _plans(holdings, catalogue, record, question, step, labels, rollups=rollups):
             ways.add("rollups" if plan.rollup_step is not None else "documents")
             rolled += [plan] if plan.rollup_step is not None else []
@@ -171,7 +172,12 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
         run_start_ns={record.run: record.start_ns for record in chosen},
         relative=all(record.zero == UNKNOWN_ZERO for record in chosen),
         series=series,
-        warnings=(*_moved(chosen, question), *_clocks_told(holdings, apart), *shown_beside(undated), *_warnings(catalogue)),
+        warnings=(
+            *_moved(chosen, question),
+            *_sentences_left_out(holdings, apart),
+            *shown_beside(undated),
+            *_warnings(catalogue),
+        ),
         answered_from=" and ".join(sorted(ways)),
         auto_ns=0 if step else auto_step_of(catalogue, question, key),
         undated=undated,
@@ -182,19 +188,19 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
     answer = finish(parts, question, facts, _reach_in(catalogue, question, key))
     if not all(_moved_once(plan, answer.layouts) for plan in rolled):
         return answer_from(holdings, records, question, rollups=False)
-    told = _whole_runs(catalogue)
-    alone = [one.series.replaced(kind=mean_kind(one.series.kind)) for one in told if not one.has_bins]
-    return with_left_out(described(answer, told), alone, key)
+    reported = _whole_runs(catalogue)
+    alone = [whole_run.series.replaced(kind=mean_kind(whole_run.series.kind)) for whole_run in reported if not whole_run.has_bins]
+    return with_left_out(described(answer, reported), alone, key)
 
 
 def _moved(records: Sequence[RunRecord], question: Question) -> list[str]:
     """Return sentences on the edges of a range that lie between stored windows."""
-    return sorted({text for one in records if (text := moved_edges(question, one.start_ns, one.step_ns))})
+    return sorted({text for record in records if (text := moved_edges(question, record.start_ns, record.step_ns))})
 
 
 def _whole_rows(catalogue: Catalogue) -> list[WholeRow]:
     """Return the exact values of whole rows that were cut into windows."""
-    return [one for record in catalogue.records for one in whole_rows(record.run, catalogue.accounts.get(record.run, ()))]
+    return [row for record in catalogue.records for row in whole_rows(record.run, catalogue.accounts.get(record.run, ()))]
 
 
 def _moved_once(plan: Plan, targets: Layouts) -> bool:
@@ -202,15 +208,17 @@ def _moved_once(plan: Plan, targets: Layouts) -> bool:
 
     Rollups of groups of unlike layouts are in their common one; from there to the answer's, edges need not meet.
     """
-    if len({one.layout for one in plan.everything}) == 1:
+    if len({stored.layout for stored in plan.everything}) == 1:
         return True
     hosts, clusters = layouts_by(plan.everything, host_group), layouts_by(plan.everything, cluster_group)
-    for one in plan.members:
-        host, cluster = host_group(one.series), cluster_group(one.series)
-        if not one.layout.has_bins or len(clusters[cluster]) == 1:
+    for member in plan.members:
+        host, cluster = host_group(member.series), cluster_group(member.series)
+        if not member.layout.has_bins or len(clusters[cluster]) == 1:
             continue
         way = [common_layout(hosts[host]), *([common_layout(clusters[cluster])] if plan.scope == CLUSTER else [])]
-        if not all(_same_place(one.layout, way, target) for target in targets.get((one.series.run, one.series.kind), ())):
+        if not all(
+            _same_place(member.layout, way, target) for target in targets.get((member.series.run, member.series.kind), ())
+        ):
             return False
     return True
 
@@ -224,25 +232,27 @@ def _same_place(source: LogLinear, way: Sequence[LogLinear], target: LogLinear) 
 
 
 def _whole_runs(catalogue: Catalogue) -> list[WholeRun]:
-    """Return what the tools themselves say of whole runs that have no histogram."""
-    return [one for record in catalogue.records for one in whole_runs(record.run, catalogue.accounts.get(record.run, ()))]
+    """Return the values of whole runs without a histogram, as the tools themselves report them."""
+    return [
+        whole_run for record in catalogue.records for whole_run in whole_runs(record.run, catalogue.accounts.get(record.run, ()))
+    ]
 
 
-def _clocks_told(holdings: Holdings, apart: Sequence[RunRecord]) -> Iterator[str]:
+def _sentences_left_out(holdings: Holdings, apart: Sequence[RunRecord]) -> Iterator[str]:
     """Yield a sentence on each run that is left out, with how many samples were read of it."""
     accounts = holdings.catalogue(apart).accounts if apart else {}
     for record in apart:
-        yield run_left_out(record.run, sum(int(one.get("samples", 0)) for one in accounts.get(record.run, ())))
+        yield run_left_out(record.run, sum(int(account.get("samples", 0)) for account in accounts.get(record.run, ())))
 
 
 def _over_reach(
     parts: Sequence[Intervals], records: Sequence[RunRecord], catalogue: Catalogue, question: Question, key: Key
 ) -> list[Intervals]:
     """Return the rows over the whole range of their run; where runs are added up, over the range of them all."""
-    found, steps = ranges(parts), {record.run: record.step_ns for record in records}
+    spans, steps = ranges(parts), {record.run: record.step_ns for record in records}
     reach = {record.run: span for record in records if (span := reach_of(catalogue.of(record.run, key))) is not None}
     bounded = question.begin is not None or question.end is not None
-    return over_reach(parts, reach, {run: (span, steps[run]) for run, span in found.items() if bounded}, question.adds_up_runs)
+    return over_reach(parts, reach, {run: (span, steps[run]) for run, span in spans.items() if bounded}, question.adds_up_runs)
 
 
 def _reach_in(catalogue: Catalogue, question: Question, key: Key) -> Reach:
@@ -250,14 +260,14 @@ def _reach_in(catalogue: Catalogue, question: Question, key: Key) -> Reach:
 
     Not of a run that is being loaded: what it reaches may be older than its windows. Coarsening leaves it as it is.
     """
-    found: Reach = {}
+    reach: Reach = {}
     for record in catalogue.records:
         if record.state != LOADING or unfinished(record):
-            for one in catalogue.of(record.run, key):
-                if one.first_ns is not None and one.last_ns is not None:
-                    widen(found, (record.run, one.series.kind), (one.first_ns, one.last_ns))
+            for stored in catalogue.of(record.run, key):
+                if stored.first_ns is not None and stored.last_ns is not None:
+                    widen(reach, (record.run, stored.series.kind), (stored.first_ns, stored.last_ns))
     bounds = {record.run: range_of(record, question) for record in catalogue.records}
-    return reach_inside(found, bounds)
+    return reach_inside(reach, bounds)
 
 
 def windows_from(holdings: Holdings, records: Sequence[RunRecord], question: Question) -> Iterator[Intervals]:
@@ -278,7 +288,7 @@ def facts_from(catalogue: Catalogue) -> list[tuple[str, str]]:
     chosen = catalogue.records
     accounts = [account for record in chosen for account in catalogue.accounts.get(record.run, ())]
     rows = sum(int(account.get("rows", 0)) for account in accounts)
-    hosts = sorted({one.series.host for one in catalogue.series} - {""})
+    hosts = sorted({stored.series.host for stored in catalogue.series} - {""})
     return [
         ("Sources", f"{len(accounts)} files, {rows:,} rows"),
         ("Hosts", ", ".join(hosts) or "not named"),
@@ -304,17 +314,17 @@ def step_of(catalogue: Catalogue, question: Question, key: Key) -> int:
     stored = int(np.lcm.reduce([record.step_ns for record in catalogue.records]))
     step = int(question.step)
     if step % stored:
-        raise UsageError(f"a step of {format_duration(step)} is no multiple of the stored step {format_duration(stored)}")
+        raise UsageError(f"a step of {format_duration(step)} is not a multiple of the stored step {format_duration(stored)}")
     return step
 
 
 def auto_step_of(catalogue: Catalogue, question: Question, key: Key) -> int:
-    """Return the step in ns that makes about 150 windows of what there is of the selected series within the range."""
+    """Return the step in ns that makes about 150 windows of the selected series within the range."""
     stored = int(np.lcm.reduce([record.step_ns for record in catalogue.records]))
     of_run = ((record, reach_of(catalogue.of(record.run, key))) for record in catalogue.records)
     reach = {record.run: (record, span) for record, span in of_run if span is not None}
     bounds = {run: range_of(record, question) for run, (record, _) in reach.items()}
-    span = auto_span({run: one for run, (_, one) in reach.items()}, bounds, stored)
+    span = auto_span({run: extent for run, (_, extent) in reach.items()}, bounds, stored)
     return auto_step(*span, stored, question.windows)
 
 
@@ -373,14 +383,14 @@ def _windows(holdings: Holdings, plan: Plan, key: Key, step: int) -> Iterator[In
     if plan.rollup_step is None:
         yield from holdings.document_windows(plan, key, step)
         return
-    # Rollups of a wider step than the stored one tell counts exactly, and too roughly from when to when they are.
+    # Rollups of a wider step than the stored one have exact counts, but bounds of time that are too rough.
     wide = not step and plan.rollup_step not in (WHOLE_RUN, plan.record.step_ns)
     span = holdings.rollup_span(replace(plan, rollup_step=plan.record.step_ns)) if wide else None
     for part in holdings.rollup_windows(plan):
-        found = part.relabelled(key)
+        windows = part.relabelled(key)
         if span is not None:
-            found = replace(found, start_ns=np.full(len(found), span[0]), end_ns=np.full(len(found), span[1]))
-        yield found
+            windows = replace(windows, start_ns=np.full(len(windows), span[0]), end_ns=np.full(len(windows), span[1]))
+        yield windows
 
 
 def _warnings(catalogue: Catalogue) -> Iterator[str]:

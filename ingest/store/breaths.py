@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def from_store(store: Store, question: Question) -> Kept:
-    """Return what a store keeps of the runs, hosts, processes and the time that are asked."""
+    """Return the breaths that a store keeps of the runs, hosts, processes and times that a question selects."""
     records = store.runs()
     key = selected(question, {record.run: dict(record.labels) for record in records})
     parts = []

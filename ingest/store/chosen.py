@@ -18,7 +18,9 @@ def chosen_records(records: Sequence[RunRecord], globs: Sequence[str], where: Ma
     """
     if not records:
         raise StoreError("the store holds no run yet: tailboard load PATH --run NAME")
-    named = set(runs_asked((record.run for record in records), globs, where or {}, {one.run: one.labels for one in records}))
+    named = set(
+        runs_asked((record.run for record in records), globs, where or {}, {record.run: record.labels for record in records})
+    )
     chosen = [record for record in records if record.run in named]
     if not chosen:
         raise InputError(f"no run matches {' '.join(globs)}; there are {listed(record.run for record in records)}")
@@ -28,4 +30,4 @@ def chosen_records(records: Sequence[RunRecord], globs: Sequence[str], where: Ma
 def on_one_clock(records: Sequence[RunRecord], question: Question) -> tuple[list[RunRecord], list[RunRecord]]:
     """Return the runs that an answer is about, and the undated ones that it leaves out beside them."""
     apart = left_out(question, {record.run: record.zero == UNKNOWN_ZERO for record in records})
-    return [one for one in records if one.run not in apart], [one for one in records if one.run in apart]
+    return [record for record in records if record.run not in apart], [record for record in records if record.run in apart]

@@ -21,7 +21,7 @@ COARSENED, COARSENING = "coarsened_from_ns", "coarsening_to_ns"
 
 @dataclass(frozen=True, slots=True)
 class Coarsened:
-    """What was made of a run: its step before and now in ns, and how many documents it had and has."""
+    """A coarsening that is done: the step of the run before and now in ns, and how many documents it had and has."""
 
     run: str
     from_ns: int
@@ -33,8 +33,8 @@ class Coarsened:
 def check_step(step_ns: int) -> None:
     """Raise UsageError unless runs are stored at such a step."""
     if step_ns not in STEPS:
-        steps = ", ".join(format_duration(one) for one in STEPS)
-        raise UsageError(f"{format_duration(step_ns)} is no step that is stored: choose one of {steps}")
+        steps = ", ".join(format_duration(step) for step in STEPS)
+        raise UsageError(f"{format_duration(step_ns)} cannot be a stored step: choose one of {steps}")
 
 
 def check_coarser(record: RunRecord, step_ns: int) -> None:
@@ -42,13 +42,13 @@ def check_coarser(record: RunRecord, step_ns: int) -> None:
     check_step(step_ns)
     if step_ns <= record.step_ns or step_ns % record.step_ns:
         now, asked = format_duration(record.step_ns), format_duration(step_ns)
-        raise UsageError(f"{record.run} is stored at {now}: {asked} is no larger multiple of that")
+        raise UsageError(f"{record.run} is stored at {now}: {asked} is not a larger multiple of that")
     if record.state != COMPLETE:
         raise StoreError(f"{record.run} is not complete: load it to its end before it is coarsened")
 
 
 def grid_of(record: RunRecord) -> str:
-    """Return what a run's windows were cut at, for people: as loaded, or coarsened from which step."""
+    """Return for people how a run's windows came to their step: as loaded, or coarsened from which one."""
     before = record.parameters.get(COARSENED)
     return f"coarsened from {format_duration(int(before))}" if before else "as loaded"
 
@@ -56,19 +56,19 @@ def grid_of(record: RunRecord) -> str:
 def unfinished(record: RunRecord) -> str:
     """Return a sentence about a deletion or a coarsening that is under way or was cut off, empty where there is none."""
     if record.state == DELETING:
-        return f"{record.run} is being deleted, or that was cut off: tailboard runs delete '{record.run}' completes it"
+        return f"{record.run} is being deleted, or its deletion was cut off: tailboard runs delete '{record.run}' completes it"
     step = record.parameters.get(COARSENING)
     if not step:
         return ""
     command = f"tailboard runs coarsen '{record.run}' --step {format_duration(int(step))}"
-    return f"{record.run} is being coarsened, or that was cut off: {command} completes it"
+    return f"{record.run} is being coarsened, or its coarsening was cut off: {command} completes it"
 
 
 def lost(record: RunRecord, step_ns: int, before: int, after: int) -> str:
-    """Return the sentence about a coarsening whose windows do not hold what those before hold: it stops there."""
+    """Return the sentence about a coarsening whose windows hold other samples than those before: it stops there."""
     then, now = format_duration(record.step_ns), format_duration(step_ns)
     return (
-        f"{record.run} holds {before:,} samples at {then}, and {after:,} were found at {now}, or others of some series: nothing "
+        f"{record.run} holds {before:,} samples at {then} and {after:,} at {now}, or different ones in some series: nothing "
         "was deleted; run the same command again, and if that does not help, load the run anew with --replace"
     )
 

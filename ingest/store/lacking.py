@@ -20,7 +20,7 @@ BY_HOST, BY_CLUSTER = ("host", "op", "kind"), ("op", "kind")
 def lacks_in(
     records: Iterable[RunRecord], accounts: Mapping[str, Iterable[Account]], question: Question | None = None
 ) -> tuple[Lack, ...]:
-    """Return what runs lack of a question, without one in all: `accounts` are those of the sources of each run."""
+    """Return the data that runs lack for a question, without one all of it: `accounts` are those of the sources of each run."""
     chosen = list(records)
     entries = [entry for record in chosen for entry in stored_entries(record.run, accounts.get(record.run, ()))]
     if not entries:
@@ -32,9 +32,9 @@ def lacks_in(
 
 
 def caveats_in(accounts: Mapping[str, Iterable[Account]], runs: Iterable[str]) -> tuple[Caveat, ...]:
-    """Return what a reader must know of runs as a whole, each once."""
-    told = [one for run in runs for account in accounts.get(run, ()) for one in account.get("caveats", {}).values()]
-    return tuple(dict.fromkeys(map(Caveat.of, told)))
+    """Return the caveats of runs, each once."""
+    caveats = [caveat for run in runs for account in accounts.get(run, ()) for caveat in account.get("caveats", {}).values()]
+    return tuple(dict.fromkeys(map(Caveat.of, caveats)))
 
 
 def complete_rollups(windows: Intervals, step_ns: int, missing: tuple[Lack, ...]) -> Bool:
@@ -46,5 +46,5 @@ def complete_rollups(windows: Intervals, step_ns: int, missing: tuple[Lack, ...]
     if step_ns == WHOLE_RUN:
         start_ns, end_ns = start_ns * 0 + ANY_TIME[0], end_ns * 0 + ANY_TIME[1]
     kinds = tuple(dict.fromkeys(key.kind for key in keys))
-    own = of_kinds(missing, {one.entry.run: kinds for one in missing})
+    own = of_kinds(missing, {lack.entry.run: kinds for lack in missing})
     return cut_at(windows.series, table, start_ns, end_ns, by, own).complete(len(windows))

@@ -1,4 +1,4 @@
-"""Runs that are loaded while they grow: what a watch keeps in a store beside documents, and what every store does for it.
+"""Runs that are loaded while they grow: the records that a watch keeps beside documents, and the interface of stores for it.
 
 A watch writes the windows of growing logs again until they are whole. Its sources count as loading until they are settled
 by an ordinary load. A checkpoint says how far a log was read; documents are written before it, and windows whole, so that
@@ -33,7 +33,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """A watch of a run, as others see it: what is final as far as it knows, and when (epoch ns) it said so.
+    """A watch of a run, as others see it: up to when windows are final as far as it knows, and when (epoch ns) it noted that.
 
     `hosts` are its marks by host; they are not stored.
     """
@@ -98,33 +98,33 @@ class LiveStore(Protocol):
         ...
 
     def finish(self, source: SourceRecord, spans: Spans) -> None:
-        """Note that a source is complete as it is: its file is gone, and what was read of it is all there will be."""
+        """Note that a source is complete as it is: its file is gone, and no more of it can be read."""
         ...
 
-    def tell(self, watch: Watch) -> None:
-        """Note what is final as far as a watch knows."""
+    def note_watch(self, watch: Watch) -> None:
+        """Note up to when windows are final as far as a watch knows."""
         ...
 
     def leave(self, run: str, watch: str) -> None:
-        """Delete a watch that has settled what it read, with its checkpoints."""
+        """Delete a watch that has settled all that it read, with its checkpoints."""
         ...
 
 
 def marks_of(watches: Iterable[Watch], own: Watch, now_ns: int) -> Marks:
     """Return up to when windows are final where all watches are heard, but those silent for a minute; `own` stands for itself."""
-    others = [one for one in heard(watches, now_ns) if one.watch != own.watch]
-    return Marks(min([own.final_ns, *(one.final_ns for one in others)]), own.hosts)
+    others = [watch for watch in heard(watches, now_ns) if watch.watch != own.watch]
+    return Marks(min([own.final_ns, *(watch.final_ns for watch in others)]), own.hosts)
 
 
 def heard(watches: Iterable[Watch], now_ns: int | None = None) -> list[Watch]:
-    """Return the watches that have said something within the last minute: the others were killed, or have lost their store."""
+    """Return the watches that were heard within the last minute: the others were killed, or have lost their store."""
     now = time.time_ns() if now_ns is None else now_ns
-    return [one for one in watches if now - one.told_ns < SILENT_NS]
+    return [watch for watch in watches if now - watch.told_ns < SILENT_NS]
 
 
 def final_by_all(watches: Iterable[Watch]) -> Marks:
     """Return up to when windows are final as far as all watches that are heard know."""
-    return Marks(min((one.final_ns for one in heard(watches)), default=NOTHING_LEFT))
+    return Marks(min((watch.final_ns for watch in heard(watches)), default=NOTHING_LEFT))
 
 
 def provisional(record: RunRecord) -> str:
@@ -141,11 +141,11 @@ def provisional(record: RunRecord) -> str:
 
 
 def watched(records: Sequence[RunRecord], watches: Iterable[Watch]) -> list[RunRecord]:
-    """Return the records, those of runs that are being watched with that state and what is final of them.
+    """Return the records, those of runs that are being watched with that state and their final mark.
 
     A watch that is silent for a minute counts for nothing: the run is what its sources are, complete or cut off.
     """
     marks: dict[str, int] = {}
-    for one in heard(watches):
-        marks[one.run] = min(one.final_ns, marks.get(one.run, one.final_ns))
+    for watch in heard(watches):
+        marks[watch.run] = min(watch.final_ns, marks.get(watch.run, watch.final_ns))
     return [replace(record, state=WATCHED, final_ns=marks[record.run]) if record.run in marks else record for record in records]

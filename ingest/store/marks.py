@@ -1,4 +1,4 @@
-"""Marks of files, put with the runs of a store that they overlap; what each run got, in sentences."""
+"""Marks of files, put with the runs of a store that they overlap, and sentences on each run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ingest.store.records import UNKNOWN_ZERO
 
 
 def keep_marks(store: Store, runs: Collection[str], marks: Sequence[Mark]) -> Iterator[str]:
-    """Put marks with the named runs, and yield what became of them.
+    """Put marks with the named runs, and yield a sentence on each run that took some, and on those left out.
 
     A run takes what overlaps it, from its start to AFTER_END_NS behind its end: windows may reach beyond that. A repeat adds
     nothing.
@@ -32,12 +32,13 @@ def keep_marks(store: Store, runs: Collection[str], marks: Sequence[Mark]) -> It
         kept = longest(noted, MOST_OF_RUN)
         store.mark_all(record.run, kept)
         if kept:
-            left = f"; {len(noted) - len(kept):,} more are too many, the longest are kept" if len(kept) < len(noted) else ""
-            yield f"{record.run}: {len(kept):,} marks{left}"
+            left_out = len(noted) - len(kept)
+            reason = f"; {left_out:,} shorter ones are left out: a run takes {MOST_OF_RUN:,}" if left_out else ""
+            yield f"{record.run}: {len(kept):,} marks{reason}"
     outside = sum(mark not in placed for mark in marks)
     if outside:
-        why = " (a run without a time zero takes none of a clock: load it with --t0)" if unknown else ""
-        yield f"{outside:,} of {len(marks):,} marks are of other times than the runs, and are left out{why}"
+        why = " (a run has no start time, so marks with clock times cannot be placed in it: load it with --t0)" if unknown else ""
+        yield f"{outside:,} of {len(marks):,} marks lie outside the times of the runs and are left out{why}"
 
 
 def end_of(store: Store, record: RunRecord) -> int:

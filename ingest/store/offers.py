@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def offers_of(store: Store) -> Offers:
-    """Return what a store offers because it keeps offsets, breaths and the accounts of its sources."""
+    """Return the capabilities of a store that keeps offsets, breaths and the accounts of its sources."""
     kept = _Keeping(store)
     offers = Offers().add(OFFSETS, kept.offsets).add(OFFSET_TICKS, kept.offset_ticks)
     return offers.add(BREATHS, kept.breaths).add(WHOLE_RUNS, kept.whole_runs)
@@ -44,4 +44,8 @@ class _Keeping:
         return from_store(self._store, question)
 
     def whole_runs(self, runs: Collection[str]) -> list[WholeRun]:
-        return [one for run in sorted(runs) for one in whole_runs(run, [source.account for source in self._store.sources(run)])]
+        return [
+            whole_run
+            for run in sorted(runs)
+            for whole_run in whole_runs(run, [source.account for source in self._store.sources(run)])
+        ]

@@ -44,11 +44,11 @@ def from_store(store: Store, wanted: Wanted) -> OffsetMap:
     total, empty, accounts = Sum(HELD_ENTRIES), [], []
     for record in chosen:
         begin, end = range_of(wanted.question, record.start_ns)
-        found = False
+        any_counts = False
         for part in counts_of_store(store, record.run, wanted, key, begin, end):
-            found = True
+            any_counts = True
             total.add(part)
-        empty += [] if found else [record.run]
+        empty += [] if any_counts else [record.run]
         accounts += [source.account for source in store.sources(record.run)]
     parts = total.parts()
     if not parts:
@@ -75,11 +75,13 @@ def _apart(store: Store, record: RunRecord) -> str:
 
 
 def _store_warnings(records: Iterable[RunRecord], periods: Periods, empty: Sequence[str]) -> list[str]:
-    texts = [f"no offsets are stored of {listed(empty)}, or none in this time: not in the map"] if empty else []
-    texts += [f"the load of {one.run} was cut off: run it again to complete it" for one in records if one.state != COMPLETE]
+    texts = [f"{listed(empty)}: no offsets are stored, or none in this time: left out of the map"] if empty else []
+    texts += [
+        f"the load of {record.run} was cut off: run it again to complete it" for record in records if record.state != COMPLETE
+    ]
     if periods.resampled:
         texts.append(
-            f"{periods.rows} rows are no whole milliseconds: counts were shared out by overlap from bins of 1 ms; files are exact"
+            f"{periods.rows} rows are not whole milliseconds: bins of 1 ms were shared out by overlap; files give exact counts"
         )
     return texts
 
@@ -138,12 +140,12 @@ def overviews_from_store(store: Store, names: Mapping[str, str], wanted: Wanted,
     kept, there = kept_of(met, full=full)
     if not there:
         read(kept)
-    found = []
+    overviews = []
     for ticks in all_ticks(met, kept):
         mine = tuple(run for run in sorted(names) if names[run] == ticks.run)
         relative = all(records[run].zero == UNKNOWN_ZERO for run in mine)
         accounts = [source.account for run in mine for source in store.sources(run)]
         cut = (f"the load of {run} was cut off: run it again to complete it" for run in mine if records[run].state != COMPLETE)
         start = min(records[run].start_ns for run in mine)
-        found.append(OffsetOverview(ticks, mine, start, relative, warnings=(*cut, *troubles(accounts))))
-    return found
+        overviews.append(OffsetOverview(ticks, mine, start, relative, warnings=(*cut, *troubles(accounts))))
+    return overviews

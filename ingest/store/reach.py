@@ -1,4 +1,4 @@
-"""From when to when series and windows of a store reach."""
+"""The ranges of time of series and windows of a store."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from ingest.store.records import StoredSeries
 
 def reach_of(series: Iterator[StoredSeries] | Sequence[StoredSeries]) -> tuple[int, int] | None:
     """Return from when to when the series reach, before they were cut into windows."""
-    known = [(one.first_ns, one.last_ns) for one in series if one.first_ns is not None and one.last_ns is not None]
+    known = [(stored.first_ns, stored.last_ns) for stored in series if stored.first_ns is not None and stored.last_ns is not None]
     return (min(first for first, _ in known), max(last for _, last in known)) if known else None

@@ -92,7 +92,7 @@ def began_ns(record: RunRecord) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class SourceRecord:
-    """A source of a run: its identity, where it was read, digests of its content and of what was read with it."""
+    """A source of a run: its identity, where it was read, digests of its content and of all that was read with it."""
 
     run: str
     source: str
@@ -122,7 +122,7 @@ class RunGoneError(StoreError):
 
     def __init__(self, run: str) -> None:
         super().__init__(
-            f"{run} was deleted while it was written to: what came after that was not kept; load it again if it is wanted"
+            f"{run} was deleted while it was written to: later documents were not kept; load it again if you want it"
         )
         self.run = run
 
@@ -133,10 +133,10 @@ class RunGoneError(StoreError):
 
 def record_named(run: str, records: Iterable[RunRecord]) -> RunRecord:
     """Return the record of a run; RunGoneError where it is not there any more."""
-    found = next((record for record in records if record.run == run), None)
-    if found is None:
+    match = next((record for record in records if record.run == run), None)
+    if match is None:
         raise RunGoneError(run)
-    return found
+    return match
 
 
 def check_deletable(record: RunRecord, unfinished: str = "") -> None:
@@ -146,9 +146,11 @@ def check_deletable(record: RunRecord, unfinished: str = "") -> None:
     """
     if record.state in (COMPLETE, DELETING):
         return
-    forced = f"tailboard runs delete '{record.run}' --force deletes it all the same"
+    forced = f"tailboard runs delete '{record.run}' --force deletes it anyway"
     if record.state == WATCHED:
-        raise StoreError(f"{record.run} is being watched (its watch was heard within the last minute): end that first; {forced}")
+        raise StoreError(
+            f"{record.run} is being watched (its watch was heard within the last minute): stop the watch first; {forced}"
+        )
     if unfinished:
         raise StoreError(f"{unfinished}; {forced}")
     raise StoreError(

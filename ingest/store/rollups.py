@@ -38,21 +38,21 @@ class Key(NamedTuple):
 
 
 def host_group(key: Series | Group) -> Key:
-    """Return what a series counts in on its host."""
+    """Return the key of a series in the rollups of hosts."""
     if not isinstance(key, Series):
         raise TypeError("hosts are merged from series")
     return Key(HOST, key.host, key.op, key.kind)
 
 
 def cluster_group(key: Series | Group) -> Key:
-    """Return what a series, or a host's rollup, counts in for the cluster."""
+    """Return the key of a series, or of a host's rollup, in the rollups of the cluster."""
     if not isinstance(key, Series | Key):
         raise TypeError("the cluster is merged from series or hosts")
     return Key(CLUSTER, "", key.op, key.kind)
 
 
 def key_of(key: Series | Group) -> Key:
-    """Return the key of a rollup; TypeError for what is none."""
+    """Return the key of a rollup; TypeError for any other group."""
     if not isinstance(key, Key):
         raise TypeError("rollups are of groups")
     return key
@@ -60,27 +60,27 @@ def key_of(key: Series | Group) -> Key:
 
 def layouts_of(stored: Sequence[StoredSeries]) -> dict[Key, LogLinear]:
     """Return the layout of each group: the common one of all its series."""
-    found = {**layouts_by(stored, host_group), **layouts_by(stored, cluster_group)}
-    return {group: common_layout(layouts) for group, layouts in found.items()}
+    by_group = {**layouts_by(stored, host_group), **layouts_by(stored, cluster_group)}
+    return {group: common_layout(layouts) for group, layouts in by_group.items()}
 
 
 def layouts_by(stored: Iterable[StoredSeries], grouped: Callable[[Series], Key]) -> dict[Key, set[LogLinear]]:
     """Return the layouts of the series of each group."""
-    found: dict[Key, set[LogLinear]] = {}
-    for one in stored:
-        found.setdefault(grouped(one.series), set()).add(one.layout)
-    return found
+    layouts: dict[Key, set[LogLinear]] = {}
+    for member in stored:
+        layouts.setdefault(grouped(member.series), set()).add(member.layout)
+    return layouts
 
 
 def layouts_moved(stored: Sequence[StoredSeries], mine: set[Series]) -> bool:
     """Return whether the layout of a host or of the cluster is another because of the series that were written now."""
     before: dict[Key, set[LogLinear]] = {}
     after: dict[Key, set[LogLinear]] = {}
-    for one in stored:
-        for group in (host_group(one.series), cluster_group(one.series)):
-            after.setdefault(group, set()).add(one.layout)
-            if one.series not in mine:
-                before.setdefault(group, set()).add(one.layout)
+    for member in stored:
+        for group in (host_group(member.series), cluster_group(member.series)):
+            after.setdefault(group, set()).add(member.layout)
+            if member.series not in mine:
+                before.setdefault(group, set()).add(member.layout)
     return any(common_layout(layouts) != common_layout(after[group]) for group, layouts in before.items())
 
 
@@ -126,12 +126,12 @@ class Balance:
             self._sums[scope, step_ns] = self._sums.get((scope, step_ns), 0) + sum(counts[mine].tolist())
 
     def check(self, run: str) -> None:
-        """Raise StoreError unless each way has come to the sum of what was read."""
-        for (scope, step), found in sorted(self._sums.items()):
-            if found != self._read:
+        """Raise StoreError unless the sums of all rollups are that of the windows that were read."""
+        for (scope, step), held in sorted(self._sums.items()):
+            if held != self._read:
                 over = f"over {format_duration(step)}" if step else "over the whole run"
                 raise StoreError(
-                    f"{run}: the rollups of {scope} {over} hold {found:,} samples, the windows that they are made of "
+                    f"{run}: the rollups of {scope} {over} hold {held:,} samples, the windows that they are made of "
                     f"{self._read:,}: nothing was changed; run the same command again"
                 )
 
@@ -156,10 +156,10 @@ def rollup_values(windows: Intervals) -> dict[str, list[Any]]:
     if windows.exact is not None:
         sums = known_only(windows.exact.sum_ns, windows.exact.known_sum)
     if not windows.layout.has_bins:
-        told = windows.exact or no_exact(len(windows))
-        lows, highs = known_only(told.min_ns, told.known_min), known_only(told.max_ns, told.known_max)
+        own = windows.exact or no_exact(len(windows))
+        lows, highs = known_only(own.min_ns, own.known_min), known_only(own.max_ns, own.known_max)
         means = [None if unknown else value for value, unknown in zip(means, np.isnan(mean).tolist(), strict=True)]
-        moved = known_only(told.moved, told.moved != NO_BYTES)
+        moved = known_only(own.moved, own.moved != NO_BYTES)
     ranked = Ranked(windows)
     values = {"sum": sums, "min": lows, "mean": means, "max": highs, "exact": exact.astype(int).tolist(), "bytes": moved}
     for percentile in STORED:

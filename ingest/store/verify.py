@@ -23,13 +23,13 @@ BINS, LAYOUTS, GENERATIONS, STEPS, SAMPLES, ROLLUPS, STATES = (
     "rollups",
     "states",
 )
-NOT_READ = "not read:"  # how a source's account begins to tell that its rows were counted and not stored
+NOT_READ = "not read:"  # begins the note of a source whose rows were counted and not stored
 Chosen = Callable[[str], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a kind of fault says of its places, and what mends it."""
+    """A kind of fault: the sentence about its places, and what mends it."""
 
     says: str
     remedy: str
@@ -43,12 +43,12 @@ KINDS = {
     NO_SOURCE: Kind("{} documents or records belong to sources that are not there", f"{MEND} and makes the rollups again"),
     NO_SERIES: Kind("{} documents belong to no series", MEND),
     BINS: Kind("{} documents have bins that cannot be read or do not add up to their count", AGAIN),
-    LAYOUTS: Kind("{} series or documents have several layouts, or values that are no bins of theirs", AGAIN),
-    GENERATIONS: Kind("{} documents are of another reading of their source than the last", f"{MEND} and makes the rollups again"),
-    STEPS: Kind("{} documents have another step than their run", MEND),
-    SAMPLES: Kind("{} sources hold another number of samples than their load has counted", AGAIN),
+    LAYOUTS: Kind("{} series or documents have several layouts, or values outside the bins of their layout", AGAIN),
+    GENERATIONS: Kind("{} documents do not come from the last reading of their source", f"{MEND} and makes the rollups again"),
+    STEPS: Kind("{} documents have a different step than their run", MEND),
+    SAMPLES: Kind("{} sources hold a different number of samples than their load counted", AGAIN),
     ROLLUPS: Kind("{} rollups differ from the documents that they are made of", "--mend makes the rollups again"),
-    STATES: Kind("{} runs count as complete with sources that are not", AGAIN),
+    STATES: Kind("{} runs count as complete although some of their sources are not", AGAIN),
 }
 
 
@@ -82,7 +82,7 @@ class Fault:
 
 @dataclass(slots=True)
 class Verification:
-    """What a verification has found: faults, sentences about runs that are not whole, and what is left to do after mending."""
+    """The outcome of a verification: faults, sentences about runs that are not whole, and what is left to do after mending."""
 
     runs: int = 0
     documents: int = 0
@@ -97,20 +97,20 @@ class Verification:
             self.findings.append(Finding(kind, run, count, example))
 
     def of(self, *kinds: str) -> list[Finding]:
-        """Return what was found of some kinds."""
-        return [one for one in self.findings if one.kind in kinds]
+        """Return the findings of some kinds."""
+        return [finding for finding in self.findings if finding.kind in kinds]
 
     @property
     def faults(self) -> list[Fault]:
         """Return one fault for each kind of which something was found."""
-        found = []
+        faults = []
         for kind, words in KINDS.items():
             mine = self.of(kind)
             if mine:
-                runs = tuple(sorted({one.run for one in mine}))
+                runs = tuple(sorted({finding.run for finding in mine}))
                 mended = self.mended and kind != FILE
-                found.append(Fault(kind, sum(one.count for one in mine), runs, mine[0].example, words.remedy, mended))
-        return found
+                faults.append(Fault(kind, sum(finding.count for finding in mine), runs, mine[0].example, words.remedy, mended))
+        return faults
 
     @property
     def settled(self) -> bool:
@@ -121,17 +121,17 @@ class Verification:
         """Return it as `--json` prints it."""
         faults = [
             {
-                "kind": one.kind,
-                "count": one.count,
-                "runs": one.runs,
-                "first": one.example,
-                "remedy": one.remedy,
-                "mended": one.mended,
+                "kind": fault.kind,
+                "count": fault.count,
+                "runs": fault.runs,
+                "first": fault.example,
+                "remedy": fault.remedy,
+                "mended": fault.mended,
             }
-            for one in self.faults
+            for fault in self.faults
         ]
-        told = {"runs": self.runs, "documents": self.documents, "faults": faults, "unfinished": self.unfinished}
-        return {**told, "load_again": sorted(self.again.values())}
+        fields = {"runs": self.runs, "documents": self.documents, "faults": faults, "unfinished": self.unfinished}
+        return {**fields, "load_again": sorted(self.again.values())}
 
 
 def note_again(again: MutableMapping[tuple[str, str], SourceRecord], source: SourceRecord, generation: int = 0) -> None:
@@ -151,13 +151,15 @@ def unfinished_sentence(record: RunRecord, sources: Sequence[SourceRecord]) -> s
         return f"{known}; its sums were not compared"
     if record.state == WATCHED:
         return f"{record.run} is being watched: its sums were not compared"
-    paths = [one.path for one in sources if one.state != COMPLETE]
+    paths = [source.path for source in sources if source.state != COMPLETE]
     files = f" ({listed(sorted(paths))})" if paths else ""
-    return f"{record.run} is being loaded, or that was cut off (the same load completes it){files}: its sums were not compared"
+    return (
+        f"{record.run} is being loaded, or its load was cut off (the same load completes it){files}: its sums were not compared"
+    )
 
 
 def counted(source: SourceRecord) -> int | None:
-    """Return how many samples the load of a source has counted; None where its account does not tell, or they were not stored."""
+    """Return how many samples the load of a source has counted; None where its account has no count, or they were not stored."""
     notes: Iterable[object] = source.account.get("notes") or ()
     if "samples" not in source.account or any(str(note).startswith(NOT_READ) for note in notes):
         return None

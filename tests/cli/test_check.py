@@ -418,7 +418,7 @@ def test_a_window_that_a_store_does_not_hold_is_named_with_its_line(store, tmp_p
     path.write_text(f"objectives:\n  - {{{LINE}, window: 1500ms}}\n")
     done = tailboard("check", path, store.url)
     assert done.returncode == 3
-    assert f"{path}:2: a: a step of 1500ms is no multiple of the stored step 1s" in done.stderr
+    assert f"{path}:2: a: a step of 1500ms is not a multiple of the stored step 1s" in done.stderr
 
 
 def test_record_needs_whole_runs_and_a_store_that_is_there(store, tmp_path: Path) -> None:

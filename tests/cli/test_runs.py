@@ -83,7 +83,7 @@ def test_runs_are_coarsened_by_age_and_again_without_effect(ground, capsys) -> N
     assert capsys.readouterr().err.count("is stored at 10s already") == 2
     assert ground.documents() == after
     assert command(["runs", "coarsen", "new", "--step", "7s", "--store", ground.url]) == 2
-    assert "7s is no step that is stored" in capsys.readouterr().err
+    assert "7s cannot be a stored step" in capsys.readouterr().err
     assert command(["runs", "coarsen", "--step", "1m", "--older-than", "900d", "--store", ground.url]) == 0
     assert "nothing to coarsen" in capsys.readouterr().err
 

@@ -208,7 +208,7 @@ def test_where_nothing_is_imported_nothing_is_said_to_be(kibana, made, capsys) -
         (["--kibana", "host:5601"], 2, "--kibana takes http://HOST:5601, not 'host:5601'"),
         (["--kibana", "http://host:5601/s/perf"], 2, "give http://host:5601 and --space perf"),
         (["--kibana", "http://host:5601", "--space", "Perf"], 2, "'Perf' is no id of a space"),
-        (["--kibana", "http://host:5601", "--index-prefix", "UPPER"], 2, "'UPPER' is no index prefix"),
+        (["--kibana", "http://host:5601", "--index-prefix", "UPPER"], 2, "'UPPER' is not an index prefix"),
         (["--kibana", "http://host:5601", "--rules", "nowhere.yml"], 3, "nowhere.yml: there is no such file"),
         (
             ["--kibana", "http://host:5601", "--elasticsearch", "es:9200"],

@@ -290,7 +290,7 @@ def test_the_command_ends_when_nothing_comes(tmp_path: Path) -> None:
     told = [json.loads(line) for line in done.stdout.splitlines()]
     assert sum(one["rows"] for one in told if one["event"] == "cycle") == 60
     assert (told[-1]["event"], told[-1]["rows"], told[-1]["runs"]) == ("settled", 60, ["r"])
-    for wrong, reason in ((("--interval", "soon"), "is not a duration"), (("--step", "3s"), "no step that is stored")):
+    for wrong, reason in ((("--interval", "soon"), "is not a duration"), (("--step", "3s"), "cannot be a stored step")):
         refused = tailboard(*words, *wrong)
         assert refused.returncode == 2 and reason in refused.stderr, refused.stderr
 

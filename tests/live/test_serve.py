@@ -184,7 +184,7 @@ def test_head_is_get_without_a_body(port):
     [
         ("?step=3", "'3' is not a duration"),
         ("?step=0s", "'0s' is not a duration"),
-        ("?step=1500ms", "is no multiple"),
+        ("?step=1500ms", "is not a multiple"),
         ("?from=yesterday", "'yesterday' is not a time"),
         ("?to=now-", "'' is not a duration"),
         ("?from=1&from=2", "from= is taken once"),
@@ -264,7 +264,7 @@ def test_what_of_a_watched_run_is_final_is_told(tmp_path):
     with serving(url, refresh_ns=10**8) as port:
         for final, shown in ((ZERO + 20 * SECOND, [(ZERO + 20 * SECOND) / 1e6]), (NOTHING_FINAL, []), (NOTHING_LEFT, [])):
             with open_store(url, write=True) as store:
-                live_store(store).tell(Watch("r", "w", final, 10**6, time.time_ns()))
+                live_store(store).note_watch(Watch("r", "w", final, 10**6, time.time_ns()))
             time.sleep(0.2)
             content = content_of(update(port)["data"])[0]
             (run,) = content["sections"]["live"]["runs"]

@@ -263,7 +263,7 @@ def test_setup_compares_and_changes_only_what_it_is_told_to(double, capsys) -> N
     ground.client.indices.put_index_template(name="perf-intervals", **known, version=99)
     capsys.readouterr()
     assert command([*words, "--overwrite"]) == 4
-    assert "are of version 99, this tailboard knows" in capsys.readouterr().err
+    assert "are of version 99, this tailboard supports" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -273,7 +273,7 @@ def test_periods_name_the_indices_and_cannot_change_under_documents(double, caps
     loaded(f"{double.url}?index_prefix=weekly", [EXAMPLE])
     assert "weekly-intervals-2026.w47" in double.index_names()
     assert command([*words[:-1], "day", "--overwrite"]) == 4
-    assert "with another period a load would put documents in twice" in capsys.readouterr().err
+    assert "with another period a load would store documents twice" in capsys.readouterr().err
 
 
 def test_a_load_needs_a_server_that_was_set_up(double, capsys) -> None:
@@ -283,7 +283,7 @@ def test_a_load_needs_a_server_that_was_set_up(double, capsys) -> None:
 
 def test_a_run_without_time_zero_is_refused(ground, tmp_path: Path, capsys) -> None:
     assert command(["load", str(a_log(tmp_path / "logs")), "--run", "r", "--store", ground.url]) == 4
-    assert "has no time zero" in capsys.readouterr().err
+    assert "has no start time" in capsys.readouterr().err
 
 
 WEB_PAGE = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 2\r\n\r\nhi"
@@ -326,7 +326,7 @@ def test_unreachable_hosts_and_wrong_ports_give_one_sentence(capsys, monkeypatch
     [
         ("http://elastic:secret@host:9200", "no user or password in a URL"),
         ("http://host:99999", "port"),
-        ("http://host?index_prefix=UPPER", "is no index prefix"),
+        ("http://host?index_prefix=UPPER", "is not an index prefix"),
         ("http://host?shards=3", "is not understood"),
         ("http://:9200", "names no host"),
     ],
@@ -362,7 +362,7 @@ def test_wrong_keys_and_missing_privileges_are_named(capsys, monkeypatch) -> Non
         capsys.readouterr()
         assert command(["load", str(EXAMPLE), "--run", "r", "--store", double.url]) == 4
         told = capsys.readouterr().err
-        assert "the server does not let us do the action indices:data/write/bulk" in told
+        assert "no permission for the action indices:data/write/bulk" in told
         assert "privileges" in told
         assert told.count("\n") == 1
 
@@ -408,7 +408,7 @@ def test_servers_of_both_majors_are_spoken_to(capsys, tmp_path: Path, major: str
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        (b'x-elastic-product: Elasticsearch\r\n\r\n{"version":{"number":"7.17.29"}}', "is Elasticsearch 7.17.29; tailboard knows 8.x and 9.x"),
+        (b'x-elastic-product: Elasticsearch\r\n\r\n{"version":{"number":"7.17.29"}}', "is Elasticsearch 7.17.29; tailboard supports 8.x and 9.x"),
         (b'x-elastic-product: Elasticsearch\r\n\r\n{"version":{}}', "is no Elasticsearch: check host and port"),
         (b'\r\n{"version":{"number":"9.5.3"}}', "is no Elasticsearch: check host and port"),
     ],

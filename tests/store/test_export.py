@@ -95,7 +95,7 @@ def test_what_cannot_be_sent_is_refused(tmp_path: Path, capsys) -> None:
     alone = shutil.copy(FIO / "coarse-3" / "a_clat_hist.1.log", tmp_path)  # its JSON beside it would tell the time zero
     loaded(ground.url, [Path(alone)], run="relative")
     assert command(["export", ground.url, "--format", "documents"]) == 4
-    assert "relative has no time zero" in capsys.readouterr().err
+    assert "relative has no start time" in capsys.readouterr().err
     with open_store(ground.url, write=True) as store:
         store.begin(store.runs()[0], store.sources("relative"))
     assert command(["export", ground.url, "--format", "documents"]) == 4

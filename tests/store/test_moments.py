@@ -37,7 +37,7 @@ def test_a_store_of_moments_alone_says_what_it_holds(ground, trace: Path, capsys
     assert account.offset_documents > 0 and account.documents == 0
     with (
         open_store(ground.url) as store,
-        pytest.raises(InputError, match="r: moments of events alone, without latencies; tailboard offsets"),
+        pytest.raises(InputError, match="r: only the times of events, no latencies; tailboard offsets"),
     ):
         store.answer(Question(step="all"))
     assert command(["percentiles", ground.url, "--step", "all"]) == 3
@@ -73,7 +73,7 @@ def test_a_timeline_that_counts_from_boot_needs_a_time_zero_on_a_server(ground, 
     assert command(words) == (4 if server else 0)
     told = capsys.readouterr().err
     if server:
-        assert "r has no time zero: Elasticsearch needs real times; give --t0 TIME, or --t0 mtime" in told
+        assert "r has no start time, and Elasticsearch needs real times: give --t0 TIME, or --t0 mtime" in told
         assert ground.documents() == [] and ground.rollups() == []
         with open_store(ground.url) as store:
             assert store.runs() == []

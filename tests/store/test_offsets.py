@@ -147,7 +147,7 @@ def test_rows_of_no_whole_milliseconds_are_resampled_and_said(example) -> None:
     places = {low: row for row, (low, _) in enumerate(oracle.edges(SECOND, 49))}
     keys = zip(table["host"], table["start_ns"].tolist(), (places[low] for low in table["offset_lower"].tolist()))
     assert dict(zip(keys, table["count"].tolist())) == oracle.resampled(rows, SECOND, 49)
-    assert "49 rows are no whole milliseconds" in answer.warnings[0]
+    assert "49 rows are not whole milliseconds" in answer.warnings[0]
     with pytest.raises(UsageError, match="finer than the 1 ms that a store keeps"):
         asked(example[0].url, Wanted(periods=Periods(100 * MS, 101)))
 
@@ -245,7 +245,7 @@ def test_runs_are_named_or_merged_and_those_without_offsets_are_said(ground, tmp
     loaded(ground.url, [log], run="three", reading={"t0": ZERO // SECOND * SECOND})
     named, added = asked(ground.url, Wanted()), asked(ground.url, Wanted(Question(merge_runs=True)))
     assert named.by == ("run",) and named.runs == ("one", "two") and added.by == ()
-    assert named.warnings[0] == "no offsets are stored of three, or none in this time: not in the map"
+    assert named.warnings[0] == "three: no offsets are stored, or none in this time: left out of the map"
     expected = oracle.cells(
         [(run, row[0], row[5]) for run, some in (("one", rows), ("two", rows[:1_000])) for row in some], SECOND, 50
     )

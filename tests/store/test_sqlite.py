@@ -151,7 +151,7 @@ def test_two_hosts_of_one_name_are_refused_before_anything_is_written(tmp_path: 
 
 def test_other_parameters_need_replace(tmp_path: Path) -> None:
     loaded([FIO / "randrw"], tmp_path / "s.db")
-    with pytest.raises(StoreError, match="another step 1s then, 5s now: use --replace"):
+    with pytest.raises(StoreError, match=r"another step \(1s then, 5s now\): use --replace"):
         loaded([FIO / "randrw"], tmp_path / "s.db", step_ns=5 * SECOND)
     with pytest.raises(StoreError, match="attribution"):
         loaded([FIO / "randrw"], tmp_path / "s.db", attribution="in-flight")
@@ -243,7 +243,7 @@ def test_readers_work_while_a_writer_writes(example_store: Path, tmp_path: Path)
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(b"this is no database, however long it may be" * 100, "not a database"), (b"", "no tailboard store of this version")],
+    [(b"this is no database, however long it may be" * 100, "not a database"), (b"", "not a tailboard store of this version")],
 )
 def test_a_file_that_is_no_store_gives_a_sentence(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "s.db"

@@ -110,7 +110,7 @@ def test_a_store_of_a_newer_version_is_left_alone(older: Path, write: bool) -> N
     with sqlite3.connect(older) as db:
         db.execute("PRAGMA user_version = 99")
     before = tables(older)
-    with pytest.raises(StoreError, match=r"no tailboard store of this version \(found 99, need 5\)"):
+    with pytest.raises(StoreError, match=r"not a tailboard store of this version \(found 99, need 5\)"):
         open_store(f"sqlite:{older}", write=write)
     assert (tables(older), version(older)) == (before, 99)
 

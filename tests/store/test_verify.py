@@ -392,13 +392,13 @@ def test_what_is_said_to_people(tmp_path: Path, capsys: Any) -> None:
     by_sql(f"DELETE FROM intervals WHERE {A_DOCUMENT}")(ground)
     assert command(check) == 4
     first = capsys.readouterr().out.splitlines()[0]
-    assert first.startswith("samples: 1 sources hold another number of samples than their load has counted in r; the first: ")
+    assert first.startswith("samples: 1 sources hold a different number of samples than their load counted in r; the first: ")
     assert first.endswith("; --mend notes the sources incomplete, so that the next load reads them again")
     assert command([*check, "--mend"]) == 4
     told = capsys.readouterr()
     assert told.out.splitlines()[0].endswith("; mended") and any(f"to be loaded again: {path}" in told.err for path in paths)
     assert command(check) == 0
-    assert "r is being loaded, or that was cut off (the same load completes it)" in capsys.readouterr().err
+    assert "r is being loaded, or its load was cut off (the same load completes it)" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -167,7 +167,7 @@ def test_how_many_marks_are_of_no_run_is_said(files, tmp_path: Path, capsys) -> 
     assert command(["load", str(EXAMPLE), "--run", "r", "--store", store, *words(files)]) == 0
     told = capsys.readouterr().err
     assert re.search(r"r/\S+: 44 marks\n", told)
-    assert "2 of 46 marks are of other times than the runs, and are left out" in told
+    assert "2 of 46 marks lie outside the times of the runs and are left out" in told
     assert command(["load", str(EXAMPLE), "--run", "r", "--store", store, *words(files)]) == 0
     assert sqlite3.connect(tmp_path / "s.db").execute("SELECT count(*) FROM marks").fetchone() == (44,)
 
@@ -212,7 +212,7 @@ def test_a_run_without_a_time_zero_takes_only_marks_from_its_start(tmp_path: Pat
     assert texts(reported(tmp_path, *call)) == ["from the start"]
     store = f"sqlite:{tmp_path / 's.db'}"
     assert command(["load", call[0], "--run", "r", "--store", store, *call[1:]]) == 0
-    assert "1 of 2 marks are of other times than the runs, and are left out (a run without a time zero" in capsys.readouterr().err
+    assert "1 of 2 marks lie outside the times of the runs and are left out (a run has no start time" in capsys.readouterr().err
     assert texts(reported(tmp_path, store)) == ["from the start"]
 
 

@@ -106,7 +106,7 @@ def _arrived(watching: Watching, run: str, sources: Sequence[Source], found: Fou
             begun[source.identity] = tail
     if begun:
         watching.store.begin(record, [tail.record for tail in begun.values()], anew=there is not known)
-        watching.live.tell(watching.provisional(run))
+        watching.live.note_watch(watching.provisional(run))
     watching.runs[run] = record
     for identity, tail in begun.items():
         watching.tails[run, identity] = tail

@@ -31,7 +31,7 @@ def settle(watching: Watching) -> LoadAccount:
     runs = {run for run, _ in watching.tails}
     watching.forget([*other, *_copies(watching, wanted)])
     for run in runs:
-        watching.live.tell(replace(watching.marks(run), final_ns=NOTHING_LEFT))
+        watching.live.note_watch(replace(watching.marks(run), final_ns=NOTHING_LEFT))
     for key in lost:
         tail = watching.tails[key]
         told = {**tail.account.as_dict(), "notes": [*tail.account.notes, GONE]}

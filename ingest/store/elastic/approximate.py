@@ -33,7 +33,7 @@ DIGITS = 3
 CELLS_A_PAGE = 400
 FIELD = "latency.histogram"
 ESTIMATED = f"estimated by the server ({DIGITS} digits, ranks rounded): leave out --approx for exact percentiles"
-NO_MEAN = "mean is left out where no exact sum is known: the server adds up what bins report, which are not their middles here"
+NO_MEAN = "the mean is left out where no exact sum is known: the server adds up reported values, here not the middles of bins"
 NS = 1e9
 
 
@@ -55,16 +55,16 @@ def approximated(
     catalogue = holdings.catalogue(chosen_records(records, question.runs, question.where))
     check_latencies(catalogue)
     key = question.key(labels)
-    members = [one for record in catalogue.records for one in catalogue.of(record.run, key) if not one.weighted]
+    members = [stored for record in catalogue.records for stored in catalogue.of(record.run, key) if not stored.weighted]
     if not members:
         raise InputError("nothing matches the question")
     kinds: dict[str, set[str]] = {}
-    for one in members:
-        kinds.setdefault(one.series.run, set()).add(one.series.kind)
+    for member in members:
+        kinds.setdefault(member.series.run, set()).add(member.series.kind)
     shape = shape_of(question, kinds)
     if any(is_mean(kind) for taken in shape.taken.values() for kind in taken):
         raise InputError(f"the server has no histograms of {shape.kind} to estimate from: leave out --approx")
-    in_the_middle = all(one.layout.reports == MIDPOINT for one in members)
+    in_the_middle = all(stored.layout.reports == MIDPOINT for stored in members)
     step = step_of(catalogue, question, key)
     reach = _reach(catalogue, step)
     answer = Answer(
@@ -81,12 +81,12 @@ def approximated(
         missing=of_kinds(lacks_in(catalogue.records, catalogue.accounts, question), shape.taken),
     )
     answer = with_caveats(answer, answer.missing)
-    query = _query(catalogue, question, shape.taken, [one.series for one in members])
+    query = _query(catalogue, question, shape.taken, [stored.series for stored in members])
     aggs: dict[str, Any] = {
         "p": {
             "percentiles": {
                 "field": FIELD,
-                "percents": sorted({float(one.text) for one in wanted}),
+                "percents": sorted({float(percentile.text) for percentile in wanted}),
                 "keyed": False,
                 "hdr": {"number_of_significant_value_digits": DIGITS},
             }
@@ -99,7 +99,7 @@ def approximated(
         "known": {"value_count": {"field": "latency.sum"}},
     }
     cut = not step and (question.begin is not None or question.end is not None)
-    if cut:  # a row spans what there is within the bounds that were asked for
+    if cut:  # a row spans the windows within the bounds that were asked for
         aggs |= {"first": {"min": {"field": "@timestamp"}}, "last": {"max": {"field": "@timestamp"}}}
     widest = max(record.step_ns for record in catalogue.records)
     first = reach[0] // widest * widest
@@ -107,20 +107,20 @@ def approximated(
     sources = [time_source(width, offset), *({label: label_source(label)} for label in shape.by)]
     cells = {"size": CELLS_A_PAGE, "sources": sources}
     index = holdings.names.all("intervals")
-    found = [bucket for page in paged(holdings.connection, index, query, cells, aggs) for bucket in page]
-    if not found:
+    buckets = [bucket for page in paged(holdings.connection, index, query, cells, aggs) for bucket in page]
+    if not buckets:
         raise InputError("nothing matches the question")
     if cut:
-        firsts, lasts = ([int(one[name]["value"]) * MS for one in found] for name in ("first", "last"))
+        firsts, lasts = ([int(bucket[name]["value"]) * MS for bucket in buckets] for name in ("first", "last"))
         reach = narrowed((min(firsts), max(lasts) + widest), reach_of(members), widest)
-    table = concatenated([_table(found, shape.by, wanted, step, reach, in_the_middle=in_the_middle)])
+    table = concatenated([_table(buckets, shape.by, wanted, step, reach, in_the_middle=in_the_middle)])
     return with_complete(table, answer), answer
 
 
 def _reach(catalogue: Catalogue, step: int) -> tuple[int, int]:
     reach = reach_of(catalogue.series)
     if reach is None and not step:
-        raise InputError("the load was cut off before it was known from when to when it reaches: give --step")
+        raise InputError("the load was cut off before its range of time was known: give --step")
     return reach or (0, 0)
 
 
@@ -151,16 +151,16 @@ def _table(
     in_the_middle: bool,
 ) -> Table:
     """Return the rows of buckets; means of reported values only where these are the middles of bins."""
-    count = np.array([int(one["count"]["value"]) for one in buckets], np.int64)
-    start = np.array([one["key"]["time"] for one in buckets], np.int64) * MS if step else np.full(len(buckets), reach[0])
+    count = np.array([int(bucket["count"]["value"]) for bucket in buckets], np.int64)
+    start = np.array([bucket["key"]["time"] for bucket in buckets], np.int64) * MS if step else np.full(len(buckets), reach[0])
     end = start + step if step else np.full(len(buckets), reach[1])
     columns: dict[str, Any] = {"start_ns": start, "end_ns": end}
     for label in by:
-        columns[label] = np.array([one["key"].get(label) or "" for one in buckets], object)
+        columns[label] = np.array([bucket["key"].get(label) or "" for bucket in buckets], object)
     names = ("sum", "low", "high", "exact", "known")
-    total, low, high, exact, known = (np.array([one[name]["value"] or 0 for one in buckets], float) for name in names)
-    told = known == np.array([one["doc_count"] for one in buckets])
-    total = np.where(told, exact, total if in_the_middle else np.nan)
+    total, low, high, exact, known = (np.array([bucket[name]["value"] or 0 for bucket in buckets], float) for name in names)
+    all_known = known == np.array([bucket["doc_count"] for bucket in buckets])
+    total = np.where(all_known, exact, total if in_the_middle else np.nan)
     columns |= {
         "count": count,
         "rate": count / (np.maximum(end - start, 1) / NS),
@@ -170,8 +170,8 @@ def _table(
         "exact": np.zeros(len(buckets), np.bool_),
     }
     for percentile in wanted:
-        place = sorted({float(one.text) for one in wanted}).index(float(percentile.text))
-        values = np.array([one["p"]["values"][place]["value"] for one in buckets], float)
+        place = sorted({float(asked.text) for asked in wanted}).index(float(percentile.text))
+        values = np.array([bucket["p"]["values"][place]["value"] for bucket in buckets], float)
         columns[percentile.name] = np.where(percentile.carried(count), values, np.nan)
     for percentile in wanted:
         columns[f"{percentile.name}_censored"] = np.zeros(len(buckets), np.bool_)

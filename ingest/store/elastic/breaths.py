@@ -1,4 +1,4 @@
-"""Breaths in Elasticsearch: documents of windows and of single breaths, told apart by `record`, in one index by time.
+"""Breaths in Elasticsearch: documents of windows and of single breaths, distinguished by `record`, in one index by time.
 
 {"record":"breaths","@timestamp":...,"process":{"name":"77"},"operation":"breath","breath":{"rate":5,"count":470,...}}
 {"record":"point","@timestamp":...,"process":{"name":"77"},"operation":"breath","point":{"packets":204,"cycles":7384,...}}
@@ -43,10 +43,10 @@ def check_template(connection: Connection, names: Names) -> None:
 
 
 def breath_chunks(kept: Kept, source: SourceRecord, names: Names) -> Iterator[Chunk]:
-    """Yield what is kept of a source as it is sent."""
-    told = {"source": {"id": source.source}, "generation": source.generation}
-    yield from chunked(_window_lines(kept.windows, told, names))
-    yield from chunked(_point_lines(kept.sample, told, names))
+    """Yield the breaths of a source as bulk lines."""
+    owner = {"source": {"id": source.source}, "generation": source.generation}
+    yield from chunked(_window_lines(kept.windows, owner, names))
+    yield from chunked(_point_lines(kept.sample, owner, names))
 
 
 def _line(index: str, identity: str, document: Mapping[str, Any]) -> bytes:
@@ -54,8 +54,8 @@ def _line(index: str, identity: str, document: Mapping[str, Any]) -> bytes:
     return action + b"\n" + orjson.dumps(document) + b"\n"
 
 
-def _window_lines(rows: BreathWindows, told: Mapping[str, Any], names: Names) -> Iterator[bytes]:
-    heads = [labels_document(one) for one in rows.table]
+def _window_lines(rows: BreathWindows, owner: Mapping[str, Any], names: Names) -> Iterator[bytes]:
+    heads = [labels_document(series) for series in rows.table]
     cells, counts = rows.cells.tolist(), rows.counts.tolist()
     weights = weight_of(rows.rate)
     estimated = [
@@ -72,13 +72,13 @@ def _window_lines(rows: BreathWindows, told: Mapping[str, Any], names: Names) ->
         zip(*estimated, strict=True),
         strict=True,
     )
-    for index, code, rate, start, (low, high), numbers, sums, told_of_all in columns:
+    for index, code, rate, start, (low, high), numbers, sums, estimates in columns:
         breath = {
             "rate": rate,
             **dict(zip(COUNTS, numbers, strict=True)),
             **dict(zip(SUMS, sums, strict=True)),
             **({"cells": {"values": cells[low:high], "counts": counts[low:high]}} if low < high else {}),
-            **(dict(zip(ESTIMATED, told_of_all, strict=True)) if rows.table[code].op == BREATH else {}),
+            **(dict(zip(ESTIMATED, estimates, strict=True)) if rows.table[code].op == BREATH else {}),
         }
         document = {
             "record": WINDOW,
@@ -87,17 +87,17 @@ def _window_lines(rows: BreathWindows, told: Mapping[str, Any], names: Names) ->
             "interval": {"step_ms": SECOND // MS},
             "breath": breath,
         }
-        yield _line(index, _identity(WINDOW, rows.table[code], rate, start), {**document, **told})
+        yield _line(index, _identity(WINDOW, rows.table[code], rate, start), {**document, **owner})
 
 
-def _point_lines(rows: BreathSample, told: Mapping[str, Any], names: Names) -> Iterator[bytes]:
-    heads = [labels_document(one) for one in rows.table]
+def _point_lines(rows: BreathSample, owner: Mapping[str, Any], names: Names) -> Iterator[bytes]:
+    heads = [labels_document(series) for series in rows.table]
     columns = (rows.series, rows.rate, rows.order, rows.at_ns, rows.packets, rows.cycles)
     listed = zip(names.of(INDEX, rows.at_ns), *(column.tolist() for column in columns), strict=True)
     for index, code, rate, order, at, packets, cycles in listed:
         point = {"order": order, "at_ns": at, "packets": packets, "cycles": cycles}
         document = {"record": POINT, "@timestamp": -(-at // MS), **heads[code], "breath": {"rate": rate}, "point": point}
-        yield _line(index, _identity(POINT, rows.table[code], order, at), {**document, **told})
+        yield _line(index, _identity(POINT, rows.table[code], order, at), {**document, **owner})
 
 
 def _identity(record: str, series: Series, *numbers: int) -> str:
@@ -105,7 +105,7 @@ def _identity(record: str, series: Series, *numbers: int) -> str:
 
 
 def settle_breaths(connection: Connection, names: Names, sender: Sender, again: Sequence[SourceRecord]) -> None:
-    """Let searches see what was sent, without what older generations have left of the sources that were read again."""
+    """Let searches see all that was sent, and delete documents of older generations of the sources that were read again."""
     refresh = f"/{names.all(INDEX)}/_refresh"
     connection.call("POST", refresh, ignore_unavailable=True)
     for source in again:
@@ -114,8 +114,8 @@ def settle_breaths(connection: Connection, names: Names, sender: Sender, again: 
             {"term": {"source.id": source.source}},
             {"range": {"generation": {"lt": source.generation}}},
         ]
-        found = pages(connection, names.all(INDEX), {"bool": {"filter": filters}}, source=False)
-        for chunk in chunked(deletion(hit["_index"], hit["_id"]) for page in found for hit in page):
+        hit_pages = pages(connection, names.all(INDEX), {"bool": {"filter": filters}}, source=False)
+        for chunk in chunked(deletion(hit["_index"], hit["_id"]) for page in hit_pages for hit in page):
             sender.send(source.source, chunk)
     if again:
         sender.flush()
@@ -123,39 +123,39 @@ def settle_breaths(connection: Connection, names: Names, sender: Sender, again: 
 
 
 def breaths_in(connection: Connection, names: Names, run: str) -> Kept:
-    """Return what is kept of the breaths of a run."""
-    found: dict[str, list[Mapping[str, Any]]] = {WINDOW: [], POINT: []}
+    """Return the breaths that are kept of a run."""
+    by_record: dict[str, list[Mapping[str, Any]]] = {WINDOW: [], POINT: []}
     for document in documents(connection, names.all(INDEX), {"bool": {"filter": [{"term": {"run.id": run}}]}}):
-        found[document["record"]].append(document)
-    return Kept(_windows(found[WINDOW]), _sample(found[POINT]))
+        by_record[document["record"]].append(document)
+    return Kept(_windows(by_record[WINDOW]), _sample(by_record[POINT]))
 
 
-def _coded(told: Sequence[Mapping[str, Any]]) -> tuple[tuple[Series, ...], Int]:
+def _coded(bodies: Sequence[Mapping[str, Any]]) -> tuple[tuple[Series, ...], Int]:
     table: dict[Series, int] = {}
-    codes = [table.setdefault(series_of({name: label_in(one, name) for name in FIELDS}), len(table)) for one in told]
+    codes = [table.setdefault(series_of({name: label_in(body, name) for name in FIELDS}), len(table)) for body in bodies]
     return tuple(table), np.array(codes, np.int64)
 
 
 def _windows(documents: Sequence[Mapping[str, Any]]) -> BreathWindows:
     table, codes = _coded(documents)
-    told = [one["breath"] for one in documents]
-    cells = [one.get("cells") or {"values": [], "counts": []} for one in told]
-    widths = np.array([len(one["values"]) for one in cells], np.int64)
-    counts = {name: np.array([one[name] for one in told], np.int64) for name in ("rate", *COUNTS)}
+    breaths = [document["breath"] for document in documents]
+    cells = [breath.get("cells") or {"values": [], "counts": []} for breath in breaths]
+    widths = np.array([len(entry["values"]) for entry in cells], np.int64)
+    counts = {name: np.array([breath[name] for breath in breaths], np.int64) for name in ("rate", *COUNTS)}
     return BreathWindows(
         table=table,
         series=codes,
-        start_ns=np.array([one["@timestamp"] for one in documents], np.int64) * MS,
+        start_ns=np.array([document["@timestamp"] for document in documents], np.int64) * MS,
         **counts,
-        sums=np.array([[one[name] for name in SUMS] for one in told], np.float64).reshape(-1, len(SUMS)),
+        sums=np.array([[breath[name] for name in SUMS] for breath in breaths], np.float64).reshape(-1, len(SUMS)),
         indptr=np.concatenate([[0], np.cumsum(widths)]).astype(np.int64),
-        cells=np.array([cell for one in cells for cell in one["values"]], np.int64),
-        counts=np.array([count for one in cells for count in one["counts"]], np.int64),
+        cells=np.array([cell for entry in cells for cell in entry["values"]], np.int64),
+        counts=np.array([count for entry in cells for count in entry["counts"]], np.int64),
     )
 
 
 def _sample(documents: Sequence[Mapping[str, Any]]) -> BreathSample:
     table, codes = _coded(documents)
-    told = [one["point"] for one in documents]
-    numbers = (np.array([one[name] for one in told], np.int64) for name in ("order", "at_ns", "packets", "cycles"))
-    return BreathSample(table, codes, np.array([one["breath"]["rate"] for one in documents], np.int64), *numbers)
+    points = [document["point"] for document in documents]
+    numbers = (np.array([point[name] for point in points], np.int64) for name in ("order", "at_ns", "packets", "cycles"))
+    return BreathSample(table, codes, np.array([document["breath"]["rate"] for document in documents], np.int64), *numbers)

@@ -58,16 +58,16 @@ class Refused:
 
     def line(self) -> bytes:
         """Return it as a line of a dead-letter file."""
-        told = {"status": self.status, "reason": self.reason, "action": orjson.Fragment(self.action)}
+        head = {"status": self.status, "reason": self.reason, "action": orjson.Fragment(self.action)}
         try:
-            return orjson.dumps({**told, "document": orjson.Fragment(self.document)}) + b"\n"
+            return orjson.dumps({**head, "document": orjson.Fragment(self.document)}) + b"\n"
         except orjson.JSONEncodeError:
-            return orjson.dumps({**told, "document": self.document.decode(errors="replace")}) + b"\n"
+            return orjson.dumps({**head, "document": self.document.decode(errors="replace")}) + b"\n"
 
 
 @dataclass(slots=True)
 class Delivery:
-    """What became of all documents that were handed over."""
+    """Counts of all documents that were handed over, by outcome."""
 
     counts: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
@@ -151,12 +151,12 @@ class Sender:
         left = deque([Part(chunk)])
         while left:
             part = left.popleft()
-            found = self._tried(owner, part)
-            if isinstance(found, TooLargeError):
+            outcome = self._tried(owner, part)
+            if isinstance(outcome, TooLargeError):
                 self._split(owner, part, left, TOO_LARGE)
                 continue
-            if isinstance(found, tuple):
-                rest, why = found
+            if isinstance(outcome, tuple):
+                rest, why = outcome
                 if rest.documents < part.chunk.documents:
                     taken = time.monotonic()
                     deadline = taken + patience
@@ -164,24 +164,24 @@ class Sender:
                 if not rest.documents:
                     continue
             else:
-                why = str(found)
+                why = str(outcome)
             part = Part(part.chunk, part.tries + 1, part.since)
-            if isinstance(found, OverloadedError):
-                over = part.since + patience < time.monotonic() and taken > part.since  # others are taken, it is not
-                if found.never_fits or (over if part.chunk.documents == 1 else part.tries >= TRIES_WHOLE):
-                    self._split(owner, part, left, Refusal(OVERLOADED, found.kind, found.reason))
+            if isinstance(outcome, OverloadedError):
+                over = part.since + patience < time.monotonic() and taken > part.since  # others are taken, this part is not
+                if outcome.never_fits or (over if part.chunk.documents == 1 else part.tries >= TRIES_WHOLE):
+                    self._split(owner, part, left, Refusal(OVERLOADED, outcome.kind, outcome.reason))
                     continue
             if time.monotonic() > deadline:
                 again = "" if AGAIN in why else f"; {AGAIN} later"
                 raise StoreError(f"{self._connection.address.url}: {why}, for {patience:.0f} s now{again}")
             self._count("retried", part.chunk.documents)
             pause = FIRST_PAUSE * 2 ** (part.tries - 1) * random.uniform(0.5, 1)  # noqa: S311  # no secret
-            wanted = found.after if isinstance(found, TransientError) else 0.0
+            wanted = outcome.after if isinstance(outcome, TransientError) else 0.0
             time.sleep(min(max(pause, wanted), LONGEST_PAUSE))
             left.append(part)
 
     def _tried(self, owner: str, part: Part) -> tuple[Chunk, str] | TransientError | TooLargeError:
-        """Return what is left of a part after it was sent once, and why; or how it failed as a whole."""
+        """Send a part once; return the documents to send again, and why; or how it failed as a whole."""
         try:
             answer = self._connection.once("POST", "/_bulk", part.chunk.body, filter_path=ANSWER)
             return self._judged(owner, part.chunk, answer)
@@ -200,10 +200,10 @@ class Sender:
         left.extend(Part(half) for half in halves(part.chunk))
 
     def _judged(self, owner: str, chunk: Chunk, answer: Mapping[str, Any]) -> tuple[Chunk, str]:
-        """Count what became of each document; return those that have to be sent again, and why."""
+        """Count each document by its outcome; return those to send again, and why."""
         items = [next(iter(item.values())) for item in answer.get("items", ())]
         if len(items) != chunk.documents:
-            raise TransientError(f"the answer tells of {len(items)} of {chunk.documents} documents")
+            raise TransientError(f"the answer reports {len(items)} of {chunk.documents} documents")
         if not answer.get("errors"):
             for result, number in Counter(item.get("result", "created") for item in items).items():
                 self._count("superseded" if result in ("noop", "not_found") else result, number)
@@ -226,7 +226,7 @@ class Sender:
 
     @staticmethod
     def _passes(item: Mapping[str, Any]) -> bool:
-        """Return whether what is against the document of an item may pass: overload, or a disk that somebody makes room on."""
+        """Return whether the error of an item may pass: overload, or a full disk on which somebody makes room."""
         error = item.get("error") or {}
         if error.get("type") == "cluster_block_exception":
             return is_disk_full(str(error.get("reason")))
@@ -234,9 +234,9 @@ class Sender:
 
     def _refused(self, item: Mapping[str, Any], action: bytes, document: bytes) -> Refused:
         """Return the refused document of an item; StoreError where not the document is at fault but the index."""
-        told = item.get("error") or {}
-        kind, status = str(told.get("type", "")), int(item.get("status", 0))
-        reason = ": ".join(str(part) for part in (told.get("reason"), (told.get("caused_by") or {}).get("reason")) if part)
+        error = item.get("error") or {}
+        kind, status = str(error.get("type", "")), int(item.get("status", 0))
+        reason = ": ".join(str(part) for part in (error.get("reason"), (error.get("caused_by") or {}).get("reason")) if part)
         if kind == "cluster_block_exception":
             raise StoreError(f"{self._connection.address.url}: {block_sentence(reason)}")
         if status != 400 or kind in ("index_closed_exception", "invalid_index_name_exception", "illegal_argument_exception"):
@@ -249,7 +249,7 @@ class Sender:
         with self._lock:
             try:
                 with self._dead_letters.open("ab") as out:
-                    out.writelines(one.line() for one in refused)
+                    out.writelines(document.line() for document in refused)
             except OSError as error:
                 raise StoreError(f"{self._dead_letters}: refused documents cannot be kept: {error.strerror}") from None
             self.delivery.counts["rejected"] += len(refused)

@@ -56,7 +56,7 @@ class Coarsening:
     lacking: Lacking
 
     def coarsen(self, record: RunRecord, step_ns: int) -> Coarsened:
-        """Return what was made of a run; UsageError and StoreError as `check_coarser`, or where the server refuses documents."""
+        """Coarsen a run; return what was done. UsageError and StoreError as `check_coarser`, or for refused documents."""
         pending = record.parameters.get(COARSENING)
         if pending is None and record.step_ns == step_ns:
             return Coarsened(record.run, step_ns, step_ns, 0, 0)
@@ -120,10 +120,10 @@ class Coarsening:
     def _one_layout_each(self, record: RunRecord, there: Tallies) -> dict[Cell, Series]:
         """Return under which series the documents of each series and layout go on: of a series in two, the other is a segment.
 
-        Earlier versions have written such series. What the records of their sources tell of them is put right.
+        Earlier versions have written such series. The records of their sources are corrected.
         """
-        stored = {one.series: one for one in self.records.series([record.run])[0]}
-        own = {series: str(one.layout) for series, one in stored.items()}
+        stored = {entry.series: entry for entry in self.records.series([record.run])[0]}
+        own = {series: str(entry.layout) for series, entry in stored.items()}
         # Own layouts first: a further segment takes no number that another series has.
         ranks = {cell: (cell[1] != own.get(cell[0]), cell[1]) for cell in there}
         best: dict[Series, tuple[bool, str]] = {}
@@ -137,7 +137,7 @@ class Coarsening:
             bins = parse_layout(layout)
             kept = stored.get(series, StoredSeries(0, series, bins, exact=False))
             now.setdefault(series, []).append(replace(kept, series=moves[series, layout], layout=bins))
-        wrong = {series: found for series, found in now.items() if series in stored and found != [stored[series]]}
+        wrong = {series: pieces for series, pieces in now.items() if series in stored and pieces != [stored[series]]}
         if wrong:
             self.records.put_series(record.run, wrong)
         return moves
@@ -151,9 +151,9 @@ class Coarsening:
         for page in pages(self.connection, self.names.all("intervals"), {"bool": {"filter": query}}, fields, OLDEST_FIRST):
             by_slab: dict[int, dict[Part, list[Mapping[str, Any]]]] = {}
             for hit in page:
-                one = hit["_source"]
-                place = by_slab.setdefault(one["@timestamp"] * MS // step_ns, {})
-                place.setdefault((one["source"]["id"], int(one["segment"])), []).append(one)
+                document = hit["_source"]
+                place = by_slab.setdefault(document["@timestamp"] * MS // step_ns, {})
+                place.setdefault((document["source"]["id"], int(document["segment"])), []).append(document)
             for number, parts in by_slab.items():  # in time order, as the page is
                 if held and number != slab:
                     yield held
@@ -169,13 +169,13 @@ class Coarsening:
 
 def _of_segment(documents: Hits, segment: int, step_ns: int, moves: Mapping[Cell, Series]) -> Iterator[Intervals]:
     """Yield the windows of documents of one segment under the series that they go on under."""
-    for windows in windows_in(documents, lambda one: int(one["@timestamp"]) * MS + step_ns):
+    for windows in windows_in(documents, lambda document: int(document["@timestamp"]) * MS + step_ns):
         layout = str(windows.layout)
         yield windows.relabelled(lambda series, layout=layout: moves[series.replaced(segment=segment), layout])  # type: ignore[misc]
 
 
 def _creating(chunk: Chunk) -> Chunk:
-    """Return a chunk that leaves alone what is there under the same ids."""
+    """Return a chunk that does not overwrite documents of the same ids."""
     lines = [
         b'{"create"' + action.removeprefix(b'{"index"') + b"\n" + document + b"\n" for action, document in documents_of(chunk)
     ]

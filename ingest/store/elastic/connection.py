@@ -1,4 +1,4 @@
-"""One connection to an Elasticsearch server: its address, what is repeated, and what its errors mean in a sentence.
+"""One connection to an Elasticsearch server: its address, repeats, and its errors as sentences.
 
 Every request of ours may be sent twice: documents and rollups are written by id, records with optimistic concurrency.
 """
@@ -40,8 +40,8 @@ class OverloadedError(TransientError):
     def __init__(self, text: str, after: float, kind: str, reason: str, durability: str) -> None:
         super().__init__(text, after)
         self.kind, self.reason = kind, reason
-        found = PRESSURE.search(reason)
-        self.never_fits = durability == "PERMANENT" or bool(found and int(found[1]) > int(found[2]))
+        pressure = PRESSURE.search(reason)
+        self.never_fits = durability == "PERMANENT" or bool(pressure and int(pressure[1]) > int(pressure[2]))
 
 
 class TooLargeError(Exception):
@@ -87,7 +87,7 @@ def parse_address(url: str) -> Address:
 def check_prefix(prefix: str) -> None:
     """Raise UsageError unless index names may begin with `prefix`."""
     if not re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,99}", prefix):
-        raise UsageError(f"{prefix!r} is no index prefix: lower-case letters, digits, - _ . and a letter or digit first")
+        raise UsageError(f"{prefix!r} is not an index prefix: lower-case letters, digits, - _ . and a letter or digit first")
 
 
 class Connection(Client):
@@ -109,13 +109,13 @@ class Connection(Client):
         finally:
             self.patience = patience
         if self.version.split(".")[0] not in MAJORS:
-            raise StoreError(f"{self.url} is Elasticsearch {self.version}; tailboard knows 8.x and 9.x")
+            raise StoreError(f"{self.url} is Elasticsearch {self.version}; tailboard supports 8.x and 9.x")
 
     def call(self, method: str, path: str, body: object = None, check: Check | None = None, **params: Any) -> Any:
         """Return the decoded answer of a request, sent again while it fails in a way that passes.
 
         `check` may find an answer wanting and raise TransientError. Raises Refusal for what the server refuses, TooLargeError
-        for a bulk body that is too large, StoreError when patience ends or we may not.
+        for a bulk body that is too large, StoreError when patience ends or the login has no permission.
         """
 
         def attempt() -> Any:
@@ -186,15 +186,15 @@ def is_disk_full(reason: str) -> bool:
 
 def block_sentence(reason: str) -> str:
     """Return what to do about an index that takes no documents."""
-    told = reason[:200]
+    excerpt = reason[:200]
     if "disk" in reason or "read-only" in reason or "read_only" in reason:
-        return f"the server takes no documents, its disk is full: free some space there, then run the same load again ({told})"
-    return f"an index takes no documents, writing to it is blocked: unblock it, then run the same load again ({told})"
+        return f"the server takes no documents, its disk is full: free some space there, then run the same load again ({excerpt})"
+    return f"an index takes no documents, writing to it is blocked: unblock it, then run the same load again ({excerpt})"
 
 
 def _forbidden(reason: str) -> str:
     action = re.search(r"action \[([^\]]+)\]", reason)
     granted = re.search(r"granted by the (index|cluster) privileges? \[([^\]]+)\]", reason)
-    what = f"the action {action[1]}" if action else "this"
-    needed = f": give it one of the {granted[1]} privileges {granted[2]}" if granted else ""
-    return f"the server does not let us do {what} (403){needed} (docs/security.md)"
+    what = f"the action {action[1]}" if action else "this request"
+    needed = f": give the user one of the {granted[1]} privileges {granted[2]}" if granted else ""
+    return f"no permission for {what} (403){needed} (docs/security.md)"

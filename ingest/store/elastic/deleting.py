@@ -6,7 +6,7 @@
 
 Nobody can lock a server. Who was writing to the run reads its record once more after the last thing that was written. It was
 read before stage 1: then stage 2 finds what was written. Else the writer sees it, and deletes by `sweep_dead` what it wrote:
-by the generation it is told apart from what a later run of this name has.
+its generation distinguishes it from the documents of a later run of this name.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ def delete_run(connection: Connection, names: Names, sender: Sender, records: Re
 def sweep_dead(
     connection: Connection, names: Names, sender: Sender, records: Records, run: str, sources: Iterable[SourceRecord] = ()
 ) -> None:
-    """Delete what a writer has written to a run after that was deleted; `sources` are those of the writer."""
+    """Delete documents that a writer wrote to a run after it was deleted; `sources` are those of the writer."""
     last = dead_generation(records, run)
-    if last is None:  # no tombstone tells: somebody has deleted the record by hand
-        last = max((one.generation for one in sources), default=0)
+    if last is None:  # there is no tombstone: somebody has deleted the record by hand
+        last = max((source.generation for source in sources), default=0)
     mine = _up_to(run, last)
     swept(connection, sender, names.one("runs"), {**mine, "filter": [*mine["filter"], {"term": {"record": SOURCE}}]})
     for index in PERIODIC:
@@ -58,12 +58,12 @@ def sweep_dead(
 
 
 def sweep_index(connection: Connection, names: Names, sender: Sender, index: str, run: str) -> None:
-    """Delete what an index has of a run that was deleted."""
+    """Delete the documents of a deleted run in an index."""
     swept(connection, sender, names.pattern(index), {"filter": [{"term": {"run.id": run}}]})
 
 
 def _up_to(run: str, generation: int) -> dict[str, Any]:
-    """Return the query for all that belongs to a run and is of no later generation; what has none belongs to it, too."""
+    """Return the query for all documents of a run up to a generation, and those without one."""
     return {"filter": [{"term": {"run.id": run}}], "must_not": [{"range": {"generation": {"gt": generation}}}]}
 
 
@@ -71,8 +71,8 @@ def swept(connection: Connection, sender: Sender, index: str, query: dict[str, A
     """Return how many documents a query finds, once they are deleted."""
     deleted = 0
     connection.call("POST", f"/{index}/_refresh", ignore_unavailable=True)
-    found = pages(connection, index, {"bool": query}, source=False)
-    for chunk in chunked(deletion(hit["_index"], hit["_id"]) for page in found for hit in page):
+    hit_pages = pages(connection, index, {"bool": query}, source=False)
+    for chunk in chunked(deletion(hit["_index"], hit["_id"]) for page in hit_pages for hit in page):
         sender.send("", chunk)
         deleted += chunk.documents
     sender.flush()

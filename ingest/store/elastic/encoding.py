@@ -56,17 +56,17 @@ class Chunk:
 
 
 def labels_document(series: Series) -> dict[str, Any]:
-    """Return the labels of a series as fields of a document; what the source does not say is left out."""
-    found: dict[str, Any] = {}
+    """Return the labels of a series as fields of a document; labels that the source does not have are left out."""
+    document: dict[str, Any] = {}
     for label, path in FIELDS.items():
         value = getattr(series, label)
         if not value:
             continue
-        place = found
+        place = document
         for step in path[:-1]:
             place = place.setdefault(step, {})
         place[path[-1]] = value
-    return found
+    return document
 
 
 def interval_chunks(windows: Intervals, run: RunRecord, source: SourceRecord, names: Names) -> list[Chunk]:
@@ -80,8 +80,8 @@ def interval_chunks(windows: Intervals, run: RunRecord, source: SourceRecord, na
         for series in table
     ]
     histograms = _histogram_fields(windows)
-    told = {"layout": str(windows.layout)} if is_offsets(windows) else geometry(windows.layout)
-    opening = b'"%b":' % (b"offset" if is_offsets(windows) else b"latency") + orjson.dumps(told)[:-1]
+    layout = {"layout": str(windows.layout)} if is_offsets(windows) else geometry(windows.layout)
+    opening = b'"%b":' % (b"offset" if is_offsets(windows) else b"latency") + orjson.dumps(layout)[:-1]
     samples = (windows.samples if windows.completions is None else windows.completions).tolist()
     lines = (
         b'{"index":{"_index":"%b","_id":"%b"}}\n{"@timestamp":%d,%b,%b,"count":%d%b%b}\n'
@@ -101,7 +101,7 @@ def interval_chunks(windows: Intervals, run: RunRecord, source: SourceRecord, na
 
 
 def geometry(layout: LogLinear) -> dict[str, Any]:
-    """Return what a document says of its layout; without bins there is no error that they would have."""
+    """Return the fields of a layout in a document; without bins there is no error."""
     if not layout.has_bins:
         return {"layout": str(layout)}
     return {"layout": str(layout), "error": float(layout.error)}
@@ -111,16 +111,16 @@ def offsets_in(sources: Sequence[Mapping[str, Any]]) -> Iterator[Intervals]:
     """Yield the windows of offsets in documents (their `_source`) under their series."""
     table: dict[Series, int] = {}
     codes = []
-    for one in sources:
-        labels = {label: label_in(one, label) for label in FIELDS}
-        codes.append(table.setdefault(series_of(labels).replaced(segment=int(one.get("segment", 0))), len(table)))
-    moved = [{**one, "latency": one["offset"]} for one in sources]
+    for document in sources:
+        labels = {label: label_in(document, label) for label in FIELDS}
+        codes.append(table.setdefault(series_of(labels).replaced(segment=int(document.get("segment", 0))), len(table)))
+    moved = [{**body, "latency": body["offset"]} for body in sources]
     if moved:
         layout = parse_layout(moved[0]["latency"]["layout"])
-        found = _windows(
-            moved, layout, np.array(codes, np.int64), tuple(table), lambda one: one["@timestamp"] * MS + SECOND, weighted=False
+        windows = _windows(
+            moved, layout, np.array(codes, np.int64), tuple(table), lambda body: body["@timestamp"] * MS + SECOND, weighted=False
         )
-        yield found
+        yield windows
 
 
 def chunked(lines: Iterable[bytes]) -> Iterator[Chunk]:
@@ -181,7 +181,7 @@ def histogram_texts(windows: Intervals) -> tuple[list[bytes], list[bytes]]:
     """Return values and counts of each window as JSON arrays."""
     keys, counts = windows.layout.keys[windows.bins], np.ascontiguousarray(windows.counts)
     spans = list(pairwise(windows.indptr.tolist()))
-    texts = [[orjson.dumps(one[a:b], option=orjson.OPT_SERIALIZE_NUMPY) for a, b in spans] for one in (keys, counts)]
+    texts = [[orjson.dumps(column[a:b], option=orjson.OPT_SERIALIZE_NUMPY) for a, b in spans] for column in (keys, counts)]
     return texts[0], texts[1]
 
 
@@ -198,7 +198,7 @@ def _exact_texts(windows: Intervals) -> list[bytes]:
 
 
 def windows_in(sources: Sequence[Mapping[str, Any]], end_of: EndOf, key: Key = lambda series: series) -> Iterator[Intervals]:
-    """Yield the windows in documents (their `_source`) under their series, or under what `key` makes of it.
+    """Yield the windows in documents (their `_source`) under their series, or under the group that `key` gives it.
 
     One part a layout and kind of counts. `end_of` gives the end of a window in ns. Raises StoreError for a document that
     holds values which are not of its layout.
@@ -229,16 +229,16 @@ def _code(
 
 
 def series_of(labels: Mapping[str, Any]) -> Series:
-    """Return the series that bears these labels; what is missing or null is empty text."""
+    """Return the series of these labels; a missing or null one is empty text."""
     return Series().replaced(**{label: labels.get(label) or "" for label in FIELDS})
 
 
 def label_in(document: Mapping[str, Any], label: str) -> str:
     """Return a label of a document; empty text where it has none."""
-    found: Any = document
+    value: Any = document
     for step in FIELDS[label]:
-        found = found.get(step) if isinstance(found, Mapping) else None
-    return str(found or "")
+        value = value.get(step) if isinstance(value, Mapping) else None
+    return str(value or "")
 
 
 def _windows(
@@ -254,15 +254,15 @@ def _windows(
     if layout.has_bins:
         histograms = [document["in_flight" if weighted else "latency"]["histogram"] for document in documents]
     else:
-        histograms = [{"values": [0], "counts": [one["count"]]} for one in latency]
-    widths = np.fromiter((len(one["values"]) for one in histograms), np.int64, len(histograms))
+        histograms = [{"values": [0], "counts": [entry["count"]]} for entry in latency]
+    widths = np.fromiter((len(histogram["values"]) for histogram in histograms), np.int64, len(histograms))
     total = int(widths.sum())
-    values = np.fromiter(chain.from_iterable(one["values"] for one in histograms), np.int64, total)
-    counts = np.fromiter(chain.from_iterable(one["counts"] for one in histograms), np.int64, total)
+    values = np.fromiter(chain.from_iterable(histogram["values"] for histogram in histograms), np.int64, total)
+    counts = np.fromiter(chain.from_iterable(histogram["counts"] for histogram in histograms), np.int64, total)
     bins = bins_of(layout, values)
-    told = [one if one.get("exact", True) else {} for one in latency] if layout.has_bins else latency
-    sums, lows, highs = ([one.get(name) for one in told] for name in ("sum", "min", "max"))
-    exact = told_exact(sums, lows, highs, None if layout.has_bins else [one.get("bytes") for one in latency])
+    stated = [entry if entry.get("exact", True) else {} for entry in latency] if layout.has_bins else latency
+    sums, lows, highs = ([entry.get(name) for entry in stated] for name in ("sum", "min", "max"))
+    exact = told_exact(sums, lows, highs, None if layout.has_bins else [entry.get("bytes") for entry in latency])
     return Intervals(
         layout=layout,
         table=table,
@@ -273,7 +273,7 @@ def _windows(
         bins=bins,
         counts=counts,
         exact=None if exact.says_nothing else exact,
-        completions=np.array([one["count"] for one in latency], np.int64) if weighted else None,
+        completions=np.array([entry["count"] for entry in latency], np.int64) if weighted else None,
     )
 
 

@@ -26,81 +26,83 @@ def keep_episodes(connection: Connection, names: Names, run: str, objective: str
     if stored_template(connection, INDEX, names.one("episodes")) is None:
         url = connection.address.url
         raise StoreError(f"{url} has no index template {names.one('episodes')}: tailboard setup --elasticsearch {url}")
-    index, kept = names.one("episodes"), {one.id for one in episodes}
-    lines = [episode_line(one, names) for one in episodes]
+    index, kept = names.one("episodes"), {episode.id for episode in episodes}
+    lines = [episode_line(episode, names) for episode in episodes]
     whose = {"bool": {"filter": [{"term": {"run.id": run}}, {"term": {"objective.name": objective}}]}}
     for page in pages(connection, index, whose, source=False):
         lines += [deletion(hit["_index"], hit["_id"]) for hit in page if hit["_id"] not in kept]
     for chunk in chunked(lines):
         answer = connection.call("POST", "/_bulk", chunk.body, refresh=True)
-        told = [outcome for item in answer["items"] for outcome in item.values()]
-        refused = [one["error"] for one in told if "error" in one]
+        outcomes = [outcome for item in answer["items"] for outcome in item.values()]
+        refused = [outcome["error"] for outcome in outcomes if "error" in outcome]
         if refused:
             raise StoreError(f"{connection.address.url}: an episode is refused: {refused[0].get('reason')}")
 
 
-def episode_line(one: Episode, names: Names) -> bytes:
+def episode_line(episode: Episode, names: Names) -> bytes:
     """Return an episode as both lines of a bulk request."""
-    action = {"index": {"_index": names.one("episodes"), "_id": one.id}}
-    return orjson.dumps(action) + b"\n" + orjson.dumps(_document(one)) + b"\n"
+    action = {"index": {"_index": names.one("episodes"), "_id": episode.id}}
+    return orjson.dumps(action) + b"\n" + orjson.dumps(_document(episode)) + b"\n"
 
 
 def episodes_of(connection: Connection, names: Names, runs: Iterable[str]) -> list[Episode]:
     """Return the episodes of runs in time order."""
-    found = documents(connection, names.one("episodes"), {"terms": {"run.id": sorted(runs)}})
-    told = [_episode(one) for one in found]
-    return sorted(told, key=lambda one: (one.start_ns, one.run, one.objective, json.dumps(dict(one.labels))))
+    stored = documents(connection, names.one("episodes"), {"terms": {"run.id": sorted(runs)}})
+    episodes = [_episode(document) for document in stored]
+    return sorted(
+        episodes, key=lambda episode: (episode.start_ns, episode.run, episode.objective, json.dumps(dict(episode.labels)))
+    )
 
 
-def _document(one: Episode) -> dict[str, Any]:
-    peak = {} if one.peak_ns is None else {"peak_ns": one.peak_ns}
+def _document(episode: Episode) -> dict[str, Any]:
+    peak = {} if episode.peak_ns is None else {"peak_ns": episode.peak_ns}
     return {
-        "@timestamp": one.start_ns // MS,
-        "run": {"id": one.run},
-        "kind": one.kind,
+        "@timestamp": episode.start_ns // MS,
+        "run": {"id": episode.run},
+        "kind": episode.kind,
         "objective": {
-            "name": one.objective,
-            "percentile": one.percentile,
-            "threshold_ns": one.threshold_ns,
-            "window_ns": one.window_ns,
+            "name": episode.objective,
+            "percentile": episode.percentile,
+            "threshold_ns": episode.threshold_ns,
+            "window_ns": episode.window_ns,
         },
         "episode": {
-            "labels": dict(one.labels),
-            "group": one.group,
-            "start_ns": one.start_ns,
-            "end_ns": one.end_ns,
-            "end": one.end_ns // MS,
-            "duration_ns": one.end_ns - one.start_ns,
+            "labels": dict(episode.labels),
+            "group": episode.group,
+            "start_ns": episode.start_ns,
+            "end_ns": episode.end_ns,
+            "end": episode.end_ns // MS,
+            "duration_ns": episode.end_ns - episode.start_ns,
             **peak,
-            "peak_open": one.peak_open,
-            "samples": one.samples,
-            "windows": one.windows,
-            "silent": one.silent,
-            "thin": one.thin,
-            "worst_host": one.worst_host,
-            "state": one.state,
+            "peak_open": episode.peak_open,
+            "samples": episode.samples,
+            "windows": episode.windows,
+            "silent": episode.silent,
+            "thin": episode.thin,
+            "worst_host": episode.worst_host,
+            "state": episode.state,
         },
     }
 
 
 def _episode(document: Mapping[str, Any]) -> Episode:
-    promise, told = document["objective"], document["episode"]
+    promise, episode = document["objective"], document["episode"]
     return Episode(
         objective=promise["name"],
         run=document["run"]["id"],
-        labels=tuple(told["labels"].items()),
+        labels=tuple(episode["labels"].items()),
         kind=document["kind"],
         percentile=promise["percentile"],
         threshold_ns=int(promise["threshold_ns"]),
         window_ns=int(promise["window_ns"]),
-        start_ns=int(told["start_ns"]),
-        end_ns=int(told["end_ns"]),
-        peak_ns=None if told.get("peak_ns") is None else int(told["peak_ns"]),
-        peak_open=bool(told["peak_open"]),
-        samples=int(told["samples"]),
-        windows=int(told["windows"]),
-        silent=int(told["silent"]),
-        thin=int(told["thin"]),
-        worst_host=told["worst_host"],
-        state=told["state"],
+        start_ns=int(episode["start_ns"]),
+        end_ns=int(episode["end_ns"]),
+        peak_ns=None if episode.get("peak_ns") is None else int(episode["peak_ns"]),
+        peak_open=bool(episode["peak_open"]),
+        samples=int(episode["samples"]),
+        windows=int(episode["windows"]),
+        silent=int(episode["silent"]),
+        thin=int(episode["thin"]),
+        worst_host=episode["worst_host"],
+        state=episode["state"],
     )

@@ -46,7 +46,7 @@ KINDS = ("intervals", "rollups", BREATHS)
 def bulk_lines(store: Store, records: Iterable[RunRecord], names: Names) -> Iterator[bytes]:
     """Yield the lines of bulk requests for runs: intervals, rollups, breaths, marks, episodes, sources, last the record of each.
 
-    Raises StoreError for a run that is not complete, or that has no time zero: no server would take it. UsageError for a store
+    Raises StoreError for a run that is not complete, or that has no start time: no server would take it. UsageError for a store
     that cannot export documents.
     """
     export = needed(store, DOCUMENTS)
@@ -54,7 +54,7 @@ def bulk_lines(store: Store, records: Iterable[RunRecord], names: Names) -> Iter
         if record.state != COMPLETE:
             raise StoreError(f"{record.run} is not complete: load it to its end first")
         if record.zero == UNKNOWN_ZERO:
-            raise StoreError(f"{record.run} has no time zero: its documents have no real times")
+            raise StoreError(f"{record.run} has no start time, so its documents have no real times: load it with --t0")
         yield from export(record, names)
 
 
@@ -75,14 +75,16 @@ def read_back(store: ElasticStore, record: RunRecord) -> Iterator[bytes]:
 
 def made(store: SqliteStore, record: RunRecord, names: Names) -> Iterator[bytes]:
     """Yield the lines for a run of a SQLite store: documents made by the code that a load makes them with."""
-    series = sorted(stored_series(store.db, [record.run]), key=lambda one: one.series)
-    told: list[bytes] = []
+    series = sorted(stored_series(store.db, [record.run]), key=lambda stored: stored.series)
+    source_lines: list[bytes] = []
     for source in sorted(store.sources(record.run), key=_key):
         numbers = {number for (number,) in store.db.execute("SELECT id FROM series WHERE run = ? AND source = ?", _key(source))}
-        mine = [one for one in series if one.number in numbers]
-        told.append(_record(names, SOURCE, source_document(source, SourceState({one.series: one for one in mine})), source))
+        mine = [stored for stored in series if stored.number in numbers]
+        source_lines.append(
+            _record(names, SOURCE, source_document(source, SourceState({stored.series: stored for stored in mine})), source)
+        )
         for offsets in (False, True):
-            chosen = [one for one in mine if (one.series.kind == OFFSET) == offsets]
+            chosen = [stored for stored in mine if (stored.series.kind == OFFSET) == offsets]
             if chosen:
                 for windows in windows_of(store.db, chosen, step_of([chosen[0].series], record.step_ns)):
                     for chunk in interval_chunks(windows, record, source, names):
@@ -98,7 +100,7 @@ def made(store: SqliteStore, record: RunRecord, names: Names) -> Iterator[bytes]
         yield mark_line(record.run, mark, names)
     for episode in episodes_of(store.db, [record.run]):
         yield episode_line(episode, names)
-    yield from told
+    yield from source_lines
     yield _line(names.one("runs"), digest([RUN, record.run]), run_document(record, 0))
 
 

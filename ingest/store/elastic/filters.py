@@ -60,9 +60,9 @@ def slab_filter(slabs: Int, width_ns: int) -> dict[str, Any]:
 
 
 def _range(bounds: Mapping[str, int]) -> dict[str, Any]:
-    """Return a query for times between bounds in ms; a server takes a number of four digits for a year unless it is told."""
-    told = {"format": "epoch_millis"} if any(bound < YEARS_END for bound in bounds.values()) else {}
-    return {"range": {"@timestamp": {**bounds, **told}}}
+    """Return a query for times between bounds in ms; without a format a server takes four digits for a year."""
+    time_format = {"format": "epoch_millis"} if any(bound < YEARS_END for bound in bounds.values()) else {}
+    return {"range": {"@timestamp": {**bounds, **time_format}}}
 
 
 def _joined(slabs: Int, width_ns: int) -> Iterator[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""What a server gives to be asked: catalogue, merged rollups, and windows of documents, added up there or read back.
+"""The data of a server that questions are answered from: catalogue, merged rollups, windows of documents, summed there or read.
 
 A planner picks by estimated bytes. Adding up in the server costs one number a window, group and occupied bin; reading back
 costs each document whole. Both give the same counts.
@@ -43,20 +43,20 @@ class ElasticHoldings:
     records: Records
 
     def catalogue(self, records: Sequence[RunRecord]) -> Catalogue:
-        """Return what is held of the runs; of a run that is not complete, what its documents tell."""
+        """Return what is held of the runs; for a run that is not complete, the series that its documents show."""
         series, accounts = self.records.series([record.run for record in records])
         unfinished = [record.run for record in records if record.state != COMPLETE]
-        known = {(one.series.replaced(segment=0), one.layout) for one in series}
+        known = {(stored.series.replaced(segment=0), stored.layout) for stored in series}
         for run in unfinished:
-            series += [one for one in self._found_series(run, len(series)) if (one.series, one.layout) not in known]
+            series += [stored for stored in self._found_series(run, len(series)) if (stored.series, stored.layout) not in known]
         return Catalogue(records, series, accounts)
 
     def _found_series(self, run: str, first: int) -> Iterator[StoredSeries]:
-        """Yield the series that documents of a run tell of."""
+        """Yield the series that occur in documents of a run."""
         sources = [*({label: label_source(label)} for label in PATHS), {"layout": {"terms": {"field": "latency.layout"}}}]
         cells = {"size": LABEL_PAGE, "sources": sources}
-        found = paged(self.connection, self.names.all("intervals"), {"term": {"run.id": run}}, cells)
-        for number, bucket in enumerate((bucket for page in found for bucket in page), first):
+        bucket_pages = paged(self.connection, self.names.all("intervals"), {"term": {"run.id": run}}, cells)
+        for number, bucket in enumerate((bucket for page in bucket_pages for bucket in page), first):
             key = bucket["key"]
             yield StoredSeries(number, series_of(key), parse_layout(key["layout"]), exact=False)
 
@@ -68,41 +68,43 @@ class ElasticHoldings:
     def rollup_windows(self, plan: Plan) -> Iterator[Intervals]:
         """Yield the merged windows of a plan: one part a layout and kind of counts."""
         for page in pages(self.connection, self.names.all("rollups"), _rollups(plan), list(READ)):
-            yield from windows_in([hit["_source"] for hit in page], lambda one: int(one["interval"]["end_ns"]))
+            yield from windows_in([hit["_source"] for hit in page], lambda document: int(document["interval"]["end_ns"]))
 
     def rollup_span(self, plan: Plan) -> tuple[int, int] | None:
         """Return from when to when the windows of a plan reach, None where there is none."""
         aggs = {"first": {"min": {"field": "@timestamp"}}, "last": {"max": {"field": "@timestamp"}}}
-        found = search(self.connection, self.names.all("rollups"), {"size": 0, "query": _rollups(plan), "aggs": aggs})
-        told = found.get("aggregations")
-        if not told or told["first"]["value"] is None:
+        answer = search(self.connection, self.names.all("rollups"), {"size": 0, "query": _rollups(plan), "aggs": aggs})
+        edges = answer.get("aggregations")
+        if not edges or edges["first"]["value"] is None:
             return None
-        return int(told["first"]["value"]) * MS, int(told["last"]["value"]) * MS + (plan.rollup_step or 0)
+        return int(edges["first"]["value"]) * MS, int(edges["last"]["value"]) * MS + (plan.rollup_step or 0)
 
     def document_windows(self, plan: Plan, key: Key, step_ns: int) -> Iterator[Intervals]:
         """Yield windows of a plan's series under the groups that `key` gives, added up in the server if that is less to read."""
         step = plan.record.step_ns
         filters = self._filters(plan)
         index = self.names.all("intervals")
-        weighted = any(one.weighted for one in plan.members)
-        groups = len({key(one.series) for one in plan.members})
+        weighted = any(member.weighted for member in plan.members)
+        groups = len({key(member.series) for member in plan.members})
         if not weighted and (step_ns != step or groups < len(plan.members)):
             survey = survey_of(self.connection, index, filters, plan.members)
             if survey and _cheaper_summed(survey, groups, step, step_ns):
                 yield from summed_windows(self.connection, index, filters, survey, plan.labels, key, (step, step_ns))
                 return
         for page in pages(self.connection, index, {"bool": {"filter": filters}}, list(READ)):
-            yield from windows_in([hit["_source"] for hit in page], lambda one: int(one["@timestamp"]) * MS + step, key)
+            yield from windows_in([hit["_source"] for hit in page], lambda document: int(document["@timestamp"]) * MS + step, key)
 
     def sorted_windows(self, plan: Plan, key: Key, by: Sequence[str]) -> Iterator[Sequence[Intervals]]:
         """Yield the windows of a plan's series page by page, in the order of their groups and starts."""
         filters = self._filters(plan)
         labels = [PATHS[label] for label in (*by, "kind") if label in FIELDS and label != "run"]
-        told = {"order": "asc", "missing": "_first", "unmapped_type": "keyword"}
-        sort = [*({path: told} for path in dict.fromkeys(labels)), {"@timestamp": {"order": "asc"}}]
+        ascending = {"order": "asc", "missing": "_first", "unmapped_type": "keyword"}
+        sort = [*({path: ascending} for path in dict.fromkeys(labels)), {"@timestamp": {"order": "asc"}}]
         index, step = self.names.all("intervals"), plan.record.step_ns
         for page in pages(self.connection, index, {"bool": {"filter": filters}}, list(READ), sort):
-            yield list(windows_in([hit["_source"] for hit in page], lambda one: int(one["@timestamp"]) * MS + step, key))
+            yield list(
+                windows_in([hit["_source"] for hit in page], lambda document: int(document["@timestamp"]) * MS + step, key)
+            )
 
     def _filters(self, plan: Plan) -> list[dict[str, Any]]:
         """Return the filters for the documents of a plan."""
@@ -135,16 +137,16 @@ class ElasticHoldings:
         if wanted is None or any(source.state != COMPLETE for source in self.records.sources(run)):
             return []
         series, _ = self.records.series([run])
-        every = [one for one in series if one.series.kind == OFFSET]
-        mine = [one for one in every if wanted(one.series) is not None]
+        every = [stored for stored in series if stored.series.kind == OFFSET]
+        mine = [stored for stored in every if wanted(stored.series) is not None]
         return _differing(mine, every, tuple(FIELDS)) if mine else None
 
     def offset_seconds(self, run: str, begin_ns: int | None, end_ns: int | None) -> Int:
         """Return the starts in ns of the seconds of [begin, end) in which a run has any event."""
         cells = {"size": SECONDS_A_PAGE, "sources": [time_source(SECOND, 0)]}
         query = {"bool": {"filter": _offsets_of(run, begin_ns, end_ns)}}
-        found = paged(self.connection, self.names.all("intervals"), query, cells)
-        return np.array([bucket["key"]["time"] * MS for page in found for bucket in page], np.int64)
+        bucket_pages = paged(self.connection, self.names.all("intervals"), query, cells)
+        return np.array([bucket["key"]["time"] * MS for page in bucket_pages for bucket in page], np.int64)
 
 
 def _rollups(plan: Plan) -> dict[str, Any]:
@@ -173,14 +175,14 @@ def _differing(
 ) -> list[dict[str, Any]]:
     filters = []
     for label in labels:
-        wanted = {getattr(one.series, label) for one in members}
-        if wanted != {getattr(one.series, label) for one in everything}:
+        wanted = {getattr(member.series, label) for member in members}
+        if wanted != {getattr(member.series, label) for member in everything}:
             filters.append(one_of(PATHS[label], sorted(wanted)))
     return filters
 
 
 def _cheaper_summed(survey: Survey, groups: int, stored_ns: int, step_ns: int) -> bool:
-    """Return whether adding up in the server gives less to read; SERVER_COST is what it was measured to cost more."""
+    """Return whether adding up in the server gives less to read; SERVER_COST is the measured extra cost."""
     windows = -(-(survey.last_ns - survey.first_ns + stored_ns) // step_ns) if step_ns else 1
     cells = sum(len(bins) for bins in survey.bins.values()) * windows * groups
     read = 0

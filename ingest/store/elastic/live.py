@@ -1,4 +1,4 @@
-"""What a store in Elasticsearch does for a watch: documents, then rollups, then checkpoints and what is final, in this order.
+"""A store in Elasticsearch for a watch: documents, then rollups, then checkpoints and the final mark, in this order.
 
 Whoever is killed between two of them writes the same documents again. Answers take rollups only for windows that are final,
 so what lies between is never seen.
@@ -58,8 +58,8 @@ class ElasticLive:
 
     def checkpoints(self, run: str) -> list[Checkpoint]:
         """Return all checkpoints of a run."""
-        found = documents(self._store.connection, self._index, _records(run, CHECKPOINT))
-        return sorted(map(checkpoint_of, found), key=lambda one: one.source)
+        stored = documents(self._store.connection, self._index, _records(run, CHECKPOINT))
+        return sorted(map(checkpoint_of, stored), key=lambda checkpoint: checkpoint.source)
 
     def watches(self, run: str) -> list[Watch]:
         """Return the watches of a run."""
@@ -67,54 +67,54 @@ class ElasticLive:
 
     def keep(self, run: RunRecord, news: Sequence[News], watch: Watch) -> int:
         """Write what a cycle has read, the rollups of its windows, then checkpoints and marks; return how many documents."""
-        with self._writing(run.run, [one.source for one in news], watch.watch):
+        with self._writing(run.run, [entry.source for entry in news], watch.watch):
             written = self._keep(run, news, watch)
         self._store.stop_senders()
         return written
 
     @contextmanager
     def _writing(self, run: str, sources: Sequence[SourceRecord], watch: str) -> Iterator[None]:
-        """Hold what a watch writes to a run: RunGoneError where that was deleted before the end of it, and nothing is left."""
+        """Hold the writes of a watch to a run: RunGoneError, and nothing is left, where the run was deleted before their end."""
         try:
             with self._store.writing(run, sources):
                 yield
         except RunGoneError:
-            own = [digest([CHECKPOINT, run, one.source]) for one in sources]
+            own = [digest([CHECKPOINT, run, source.source]) for source in sources]
             self._store.records.put(deletion(self._index, id_) for id_ in [*own, digest([WATCH, run, watch])])
             raise
 
     def _keep(self, run: RunRecord, news: Sequence[News], watch: Watch) -> int:
         store, touched, written = self._store, Touched(), 0
-        oldest = min((int(part.start_ns.min()) for one in news for part in one.windows), default=watch.final_ns)
+        oldest = min((int(part.start_ns.min()) for entry in news for part in entry.windows), default=watch.final_ns)
         if run.run in self._told and oldest < self._told[run.run].final_ns:
-            self._tell(replace(watch, final_ns=oldest))
-        for one in news:
-            state = self._state(one.source)
-            for windows in one.windows:
-                packed = store.packed(run, one.source, windows)
+            self._put_watch(replace(watch, final_ns=oldest))
+        for update in news:
+            state = self._state(update.source)
+            for windows in update.windows:
+                packed = store.packed(run, update.source, windows)
                 touched.add(packed.touch.windows)
                 for series in packed.touch.series:
                     state.series[series] = StoredSeries(0, series, parse_layout(packed.touch.layout), packed.touch.exact)
                 for chunk in packed.chunks:
-                    store.sender.send(owner_of(run.run, one.source.source), chunk)
+                    store.sender.send(owner_of(run.run, update.source.source), chunk)
                     written += chunk.documents
-            for series, (first, last) in one.spans.items():
+            for series, (first, last) in update.spans.items():
                 if series in state.series:
                     state.series[series] = replace(state.series[series], first_ns=first, last_ns=last)
         store.sender.flush()
-        for one in news:
-            state = self._state(one.source)
-            state.refused = store.delivery.refused[owner_of(run.run, one.source.source)]
-        store.records.update_sources((replace(one.source, state=LOADING), self._state(one.source)) for one in news)
+        for update in news:
+            state = self._state(update.source)
+            state.refused = store.delivery.refused[owner_of(run.run, update.source.source)]
+        store.records.update_sources((replace(entry.source, state=LOADING), self._state(entry.source)) for entry in news)
         self._roll(run, touched, watch)
-        store.records.put(_line(self._index, one.checkpoint) for one in news)
-        self._tell(watch)
+        store.records.put(_line(self._index, entry.checkpoint) for entry in news)
+        self._put_watch(watch)
         return written
 
     def _roll(self, run: RunRecord, touched: Touched, watch: Watch) -> None:
         """Make the rollups anew that have changed, or have become final."""
         stored, accounts = self._store.records.series([run.run])
-        now = layouts_of([one for one in stored if one.series.kind != OFFSET])
+        now = layouts_of([member for member in stored if member.series.kind != OFFSET])
         before = self._layouts.get(run.run, now)
         if any(now[group] != layout for group, layout in before.items() if group in now):
             touched.add(self._sweeper.all_windows(run))
@@ -126,7 +126,7 @@ class ElasticLive:
         self._write(run, touched, stored, marks_of(self.watches(run.run), watch, watch.told_ns), missing, lowered=False)
 
     def _newly_final(self, run: RunRecord, watch: Watch, cells: Iterable[Cell]) -> dict[Cell, Any]:
-        """Return the windows that have become final since the last cycle, by what was written of late."""
+        """Return the windows of `cells` that have become final since the last cycle."""
         before = self._told.get(run.run)
         if before is None or not 0 < watch.final_ns - before.final_ns < LONGEST_NOTED_NS:
             return {}
@@ -153,15 +153,15 @@ class ElasticLive:
         return Sweeper(self._store.connection, self._store.names, self._store.sender)
 
     def _state(self, source: SourceRecord) -> SourceState:
-        """Return what is known of the series of a source: of one that was begun by another process, from its record."""
+        """Return the state of a source; from its record where another process began it."""
         key = (source.run, source.source)
         if key not in self._states:
             self._states[key] = state = SourceState()
             mine = _records(source.run, SOURCE)
             mine["bool"]["filter"].append({"term": {"source.id": source.source}})
             for document in documents(self._store.connection, self._index, mine):
-                found = [stored_series(0, source.run, told) for told in document["source"].get("series") or ()]
-                state.series = {one.series: one for one in found}
+                members = [stored_series(0, source.run, entry) for entry in document["source"].get("series") or ()]
+                state.series = {member.series: member for member in members}
         return self._states[key]
 
     def forget(self, run: RunRecord, sources: Iterable[str], watch: Watch) -> None:
@@ -171,7 +171,7 @@ class ElasticLive:
 
     def _forget(self, run: RunRecord, names: Sequence[str], watch: Watch) -> None:
         store, touched = self._store, Touched()
-        self._tell(watch)
+        self._put_watch(watch)
         store.connection.call("POST", f"/{store.names.all('intervals')}/_refresh", ignore_unavailable=True)
         for source in names:
             touched.add(self._sweeper.sweep(SourceRecord(run.run, source, "", 0, "", generation=EVERY_GENERATION)))
@@ -185,8 +185,8 @@ class ElasticLive:
 
     def set_aside(self, run: RunRecord, source: str, kept: SourceRecord, segment: int) -> None:
         """Move the documents of a source to another one, complete, their series' segments moved by `segment`."""
-        there = {one.source: one.generation for one in self._store.records.sources(run.run)}
-        if there.get(source, kept.generation) > kept.generation:  # whoever reads it again has taken over what there is of it
+        there = {record.source: record.generation for record in self._store.records.sources(run.run)}
+        if there.get(source, kept.generation) > kept.generation:  # a later reading has taken it over
             self._states.pop((run.run, source), None)
             return
         with self._store.writing(run.run, [kept]):
@@ -210,8 +210,11 @@ class ElasticLive:
                 store.sender.send(owner_of(run.run, kept.source), chunk)
         store.sender.flush()
         before = self._state(SourceRecord(run.run, source, "", 0, ""))
-        moved = [replace(one, series=one.series.replaced(segment=one.series.segment + segment)) for one in before.series.values()]
-        state = SourceState({one.series: one for one in moved}, before.refused)
+        moved = [
+            replace(stored, series=stored.series.replaced(segment=stored.series.segment + segment))
+            for stored in before.series.values()
+        ]
+        state = SourceState({stored.series: stored for stored in moved}, before.refused)
         store.records.put_sources([(replace(kept, state=COMPLETE), state)])
         self._states.pop((run.run, source), None)
         store.records.put(deletion(self._index, digest([record, run.run, source])) for record in (SOURCE, CHECKPOINT))
@@ -221,19 +224,19 @@ class ElasticLive:
         with self._store.writing(source.run, [source]):
             self._store.records.update_sources([(replace(source, state=COMPLETE), self._state(source))])
 
-    def tell(self, watch: Watch) -> None:
-        """Note what is final as far as a watch knows."""
+    def note_watch(self, watch: Watch) -> None:
+        """Note up to when windows are final as far as a watch knows."""
         with self._writing(watch.run, (), watch.watch):
-            self._tell(watch)
+            self._put_watch(watch)
 
-    def _tell(self, watch: Watch) -> None:
+    def _put_watch(self, watch: Watch) -> None:
         self._told[watch.run] = watch
         action = {"index": {"_index": self._index, "_id": digest([WATCH, watch.run, watch.watch])}}
         self._store.records.put([orjson.dumps(action) + b"\n" + orjson.dumps(watch_document(watch)) + b"\n"])
 
     def leave(self, run: str, watch: str) -> None:
-        """Delete a watch that has settled what it read, with its checkpoints."""
-        own = [digest([CHECKPOINT, run, one.source]) for one in self.checkpoints(run) if one.watch == watch]
+        """Delete a watch that has settled all that it read, with its checkpoints."""
+        own = [digest([CHECKPOINT, run, checkpoint.source]) for checkpoint in self.checkpoints(run) if checkpoint.watch == watch]
         self._store.records.put(deletion(self._index, id_) for id_ in [*own, digest([WATCH, run, watch])])
         self._told.pop(run, None)
 

@@ -26,7 +26,7 @@ def keep_marks(connection: Connection, names: Names, run: str, marks: Sequence[M
     """
     for chunk in chunked([mark_line(run, mark, names) for mark in marks]):
         answer = connection.call("POST", "/_bulk", chunk.body, refresh=True)
-        refused = [one["error"] for item in answer["items"] for one in item.values() if "error" in one]
+        refused = [outcome["error"] for item in answer["items"] for outcome in item.values() if "error" in outcome]
         if not refused:
             continue
         url = connection.address.url
@@ -37,8 +37,8 @@ def keep_marks(connection: Connection, names: Names, run: str, marks: Sequence[M
 
 def marks_of(connection: Connection, names: Names, runs: Iterable[str]) -> list[Mapping[str, Any]]:
     """Return the marks of runs in time order: run, at_ns, text, and end_ns where there is one."""
-    found = documents(connection, names.one("marks"), {"terms": {"run.id": sorted(runs)}})
-    return sorted((_noted(one) for one in found), key=in_time_order)
+    stored = documents(connection, names.one("marks"), {"terms": {"run.id": sorted(runs)}})
+    return sorted((_noted(document) for document in stored), key=in_time_order)
 
 
 def mark_line(run: str, mark: Mapping[str, Any], names: Names) -> bytes:
@@ -62,6 +62,6 @@ def widen_index(connection: Connection, names: Names, index: str) -> None:
 
 
 def _noted(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    told = document["mark"]
-    end = told.get("end_ns")
-    return noted(document["run"]["id"], int(told["at_ns"]), document["text"], None if end is None else int(end))
+    mark = document["mark"]
+    end = mark.get("end_ns")
+    return noted(document["run"]["id"], int(mark["at_ns"]), document["text"], None if end is None else int(end))

@@ -1,4 +1,4 @@
-"""Mending a site: what a verification has found is deleted, made again, or noted to be read again, one run after another."""
+"""Mending a site: faulty documents are deleted, rollups made again, sources noted to be read again, one run after another."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 
 def mend(store: ElasticStore, verifier: ElasticVerifier) -> None:
-    """Repair what was found. RunGoneError where a run is deleted meanwhile, StoreError where the server refuses."""
-    wrong, found = verifier.wrong, verifier.found
+    """Repair the faults. RunGoneError where a run is deleted meanwhile, StoreError where the server refuses."""
+    wrong, verification = verifier.wrong, verifier.found
     there = {record.run: record for record in store.runs()}
     ghosts = {run: _highest(store, run) for _, run, _ in wrong.queries if run and run not in verifier.runs and run not in there}
     for (index, run, _), query in wrong.queries.items():
-        if run in verifier.runs or run not in there:  # not what a load has begun under this name since
+        if run in verifier.runs or run not in there:  # not a run that a load has begun under this name since
             swept(store.connection, store.sender, index, {"filter": [query]})
     for run, generation in ghosts.items():
         entomb(store.records, run, generation)
@@ -36,14 +36,14 @@ def mend(store: ElasticStore, verifier: ElasticVerifier) -> None:
         settle_breaths(store.connection, store.names, store.sender, list(wrong.swept.values()))
     for (run, name), source in wrong.sources.items():
         store.records.read_again(run, name, source.generation)
-        found.again[name] = source.path
+        verification.again[name] = source.path
     for run in sorted(wrong.steps):
         sweeper.sweep_steps(there[run])
     for run in sorted(wrong.rolled | wrong.steps | {run for run, _ in wrong.sources}):
         if run in there:
             with store.writing(run):
                 _roll(store, there[run], sweeper)
-    found.mended = True
+    verification.mended = True
 
 
 def _highest(store: ElasticStore, run: str) -> int:
@@ -53,12 +53,12 @@ def _highest(store: ElasticStore, run: str) -> int:
     """
     indices = ",".join(store.names.all(index) for index in PERIODIC)
     body = {"size": 0, "query": {"term": {"run.id": run}}, "aggs": {"highest": {"max": {"field": "generation"}}}}
-    found = search(store.connection, indices, body).get("aggregations")
-    return int(found["highest"]["value"] or 0) if found else 0
+    aggregations = search(store.connection, indices, body).get("aggregations")
+    return int(aggregations["highest"]["value"] or 0) if aggregations else 0
 
 
 def _roll(store: ElasticStore, record: RunRecord, sweeper: Sweeper) -> None:
-    """Make all rollups of a run from its documents, in place of those that are there; what is left of those goes."""
+    """Make all rollups of a run from its documents, in place of those that are there; leftovers are deleted."""
     store.connection.call("POST", f"/{store.names.all('intervals')}/_refresh", ignore_unavailable=True)
     touched = Touched()
     touched.add(sweeper.stored_windows(record))

@@ -1,4 +1,4 @@
-"""Names of indices and documents: an index ends in a period of the document's own time, an id says what the document is.
+"""Names of indices and documents: an index ends in a period of the document's own time, an id identifies the document.
 
 An index: `tailboard-intervals-2026.11` with period month, `...-2026.w47` with week, `...-2026.11.20` with day. An id:
 `u1Zc3gJ0sV6m8Wm5b4Yq1db3b6e8`, a digest of run, labels, segment and step, then the window's number in hex.
@@ -42,7 +42,7 @@ class Names:
         return f"{self.prefix}-{index}"
 
     def pattern(self, index: str) -> str:
-        """Return what names all indices of a kind, whether it ends in a period or not."""
+        """Return the pattern of all indices of a kind, whether it ends in a period or not."""
         return self.all(index) if index in PERIODIC else self.one(index)
 
     def of(self, index: str, start_ns: Int) -> list[str]:
@@ -69,7 +69,7 @@ def digest(words: Sequence[object]) -> str:
 
 
 def series_digest(series: Series, step_ns: int) -> str:
-    """Return the digest of what identifies the documents of a series: run, labels, segment ordinal, step."""
+    """Return the digest that identifies the documents of a series: of run, labels, segment ordinal, step."""
     return digest([*(getattr(series, label) for label in LABELS), series.segment, step_ns])
 
 

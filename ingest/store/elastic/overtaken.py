@@ -28,7 +28,7 @@ def check_not_overtaken(records: Records, run: str, finished: Iterable[SourceRec
 
 def reopen_overtaken(records: Records, run: str, written: Iterable[SourceRecord]) -> list[SourceRecord]:
     """Return the sources that another load has begun again since they were written; they count as loading from now on."""
-    there = {one.source: one.generation for one in records.sources(run)}
+    there = {record.source: record.generation for record in records.sources(run)}
     late = [source for source in written if there.get(source.source, 0) > source.generation]
     for source in late:
         records.reopen(run, source.source)

@@ -48,20 +48,20 @@ def run_document(run: RunRecord, generation: int, since: int = 0) -> dict[str, A
 
 
 def tombstone(run: str, generation: int) -> dict[str, Any]:
-    """Return what stands in place of the record of a deleted run: no document of it is of a later generation."""
+    """Return the document in place of the record of a deleted run: no document of the run is of a later generation."""
     return {"record": TOMBSTONE, "generation": generation, "run": {"id": run, "generation": generation}}
 
 
 def watch_document(watch: Watch) -> dict[str, Any]:
     """Return the document of a watch."""
-    told = {"id": watch.watch, "final_ns": watch.final_ns, "largest_ns": watch.largest_ns, "told_ns": watch.told_ns}
-    return {"record": WATCH, "run": {"id": watch.run}, "watch": told}
+    fields = {"id": watch.watch, "final_ns": watch.final_ns, "largest_ns": watch.largest_ns, "told_ns": watch.told_ns}
+    return {"record": WATCH, "run": {"id": watch.run}, "watch": fields}
 
 
 def watch_of(document: Mapping[str, Any]) -> Watch:
     """Return a watch from its document."""
-    told = document["watch"]
-    return Watch(document["run"]["id"], told["id"], int(told["final_ns"]), int(told["largest_ns"]), int(told["told_ns"]))
+    fields = document["watch"]
+    return Watch(document["run"]["id"], fields["id"], int(fields["final_ns"]), int(fields["largest_ns"]), int(fields["told_ns"]))
 
 
 def checkpoint_document(checkpoint: Checkpoint) -> dict[str, Any]:
@@ -105,8 +105,8 @@ def run_record(document: Mapping[str, Any]) -> RunRecord:
 
 def source_document(record: SourceRecord, state: SourceState) -> dict[str, Any]:
     """Return the document of a source."""
-    series = [series_document(one) for _, one in sorted(state.series.items())]
-    told = {
+    series = [series_document(stored) for _, stored in sorted(state.series.items())]
+    fields = {
         "id": record.source,
         "path": record.path,
         "size": record.size,
@@ -117,39 +117,39 @@ def source_document(record: SourceRecord, state: SourceState) -> dict[str, Any]:
         "series": series,
         "refused": state.refused,
     }
-    return {"record": SOURCE, "run": {"id": record.run}, "generation": record.generation, "source": told}
+    return {"record": SOURCE, "run": {"id": record.run}, "generation": record.generation, "source": fields}
 
 
 def source_record(document: Mapping[str, Any]) -> SourceRecord:
     """Return the record of a source from its document."""
-    told = document["source"]
+    fields = document["source"]
     return SourceRecord(
         run=document["run"]["id"],
-        source=told["id"],
-        path=told["path"],
-        size=int(told["size"]),
-        digest=told["digest"],
-        context=told["context"],
-        state=told["state"],
+        source=fields["id"],
+        path=fields["path"],
+        size=int(fields["size"]),
+        digest=fields["digest"],
+        context=fields["context"],
+        state=fields["state"],
         generation=int(document["generation"]),
-        account=told.get("account") or {},
+        account=fields.get("account") or {},
     )
 
 
-def series_document(one: StoredSeries) -> dict[str, Any]:
-    """Return what the document of a source tells of one of its series."""
+def series_document(stored: StoredSeries) -> dict[str, Any]:
+    """Return the entry of a series in the document of its source."""
     return {
-        **labels_document(one.series),
-        "segment": one.series.segment,
-        "layout": str(one.layout),
-        "exact": one.exact,
-        "first_ns": one.first_ns,
-        "last_ns": one.last_ns,
+        **labels_document(stored.series),
+        "segment": stored.series.segment,
+        "layout": str(stored.layout),
+        "exact": stored.exact,
+        "first_ns": stored.first_ns,
+        "last_ns": stored.last_ns,
     }
 
 
-def stored_series(number: int, run: str, told: Mapping[str, Any]) -> StoredSeries:
-    """Return a series that the document of a source tells of."""
-    labels = {label: label_in(told, label) for label in FIELDS}
-    series = Series(**{**labels, "run": run}, segment=int(told["segment"]))
-    return StoredSeries(number, series, parse_layout(told["layout"]), bool(told["exact"]), told["first_ns"], told["last_ns"])
+def stored_series(number: int, run: str, entry: Mapping[str, Any]) -> StoredSeries:
+    """Return the series of an entry in the document of a source."""
+    labels = {label: label_in(entry, label) for label in FIELDS}
+    series = Series(**{**labels, "run": run}, segment=int(entry["segment"]))
+    return StoredSeries(number, series, parse_layout(entry["layout"]), bool(entry["exact"]), entry["first_ns"], entry["last_ns"])

@@ -64,16 +64,16 @@ class Records:
     def runs(self) -> list[RunRecord]:
         """Return the records of all runs, by name."""
         few = {"bool": {"filter": [{"terms": {"record": [RUN, WATCH]}}]}}
-        found = documents(self._connection, self._index, few)
+        stored = documents(self._connection, self._index, few)
         states = self._states()
         records = []
-        for document in found:
+        for document in stored:
             if document["record"] == RUN:
                 record = run_record(document)
                 whole = states.get(record.run) == {COMPLETE} and not unfinished(record)
                 state = DELETING if record.state == DELETING else COMPLETE if whole else LOADING
                 records.append(replace(record, state=state))
-        watches = [watch_of(document) for document in found if document["record"] == WATCH]
+        watches = [watch_of(document) for document in stored if document["record"] == WATCH]
         return watched(sorted(records, key=lambda record: record.run), watches)
 
     def _states(self) -> dict[str, set[str]]:
@@ -81,39 +81,39 @@ class Records:
         pairs = {"run": {"terms": {"field": "run.id"}}, "state": {"terms": {"field": "source.state"}}}
         cells = {"size": STATES_A_PAGE, "sources": [{name: source} for name, source in pairs.items()]}
         query = {"bool": {"filter": [{"term": {"record": SOURCE}}]}}
-        found: dict[str, set[str]] = {}
+        states: dict[str, set[str]] = {}
         for page in paged(self._connection, self._index, query, cells):
             for bucket in page:
-                found.setdefault(bucket["key"]["run"], set()).add(bucket["key"]["state"])
-        return found
+                states.setdefault(bucket["key"]["run"], set()).add(bucket["key"]["state"])
+        return states
 
     def watches(self, run: str) -> list[Watch]:
         """Return the watches of a run."""
         query = {"bool": {"filter": [{"term": {"run.id": run}}, {"term": {"record": WATCH}}]}}
-        return [watch_of(one) for one in documents(self._connection, self._index, query)]
+        return [watch_of(document) for document in documents(self._connection, self._index, query)]
 
     def steps(self) -> dict[str, int]:
         """Return the step of each run in ns, as it is now."""
-        found = documents(
+        stored = documents(
             self._connection, self._index, {"bool": {"filter": [{"term": {"record": RUN}}]}}, includes=("run.id", "run.step_ns")
         )
-        return {one["run"]["id"]: int(one["run"]["step_ns"]) for one in found}
+        return {document["run"]["id"]: int(document["run"]["step_ns"]) for document in stored}
 
     def sources(self, run: str) -> list[SourceRecord]:
-        """Return what was loaded into a run, by identity."""
-        found = documents(self._connection, self._index, _of_run(run), excludes=("source.series",))
-        return sorted((source_record(one) for one in found), key=lambda record: record.source)
+        """Return the records of a run's sources, by identity."""
+        stored = documents(self._connection, self._index, _of_run(run), excludes=("source.series",))
+        return sorted((source_record(document) for document in stored), key=lambda record: record.source)
 
     def series(self, runs: Iterable[str]) -> tuple[list[StoredSeries], dict[str, list[Mapping[str, Any]]]]:
         """Return all series of runs, and the accounts of their sources by run."""
         query = {"bool": {"filter": [{"terms": {"run.id": sorted(runs)}}, {"term": {"record": SOURCE}}]}}
-        found: list[StoredSeries] = []
+        series: list[StoredSeries] = []
         accounts: dict[str, list[Mapping[str, Any]]] = {}
         for document in documents(self._connection, self._index, query):
             accounts.setdefault(document["run"]["id"], []).append(document["source"].get("account") or {})
-            for told in document["source"].get("series") or ():
-                found.append(stored_series(len(found), document["run"]["id"], told))
-        return found, accounts
+            for entry in document["source"].get("series") or ():
+                series.append(stored_series(len(series), document["run"]["id"], entry))
+        return series, accounts
 
     def begin(self, run: RunRecord, sources: Sequence[SourceRecord], *, anew: bool) -> None:
         """Note a run, or join it with sources: StoreError where it has got other parameters in the meantime, or was deleted."""
@@ -130,7 +130,7 @@ class Records:
             check_joinable(known, run, len(sources))
             for name, before, now in (
                 ("attribution", known.attribution, run.attribution),
-                ("time zero", known.zero == UNKNOWN_ZERO, run.zero == UNKNOWN_ZERO),
+                ("start of the run", known.zero == UNKNOWN_ZERO, run.zero == UNKNOWN_ZERO),
             ):
                 if before != now:
                     raise StoreError(f"{run.run} is being loaded with another {name}: use --replace to load it anew")
@@ -151,7 +151,7 @@ class Records:
             raise RunGoneError(run.run)
         known = run_record(there["_source"])
         if known.step_ns != run.step_ns or unfinished(known):
-            raise StoreError(unfinished(known) or f"{run.run} was coarsened at this moment: --replace loads it anew")
+            raise StoreError(unfinished(known) or f"{run.run} was coarsened just now: load it anew with --replace")
 
     def first_generation(self, run: str) -> int:
         """Return the generation that a new source of a run begins with: above all that a deleted run of its name had."""
@@ -172,7 +172,7 @@ class Records:
         return int(there["_source"]["run"].get("generation", 0))
 
     def raise_generation(self, run: str) -> int:
-        """Raise the generation of a run and return it: what was counted before may have gone. RunGoneError for a deleted one."""
+        """Raise the generation of a run and return it: counted samples may have gone. RunGoneError for a deleted one."""
         raised = 0
 
         def change(there: Mapping[str, Any] | None) -> dict[str, Any] | None:
@@ -201,8 +201,8 @@ class Records:
             before = there["run"].get("parameters") or {}
             if parameters.get(COARSENING) and before.get(COARSENING, parameters[COARSENING]) != parameters[COARSENING]:
                 raise StoreError(unfinished(run_record(there)))
-            told = {**before, **parameters}
-            kept = {name: value for name, value in told.items() if value is not None}
+            merged = {**before, **parameters}
+            kept = {name: value for name, value in merged.items() if value is not None}
             changed = {**there, "run": {**there["run"], "parameters": kept, "step_ns": step_ns or run.step_ns}}
             amended = run_record(changed)
             return changed
@@ -239,9 +239,9 @@ class Records:
         """Write the records of some sources; return those that others have changed at the same moment."""
         ids = [digest([SOURCE, record.run, record.source]) for record, _ in sources]
         path = f"/{self._index}/_mget"
-        found = self._connection.call("POST", path, {"ids": ids}, _source_includes="generation")["docs"]
+        stored = self._connection.call("POST", path, {"ids": ids}, _source_includes="generation")["docs"]
         lines, sent = [], []
-        for (record, state), there in zip(sources, found, strict=True):
+        for (record, state), there in zip(sources, stored, strict=True):
             if not there.get("found"):
                 raise RunGoneError(record.run)
             if int(there["_source"]["generation"]) <= record.generation:
@@ -258,13 +258,13 @@ class Records:
         action = {"index": {"_index": self._index, "_id": digest([SOURCE, record.run, record.source]), **(guard or {})}}
         return orjson.dumps(action) + b"\n" + orjson.dumps(source_document(record, state)) + b"\n"
 
-    def put_series(self, run: str, told: Mapping[Series, Sequence[StoredSeries]]) -> None:
-        """Write, in the records of the sources of a run, series in place of those that they tell of now."""
+    def put_series(self, run: str, replacements: Mapping[Series, Sequence[StoredSeries]]) -> None:
+        """Write, in the records of the sources of a run, `replacements` in place of the series that they list now."""
         lines = []
         for document in documents(self._connection, self._index, _of_run(run)):
-            before = [stored_series(0, run, one) for one in document["source"].get("series") or ()]
-            after = [one for known in before for one in told.get(known.series, [known])]
-            source = {**document["source"], "series": [series_document(one) for one in after]}
+            before = [stored_series(0, run, entry) for entry in document["source"].get("series") or ()]
+            after = [stored for known in before for stored in replacements.get(known.series, [known])]
+            source = {**document["source"], "series": [series_document(stored) for stored in after]}
             action = {"index": {"_index": self._index, "_id": digest([SOURCE, run, source["id"]])}}
             lines.append(orjson.dumps(action) + b"\n" + orjson.dumps({**document, "source": source}) + b"\n")
         self.put(lines)
@@ -284,18 +284,18 @@ class Records:
                 raise StoreError(f"{self._connection.address.url}: the record of a source is too large for the server") from None
             first, second = (self._put_chunk(part) for part in parts)
             return [*first, *(parts[0].documents + place for place in second)]
-        told = [one for item in answer["items"] for one in item.values()]
-        errors = [one["error"] for one in told if "error" in one and one["status"] != CONFLICT]
+        outcomes = [outcome for item in answer["items"] for outcome in item.values()]
+        errors = [outcome["error"] for outcome in outcomes if "error" in outcome and outcome["status"] != CONFLICT]
         if errors:
             raise StoreError(f"{self._connection.address.url}: the record of a source is refused: {errors[0].get('reason')}")
-        return [place for place, one in enumerate(told) if one["status"] == CONFLICT]
+        return [place for place, outcome in enumerate(outcomes) if outcome["status"] == CONFLICT]
 
     def settle(self, run: str, source: str, taken: int) -> int:
         """Note that `taken` refused documents of a source are in now; return how many are still missing."""
         path, there = self._source(run, source)
         left = max(0, int(there["source"]["refused"]) - taken)
-        told = {**there["source"], "refused": left, "state": LOADING if left else COMPLETE}
-        self._connection.call("PUT", path, {**there, "source": told}, refresh=True)
+        settled = {**there["source"], "refused": left, "state": LOADING if left else COMPLETE}
+        self._connection.call("PUT", path, {**there, "source": settled}, refresh=True)
         return left
 
     def read_again(self, run: str, source: str, generation: int) -> None:
@@ -306,14 +306,14 @@ class Records:
         """Note that a source has to be read again."""
         self._reopened(run, source, {})
 
-    def _reopened(self, run: str, source: str, told: Mapping[str, Any], generation: int = 0) -> None:
+    def _reopened(self, run: str, source: str, changes: Mapping[str, Any], generation: int = 0) -> None:
         path, there = self._source(run, source)
-        changed = {**there, "source": {**there["source"], "state": LOADING, **told}}
+        changed = {**there, "source": {**there["source"], "state": LOADING, **changes}}
         changed["generation"] = max(int(there["generation"]), generation)
         self._connection.call("PUT", path, changed, refresh=True)
 
     def _source(self, run: str, source: str) -> tuple[str, Mapping[str, Any]]:
-        """Return where the record of a source is, and what it says; RunGoneError where it was deleted."""
+        """Return the path and the body of a source's record; RunGoneError where it was deleted."""
         path = f"/{self._index}/_doc/{digest([SOURCE, run, source])}"
         try:
             there: Mapping[str, Any] = self._connection.call("GET", path)["_source"]
@@ -324,7 +324,7 @@ class Records:
         return path, there
 
     def get(self, run: str) -> Mapping[str, Any] | None:
-        """Return the record of a run as it is now, with what guards it, or what stands in its place."""
+        """Return the record of a run, or its tombstone, as it is now, with the numbers that guard it; or None."""
         try:
             answer: Mapping[str, Any] = self._connection.call("GET", f"/{self._index}/_doc/{digest([RUN, run])}")
         except Refusal as error:
@@ -334,7 +334,7 @@ class Records:
         return answer
 
     def changed(self, run: str, change: Change) -> None:
-        """Write what `change` makes of the record of a run, again from the start while others write it, too."""
+        """Write the record of a run as `change` returns it; start again while others write it, too."""
         path = f"/{self._index}/_doc/{digest([RUN, run])}"
         while True:
             there = self.get(run)
@@ -357,8 +357,8 @@ def lowest_generation(record: Mapping[str, Any] | None) -> int:
     """Return the lowest generation that new sources may have beside the record of a run, living, deleted or none at all."""
     if record is None:
         return 0
-    told = int(record.get("generation", 0))
-    return told if lives(record) else told + 1
+    generation = int(record.get("generation", 0))
+    return generation if lives(record) else generation + 1
 
 
 def lives(record: Mapping[str, Any]) -> bool:
@@ -367,7 +367,7 @@ def lives(record: Mapping[str, Any]) -> bool:
 
 
 def _none_rejected(answer: Mapping[str, Any]) -> None:
-    if any(one["status"] == OVERLOADED for item in answer["items"] for one in item.values()):
+    if any(outcome["status"] == OVERLOADED for item in answer["items"] for outcome in item.values()):
         raise TransientError("the server is overloaded (429)")
 
 

@@ -1,4 +1,4 @@
-"""Sending dead letters again: documents that a server has refused, after what it had against them was mended.
+"""Sending dead letters again: documents that a server has refused, after the cause was corrected.
 
     {"status":400,"reason":"...","action":{"index":{"_index":"...","_id":"..."}},"document":{"@timestamp":...}}
 
@@ -31,7 +31,7 @@ Source = tuple[str, str]
 
 @dataclass(slots=True)
 class ReplayAccount:
-    """What became of dead letters: sent = taken + refused; obsolete ones were not sent; `runs` says what they completed."""
+    """Counts of dead letters: sent = taken + refused; obsolete ones were not sent; `runs` are sentences on completed runs."""
 
     sent: int = 0
     taken: int = 0
@@ -43,7 +43,7 @@ class ReplayAccount:
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A dead letter: the bulk lines to send, and what its document says."""
+    """A dead letter: the bulk lines to send, and its document."""
 
     lines: bytes
     document: Mapping[str, Any]
@@ -56,12 +56,12 @@ class Letter:
     @property
     def source(self) -> Source | None:
         """Return run and source of a document of intervals; None for another."""
-        found = self.document.get("source")
-        return (str(self.document["run"]["id"]), str(found["id"])) if found else None
+        source = self.document.get("source")
+        return (str(self.document["run"]["id"]), str(source["id"])) if source else None
 
 
 def replayed(store: ElasticStore, path: Path) -> ReplayAccount:
-    """Return the account of sending all documents of a dead-letter file again; what is refused again is all that stays in it.
+    """Send all documents of a dead-letter file again and return the account; only those refused again stay in the file.
 
     Raises InputError for a file that holds something else, StoreError where the server fails.
     """
@@ -69,7 +69,7 @@ def replayed(store: ElasticStore, path: Path) -> ReplayAccount:
     runs = {record.run for record in store.runs()} & {letter.run for letter in letters}
     known = {(run, record.source): record.generation for run in runs for record in store.sources(run)}
     first = {run: store.first_generation(run) for run in runs}
-    current = [one for one in letters if _is_current(one, known, first)]
+    current = [candidate for candidate in letters if _is_current(candidate, known, first)]
     account = ReplayAccount(sent=len(current), obsolete=len(letters) - len(current))
     again = path.with_name(f"{path.name}.again")
     again.unlink(missing_ok=True)
@@ -110,7 +110,7 @@ def _is_current(letter: Letter, known: Mapping[Source, int], first: Mapping[str,
 
 
 def _complete(store: ElasticStore, sender: Sender, run: str, letters: Mapping[Source, list[Letter]]) -> str:
-    """Make the rollups of what was sent, and note its sources complete; return a sentence about the run."""
+    """Make the rollups of the documents that were sent, and note their sources complete; return a sentence about the run."""
     with store.writing(run):
         try:
             return _completed(store, sender, run, letters)
@@ -119,7 +119,7 @@ def _complete(store: ElasticStore, sender: Sender, run: str, letters: Mapping[So
 
 
 def _completed(store: ElasticStore, sender: Sender, run: str, letters: Mapping[Source, list[Letter]]) -> str:
-    record = {one.run: one for one in store.runs()}.get(run)
+    record = {known.run: known for known in store.runs()}.get(run)
     if record is None:
         raise RunGoneError(run)
     touched = Touched()
@@ -143,11 +143,11 @@ def _letters(path: Path) -> Iterator[Letter]:
     with path.open("rb") as stream:
         for number, line in enumerate(stream, 1):
             try:
-                told = orjson.loads(line)
-                action, document = told["action"], told["document"]
+                fields = orjson.loads(line)
+                action, document = fields["action"], fields["document"]
                 lines = orjson.dumps(action) + b"\n" + orjson.dumps(document) + b"\n"
                 if not isinstance(document, dict):
                     raise TypeError
             except (orjson.JSONDecodeError, KeyError, TypeError):
-                raise InputError("is no dead letter: status, reason, action and document", path, number) from None
+                raise InputError("is not a dead letter: it needs status, reason, action and document", path, number) from None
             yield Letter(lines, document)

@@ -21,7 +21,7 @@ from ingest.store.records import RunRecord, overview_step
 from ingest.store.rollups import Key, key_of, rollup_values
 
 VERSION_BITS = 48
-EXACT = 1 << VERSION_BITS - 1  # counts below it are told apart
+EXACT = 1 << VERSION_BITS - 1  # counts below it are distinguished one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,8 @@ class RollupDocuments:
         for index, id_, version, code, start, end, count, row, histogram_of, complete in zip(
             indices, ids, versions, codes, starts, ends, counts, numbers, texts, whole, strict=True
         ):
-            told = {name: one for name, one in zip(names, row, strict=True) if one is not None}
-            latency = {**layout, "count": count, **told, "exact": bool(told["exact"])}
+            known = {name: value for name, value in zip(names, row, strict=True) if value is not None}
+            latency = {**layout, "count": count, **known, "exact": bool(known["exact"])}
             head = self.head(keys[code], (start, end), step_ns, generation, complete=complete)
             if histogram_of is None:
                 yield action(index, id_, version) + orjson.dumps({**head, "latency": latency}) + b"\n"
@@ -71,12 +71,12 @@ class RollupDocuments:
     def _complete(self, windows: Intervals, step_ns: int) -> list[bool | None]:
         if not self.missing:
             return [None if self.missing is None else True] * len(windows)
-        return [bool(one) for one in complete_rollups(windows, step_ns, self.missing)]
+        return [bool(flag) for flag in complete_rollups(windows, step_ns, self.missing)]
 
     def head(
         self, key: Key, span: tuple[int, int], step_ns: int, generation: int, *, complete: bool | None = None
     ) -> dict[str, Any]:
-        """Return what a rollup says beside its latencies; `complete` None is not said."""
+        """Return the fields of a rollup beside its latencies; without `complete` where that is None."""
         start, end = span
         return {
             "@timestamp": start // MS,
@@ -99,12 +99,12 @@ class RollupDocuments:
 def versions_of(generation: int, samples: Int) -> Int:
     """Return the versions of rollups: rising with the generation, and within one with their counts.
 
-    Counts from 2^47 on are told apart in steps of 2^16: however large, they stay below the next generation.
+    Counts from 2^47 on are distinguished in steps of 2^16: however large, they stay below the next generation.
     """
     return (generation << VERSION_BITS) + np.where(samples < EXACT, samples, EXACT + (samples - EXACT >> 16))
 
 
 def action(index: str, id_: str, version: int) -> bytes:
-    """Return the action line of a rollup: a version that is not below what is there."""
-    told = b'{"index":{"_index":"%b","_id":"%b","version":%d,"version_type":"external_gte"}}\n'
-    return told % (index.encode(), id_.encode(), version)
+    """Return the action line of a rollup: its version must not be below the stored one."""
+    line = b'{"index":{"_index":"%b","_id":"%b","version":%d,"version_type":"external_gte"}}\n'
+    return line % (index.encode(), id_.encode(), version)

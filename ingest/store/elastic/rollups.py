@@ -52,9 +52,9 @@ Stage = tuple[str, int]  # scope and step
 class RollupWriter:
     """Makes the rollups of one run anew where a load has touched it. `lowered` says that something may have gone.
 
-    `marks` tell what is final; what is `grown` to its end has rollups of the whole run, too. `missing` is what the run lacks,
-    None where the server's rollups cannot say it. Where all windows of a run are made `anew`, rollups that older generations have
-    left go: those of hosts before the cluster's are made of them.
+    `marks` say which windows are final; a run that is `grown` to its end has rollups of the whole run, too. `missing` are the
+    entries that the run lacks, None where the server's rollups have no field for it. Where all windows of a run are made `anew`,
+    rollups of older generations are deleted: those of hosts before the cluster's are made of them.
     """
 
     connection: Connection
@@ -88,7 +88,7 @@ class RollupWriter:
         """Write the rollups of hosts, then those of the cluster and of the whole run; `stored` are all series of the run."""
         slabs = self.touched.slabs(self.slab_ns)
         if not len(slabs):
-            self._refresh("intervals")  # moments have no rollups, and are to be seen all the same
+            self._refresh("intervals")  # offsets have no rollups, and searches must see them
             return
         layouts = layouts_of(stored)
         self._refresh("intervals")
@@ -123,9 +123,9 @@ class RollupWriter:
             for name, (scope, step) in stages.items()
         }
         body = {"size": 0, "query": {"bool": {"filter": [{"term": {"run.id": self.run.run}}]}}, "aggs": aggs}
-        found = search(self.connection, self.names.all("rollups"), body).get("aggregations") or {} if aggs else {}
+        sums = search(self.connection, self.names.all("rollups"), body).get("aggregations") or {} if aggs else {}
         for name, stage in stages.items():
-            there = int(found[name]["count"]["value"]) if name in found else 0
+            there = int(sums[name]["count"]["value"]) if name in sums else 0
             if there < self.sent[stage] and self.records.generation(self.run.run) == generation:
                 raise StoreError(
                     f"{self.run.run}: {self.sent[stage]:,} samples were sent in rollups ({name.split()[0]}, "
@@ -203,16 +203,16 @@ class RollupWriter:
         """Delete rollups of the whole run from indices of a period in which it no longer begins."""
         home = self.names.of("rollups", np.array([start_ns]))[0]
         query = [{"term": {"run.id": self.run.run}}, {"term": {"rollup.step_ms": WHOLE_RUN}}]
-        found = pages(self.connection, self.names.all("rollups"), {"bool": {"filter": query}}, source=False)
-        strays = [deletion(hit["_index"], hit["_id"]) for page in found for hit in page if hit["_index"] != home]
+        hit_pages = pages(self.connection, self.names.all("rollups"), {"bool": {"filter": query}}, source=False)
+        strays = [deletion(hit["_index"], hit["_id"]) for page in hit_pages for hit in page if hit["_index"] != home]
         for chunk in chunked(strays):
             self.sender.send(OWNER, chunk)
 
     def _drop_older(self, generation: int, filters: Sequence[Mapping[str, Any]]) -> None:
         """Delete the rollups of the run that are of an older generation."""
         query = [{"term": {"run.id": self.run.run}}, {"range": {"generation": {"lt": generation}}}, *filters]
-        found = pages(self.connection, self.names.all("rollups"), {"bool": {"filter": query}}, source=False)
-        for chunk in chunked(deletion(hit["_index"], hit["_id"]) for page in found for hit in page):
+        hit_pages = pages(self.connection, self.names.all("rollups"), {"bool": {"filter": query}}, source=False)
+        for chunk in chunked(deletion(hit["_index"], hit["_id"]) for page in hit_pages for hit in page):
             self.sender.send(OWNER, chunk)
         self._refresh("rollups")
 
@@ -222,19 +222,19 @@ class RollupWriter:
         slab = None
         for page in pages(self.connection, index, {"bool": {"filter": list(filters)}}, list(READ), OLDEST_FIRST):
             sources = [hit["_source"] for hit in page if "layout" in hit["_source"]["latency"]]
-            numbers = np.array([one["@timestamp"] for one in sources], np.int64) * MS // self.slab_ns
+            numbers = np.array([source["@timestamp"] for source in sources], np.int64) * MS // self.slab_ns
             for number in np.unique(numbers).tolist():
                 if slab is not None and number != slab:
                     yield held
                     held = []
                 slab = number
                 chosen = [sources[at] for at in np.flatnonzero(numbers == number).tolist()]
-                held += windows_in(chosen, lambda one: one["@timestamp"] * MS + step_ns)
+                held += windows_in(chosen, lambda source: source["@timestamp"] * MS + step_ns)
         if held:
             yield held
 
     def _write_steps(self, parts: Iterator[Intervals], gone: Gone, generation: int) -> None:
-        """Write merged windows at each step; what is there is no longer gone."""
+        """Write merged windows at each step; they are taken out of `gone`."""
         for part in parts:
             windows = merged([part])
             for step in self._steps:
@@ -282,7 +282,7 @@ class Gone:
 
 
 def _known(layouts: Layouts, parts: Iterable[Intervals], grouped: Callable[[Series | Group], Key]) -> Layouts:
-    """Return the layouts of all groups in the parts; of a series that no record tells of yet, its own."""
+    """Return the layouts of all groups in the parts; of a series that no record lists yet, its own."""
     known = dict(layouts)
     for part in parts:
         for key in part.table:

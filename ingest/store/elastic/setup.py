@@ -1,4 +1,4 @@
-"""Setting a server up: templates compared, the difference told, changes made only where they were asked for."""
+"""Setting a server up: compares templates, reports the difference, changes only what was asked for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ingest.store.elastic.templates import COMPACT_FROM, Site, check_not_newer, 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One template that is missing (`lines` empty), or differs from what it should be in `lines`."""
+    """One template that is missing (`lines` empty), or differs in `lines`."""
 
     kind: str
     name: str
@@ -25,18 +25,18 @@ class Change:
 
 
 def changes(connection: Connection, site: Site) -> list[Change]:
-    """Return what differs between the site's templates and the server's. StoreError where those are of a newer version."""
-    found = []
+    """Return the changes from the server's templates to the site's. StoreError where the server's are of a newer version."""
+    differing = []
     for (kind, name), body in templates(site).items():
         there = stored_template(connection, kind, name)
         if there is None:
-            found.append(Change(kind, name, ()))
+            differing.append(Change(kind, name, ()))
             continue
         check_not_newer(there, name)
         lines = tuple(differences(body, {part: value for part, value in there.items() if part in body}))
         if lines and not name.endswith("@custom"):
-            found.append(Change(kind, name, lines))
-    return found
+            differing.append(Change(kind, name, lines))
+    return differing
 
 
 def apply(connection: Connection, site: Site, wanted: list[Change]) -> None:
@@ -56,16 +56,18 @@ def apply(connection: Connection, site: Site, wanted: list[Change]) -> None:
 
 def make_empty(connection: Connection, site: Site) -> list[str]:
     """Create the empty indices of marks and episodes, without which Kibana's tables are errors; return a sentence if refused."""
-    told = []
+    sentences = []
     for index in ("marks", "episodes"):
         name = site.names.one(index)
         try:
             connection.call("PUT", f"/{name}")
         except Refusal as error:
             if error.kind != "resource_already_exists_exception":
-                one = index.removesuffix("s")
-                told.append(f"the index {name} was not created ({error.kind}): until the first {one} Kibana's table is an error")
-    return told
+                singular = index.removesuffix("s")
+                sentences.append(
+                    f"the index {name} was not created ({error.kind}): until the first {singular} Kibana's table shows an error"
+                )
+    return sentences
 
 
 def fitting(connection: Connection, site: Site) -> tuple[Site, str]:
@@ -80,4 +82,4 @@ def fitting(connection: Connection, site: Site) -> tuple[Site, str]:
 def _check_empty(connection: Connection, site: Site) -> None:
     names = ",".join(site.names.all(index) for index in ("intervals", "rollups"))
     if connection.call("GET", f"/_resolve/index/{names}")["indices"]:
-        raise StoreError(f"{names} exist: with another period a load would put documents in twice; use another --index-prefix")
+        raise StoreError(f"{names} exist: with another period a load would store documents twice; use another --index-prefix")

@@ -137,9 +137,9 @@ class ElasticStore:
 
     @property
     def offers(self) -> Offers:
-        """Return what it can do beyond what every origin can."""
-        found = offers_of(self).add(GROWTH, self._growth).add(APPROXIMATE, self.approximate)
-        return found.add(DOCUMENTS, self._documents).add(DEAD_LETTERS, self._replayed)
+        """Return the capabilities beyond those that every origin has."""
+        offers = offers_of(self).add(GROWTH, self._growth).add(APPROXIMATE, self.approximate)
+        return offers.add(DOCUMENTS, self._documents).add(DEAD_LETTERS, self._replayed)
 
     def _growth(self) -> LiveStore:
         from ingest.store.elastic.live import ElasticLive
@@ -161,16 +161,16 @@ class ElasticStore:
         return self.records.runs()
 
     def sources(self, run: str) -> list[SourceRecord]:
-        """Return what was loaded into a run, by identity."""
+        """Return the records of a run's sources, by identity."""
         return self.records.sources(run)
 
     def begin(self, run: RunRecord, sources: Iterable[SourceRecord], *, anew: bool = False) -> None:
         """Note a run and the sources that are about to be written; they count as loading until `finish_run`."""
         if run.zero == UNKNOWN_ZERO:
-            raise StoreError(f"{run.run} has no time zero: Elasticsearch needs real times; give --t0 TIME, or --t0 mtime")
+            raise StoreError(f"{run.run} has no start time, and Elasticsearch needs real times: give --t0 TIME, or --t0 mtime")
         self._anew |= {run.run} if anew else set()
         wanted = list(sources)
-        there = {one.source: (one.generation, one.digest, one.path) for one in self.records.sources(run.run)}
+        there = {record.source: (record.generation, record.digest, record.path) for record in self.records.sources(run.run)}
         for source in wanted:
             check_unclaimed(source, there.get(source.source))
             self._states.pop((source.run, source.source), None)
@@ -184,7 +184,7 @@ class ElasticStore:
         return self.records.first_generation(run)
 
     def writing(self, run: str, sources: Sequence[SourceRecord] = ()) -> AbstractContextManager[None]:
-        """Hold what is written to a run, of some of its sources, as `writing` does."""
+        """Hold the writes to a run, of some of its sources, as `writing` does."""
         return writing(self, run, sources)
 
     def packed(self, run: RunRecord, source: SourceRecord, windows: Intervals) -> Packed:
@@ -210,7 +210,7 @@ class ElasticStore:
         return sum(chunk.documents for chunk in packed.chunks)
 
     def write_breaths(self, source: SourceRecord, kept: Kept) -> int:
-        """Hand what is kept of the breaths of a source to the senders; return how many documents that are."""
+        """Hand the breaths that are kept of a source to the senders; return how many documents."""
         if not self._breathed:
             check_template(self.connection, self.names)
         self._breathed.add(source.run)
@@ -220,7 +220,7 @@ class ElasticStore:
         return sum(chunk.documents for chunk in chunks)
 
     def breaths(self, run: str) -> Kept:
-        """Return what is kept of the breaths of a run."""
+        """Return the breaths that are kept of a run."""
         return breaths_in(self.connection, self.names, run)
 
     def finish_source(self, source: SourceRecord, spans: Spans) -> None:
@@ -232,7 +232,7 @@ class ElasticStore:
         self._finished.setdefault(source.run, []).append(source)
 
     def finish_run(self, run: RunRecord) -> None:
-        """Sweep older generations, make the rollups of what was touched, and note the sources complete that are whole."""
+        """Sweep older generations, make the rollups of touched windows, and note the sources complete that are whole."""
         finished = self._finished.pop(run.run, [])
         with self.writing(run.run, finished):
             self._finish(run, finished)
@@ -241,7 +241,7 @@ class ElasticStore:
     def _finish(self, run: RunRecord, finished: Sequence[SourceRecord]) -> None:
         """Write the end of a load."""
         self.sender.flush()
-        self.records.check_alive(run.run, min((one.generation for one in finished), default=EVERY_GENERATION))
+        self.records.check_alive(run.run, min((record.generation for record in finished), default=EVERY_GENERATION))
         check_not_overtaken(self.records, run.run, finished)
         for source in finished:
             state = self._states[source.run, source.source]
@@ -274,13 +274,13 @@ class ElasticStore:
         self.records.note_loaded(run.run)
 
     def lacking(self, run: RunRecord, accounts: Mapping[str, Sequence[Mapping[str, Any]]]) -> tuple[Lack, ...] | None:
-        """Return what a run lacks by the accounts of its sources, None where the server's rollups cannot say it."""
+        """Return the data that a run lacks by the accounts of its sources, None where rollups there have no field for it."""
         return lacks_in([run], accounts) if self._says_complete else None
 
     def _put(self, sources: Sequence[SourceRecord], state: str) -> None:
         """Write the records of sources; one of which documents were refused is never complete."""
-        told = [(source, self._states[source.run, source.source]) for source in sources]
-        self.records.update_sources((replace(source, state=LOADING if own.refused else state), own) for source, own in told)
+        pairs = [(source, self._states[source.run, source.source]) for source in sources]
+        self.records.update_sources((replace(source, state=LOADING if own.refused else state), own) for source, own in pairs)
 
     def delivered(self) -> Mapping[str, int]:
         """Return the final account of what was sent: created, updated, superseded, rejected, retried."""
@@ -294,7 +294,7 @@ class ElasticStore:
             return 0, ""
         return number, (
             f"{number} documents were refused by the server and lie in {self.dead_letters} (the first: {reason}); "
-            f"mend what it names, then tailboard replay {self.dead_letters} --store {self.url}"
+            f"correct what it names, then run tailboard replay {self.dead_letters} --store {self.url}"
         )
 
     def delete_run(self, run: str, *, force: bool = False) -> int:
@@ -315,16 +315,16 @@ class ElasticStore:
         return done
 
     def verify(self, chosen: Chosen, *, mend: bool = False) -> Verification:
-        """Return what does not fit together in the runs that `chosen` says yes to; repaired, where it can be, with `mend`."""
+        """Return the faults in the runs that `chosen` accepts; with `mend` they are repaired where they can be."""
         if mend:
             for index in PERIODIC:
                 self.connection.call("POST", f"/{self.names.all(index)}/_refresh", ignore_unavailable=True)
         verifier = ElasticVerifier(self.connection, self.names, self.records, chosen)
-        found = verifier.verify()
-        if mend and found.findings:
+        verification = verifier.verify()
+        if mend and verification.findings:
             repair(self, verifier)
             self.stop_senders()
-        return found
+        return verification
 
     def answer(self, question: Question) -> Answer:
         """Return the merged windows that a question asks for, from rollups where they answer, else from documents."""
@@ -351,9 +351,9 @@ class ElasticStore:
             raise StoreError("a run was coarsened while it was read: ask again")
 
     def _coarsened(self, records: Sequence[RunRecord]) -> bool:
-        """Return whether a run has another step now than when its record was read: what was read since may lack windows."""
+        """Return whether a run has another step now than when its record was read: answers since then may lack windows."""
         now = self.records.steps()
-        return any(now.get(one.run, one.step_ns) != one.step_ns for one in records)
+        return any(now.get(record.run, record.step_ns) != record.step_ns for record in records)
 
     def offset_windows(
         self, run: str, begin_ns: int | None, end_ns: int | None, wanted: Key | None = None
@@ -371,7 +371,7 @@ class ElasticStore:
         return facts_from(self._holdings.catalogue(chosen))
 
     def mark(self, run: str, at_ns: int, text: str, end_ns: int | None = None) -> None:
-        """Note what happened at a time of a run, or from then to `end_ns`; the same mark twice is one, with the last end."""
+        """Note a mark at a time of a run, or from then to `end_ns`; the same mark twice is one, with the last end."""
         self.mark_all(run, [noted(run, at_ns, text, end_ns)])
 
     def mark_all(self, run: str, marks: Sequence[Mapping[str, Any]]) -> None:

@@ -1,6 +1,6 @@
 """Bins added up inside the server: every occurring bin is a range, so that the counts are those of the merged histograms.
 
-First a survey of the whole selection tells layouts, occurring bins and whether sums are exact (a sum is a double there, so
+First a survey of the whole selection finds layouts, occurring bins and whether sums are exact (a sum is a double there, so
 past 2^53 ns it is not); then windows and groups come in pages of fewer buckets than the server allows.
 """
 
@@ -42,7 +42,7 @@ class Survey:
 
 def survey_of(connection: Connection, index: str, filters: Filters, members: Sequence[StoredSeries]) -> Survey | None:
     """Return the survey of a selection, or None where it is empty, has no bins, or too many to be asked for at once."""
-    layouts = sorted({one.layout for one in members})
+    layouts = sorted({member.layout for member in members})
     if not all(layout.has_bins for layout in layouts) or sum(layout.bins for layout in layouts) > MOST_SURVEY_BINS:
         return None
     aggs: dict[str, Any] = {
@@ -59,20 +59,24 @@ def survey_of(connection: Connection, index: str, filters: Filters, members: Seq
     aggs |= {"first": {"min": {"field": "@timestamp"}}, "last": {"max": {"field": "@timestamp"}}}
     body = {"size": 0, "track_total_hits": True, "query": {"bool": {"filter": list(filters)}}, "aggs": aggs}
     answer = search(connection, index, body)
-    found = answer.get("aggregations")
-    if not found or not answer["hits"]["total"]["value"]:
+    aggregations = answer.get("aggregations")
+    if not aggregations or not answer["hits"]["total"]["value"]:
         return None
-    told = {layout: found[f"layout{place}"] for place, layout in enumerate(layouts)}
-    if sum(one["doc_count"] for one in told.values()) != answer["hits"]["total"]["value"]:
+    by_layout = {layout: aggregations[f"layout{place}"] for place, layout in enumerate(layouts)}
+    if sum(bucket["doc_count"] for bucket in by_layout.values()) != answer["hits"]["total"]["value"]:
         return None
-    counts = {layout: np.array([b["doc_count"] for b in one["bins"]["buckets"]], np.int64) for layout, one in told.items()}
+    counts = {
+        layout: np.array([b["doc_count"] for b in bucket["bins"]["buckets"]], np.int64) for layout, bucket in by_layout.items()
+    }
     return Survey(
         bins={layout: np.flatnonzero(count) for layout, count in counts.items() if count.any()},
-        documents={layout: int(one["doc_count"]) for layout, one in told.items()},
-        samples={layout: int(one["samples"]["value"]) for layout, one in told.items()},
-        first_ns=int(found["first"]["value"]) * MS,
-        last_ns=int(found["last"]["value"]) * MS,
-        summable=all(one["sum"]["value"] < EXACT_DOUBLE and one["samples"]["value"] < EXACT_DOUBLE for one in told.values()),
+        documents={layout: int(bucket["doc_count"]) for layout, bucket in by_layout.items()},
+        samples={layout: int(bucket["samples"]["value"]) for layout, bucket in by_layout.items()},
+        first_ns=int(aggregations["first"]["value"]) * MS,
+        last_ns=int(aggregations["last"]["value"]) * MS,
+        summable=all(
+            bucket["sum"]["value"] < EXACT_DOUBLE and bucket["samples"]["value"] < EXACT_DOUBLE for bucket in by_layout.values()
+        ),
     )
 
 
@@ -147,16 +151,18 @@ def _intervals(
     buckets: Sequence[Mapping[str, Any]], layout: LogLinear, bins: Int, key: Key, width_ns: int
 ) -> Iterator[Intervals]:
     table: dict[Group, int] = {}
-    keys = [key(series_of(one["key"])) for one in buckets]
-    chosen = [(one, table.setdefault(group, len(table))) for one, group in zip(buckets, keys, strict=True) if group is not None]
+    keys = [key(series_of(bucket["key"])) for bucket in buckets]
+    chosen = [
+        (bucket, table.setdefault(group, len(table))) for bucket, group in zip(buckets, keys, strict=True) if group is not None
+    ]
     if not chosen:
         return
-    dense = np.array([[cell["doc_count"] for cell in one["bins"]["buckets"]] for one, _ in chosen], np.int64)
+    dense = np.array([[cell["doc_count"] for cell in bucket["bins"]["buckets"]] for bucket, _ in chosen], np.int64)
     rows, columns = np.nonzero(dense)
-    start = np.array([one["key"]["time"] for one, _ in chosen], np.int64) * MS
-    known = np.array([one["known"]["value"] == one["doc_count"] for one, _ in chosen], np.bool_)
+    start = np.array([bucket["key"]["time"] for bucket, _ in chosen], np.int64) * MS
+    known = np.array([bucket["known"]["value"] == bucket["doc_count"] for bucket, _ in chosen], np.bool_)
     low, high, total = (
-        np.array([int(one[name]["value"] or 0) for one, _ in chosen], np.int64) * known for name in ("low", "high", "sum")
+        np.array([int(bucket[name]["value"] or 0) for bucket, _ in chosen], np.int64) * known for name in ("low", "high", "sum")
     )
     yield Intervals(
         layout=layout,

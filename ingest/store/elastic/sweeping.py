@@ -1,4 +1,4 @@
-"""Deleting what a later generation has left behind, found by its ids: no module of the server is needed for it."""
+"""Deleting documents of older generations by their ids: no module of the server is needed for it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LABELS = ("@timestamp", "host.name", "operation", "kind")
 
 @dataclass(frozen=True, slots=True)
 class Sweeper:
-    """Deletes documents by id, and tells which windows they were of."""
+    """Deletes documents by id, and reports which windows they were of."""
 
     connection: Connection
     names: Names
@@ -95,8 +95,8 @@ class Sweeper:
         """Return the kinds of latency that the documents of a run have; empty text where some have none."""
         cells = {"size": KINDS_A_PAGE, "sources": [{"kind": label_source("kind")}]}
         query = {"bool": {"filter": [{"term": {"run.id": run.run}}, at_step(run.step_ns), LATENCIES]}}
-        found = paged(self.connection, self.names.all("intervals"), query, cells)
-        return sorted({str(bucket["key"]["kind"] or "") for page in found for bucket in page})
+        bucket_pages = paged(self.connection, self.names.all("intervals"), query, cells)
+        return sorted({str(bucket["key"]["kind"] or "") for page in bucket_pages for bucket in page})
 
     def _hits(self, index: str, filters: Filters) -> Iterator[Mapping[str, Any]]:
         for page in pages(self.connection, self.names.all(index), {"bool": {"filter": list(filters)}}, source=list(LABELS)):

@@ -27,13 +27,13 @@ def tallies_of(connection: Connection, names: Names, run: str, step_ns: int) -> 
     sources += [{"segment": {"terms": {"field": "segment"}}}, {"layout": {"terms": {"field": "latency.layout"}}}]
     query = {"bool": {"filter": [{"term": {"run.id": run}}, at_step(step_ns), LATENCIES]}}
     cells = {"size": SERIES_A_PAGE, "sources": sources}
-    found: Tallies = {}
+    tallies: Tallies = {}
     for page in paged(connection, index, query, cells, {"count": {"sum": {"field": COUNTS[0]}}}):
         for bucket in page:
             key = bucket["key"]
             series = series_of(key).replaced(segment=int(key["segment"]))
-            found[series, key["layout"]] = int(bucket["count"]["value"])
-    return found
+            tallies[series, key["layout"]] = int(bucket["count"]["value"])
+    return tallies
 
 
 def counted(connection: Connection, index: str, filters: Filters, fields: Sequence[str] = COUNTS) -> tuple[int, int]:
@@ -42,5 +42,5 @@ def counted(connection: Connection, index: str, filters: Filters, fields: Sequen
     aggs = {name: {"sum": {"field": name}} for name in fields}
     body = {"size": 0, "track_total_hits": True, "query": {"bool": {"filter": list(filters)}}, "aggs": aggs}
     answer = search(connection, index, body)
-    told: Mapping[str, Any] = answer.get("aggregations") or {}
-    return int(answer["hits"]["total"]["value"]), sum(int(one["value"]) for one in told.values())
+    sums: Mapping[str, Any] = answer.get("aggregations") or {}
+    return int(answer["hits"]["total"]["value"]), sum(int(total["value"]) for total in sums.values())

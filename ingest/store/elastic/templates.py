@@ -1,4 +1,4 @@
-"""Component and index templates: what they should be, what the server has, and the difference in readable lines.
+"""Component and index templates: those wanted, those of the server, and the difference in readable lines.
 
 Templates are made from mappings/fields.yml. An empty `@custom` component is left to the site: it is created once and never
 written again. `_meta` says version, period and shards; every loader obeys the period that it finds there.
@@ -53,9 +53,9 @@ class Site:
     def check(self) -> None:
         """Raise UsageError for a period or number of shards that cannot be."""
         if self.period not in PERIODS:
-            raise UsageError(f"--period is {', '.join(PERIODS)}, not {self.period}")
+            raise UsageError(f"--period must be one of {', '.join(PERIODS)}, not {self.period}")
         if not 1 <= self.shards <= MOST_SHARDS:
-            raise UsageError(f"--shards is a number from 1 to {MOST_SHARDS}")
+            raise UsageError(f"--shards must be a number from 1 to {MOST_SHARDS}")
 
 
 def templates(site: Site) -> dict[tuple[str, str], dict[str, Any]]:
@@ -63,13 +63,13 @@ def templates(site: Site) -> dict[tuple[str, str], dict[str, Any]]:
     version = int(fields()["version"])
     meta = {"managed_by": "tailboard", "version": version, "period": site.period, "shards": site.shards, "compact": site.compact}
     custom, settings = f"{site.prefix}@custom", f"{site.prefix}-settings"
-    found: dict[tuple[str, str], dict[str, Any]] = {
+    bodies: dict[tuple[str, str], dict[str, Any]] = {
         (COMPONENT, settings): _component({"settings": {"index": SETTINGS}}, version, meta),
         (COMPONENT, custom): {"template": {}},
     }
     for index in indices():
         mappings = _component({"mappings": elasticsearch_mappings(index)}, version, meta)
-        found[COMPONENT, f"{site.prefix}-{index}-mappings"] = mappings
+        bodies[COMPONENT, f"{site.prefix}-{index}-mappings"] = mappings
     for index in indices():
         body = {
             "index_patterns": [f"{site.prefix}-{index}-*" if index in PERIODIC else f"{site.prefix}-{index}"],
@@ -79,8 +79,8 @@ def templates(site: Site) -> dict[tuple[str, str], dict[str, Any]]:
             "_meta": meta,
         }
         shards = {"index": {"number_of_shards": site.shards if index in SHARDED else 1}}
-        found[INDEX, f"{site.prefix}-{index}"] = {**body, "template": {"settings": {**shards, **_compact(site, index)}}}
-    return found
+        bodies[INDEX, f"{site.prefix}-{index}"] = {**body, "template": {"settings": {**shards, **_compact(site, index)}}}
+    return bodies
 
 
 def _component(template: Mapping[str, Any], version: int, meta: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def path_of(kind: str, name: str) -> str:
 
 
 def stored_template(connection: Connection, kind: str, name: str) -> dict[str, Any] | None:
-    """Return what the server has under a template's name, or None."""
+    """Return the server's template of a name, or None."""
     try:
         answer = connection.call("GET", path_of(kind, name))
     except Refusal as error:
@@ -126,28 +126,28 @@ def site_of(connection: Connection, prefix: str) -> Site:
         raise StoreError(f"{url} has no index template {prefix}-intervals: tailboard setup --elasticsearch {url}{option}")
     meta = body.get("_meta") or {}
     check_not_newer(body, prefix)
-    told = (str(meta.get("period", "month")), int(meta.get("shards", 1)), bool(meta.get("compact", False)))
-    return Site(prefix, *told, version=int(body.get("version") or 0))
+    choices = (str(meta.get("period", "month")), int(meta.get("shards", 1)), bool(meta.get("compact", False)))
+    return Site(prefix, *choices, version=int(body.get("version") or 0))
 
 
 def check_not_newer(body: Mapping[str, Any], name: str) -> None:
     """Raise StoreError if a template was written by a newer version than this one."""
     ours = int(fields()["version"])
     if int(body.get("version") or 0) > ours:
-        raise StoreError(f"the templates of {name} are of version {body['version']}, this tailboard knows {ours}: upgrade it")
+        raise StoreError(f"the templates of {name} are of version {body['version']}, this tailboard supports {ours}: upgrade it")
 
 
-def differences(wanted: Any, found: Any, where: str = "") -> Iterator[str]:
-    """Yield a line for each value that differs: its path, what is there, what should be. The order of keys says nothing."""
-    wanted, found = (_dotless(one) for one in (wanted, found))
-    if isinstance(wanted, Mapping) and isinstance(found, Mapping):
-        for name in sorted({*wanted, *found}):
-            yield from differences(wanted.get(name, ...), found.get(name, ...), f"{where}.{name}" if where else name)
-    elif isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):
-        for number, pair in enumerate(zip(wanted, found, strict=True)):
+def differences(wanted: Any, there: Any, where: str = "") -> Iterator[str]:
+    """Yield a line for each value that differs: its path, the value there, the wanted one. The order of keys does not matter."""
+    wanted, there = (_dotless(value) for value in (wanted, there))
+    if isinstance(wanted, Mapping) and isinstance(there, Mapping):
+        for name in sorted({*wanted, *there}):
+            yield from differences(wanted.get(name, ...), there.get(name, ...), f"{where}.{name}" if where else name)
+    elif isinstance(wanted, list) and isinstance(there, list) and len(wanted) == len(there):
+        for number, pair in enumerate(zip(wanted, there, strict=True)):
             yield from differences(*pair, f"{where}[{number}]")
-    elif _comparable(wanted) != _comparable(found):
-        yield f"{where}: {_shown(found)} -> {_shown(wanted)}"
+    elif _comparable(wanted) != _comparable(there):
+        yield f"{where}: {_shown(there)} -> {_shown(wanted)}"
 
 
 def _dotless(value: Any) -> Any:
@@ -176,12 +176,12 @@ def _joined(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _comparable(value: Any) -> Any:
-    """Return a value as it compares: the server gives numbers and truth in settings back as text, nothing for what is empty."""
+    """Return a value as it compares: the server gives numbers and truth in settings back as text, and leaves empty values out."""
     if isinstance(value, Mapping):
-        named = ((name, _comparable(one)) for name, one in _dotless(value).items())
-        return {name: one for name, one in named if one is not ...} or ...
+        named = ((name, _comparable(inner)) for name, inner in _dotless(value).items())
+        return {name: inner for name, inner in named if inner is not ...} or ...
     if isinstance(value, list):
-        return [_comparable(one) for one in value]
+        return [_comparable(inner) for inner in value]
     if isinstance(value, bool):
         return str(value).lower()
     return ... if value in (..., None) else str(value)

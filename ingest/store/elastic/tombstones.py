@@ -1,4 +1,4 @@
-"""Tombstones: what stands in place of the record of a deleted run, and says which generations of documents belonged to it."""
+"""Tombstones: documents in place of the records of deleted runs, with the generations of documents that belonged to them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def mark_deleting(records: Records, run: str, *, force: bool) -> int | None:
 
     None where it is deleted already. StoreError where somebody may be writing to it, unless that is to be forced.
     """
-    record = next((one for one in records.runs() if one.run == run), None)
+    record = next((known for known in records.runs() if known.run == run), None)
     if record is not None and not force:
         check_deletable(record, unfinished(record))
-    above = max((one.generation for one in records.sources(run)), default=0) + 1
+    above = max((source.generation for source in records.sources(run)), default=0) + 1
     marked: int | None = None
 
     def change(there: Mapping[str, Any] | None) -> dict[str, Any] | None:
@@ -47,7 +47,7 @@ def bury(records: Records, run: str, generation: int) -> None:
 
 
 def entomb(records: Records, run: str, generation: int) -> None:
-    """Leave a tombstone for a run that has no record: a later run of its name begins above what it had."""
+    """Leave a tombstone for a run that has no record: a later run of its name begins above its generations."""
 
     def change(there: Mapping[str, Any] | None) -> dict[str, Any] | None:
         if there is not None and (there["record"] != TOMBSTONE or int(there["generation"]) >= generation):
@@ -62,6 +62,6 @@ def dead_generation(records: Records, run: str) -> int | None:
     there = records.get(run)
     if there is None:
         return None
-    told = there["_source"]
-    last = lowest_generation(told) - 1 if lives(told) else int(told["generation"])
+    document = there["_source"]
+    last = lowest_generation(document) - 1 if lives(document) else int(document["generation"])
     return last if last > 0 else None

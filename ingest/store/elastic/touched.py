@@ -1,4 +1,4 @@
-"""Which windows a load has touched: per host, operation and kind, what its rollups have to be made anew for."""
+"""Which windows a load has touched: by host, operation and kind; their rollups have to be made anew."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Touch:
 
 
 def touch_of(windows: Intervals) -> Touch:
-    """Return what the windows touch; of offsets no rollups are made, so they touch no windows."""
+    """Return the touch of windows; of offsets no rollups are made, so they touch no windows."""
     table = windows.streams
     cells: dict[Cell, list[Int]] = {}
     present = np.flatnonzero(np.bincount(windows.series, minlength=len(table))).tolist()
@@ -60,5 +60,5 @@ class Touched:
 
     def slabs(self, width_ns: int) -> Int:
         """Return the starts of the time slabs of `width_ns` in which something was touched, in order."""
-        found = [np.unique(part // width_ns * width_ns) for parts in self.windows.values() for part in parts]
-        return np.unique(np.concatenate(found)) if found else np.empty(0, np.int64)
+        starts = [np.unique(part // width_ns * width_ns) for parts in self.windows.values() for part in parts]
+        return np.unique(np.concatenate(starts)) if starts else np.empty(0, np.int64)

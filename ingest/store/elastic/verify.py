@@ -113,7 +113,7 @@ class Wrong:
 
 @dataclass(slots=True)
 class ElasticVerifier:
-    """Verifies the runs of a site that `chosen` says yes to."""
+    """Verifies the runs of a site that `chosen` accepts."""
 
     connection: Connection
     names: Names
@@ -127,61 +127,61 @@ class ElasticVerifier:
     refused: list[tuple[str, str]] = field(default_factory=list)
 
     def verify(self) -> Verification:
-        """Return what was found; nothing is changed."""
+        """Return the faults; nothing is changed."""
         intervals, rollups, points = (self.names.all(index) for index in ("intervals", "rollups", BREATHS))
         series = list(self._buckets(intervals, SERIES))
         cells, rolled = self._cells(intervals, ("step",)), self._cells(rollups, ("scope", "width"))
         owned = {intervals: series, points: list(self._buckets(points, ("run", "source")))}
         owned |= {index: list(self._buckets(index, ("run",))) for index in (rollups, *map(self.names.one, TIMELESS))}
         self._read_records()
-        self.found.runs, self.found.documents = len(self.runs), sum(one.documents for one in series)
+        self.found.runs, self.found.documents = len(self.runs), sum(bucket.documents for bucket in series)
         for index, buckets in owned.items():
             self._owners(index, buckets)
         self._states()
         self._series(series)
-        self._layouts(sorted({one.key["layout"] for one in series} - {""}))
+        self._layouts(sorted({bucket.key["layout"] for bucket in series} - {""}))
         self._compare(cells, rolled)
         return self.found
 
     def _buckets(self, index: str, keys: Sequence[str], filters: Filters = (), *, hours: bool = False) -> Iterator[Bucket]:
-        """Yield what the documents of an index count by the values of some fields (empty where they have none), page by page."""
+        """Yield the counts of an index by the values of some fields (empty where documents have none), page by page."""
         sources: list[dict[str, Any]] = [{key: {"terms": {"field": FIELDS[key], "missing_bucket": True}}} for key in keys]
         sources += [{"hour": {"date_histogram": {"field": "@timestamp", "fixed_interval": f"{HOUR_MS}ms"}}}] if hours else []
         cells = {"size": PAGE, "sources": sources}
         aggs = COUNTS if index in (self.names.all("intervals"), self.names.all("rollups")) else None
         for page in paged(self.connection, index, {"bool": {"filter": list(filters)}}, cells, aggs):
-            for one in page:
-                counted = tuple(int(one[name]["value"]) for name in COUNTS) if aggs else (0, 0, 0)
-                key = {name: "" if value is None else value for name, value in one["key"].items()}
+            for bucket in page:
+                counted = tuple(int(bucket[name]["value"]) for name in COUNTS) if aggs else (0, 0, 0)
+                key = {name: "" if value is None else value for name, value in bucket["key"].items()}
                 if self.chosen(str(key["run"])):
-                    yield Bucket(key, int(one["doc_count"]), counted)
+                    yield Bucket(key, int(bucket["doc_count"]), counted)
 
     def _cells(self, index: str, keys: Sequence[str]) -> Cells:
-        """Return what an index counts by run, then by the values of `keys`, then by cell and hour."""
-        found: Cells = {}
-        for one in self._buckets(index, ("run", *keys, *CELL), [LATENCIES], hours=True):
-            if any(one.counted):
-                kept = found.setdefault(one.key["run"], {}).setdefault(tuple(one.key[key] for key in keys), {})
-                kept[one.key["kind"], one.key["op"], one.key["host"], int(one.key["hour"])] = one.counted
-        return found
+        """Return the counts of an index by run, then by the values of `keys`, then by cell and hour."""
+        cells: Cells = {}
+        for bucket in self._buckets(index, ("run", *keys, *CELL), [LATENCIES], hours=True):
+            if any(bucket.counted):
+                kept = cells.setdefault(bucket.key["run"], {}).setdefault(tuple(bucket.key[key] for key in keys), {})
+                kept[bucket.key["kind"], bucket.key["op"], bucket.key["host"], int(bucket.key["hour"])] = bucket.counted
+        return cells
 
     def _read_records(self) -> None:
         """Read the records of all runs and sources, and look for those whose owner is not there."""
         every = self.records.runs()
-        self.names_of_runs = {one.run for one in every}
-        self.runs = {one.run: one for one in every if self.chosen(one.run)}
+        self.names_of_runs = {known.run for known in every}
+        self.runs = {known.run: known for known in every if self.chosen(known.run)}
         index, lost = self.names.one("runs"), []
         query = {"bool": {"must_not": [{"terms": {"record": [RUN, TOMBSTONE]}}]}}
         for page in pages(self.connection, index, query, list(RECORD_FIELDS)):
             for hit in page:
-                one = hit["_source"]
-                run = one["run"]["id"]
-                if one["record"] == SOURCE and self.chosen(run):
-                    self.sources[run, one["source"]["id"]] = source_record(one)
-                    if one["source"].get("refused") and one["source"]["state"] == COMPLETE:
-                        self.refused.append((run, one["source"]["id"]))
+                document = hit["_source"]
+                run = document["run"]["id"]
+                if document["record"] == SOURCE and self.chosen(run):
+                    self.sources[run, document["source"]["id"]] = source_record(document)
+                    if document["source"].get("refused") and document["source"]["state"] == COMPLETE:
+                        self.refused.append((run, document["source"]["id"]))
                 if self.chosen(run):
-                    lost.append((hit["_id"], one["record"], run, (one.get("source") or {}).get("id")))
+                    lost.append((hit["_id"], document["record"], run, (document.get("source") or {}).get("id")))
         for id_, record, run, source in lost:
             kind = self._owner(run, source if record == CHECKPOINT else None)
             if kind:
@@ -197,14 +197,16 @@ class ElasticVerifier:
 
     def _owners(self, index: str, buckets: Sequence[Bucket]) -> None:
         """Look for documents of an index that belong to runs or sources that are not there."""
-        for one in buckets:
-            run, source = one.key["run"], one.key.get("source")
+        for bucket in buckets:
+            run, source = bucket.key["run"], bucket.key.get("source")
             kind = self._owner(run, source)
             if not kind:
                 continue
             mine: dict[str, Any] = {"term": {"run.id": run}} if run else {"bool": {"must_not": [{"exists": {"field": "run.id"}}]}}
             query = mine if kind == NO_RUN else {"bool": {"filter": [mine, one_of("source.id", [str(source)])]}}
-            self.found.found(kind, run, one.documents, f"{index} of {run or 'no name'}{f', source {source}' if source else ''}")
+            self.found.found(
+                kind, run, bucket.documents, f"{index} of {run or 'no name'}{f', source {source}' if source else ''}"
+            )
             self.wrong.queries[index, run, str(source) if kind == NO_SOURCE else ""] = query
             if kind == NO_SOURCE:
                 self.wrong.rolled.add(run)
@@ -218,7 +220,7 @@ class ElasticVerifier:
             self._read_again(mine)
         for record in self.runs.values():
             if not is_whole(record):
-                own = [one for (run, _), one in self.sources.items() if run == record.run]
+                own = [entry for (run, _), entry in self.sources.items() if run == record.run]
                 self.found.unfinished.append(unfinished_sentence(record, own))
 
     def _read_again(self, source: SourceRecord, generation: int = 0) -> None:
@@ -233,18 +235,18 @@ class ElasticVerifier:
         """Look at readings, steps, counts, layouts and samples of the series of whole runs."""
         samples: Counter[tuple[str, str]] = Counter()
         layouts: dict[tuple[Any, ...], set[str]] = {}
-        for one in buckets:
-            key = one.key
+        for bucket in buckets:
+            key = bucket.key
             record, source = self._whole(key["run"]), self.sources.get((key["run"], key["source"]))
             if record is None or source is None:
                 continue
             words = in_words({name: key[name] for name in (*LABELS, "kind")})
             if key["step"] * MS != (SECOND if key["kind"] == OFFSET else record.step_ns):
-                self.found.found(STEPS, record.run, one.documents, f"{words}, step {key['step']} ms")
+                self.found.found(STEPS, record.run, bucket.documents, f"{words}, step {key['step']} ms")
                 self.wrong.steps.add(record.run)
                 continue
             if source.state == COMPLETE and key["generation"] != source.generation:
-                self.found.found(GENERATIONS, record.run, one.documents, f"{words}, from {source.path}")
+                self.found.found(GENERATIONS, record.run, bucket.documents, f"{words}, from {source.path}")
                 self.wrong.rolled.add(record.run)
                 if key["generation"] > source.generation:
                     self._read_again(source, int(key["generation"]))
@@ -253,12 +255,12 @@ class ElasticVerifier:
                 continue
             if key["kind"] == OFFSET:
                 continue
-            samples[record.run, key["source"]] += one.counted[0]
+            samples[record.run, key["source"]] += bucket.counted[0]
             series = tuple((name, key[name]) for name in ("run", *LABELS, "kind", "segment"))
             layouts.setdefault(series, set()).add(key["layout"])
             has_bins = key["layout"] != NO_BINS_TEXT and not key["kind"].endswith(IN_FLIGHT)
-            if has_bins and one.counted[0] != one.counted[1]:
-                text = f"{words}: bins hold {one.counted[1]:,}, the documents say {one.counted[0]:,}"
+            if has_bins and bucket.counted[0] != bucket.counted[1]:
+                text = f"{words}: bins hold {bucket.counted[1]:,}, the documents say {bucket.counted[0]:,}"
                 self.found.found(BINS, record.run, 1, text)
                 self._read_again(source)
             if len(layouts[series]) > 1:
@@ -285,20 +287,20 @@ class ElasticVerifier:
         indices = f"{self.names.all('intervals')},{self.names.all('rollups')}"
         query = {"bool": {"filter": [{"term": {"latency.layout": str(layout)}}, {"exists": {"field": field}}]}}
         aggs = {name: {how: {"field": field}} for name, how in (("low", "min"), ("high", "max"), ("count", "value_count"))}
-        told = search(self.connection, indices, {"size": 0, "query": query, "aggs": aggs}).get("aggregations")
-        if not told or not told["count"]["value"]:
+        extent = search(self.connection, indices, {"size": 0, "query": query, "aggs": aggs}).get("aggregations")
+        if not extent or not extent["count"]["value"]:
             return True
         values = layout.keys
-        first, last = np.searchsorted(values, [told["low"]["value"], told["high"]["value"]])
+        first, last = np.searchsorted(values, [extent["low"]["value"], extent["high"]["value"]])
         if last - first >= MOST_BINS:
             return False  # the documents are read back
         inside = 0
         for at in range(int(first), min(int(last) + 1, len(values)), MOST_RANGES):
             some = values[at : min(at + MOST_RANGES, int(last) + 1)].tolist()
-            ranges = {"field": field, "ranges": [{"from": float(one), "to": float(one) + 1} for one in some]}
-            found = search(self.connection, indices, {"size": 0, "query": query, "aggs": {"bins": {"range": ranges}}})
-            inside += sum(bucket["doc_count"] for bucket in found["aggregations"]["bins"]["buckets"])
-        return inside == int(told["count"]["value"])
+            ranges = {"field": field, "ranges": [{"from": float(value), "to": float(value) + 1} for value in some]}
+            answer = search(self.connection, indices, {"size": 0, "query": query, "aggs": {"bins": {"range": ranges}}})
+            inside += sum(bucket["doc_count"] for bucket in answer["aggregations"]["bins"]["buckets"])
+        return inside == int(extent["count"]["value"])
 
     def _read_back(self, text: str, layout: LogLinear) -> None:
         """Read all documents of a layout back, and note those that hold other values than its bins report."""
@@ -306,13 +308,13 @@ class ElasticVerifier:
             query = {"term": {"latency.layout": text}}
             for page in pages(self.connection, index, query, ["run", "source", "latency", "in_flight"]):
                 for hit in page:
-                    one = hit["_source"]
-                    record = self._whole(one["run"]["id"])
-                    values = (one.get("in_flight") or one["latency"]).get("histogram", {"values": ()})["values"]
+                    document = hit["_source"]
+                    record = self._whole(document["run"]["id"])
+                    values = (document.get("in_flight") or document["latency"]).get("histogram", {"values": ()})["values"]
                     if record is None or _holds(layout, values):
                         continue
                     self.wrong.queries[hit["_index"], record.run, hit["_id"]] = {"ids": {"values": [hit["_id"]]}}
-                    source = self.sources.get((record.run, (one.get("source") or {}).get("id", "")))
+                    source = self.sources.get((record.run, (document.get("source") or {}).get("id", "")))
                     place = f"{hit['_index']}/_doc/{hit['_id']} says {text}"
                     self.found.found(LAYOUTS if source else ROLLUPS, record.run, 1, place)
                     self.wrong.rolled.add(record.run)
@@ -341,7 +343,7 @@ class ElasticVerifier:
     def _differs(
         self, run: str, place: tuple[Any, ...], count: int, cell: Cell, counts: tuple[Counted | None, Counted | None]
     ) -> None:
-        documents, rolled = (one[0] if one else 0 for one in counts)
+        documents, rolled = (counted[0] if counted else 0 for counted in counts)
         step = f"{place[1] / 1000:g}s" if place[1] else "all"
         where = in_words({"scope": place[0], "step": step, **dict(zip(CELL, cell, strict=False))})
         self.found.found(ROLLUPS, run, count, f"{run}, {where}: {rolled:,} samples, documents hold {documents:,}")
@@ -359,10 +361,10 @@ def _holds(layout: LogLinear, values: Sequence[float]) -> bool:
 
 
 def _added(cells: Hours, moved: Callable[[Cell], Cell]) -> Hours:
-    """Return the cells added up under what `moved` makes of each."""
-    found: Hours = {}
+    """Return the cells added up under the cell that `moved` gives for each."""
+    sums: Hours = {}
     for cell, counted in cells.items():
         key = moved(cell)
-        before = found.get(key, (0, 0, 0))
-        found[key] = (before[0] + counted[0], before[1] + counted[1], before[2] + counted[2])
-    return found
+        before = sums.get(key, (0, 0, 0))
+        sums[key] = (before[0] + counted[0], before[1] + counted[1], before[2] + counted[2])
+    return sums

@@ -19,18 +19,18 @@ EVERY_GENERATION = 1 << 40
 
 @contextmanager
 def writing(store: ElasticStore, run: str, sources: Sequence[SourceRecord] = ()) -> Iterator[None]:
-    """Hold what is written to a run, of some of its sources: RunGoneError where the run was deleted before the end of it.
+    """Hold the writes to a run, of some of its sources: RunGoneError where the run was deleted before their end.
 
-    What was written is deleted then.
+    All that they wrote is deleted then.
     """
-    generation = min((one.generation for one in sources), default=EVERY_GENERATION)
+    generation = min((source.generation for source in sources), default=EVERY_GENERATION)
     try:
         yield
         store.records.check_alive(run, generation)
     except StoreError as error:
         if not isinstance(error, RunGoneError) and _is_alive(store, run, generation):
             raise
-        with suppress(StoreError):  # what it failed with is known
+        with suppress(StoreError):  # the first failure is known
             store.flush()
         store.stop_senders()
         reopen_overtaken(store.records, run, sources)

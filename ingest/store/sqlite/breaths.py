@@ -24,15 +24,15 @@ POINTS = (*LABELS, "place", "at_ns", "rate", "packets", "cycles", "source", "gen
 
 
 def write_breaths(db: sqlite3.Connection, source: SourceRecord, kept: Kept) -> int:
-    """Write what is kept of a source inside the transaction of the caller; return how many documents."""
-    told = (source.source, source.generation)
-    db.executemany(put_unless_newer("breaths", WINDOWS, WINDOW_KEY), ((*row, *told) for row in _window_rows(kept.windows)))
-    db.executemany(put_unless_newer("points", POINTS, POINT_KEY), ((*row, *told) for row in _point_rows(kept.sample)))
+    """Write the breaths of a source inside the transaction of the caller; return how many documents."""
+    owner = (source.source, source.generation)
+    db.executemany(put_unless_newer("breaths", WINDOWS, WINDOW_KEY), ((*row, *owner) for row in _window_rows(kept.windows)))
+    db.executemany(put_unless_newer("points", POINTS, POINT_KEY), ((*row, *owner) for row in _point_rows(kept.sample)))
     return len(kept.windows) + len(kept.sample)
 
 
 def sweep_breaths(db: sqlite3.Connection, source: SourceRecord) -> None:
-    """Delete what older generations of a source have left."""
+    """Delete the rows of older generations of a source."""
     for table in ("breaths", "points"):
         db.execute(
             f"DELETE FROM {table} WHERE run = ? AND source = ? AND generation < ?",
@@ -41,7 +41,7 @@ def sweep_breaths(db: sqlite3.Connection, source: SourceRecord) -> None:
 
 
 def breaths_of(db: sqlite3.Connection, run: str, source: str | None = None) -> Kept:
-    """Return what is kept of the breaths of a run, or of one of its sources."""
+    """Return the breaths that are kept of a run, or of one of its sources."""
     where, words = ("run = ?", (run,)) if source is None else ("run = ? AND source = ?", (run, source))
     columns = ", ".join((*LABELS, *COUNTS, *SUMS, "cells"))
     windows = db.execute(f"SELECT {columns} FROM breaths WHERE {where}", words).fetchall()
@@ -50,7 +50,7 @@ def breaths_of(db: sqlite3.Connection, run: str, source: str | None = None) -> K
 
 
 def _labels(table: Iterable[Series]) -> list[tuple[str, ...]]:
-    return [tuple(getattr(one, label) for label in LABELS) for one in table]
+    return [tuple(getattr(series, label) for label in LABELS) for series in table]
 
 
 def _window_rows(rows: BreathWindows) -> Iterator[tuple[Any, ...]]:

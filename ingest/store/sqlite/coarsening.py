@@ -22,7 +22,7 @@ MOST_ENTRIES = 1_000_000
 
 
 def coarsen(db: sqlite3.Connection, record: RunRecord, step_ns: int) -> Coarsened:
-    """Return what was made of a run: its windows at `step_ns`, one series after another, and its rollups made of them.
+    """Coarsen a run: its windows to `step_ns`, one series after another, then its rollups; return what was done.
 
     Raises UsageError and StoreError as `check_coarser` does, and StoreError where the windows do not hold what those before held.
     """
@@ -30,33 +30,33 @@ def coarsen(db: sqlite3.Connection, record: RunRecord, step_ns: int) -> Coarsene
         return Coarsened(record.run, step_ns, step_ns, 0, 0)
     check_coarser(record, step_ns)
     before = after = 0
-    for one in stored_series(db, [record.run]):
-        if one.series.kind == OFFSET:
+    for stored in stored_series(db, [record.run]):
+        if stored.series.kind == OFFSET:
             continue
-        held = count_of(db, one.number)
-        deleted, written = _series(db, one, record.step_ns, step_ns)
-        if (now := count_of(db, one.number)) != held:
+        held = count_of(db, stored.number)
+        deleted, written = _series(db, stored, record.step_ns, step_ns)
+        if (now := count_of(db, stored.number)) != held:
             raise StoreError(lost(record, step_ns, held, now))
         before, after = before + deleted, after + written
     parameters = {COARSENED: record.step_ns, **record.parameters}
-    told = json.dumps(parameters, sort_keys=True)
-    db.execute("UPDATE runs SET step_ns = ?, parameters = ? WHERE run = ?", (step_ns, told, record.run))
+    text = json.dumps(parameters, sort_keys=True)
+    db.execute("UPDATE runs SET step_ns = ?, parameters = ? WHERE run = ?", (step_ns, text, record.run))
     write_rollups(db, replace(record, step_ns=step_ns, parameters=parameters))
     return Coarsened(record.run, record.step_ns, step_ns, before, after)
 
 
-def _series(db: sqlite3.Connection, one: StoredSeries, from_ns: int, to_ns: int) -> tuple[int, int]:
+def _series(db: sqlite3.Connection, stored: StoredSeries, from_ns: int, to_ns: int) -> tuple[int, int]:
     """Replace the documents of a series by those at the larger step; return how many there were and are."""
     total = Sum(MOST_ENTRIES)
-    for part in windows_of(db, [one], from_ns):
+    for part in windows_of(db, [stored], from_ns):
         total.add(merged([coarsened(part, to_ns)]))
-    everything = id_range(one.number, None, None, 1)
+    everything = id_range(stored.number, None, None, 1)
     generation = db.execute("SELECT max(generation) FROM intervals WHERE id BETWEEN ? AND ?", everything).fetchone()[0]
     deleted = db.execute("DELETE FROM intervals WHERE id BETWEEN ? AND ?", everything).rowcount
     written = 0
     for windows in total.parts():
         documents = pack(windows)
-        ids = document_ids(np.full(len(documents), one.number, np.int64), documents.start_ns, to_ns)
+        ids = document_ids(np.full(len(documents), stored.number, np.int64), documents.start_ns, to_ns)
         db.executemany(INSERT_DOCUMENT, document_rows(ids, documents, generation))
         written += len(documents)
     return deleted, written

@@ -30,7 +30,7 @@ FARTHEST_NS = 1 << 62
 
 
 class DamagedError(Exception):
-    """What was read cannot have been written so; the text says what."""
+    """A value that was read cannot have been written so; the text names it."""
 
 
 def check_bins(layout: LogLinear, indptr: Int, bins: Int, counts: Int, totals: Sequence[int] | None) -> None:
@@ -40,13 +40,13 @@ def check_bins(layout: LogLinear, indptr: Int, bins: Int, counts: Int, totals: S
     rising = bins[1:] > bins[:-1]
     rising[starts[1:] - 1] = True
     if len(bins) and not (rising.all() and bins[indptr[filled + 1] - 1].max() < layout.bins):
-        raise DamagedError("bins that no layout has")
+        raise DamagedError("bins that cannot be of their layout")
     if totals is None:
         return
-    found = np.zeros(len(indptr) - 1, np.int64)
+    sums = np.zeros(len(indptr) - 1, np.int64)
     if len(filled):
-        found[filled] = np.add.reduceat(counts, starts)
-    if not np.array_equal(found, np.array(totals, np.int64)):
+        sums[filled] = np.add.reduceat(counts, starts)
+    if not np.array_equal(sums, np.array(totals, np.int64)):
         raise DamagedError("bins that do not add up to the count beside them")
 
 
@@ -62,33 +62,33 @@ def check_cells(table: str, columns: Sequence[str], rows: Sequence[tuple[Any, ..
     wanted = _types(table)
     for name, cells in zip(columns, zip(*rows, strict=True), strict=False):
         if not set(map(type, cells)) <= wanted[name]:
-            raise DamagedError(f"{name} of a row of {table} is of another type than it was written with")
+            raise DamagedError(f"{name} of a row of {table} has another type than it was written with")
         if name.endswith("_ns") and any(cell is not None and abs(cell) > FARTHEST_NS for cell in cells):
-            raise DamagedError(f"{name} of a row of {table} is no time")
+            raise DamagedError(f"{name} of a row of {table} is not a time")
         if name == "step_ns" and min(cells) <= 0:
-            raise DamagedError(f"{name} of a row of {table} is no width")
+            raise DamagedError(f"{name} of a row of {table} is not a width")
 
 
 def object_in(text: str) -> dict[str, Any]:
     """Return the object that a cell holds as JSON; DamagedError where it is none."""
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
+        value = None
+    if not isinstance(value, dict):
         raise DamagedError(f"an account, state or labels that cannot be read ({text[:40]!r})")
-    return found
+    return value
 
 
 def layout_in(text: str) -> LogLinear:
     """Return the layout that a cell names; DamagedError where it names none, or one that no reader makes."""
     try:
-        found = parse_layout(text)
-        if found.bins > MOST_BINS or not len(found.edges):
+        layout = parse_layout(text)
+        if layout.bins > MOST_BINS or not len(layout.edges):
             raise ValueError
     except (ArithmeticError, ValueError):
-        raise DamagedError(f"a layout that is none ({text[:40]!r})") from None
-    return found
+        raise DamagedError(f"a layout that cannot be read ({text[:40]!r})") from None
+    return layout
 
 
 @cache
@@ -96,16 +96,16 @@ def _types(table: str) -> dict[str, set[type]]:
     """Return the types that the cells of each column of a table may have, from the statement that creates it."""
     text = (assets("mappings") / "sqlite.sql").read_text(encoding="utf-8")
     body = text.partition(f"CREATE TABLE {table} (\n")[2].partition("\n);")[0]
-    found = {}
+    types = {}
     for line in body.splitlines():
         name, kind, *rest = line.strip(" ,").split(" ")
         if kind in PYTHON:
-            found[name] = {*PYTHON[kind], *(() if "NOT" in rest else (type(None),))}
-    return found
+            types[name] = {*PYTHON[kind], *(() if "NOT" in rest else (type(None),))}
+    return types
 
 
 def damage(db: sqlite3.Connection) -> str:
-    """Return what is found to be damaged first, as a part of a sentence; empty text where nothing is."""
+    """Return the first damage as a part of a sentence; empty text where there is none."""
     try:
         for (text,) in db.execute("PRAGMA main.quick_check(1)"):
             if text != "ok":
@@ -122,14 +122,14 @@ def _of_cells(db: sqlite3.Connection) -> Iterator[str]:
             types = (*TYPES.get(kind, ()), *(() if never_null else ("null",)))
             places = ",".join("?" * len(types))
             if db.execute(f'SELECT 1 FROM "{table}" WHERE typeof("{name}") NOT IN ({places}) LIMIT 1', types).fetchone():
-                yield f"{name} of a row of {table} is no {kind}"
+                yield f"{name} of a row of {table} is not {kind}"
     for table, names in IN_JSON.items():
         for name in names if table in tables else ():
             if not all(_is_object(text) for (text,) in db.execute(f"SELECT {name} FROM {table}")):
                 yield f"{name} of a row of {table} cannot be read"
     for table in WITH_LAYOUTS:
         if not all(_is_layout(text) for (text,) in db.execute(f"SELECT DISTINCT layout FROM {table}")):
-            yield f"a layout in {table} is none"
+            yield f"a layout in {table} cannot be read"
     if db.execute("SELECT 1 FROM runs WHERE step_ns <= 0 LIMIT 1").fetchone():
         yield "a run has no step"
     sizes = " ".join(f"WHEN {code} THEN {kind.itemsize}" for code, kind in CODINGS.items())

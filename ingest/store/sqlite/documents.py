@@ -36,7 +36,7 @@ def document_rows(ids: Int, documents: Documents, generation: int) -> Iterator[t
 
 
 def drop_unlike(db: sqlite3.Connection, source: SourceRecord, number: int, series: Series) -> None:
-    """Delete what older generations have left of a series that is read again in another layout: its bins would be misread.
+    """Delete documents of older generations of a series that is read again in another layout: its bins would be misread.
 
     StoreError where documents of this or a newer generation hold the other layout: a series has one.
     """
@@ -61,13 +61,13 @@ def count_of(db: sqlite3.Connection, number: int, generation: int | None = None)
 
 
 def check_all_there(db: sqlite3.Connection, source: SourceRecord, samples: int) -> None:
-    """Raise StoreError where a generation of a source does not hold what was written of it; before older ones are deleted."""
+    """Raise StoreError where a generation of a source does not hold all that was written; asked before older ones go."""
     query = "SELECT id FROM series WHERE run = ? AND source = ?"
     numbers = db.execute(query, (source.run, source.source)).fetchall()
-    found = sum(count_of(db, number, source.generation) for (number,) in numbers)
-    if found != samples:
+    held = sum(count_of(db, number, source.generation) for (number,) in numbers)
+    if held != samples:
         raise StoreError(
-            f"{source.path}: {samples:,} samples were written and {found:,} are in the store: nothing of what was there before "
+            f"{source.path}: {samples:,} samples were written and {held:,} are in the store: nothing of what was there before "
             "was deleted; run the same load again"
         )
 
@@ -100,15 +100,15 @@ def windows_of(
 ) -> Iterator[Intervals]:
     """Yield the windows of series whose start lies in [floor(begin), end), in batches of one layout and kind of counts."""
     kinds: dict[tuple[LogLinear, bool, bool], list[StoredSeries]] = {}
-    for one in stored:
-        kinds.setdefault((one.layout, one.exact, one.weighted), []).append(one)
+    for member in stored:
+        kinds.setdefault((member.layout, member.exact, member.weighted), []).append(member)
     for (layout, exact, weighted), members in kinds.items():
         rows: list[tuple[Any, ...]] = []
-        for one in members:
-            told = ("sum, min, max, " if layout.has_bins else "sum, min, max, bytes, ") if exact else ""
-            columns = f"id, coding, bins, {told}count"
+        for member in members:
+            values = ("sum, min, max, " if layout.has_bins else "sum, min, max, bytes, ") if exact else ""
+            columns = f"id, coding, bins, {values}count"
             query = f"SELECT {columns} FROM intervals WHERE id BETWEEN ? AND ?"
-            cursor = db.execute(query, id_range(one.number, begin_ns, end_ns, step_ns))
+            cursor = db.execute(query, id_range(member.number, begin_ns, end_ns, step_ns))
             while batch := cursor.fetchmany(BATCH - len(rows)):
                 rows += batch
                 if len(rows) >= BATCH:
@@ -133,12 +133,12 @@ def _decoded(
     check_bins(layout, indptr, bins, counts, None if weighted else columns[-1])
     start = window_of(ids, step_ns)
     check_times(window_of(ids, 1) * float(step_ns))  # a product of 64 bits would wrap
-    numbers = np.array([one.number for one in members], np.int64)
+    numbers = np.array([member.number for member in members], np.int64)
     order = np.argsort(numbers)
     codes = order[np.searchsorted(numbers[order], ids >> WINDOW_BITS)]
     return Intervals(
         layout=layout,
-        table=tuple(one.series for one in members),
+        table=tuple(member.series for member in members),
         series=codes,
         start_ns=start,
         end_ns=start + step_ns,

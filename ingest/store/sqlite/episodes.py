@@ -19,7 +19,7 @@ EPISODES = ("run", "objective", "labels", "start_ns", "end_ns", *PROMISE, *FOUND
 def keep_episodes(db: sqlite3.Connection, run: str, objective: str, episodes: Sequence[Episode]) -> None:
     """Write all episodes of an objective in a run, in place of those that are there; inside the caller's transaction."""
     db.execute("DELETE FROM episodes WHERE run = ? AND objective = ?", (run, objective))
-    db.executemany(insert("episodes", EPISODES), [_row(one) for one in episodes])
+    db.executemany(insert("episodes", EPISODES), [_row(episode) for episode in episodes])
 
 
 def episodes_of(db: sqlite3.Connection, runs: Iterable[str]) -> list[Episode]:
@@ -31,9 +31,9 @@ def episodes_of(db: sqlite3.Connection, runs: Iterable[str]) -> list[Episode]:
     return [_episode(row) for row in rows if row[0] in wanted]
 
 
-def _row(one: Episode) -> tuple[Any, ...]:
-    told = (getattr(one, name) for name in (*PROMISE, *FOUND))
-    return (one.run, one.objective, json.dumps(dict(one.labels)), one.start_ns, one.end_ns, *told)
+def _row(episode: Episode) -> tuple[Any, ...]:
+    values = (getattr(episode, name) for name in (*PROMISE, *FOUND))
+    return (episode.run, episode.objective, json.dumps(dict(episode.labels)), episode.start_ns, episode.end_ns, *values)
 
 
 def _episode(row: tuple[Any, ...]) -> Episode:

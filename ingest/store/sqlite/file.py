@@ -21,7 +21,7 @@ from ingest.environment import seconds
 from ingest.store.sqlite.damage import DamagedError, damage
 
 SCHEMA_VERSION = 5
-OLDEST_VERSION = 1  # what came later only added tables and columns
+OLDEST_VERSION = 1  # later versions only added tables and columns
 PATIENCE_SECONDS = 60.0
 WAL_TRIES, WAL_PAUSE_SECONDS = 50, 0.1
 CREATE = "CREATE TABLE "
@@ -46,8 +46,8 @@ def patience() -> float:
 
 
 @contextmanager
-def told(url: str, db: sqlite3.Connection | None = None) -> Iterator[None]:
-    """Turn SQLite's errors into sentences, and what else fails into one where the store that was read is damaged."""
+def store_errors(url: str, db: sqlite3.Connection | None = None) -> Iterator[None]:
+    """Turn SQLite's errors into sentences, and any other failure into one where the store that was read is damaged."""
     try:
         yield
     except sqlite3.DatabaseError as error:
@@ -62,16 +62,16 @@ def told(url: str, db: sqlite3.Connection | None = None) -> Iterator[None]:
         raise
     except Exception as error:
         if db is None and isinstance(error, UnicodeDecodeError):  # SQLite names what it cannot read in its own message
-            raise StoreError(f"{url}: names of tables that are no text; {DAMAGED}") from None
-        found = damage(db) if db is not None else ""
-        if not found:
+            raise StoreError(f"{url}: the names of tables cannot be read; {DAMAGED}") from None
+        cause = damage(db) if db is not None else ""
+        if not cause:
             raise
-        raise StoreError(f"{url}: {found}; {DAMAGED}") from None
+        raise StoreError(f"{url}: {cause}; {DAMAGED}") from None
 
 
 @contextmanager
 def transaction(db: sqlite3.Connection) -> Iterator[None]:
-    """Hold one write transaction: all of it or, whatever fails, nothing."""
+    """Hold one write transaction: if anything fails, nothing of it is written."""
     db.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -108,9 +108,9 @@ def opened(path: Path, url: str, *, write: bool) -> sqlite3.Connection:
         db = _for_reading(path, url)
     version = _version(db)
     if not OLDEST_VERSION <= version <= SCHEMA_VERSION:
-        raise StoreError(f"{url} is no tailboard store of this version (found {version}, need {SCHEMA_VERSION})")
+        raise StoreError(f"{url} is not a tailboard store of this version (found {version}, need {SCHEMA_VERSION})")
     if missing := sorted(set(FIRST) - _tables(db)):
-        raise StoreError(f"{url} is no tailboard store, or is damaged: it has no table {listed(missing)}; name another store")
+        raise StoreError(f"{url} is not a tailboard store, or is damaged: table {listed(missing)} is missing; name another store")
     if version < SCHEMA_VERSION:
         db.execute("PRAGMA temp_store = MEMORY")
         for statement in _missing(db):
@@ -124,7 +124,7 @@ def opened(path: Path, url: str, *, write: bool) -> sqlite3.Connection:
 
 
 def _check_file(path: Path, url: str) -> None:
-    """Raise StoreError for what can be no store: a folder, a pipe that would be waited for, a file that we may not read."""
+    """Raise StoreError for a path that cannot be a store: a folder, a pipe that would be waited for, an unreadable file."""
     try:
         mode = os.stat(path).st_mode  # noqa: PTH116  # a link that leads nowhere is no file yet
     except OSError:
@@ -159,7 +159,7 @@ def _for_reading(path: Path, url: str) -> sqlite3.Connection:
 
 
 def _make(db: sqlite3.Connection) -> None:
-    """Create what a new or older file lacks; of several loaders that begin at once, one does."""
+    """Create the tables and columns that a new or older file lacks; of several loaders that begin at once, one does."""
     version = _version(db)
     if version >= SCHEMA_VERSION:
         return
@@ -187,14 +187,14 @@ def _version(db: sqlite3.Connection) -> int:
 
 
 def _missing(db: sqlite3.Connection) -> list[str]:
-    """Return the statements of the schema that create what the file does not have."""
+    """Return the statements of the schema that create the tables that the file lacks."""
     there = _tables(db)
     return [statement for name, statement in _wanted().items() if name not in there]
 
 
 def _widening(db: sqlite3.Connection) -> list[str]:
     """Return the statements that give the tables of the file the columns that they lack."""
-    return [f"ALTER TABLE {table} ADD COLUMN {name} {kind}" for table, told in _lacking(db).items() for name, kind in told]
+    return [f"ALTER TABLE {table} ADD COLUMN {name} {kind}" for table, columns in _lacking(db).items() for name, kind in columns]
 
 
 def _lacking(db: sqlite3.Connection) -> dict[str, list[tuple[str, str]]]:
@@ -206,13 +206,13 @@ def _lacking(db: sqlite3.Connection) -> dict[str, list[tuple[str, str]]]:
             if name in there:
                 plain.execute(statement)
         columns = "SELECT name, type FROM pragma_table_info(?, 'main') ORDER BY cid"
-        found = {}
+        lacking = {}
         for name in there & set(_wanted()):
-            own = {one for one, _ in db.execute(columns, (name,))}
-            lacks = [(one, kind) for one, kind in plain.execute(columns, (name,)) if one not in own]
+            own = {column for column, _ in db.execute(columns, (name,))}
+            lacks = [(column, kind) for column, kind in plain.execute(columns, (name,)) if column not in own]
             if lacks:
-                found[name] = lacks
-        return found
+                lacking[name] = lacks
+        return lacking
     finally:
         plain.close()
 
@@ -225,7 +225,7 @@ def _wanted() -> dict[str, str]:
     """Return the statements that create the tables of this version, by their names."""
     statements = (assets("mappings") / "sqlite.sql").read_text(encoding="utf-8").split(";\n")
     creating = [statement[statement.index(CREATE) :] for statement in statements if CREATE in statement]
-    return {one.removeprefix(CREATE).split(" ", 1)[0]: one for one in creating}
+    return {statement.removeprefix(CREATE).split(" ", 1)[0]: statement for statement in creating}
 
 
 def tables_of_runs(db: sqlite3.Connection) -> list[str]:

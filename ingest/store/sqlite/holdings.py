@@ -1,4 +1,4 @@
-"""What a SQLite store gives to be asked: catalogue, merged rollups, windows of documents."""
+"""The data of a SQLite store that questions are answered from: catalogue, merged rollups, windows of documents."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class SqliteHoldings:
         self.db = db
 
     def catalogue(self, records: Sequence[RunRecord]) -> Catalogue:
-        """Return what is held of the runs."""
+        """Return records, series and accounts of the runs."""
         accounts = {
             record.run: [
                 object_in(text) for (text,) in self.db.execute("SELECT account FROM sources WHERE run = ?", (record.run,))
@@ -45,8 +45,8 @@ class SqliteHoldings:
     def shares(self, series: Sequence[StoredSeries], key: Key) -> Iterator[Sequence[StoredSeries]]:
         """Yield the series in shares that have no group in common, so that each share can be summed on its own."""
         groups: dict[Group | None, list[StoredSeries]] = {}
-        for one in series:
-            groups.setdefault(key(one.series), []).append(one)
+        for stored in series:
+            groups.setdefault(key(stored.series), []).append(stored)
         share: list[StoredSeries] = []
         for members in groups.values():
             share += members
@@ -64,38 +64,38 @@ class SqliteHoldings:
     def sorted_windows(self, plan: Plan, key: Key, by: Sequence[str]) -> Iterator[Sequence[Intervals]]:
         """Yield the windows of one group after another: those of a lone series as they are read, of several all at once."""
         groups: dict[Group, list[StoredSeries]] = {}
-        for one in plan.members:
-            if (group := key(one.series)) is not None:
-                groups.setdefault(group, []).append(one)
-        for _, members in sorted(groups.items(), key=lambda one: (one[0][2:], one[0][:2])):
+        for stored in plan.members:
+            if (group := key(stored.series)) is not None:
+                groups.setdefault(group, []).append(stored)
+        for _, members in sorted(groups.items(), key=lambda pair: (pair[0][2:], pair[0][:2])):
             parts = windows_of(self.db, members, plan.record.step_ns, plan.begin_ns, plan.end_ns)
-            found = (part.relabelled(key) for part in parts)
+            relabelled = (part.relabelled(key) for part in parts)
             if len(members) == 1:
-                yield from ([part] for part in found)
+                yield from ([part] for part in relabelled)
             else:
-                yield list(found)
+                yield list(relabelled)
 
     def offset_windows(
         self, run: str, begin_ns: int | None, end_ns: int | None, wanted: Key | None = None
     ) -> Iterator[Intervals]:
         """Yield the offsets of a run's events in [begin, end) under their series: those that are `wanted`."""
-        stored = [one for one in self._of_offsets(run) if wanted is None or wanted(one.series) is not None]
+        stored = [member for member in self._of_offsets(run) if wanted is None or wanted(member.series) is not None]
         for windows in windows_of(self.db, stored, SECOND, begin_ns, end_ns):
             yield from within(windows, begin_ns, end_ns)
 
     def offset_seconds(self, run: str, begin_ns: int | None, end_ns: int | None) -> Int:
         """Return the starts in ns of the seconds of [begin, end) in which a run has any event."""
-        found = np.empty(0, np.int64)
-        for one in self._of_offsets(run):
+        seconds = np.empty(0, np.int64)
+        for stored in self._of_offsets(run):
             ids = self.db.execute(
-                "SELECT id FROM intervals WHERE id BETWEEN ? AND ?", id_range(one.number, begin_ns, end_ns, SECOND)
+                "SELECT id FROM intervals WHERE id BETWEEN ? AND ?", id_range(stored.number, begin_ns, end_ns, SECOND)
             )
             starts = window_of(np.fromiter((number for (number,) in ids), np.int64), SECOND)
-            found = np.union1d(found, starts)
-        return found
+            seconds = np.union1d(seconds, starts)
+        return seconds
 
     def _of_offsets(self, run: str) -> list[StoredSeries]:
-        return [one for one in stored_series(self.db, [run]) if one.series.kind == OFFSET]
+        return [stored for stored in stored_series(self.db, [run]) if stored.series.kind == OFFSET]
 
     def rollup_windows(self, plan: Plan) -> Iterator[Intervals]:
         """Yield the merged windows of a plan in bounded batches: of each, one part a layout and kind of counts."""
@@ -121,8 +121,8 @@ def _selected(plan: Plan) -> tuple[str, list[str]]:
     """Return the conditions, with their values, for the labels by which the members of a plan differ from all series."""
     text, values = "", []
     for label in ("op", "kind") if plan.scope == CLUSTER else ("op", "kind", "host"):
-        wanted = {getattr(one.series, label) for one in plan.members}
-        if len(wanted) <= MOST_NAMED and wanted != {getattr(one.series, label) for one in plan.everything}:
+        wanted = {getattr(member.series, label) for member in plan.members}
+        if len(wanted) <= MOST_NAMED and wanted != {getattr(member.series, label) for member in plan.everything}:
             text += f" AND {label} IN ({','.join('?' * len(wanted))})"
             values += sorted(wanted)
     return text, values

@@ -18,7 +18,7 @@ from ingest.store.records import COMPLETE, RunRecord, SourceRecord, Spans
 from ingest.store.rollups import Key, layouts_of
 from ingest.store.sqlite.damage import object_in
 from ingest.store.sqlite.documents import stored_series
-from ingest.store.sqlite.file import told
+from ingest.store.sqlite.file import store_errors
 from ingest.store.sqlite.owners import check_run, is_newest
 from ingest.store.sqlite.rollups import note_final, write_rollups, write_touched
 from ingest.store.sqlite.statements import put
@@ -41,13 +41,13 @@ class SqliteLive:
     def checkpoints(self, run: str) -> list[Checkpoint]:
         """Return all checkpoints of a run."""
         query = f"SELECT {', '.join(CHECKPOINTS)} FROM checkpoints WHERE run = ? ORDER BY source"
-        with told(self._store.url, self._store.db):
+        with store_errors(self._store.url, self._store.db):
             rows = self._store.db.execute(query, (run,))
             return [Checkpoint(name, source, watch, object_in(state)) for name, source, watch, state in rows]
 
     def watches(self, run: str) -> list[Watch]:
         """Return the watches of a run."""
-        with told(self._store.url, self._store.db):
+        with store_errors(self._store.url, self._store.db):
             return [Watch(*row) for row in self._store.db.execute(f"{SELECT_WATCHES} WHERE run = ?", (run,))]
 
     def keep(self, run: RunRecord, news: Sequence[News], watch: Watch) -> int:
@@ -55,19 +55,19 @@ class SqliteLive:
         written = 0
         with self._store.transaction() as db:
             check_run(db, run.run)
-            mine = [one for one in news if is_newest(db, one.source)]
+            mine = [entry for entry in news if is_newest(db, entry.source)]
             before = self._layouts.get(run.run) or _layouts(db, run.run)
-            for one in mine:
-                written += sum(self._store.put(db, run, one.source, pack(windows)) for windows in one.windows)
-                self._store.note_reach(db, one.spans)
+            for update in mine:
+                written += sum(self._store.put(db, run, update.source, pack(windows)) for windows in update.windows)
+                self._store.note_reach(db, update.spans)
             marks = marks_of(self.watches(run.run), watch, watch.told_ns)
             self._roll(db, run, mine, before, marks)
             db.executemany(
                 "UPDATE sources SET account = ?, size = ? WHERE run = ? AND source = ?",
-                [(json.dumps(dict(one.source.account)), one.source.size, run.run, one.source.source) for one in mine],
+                [(json.dumps(dict(entry.source.account)), entry.source.size, run.run, entry.source.source) for entry in mine],
             )
-            db.executemany(PUT_CHECKPOINT, [_row(one.checkpoint) for one in mine])
-            _tell(db, watch)
+            db.executemany(PUT_CHECKPOINT, [_row(entry.checkpoint) for entry in mine])
+            _put_watch(db, watch)
         return written
 
     def _roll(self, db: sqlite3.Connection, run: RunRecord, news: Sequence[News], before: Layouts, marks: Marks) -> None:
@@ -94,14 +94,14 @@ class SqliteLive:
                     db.execute(f"DELETE FROM {table} WHERE run = ? AND source = ?", (run.run, source))
             marks = marks_of(self.watches(run.run), watch, watch.told_ns)
             write_rollups(db, run, marks)
-            _tell(db, watch)
+            _put_watch(db, watch)
         self._store.look_again()
         self._layouts.pop(run.run, None)
 
     def set_aside(self, run: RunRecord, source: str, kept: SourceRecord, segment: int) -> None:
         """Move the documents of a source to another one, complete, their series' segments moved by `segment`."""
         with self._store.transaction() as db:
-            if not is_newest(db, replace(kept, source=source)):  # whoever reads it again has taken over what there is of it
+            if not is_newest(db, replace(kept, source=source)):  # a later reading has taken it over
                 return
             db.execute(
                 "UPDATE series SET segment = segment + ?, source = ? WHERE run = ? AND source = ?",
@@ -118,14 +118,14 @@ class SqliteLive:
         """Note that a source is complete as it is."""
         self._store.finish_source(source, spans)
 
-    def tell(self, watch: Watch) -> None:
-        """Note what is final as far as a watch knows."""
+    def note_watch(self, watch: Watch) -> None:
+        """Note up to when windows are final as far as a watch knows."""
         with self._store.transaction() as db:
             check_run(db, watch.run)
-            _tell(db, watch)
+            _put_watch(db, watch)
 
     def leave(self, run: str, watch: str) -> None:
-        """Delete a watch that has settled what it read, with its checkpoints."""
+        """Delete a watch that has settled all that it read, with its checkpoints."""
         with self._store.transaction() as db:
             for table in ("checkpoints", "watches"):
                 db.execute(f"DELETE FROM {table} WHERE run = ? AND watch = ?", (run, watch))
@@ -133,20 +133,20 @@ class SqliteLive:
 
 def touched(news: Sequence[News]) -> tuple[Int, set[str]]:
     """Return the starts of all windows that were written of latencies, in order, and the hosts that they are of."""
-    parts = [windows for one in news for windows in one.windows if len(windows)]
+    parts = [windows for update in news for windows in update.windows if len(windows)]
     starts = np.unique(np.concatenate([part.start_ns for part in parts])) if parts else np.empty(0, np.int64)
-    return starts, {one.host for part in news for one in part.spans}
+    return starts, {series.host for part in news for series in part.spans}
 
 
 def _layouts(db: sqlite3.Connection, run: str) -> Layouts:
-    return layouts_of([one for one in stored_series(db, [run]) if one.series.kind != OFFSET])
+    return layouts_of([stored for stored in stored_series(db, [run]) if stored.series.kind != OFFSET])
 
 
 def _row(checkpoint: Checkpoint) -> tuple[str, ...]:
-    told = json.dumps(dict(checkpoint.state), separators=(",", ":"))
-    return checkpoint.run, checkpoint.source, checkpoint.watch, told
+    state = json.dumps(dict(checkpoint.state), separators=(",", ":"))
+    return checkpoint.run, checkpoint.source, checkpoint.watch, state
 
 
-def _tell(db: sqlite3.Connection, watch: Watch) -> None:
+def _put_watch(db: sqlite3.Connection, watch: Watch) -> None:
     row = (watch.run, watch.watch, watch.final_ns, watch.largest_ns, watch.told_ns)
     db.execute(put("watches", WATCHES), row)

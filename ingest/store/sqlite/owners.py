@@ -47,5 +47,5 @@ def is_current(db: sqlite3.Connection, run: RunRecord, source: SourceRecord) -> 
 
 def _source(db: sqlite3.Connection, source: SourceRecord) -> tuple[int, str] | None:
     query = "SELECT generation, digest FROM sources WHERE run = ? AND source = ?"
-    found: tuple[int, str] | None = db.execute(query, (source.run, source.source)).fetchone()
-    return found
+    row: tuple[int, str] | None = db.execute(query, (source.run, source.source)).fetchone()
+    return row

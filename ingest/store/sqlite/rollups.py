@@ -54,7 +54,7 @@ def rollup_rows(db: sqlite3.Connection, run: RunRecord, marks: Marks = ALL_FINAL
 
     StoreError at the end where they do not come to the sum of the documents.
     """
-    stored = [one for one in stored_series(db, [run.run]) if one.series.kind != OFFSET]
+    stored = [member for member in stored_series(db, [run.run]) if member.series.kind != OFFSET]
     if not stored:
         return
     layouts = layouts_of(stored)
@@ -80,13 +80,13 @@ def rollup_rows(db: sqlite3.Connection, run: RunRecord, marks: Marks = ALL_FINAL
 
 def _span(db: sqlite3.Connection, stored: Sequence[StoredSeries], step_ns: int) -> tuple[int, int]:
     """Return start of the first and end of the last window of the series."""
-    found = []
-    for one in stored:
+    spans = []
+    for member in stored:
         query = "SELECT min(id), max(id) FROM intervals WHERE id BETWEEN ? AND ?"
-        low, high = db.execute(query, id_range(one.number, None, None, step_ns)).fetchone()
+        low, high = db.execute(query, id_range(member.number, None, None, step_ns)).fetchone()
         if low is not None:
-            found.append(window_of(np.array([low, high]), step_ns))
-    return (int(min(pair[0] for pair in found)), int(max(pair[1] for pair in found)) + step_ns) if found else (0, 0)
+            spans.append(window_of(np.array([low, high]), step_ns))
+    return (int(min(pair[0] for pair in spans)), int(max(pair[1] for pair in spans)) + step_ns) if spans else (0, 0)
 
 
 def _slabs(db: sqlite3.Connection, stored: Sequence[StoredSeries], step_ns: int) -> Iterator[Iterator[Intervals]]:
@@ -109,9 +109,9 @@ def _slabs(db: sqlite3.Connection, stored: Sequence[StoredSeries], step_ns: int)
 
 def _next_start(db: sqlite3.Connection, stored: Sequence[StoredSeries], after: int, step_ns: int) -> int:
     starts = []
-    for one in stored:
+    for member in stored:
         query = "SELECT min(id) FROM intervals WHERE id BETWEEN ? AND ?"
-        low = db.execute(query, id_range(one.number, after, None, step_ns)).fetchone()[0]
+        low = db.execute(query, id_range(member.number, after, None, step_ns)).fetchone()[0]
         if low is not None:
             starts.append(int(window_of(np.array([low]), step_ns)[0]))
     return min(starts, default=2**62)
@@ -123,8 +123,8 @@ def table_rows(
     """Return the table rows of merged windows: the columns ROLLUPS."""
     documents = pack(windows)
     values = {
-        name: [UNKNOWN if one is None else one for one in found] if name in NEVER_NULL else found
-        for name, found in rollup_values(windows).items()
+        name: [UNKNOWN if value is None else value for value in column] if name in NEVER_NULL else column
+        for name, column in rollup_values(windows).items()
     }
     table = [key_of(key) for key in windows.table]
     keys = [table[code] for code in windows.series.tolist()]
@@ -153,9 +153,9 @@ def write_touched(db: sqlite3.Connection, run: RunRecord, starts: Int, hosts: Co
     Windows of hosts come from documents, wider ones and those of the cluster from the rollups of hosts. The whole run is
     left out: while it grows it is added up when it is asked for.
     """
-    stored = [one for one in stored_series(db, [run.run]) if one.series.kind != OFFSET]
-    members = [one for one in stored if one.series.host in hosts]
-    kinds = sorted({one.series.kind for one in members})
+    stored = [member for member in stored_series(db, [run.run]) if member.series.kind != OFFSET]
+    members = [member for member in stored if member.series.host in hosts]
+    kinds = sorted({member.series.kind for member in members})
     layouts = layouts_of(stored)
     steps = rollup_steps(run.step_ns)[:-1]
     for step, finer in zip(steps, (0, *steps), strict=False):

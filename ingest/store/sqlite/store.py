@@ -51,7 +51,7 @@ from ingest.store.sqlite.coarsening import coarsen
 from ingest.store.sqlite.damage import check_cells, object_in
 from ingest.store.sqlite.documents import PUT_DOCUMENT, check_all_there, document_rows, drop_unlike, sweep
 from ingest.store.sqlite.episodes import episodes_of, keep_episodes
-from ingest.store.sqlite.file import opened, snapshot, tables_of_runs, told, transaction
+from ingest.store.sqlite.file import opened, snapshot, store_errors, tables_of_runs, transaction
 from ingest.store.sqlite.holdings import SqliteHoldings
 from ingest.store.sqlite.owners import check_run, is_current, is_newest
 from ingest.store.sqlite.rollups import write_rollups
@@ -76,13 +76,17 @@ SERIES_KEY = " AND ".join(f"{column} = ?" for column in SERIES_COLUMNS)
 
 def _run_record(row: tuple[Any, ...]) -> RunRecord:
     run, load, step_ns, attribution, start_ns, zero, parameters, labels, state, loaded = row
-    told, own = object_in(parameters), object_in(labels)
-    return RunRecord(run, load, step_ns, attribution, start_ns, zero, told, own, state, loaded)
+    options, own_labels = object_in(parameters), object_in(labels)
+    return RunRecord(run, load, step_ns, attribution, start_ns, zero, options, own_labels, state, loaded)
 
 
 def _source_record(row: tuple[Any, ...]) -> SourceRecord:
     run, source, path, size, digest, context, state, generation, account = row
     return SourceRecord(run, source, path, size, digest, context, state, generation, object_in(account))
+
+
+def _source_row(source: SourceRecord) -> tuple[Any, ...]:
+    return tuple(json.dumps(source.account) if name == "account" else getattr(source, name) for name in SOURCES)
 
 
 def open_url(url: str, *, write: bool = False) -> SqliteStore:
@@ -107,12 +111,12 @@ class SqliteStore:
         self._finished: dict[str, list[SourceRecord]] = {}
         self._seen = -1
         self._written: Counter[tuple[str, str, int]] = Counter()
-        with told(self.url):
+        with store_errors(self.url):
             self.db = opened(self.path, self.url, write=write)
 
-    def _told(self) -> AbstractContextManager[None]:
-        """Turn SQLite's errors, and what a damaged file causes, into sentences."""
-        return told(self.url, self.db)
+    def _store_errors(self) -> AbstractContextManager[None]:
+        """Turn SQLite's errors, and those of a damaged file, into sentences."""
+        return store_errors(self.url, self.db)
 
     def __enter__(self) -> Self:
         """Return the open store."""
@@ -125,7 +129,7 @@ class SqliteStore:
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Give the connection inside one write transaction."""
-        with self._told(), transaction(self.db):
+        with self._store_errors(), transaction(self.db):
             seen, self._seen = self._seen, self.db.execute("PRAGMA data_version").fetchone()[0]
             if seen != self._seen:  # others have written: numbers of series may have gone, or be those of other series
                 self.look_again()
@@ -137,7 +141,7 @@ class SqliteStore:
 
     @property
     def offers(self) -> Offers:
-        """Return what it can do beyond what every origin can."""
+        """Return the capabilities beyond those that every origin has."""
         return offers_of(self).add(GROWTH, self._growth).add(SNAPSHOT, self.one_moment).add(DOCUMENTS, self._documents)
 
     def _growth(self) -> LiveStore:
@@ -148,16 +152,16 @@ class SqliteStore:
     def _documents(self, record: RunRecord, names: Names) -> Iterator[bytes]:
         from ingest.store.elastic.export import made
 
-        with self._told():
+        with self._store_errors():
             yield from made(self, record, names)
 
     @contextmanager
     def one_moment(self, longest_seconds: float) -> Iterator[None]:
-        """Let all answers be of one moment, whatever is loaded meanwhile; StoreError where it takes longer."""
+        """Let all answers be of one moment, even if a load runs meanwhile; StoreError where it takes longer."""
         end = time.monotonic() + longest_seconds
         self.db.set_progress_handler(lambda: time.monotonic() > end, STEPS_BETWEEN)
         try:
-            with self._told(), snapshot(self.db):
+            with self._store_errors(), snapshot(self.db):
                 yield
         except StoreError:
             if time.monotonic() > end:
@@ -169,7 +173,7 @@ class SqliteStore:
 
     def runs(self) -> list[RunRecord]:
         """Return the records of all runs, by name."""
-        with self._told():
+        with self._store_errors():
             rows = self.db.execute(f"SELECT {', '.join(RUNS)} FROM runs ORDER BY run").fetchall()
             check_cells("runs", RUNS, rows)
             watches = self.db.execute(SELECT_WATCHES).fetchall()
@@ -177,9 +181,9 @@ class SqliteStore:
             return watched([_run_record(row) for row in rows], (Watch(*row) for row in watches))
 
     def sources(self, run: str) -> list[SourceRecord]:
-        """Return what was loaded into a run, by identity."""
+        """Return the records of a run's sources, by identity."""
         query = f"SELECT {', '.join(SOURCES)} FROM sources WHERE run = ? ORDER BY source"
-        with self._told():
+        with self._store_errors():
             rows = self.db.execute(query, (run,)).fetchall()
             check_cells("sources", SOURCES, rows)
             return [_source_record(row) for row in rows]
@@ -213,17 +217,13 @@ class SqliteStore:
                 "load = excluded.load, state = excluded.state, labels = excluded.labels",
                 row,
             )
-            for one in wanted:
-                self._written.pop((one.run, one.source, one.generation), None)
+            for source in wanted:
+                self._written.pop((source.run, source.source, source.generation), None)
                 there = db.execute(
-                    "SELECT generation, digest, path FROM sources WHERE run = ? AND source = ?", (one.run, one.source)
+                    "SELECT generation, digest, path FROM sources WHERE run = ? AND source = ?", (source.run, source.source)
                 ).fetchone()
-                check_unclaimed(one, there)
-                told = json.dumps(one.account)
-                db.execute(
-                    PUT_SOURCE,
-                    (one.run, one.source, one.path, one.size, one.digest, one.context, LOADING, one.generation, told),
-                )
+                check_unclaimed(source, there)
+                db.execute(PUT_SOURCE, _source_row(replace(source, state=LOADING)))
 
     def packed(self, run: RunRecord, source: SourceRecord, windows: Intervals) -> Documents:
         """Return whole windows of a source as packed documents."""
@@ -276,33 +276,33 @@ class SqliteStore:
             labels = tuple(getattr(series, column) for column in SERIES_COLUMNS)
             key = labels, layout, source.generation
             if key not in self._series:
-                found = db.execute(f"SELECT id, layout FROM series WHERE {SERIES_KEY}", labels).fetchone()
-                if found:
-                    if found[1] != layout:
-                        drop_unlike(db, source, found[0], series)
+                row = db.execute(f"SELECT id, layout FROM series WHERE {SERIES_KEY}", labels).fetchone()
+                if row:
+                    if row[1] != layout:
+                        drop_unlike(db, source, row[0], series)
                     update = "UPDATE series SET layout = ?, source = ?, exact = max(exact, ?) WHERE id = ?"
-                    db.execute(update, (layout, source.source, exact, found[0]))
+                    db.execute(update, (layout, source.source, exact, row[0]))
                 else:
                     new = insert("series", (*SERIES_COLUMNS, "layout", "source", "exact"))
-                    found = (db.execute(new, (*labels, layout, source.source, exact)).lastrowid,)
-                self._series[key] = int(found[0] or 0)
+                    row = (db.execute(new, (*labels, layout, source.source, exact)).lastrowid,)
+                self._series[key] = int(row[0] or 0)
             ids[code] = self._series[key]
         return ids
 
     def write_breaths(self, source: SourceRecord, kept: Kept) -> int:
-        """Write what is kept of the breaths of a source, replacing documents of the same identity; return how many."""
+        """Write the breaths that are kept of a source, replacing documents of the same identity; return how many."""
         with self.transaction() as db:
             return write_breaths(db, source, kept) if is_newest(db, source) else len(kept.windows) + len(kept.sample)
 
     def breaths(self, run: str) -> Kept:
-        """Return what is kept of the breaths of a run."""
-        with self._told():
+        """Return the breaths that are kept of a run."""
+        with self._store_errors():
             return breaths_of(self.db, run)
 
     def finish_source(self, source: SourceRecord, spans: Spans) -> None:
         """Note that a source is complete, from when to when its series reach, and sweep what older generations left of it."""
         with self.transaction() as db:
-            if not is_newest(db, source):  # whoever reads it again sweeps what this reading has written, and tells its reach
+            if not is_newest(db, source):  # the later reading sweeps what this one has written, and notes its reach
                 return
             self.note_reach(db, spans)
             if source.generation > 1:
@@ -353,42 +353,42 @@ class SqliteStore:
             return coarsen(db, record_named(run, self.runs()), step_ns)
 
     def verify(self, chosen: Chosen, *, mend: bool = False) -> Verification:
-        """Return what does not fit together in the runs that `chosen` says yes to; repaired, where it can be, with `mend`."""
+        """Return the faults in the runs that `chosen` accepts; with `mend` they are repaired where they can be."""
         from ingest.store.sqlite.verify import mended, verified
 
-        with self._told():
+        with self._store_errors():
             return mended(self, chosen) if mend else verified(self, chosen)
 
     def answer(self, question: Question) -> Answer:
         """Return the merged windows that a question asks for, from rollups where they answer, else from documents."""
-        with self._told(), snapshot(self.db):
+        with self._store_errors(), snapshot(self.db):
             return answer_from(SqliteHoldings(self.db), self.runs(), question)
 
     def windows(self, question: Question) -> Iterator[Intervals]:
         """Yield the selected windows at the stored step under the question's groups, in bounded batches."""
-        with self._told(), snapshot(self.db):
+        with self._store_errors(), snapshot(self.db):
             yield from windows_from(SqliteHoldings(self.db), self.runs(), question)
 
     def offset_windows(
         self, run: str, begin_ns: int | None, end_ns: int | None, wanted: Key | None = None
     ) -> Iterator[Intervals]:
         """Yield the offsets of a run's events in [begin, end) under their series: 1 ms bins in windows of 1 s."""
-        with self._told(), snapshot(self.db):
+        with self._store_errors(), snapshot(self.db):
             yield from SqliteHoldings(self.db).offset_windows(run, begin_ns, end_ns, wanted)
 
     def offset_seconds(self, run: str, begin_ns: int | None, end_ns: int | None) -> Int:
         """Return the starts in ns of the seconds of [begin, end), whole ones, in which a run has any event."""
-        with self._told(), snapshot(self.db):
+        with self._store_errors(), snapshot(self.db):
             return SqliteHoldings(self.db).offset_seconds(run, begin_ns, end_ns)
 
     def facts(self, answer: Answer) -> list[tuple[str, str]]:
         """Return (name, value) pairs about the runs of an answer."""
-        with self._told():
+        with self._store_errors():
             chosen = [record for record in self.runs() if record.run in answer.runs]
             return facts_from(SqliteHoldings(self.db).catalogue(chosen))
 
     def mark(self, run: str, at_ns: int, text: str, end_ns: int | None = None) -> None:
-        """Note what happened at a time of a run, or from then to `end_ns`; the same mark twice is one, with the last end."""
+        """Note a mark at a time of a run, or from then to `end_ns`; the same mark twice is one, with the last end."""
         self.mark_all(run, [{"at_ns": at_ns, "text": text, "end_ns": end_ns}])
 
     def mark_all(self, run: str, marks: Sequence[Mapping[str, Any]]) -> None:
@@ -405,7 +405,7 @@ class SqliteStore:
     def marks_of(self, runs: Iterable[str]) -> list[Mapping[str, Any]]:
         """Return the marks of runs in time order: run, at_ns, text, and end_ns where there is one."""
         wanted = set(runs)
-        with self._told():
+        with self._store_errors():
             rows = self.db.execute(f"SELECT {', '.join(MARKS)} FROM marks ORDER BY at_ns, text").fetchall()
             check_cells("marks", MARKS, rows)
             return [noted(run, at, text, end) for run, at, text, end in rows if run in wanted]
@@ -418,5 +418,5 @@ class SqliteStore:
 
     def episodes(self, runs: Iterable[str]) -> list[Episode]:
         """Return the episodes of runs in time order."""
-        with self._told():
+        with self._store_errors():
             return episodes_of(self.db, runs)

@@ -1,7 +1,7 @@
 """Verifying a SQLite store: every document decoded, sums against accounts, every rollup made again and compared.
 
-What is found is found in one snapshot. Mending is one transaction, in which all is looked for once more: others may have
-written in between.
+Faults are looked for in one snapshot. Mending is one transaction, which looks for them once more: others may have written in
+between.
 """
 
 from __future__ import annotations
@@ -65,44 +65,44 @@ CELL_OF_ROLLUP = itemgetter(*map(ROLLUPS_COLUMNS.index, CELL))
 
 
 def verified(store: SqliteStore, chosen: Chosen) -> Verification:
-    """Return what was found in an open store, all of one moment; of a damaged file that alone."""
-    found = damage(store.db)
-    if found.findings:
-        return found
+    """Return the faults of an open store, all as of one moment; for a damaged file only that."""
+    verification = damage(store.db)
+    if verification.findings:
+        return verification
     with snapshot(store.db):
         return _verifier(store, chosen).verify()
 
 
 def mended(store: SqliteStore, chosen: Chosen) -> Verification:
-    """Return what was found, once it is repaired: what was found is looked for again in one write transaction."""
-    found = verified(store, chosen)
-    if not found.findings or found.of(FILE):
-        return found
+    """Return the faults, once they are repaired: they are looked for again in one write transaction."""
+    verification = verified(store, chosen)
+    if not verification.findings or verification.of(FILE):
+        return verification
     with store.transaction():
         verifier = _verifier(store, chosen)
-        found = verifier.verify()
+        verification = verifier.verify()
         verifier.mend()
-    return found
+    return verification
 
 
 def _verifier(store: SqliteStore, chosen: Chosen) -> SqliteVerifier:
     records = store.runs()
-    sources = {one.run: store.sources(one.run) for one in records if chosen(one.run)}
+    sources = {record.run: store.sources(record.run) for record in records if chosen(record.run)}
     return SqliteVerifier(store.db, records, sources, chosen)
 
 
 def damage(db: sqlite3.Connection) -> Verification:
-    """Return what SQLite itself finds wrong with the file; asked outside of any transaction, as that could not end well."""
-    found = Verification()
+    """Return the faults of the file that SQLite itself finds; asked outside of any transaction, as that could not end well."""
+    verification = Verification()
     try:
-        told = [text for (text,) in db.execute("PRAGMA integrity_check(100)").fetchall()]
+        messages = [text for (text,) in db.execute("PRAGMA integrity_check(100)").fetchall()]
     except sqlite3.DatabaseError as error:
         if "locked" in str(error):
             raise
-        told = [str(error)]
-    if told != ["ok"]:
-        found.found(FILE, "", len(told), str(told[0]).splitlines()[-1])
-    return found
+        messages = [str(error)]
+    if messages != ["ok"]:
+        verification.found(FILE, "", len(messages), str(messages[0]).splitlines()[-1])
+    return verification
 
 
 @dataclass(slots=True)
@@ -119,7 +119,7 @@ class Wrong:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A series as its row tells: number, labels, segment, layout, source."""
+    """A series as its row has it: number, labels, segment, layout, source."""
 
     number: int
     labels: Mapping[str, str]
@@ -134,7 +134,7 @@ class Stored:
 
 
 class SqliteVerifier:
-    """Verifies the runs of an open database that `chosen` says yes to; with `everything` also what belongs to no run at all."""
+    """Verifies the runs of an open database that `chosen` accepts; with `everything` also rows that belong to no run at all."""
 
     def __init__(
         self, db: sqlite3.Connection, records: Sequence[RunRecord], sources: Mapping[str, Sequence[SourceRecord]], chosen: Chosen
@@ -148,20 +148,20 @@ class SqliteVerifier:
         self.wrong = Wrong()
 
     def verify(self) -> Verification:
-        """Return what was found; nothing is changed."""
+        """Return the faults; nothing is changed."""
         self._owners()
         for record in self.records:
             self._run(record)
         return self.found
 
     def mend(self) -> None:
-        """Repair what was found, inside the write transaction of the caller."""
+        """Repair the faults, inside the write transaction of the caller."""
         for table, condition, words in self.wrong.rows:
             self.db.execute(f"DELETE FROM {table} AS t WHERE {condition}", words)
         for number in self.wrong.numbers:
             self.db.execute("DELETE FROM intervals WHERE id BETWEEN ? AND ?", id_range(number, None, None, 1))
             self.db.execute("DELETE FROM series WHERE id = ?", (number,))
-        self.db.executemany("DELETE FROM intervals WHERE id = ?", ((one,) for one in self.wrong.documents))
+        self.db.executemany("DELETE FROM intervals WHERE id = ?", ((document,) for document in self.wrong.documents))
         for (run, source), record in self.wrong.sources.items():
             self.db.execute(
                 "UPDATE sources SET state = ?, digest = '', generation = ? WHERE run = ? AND source = ?",
@@ -177,7 +177,7 @@ class SqliteVerifier:
         self.found.mended = True
 
     def _owners(self) -> None:
-        """Look for what belongs to runs, sources or series that are not there."""
+        """Look for rows that belong to runs, sources or series that are not there."""
         tables = tables_of_runs(self.db)
         for table in tables:
             if table != "runs":
@@ -221,11 +221,11 @@ class SqliteVerifier:
             low = (number + 1) << WINDOW_BITS
 
     def _run(self, record: RunRecord) -> None:
-        sources = {one.source: one for one in self.sources.get(record.run, ())}
-        if record.state == COMPLETE and (open_ := [one for one in sources.values() if one.state != COMPLETE]):
+        sources = {entry.source: entry for entry in self.sources.get(record.run, ())}
+        if record.state == COMPLETE and (open_ := [entry for entry in sources.values() if entry.state != COMPLETE]):
             self.found.found(STATES, record.run, 1, f"{record.run}: {open_[0].path} is not complete")
             self.wrong.opened.add(record.run)
-            self.found.again |= {one.source: one.path for one in open_}
+            self.found.again |= {entry.source: entry.path for entry in open_}
         whole = is_whole(record)
         if not whole:
             self.found.unfinished.append(unfinished_sentence(record, list(sources.values())))
@@ -245,28 +245,28 @@ class SqliteVerifier:
     def _documents(self, record: RunRecord, sources: Mapping[str, SourceRecord], *, whole: bool) -> dict[str, int]:
         """Return how many samples of its last reading each source has, offsets left out, once all documents were looked at."""
         samples: dict[str, int] = {}
-        for one in self._series(record.run):
-            source = sources.get(one.source)
+        for stored in self._series(record.run):
+            source = sources.get(stored.source)
             if source is None:
                 continue
             try:
-                layout = parse_layout(one.layout)
+                layout = parse_layout(stored.layout)
                 layout.edges  # noqa: B018  # one that reaches too far has none
             except (ValueError, InputError):
-                self.found.found(LAYOUTS, record.run, 1, f"{one.words} has the layout {one.layout!r}")
-                self.wrong.numbers.append(one.number)
+                self.found.found(LAYOUTS, record.run, 1, f"{stored.words} has the layout {stored.layout!r}")
+                self.wrong.numbers.append(stored.number)
                 self._read_again(source)
                 continue
             query = "SELECT id, count, coding, bins, generation FROM intervals WHERE id BETWEEN ? AND ?"
-            cursor = self.db.execute(query, id_range(one.number, None, None, 1))
+            cursor = self.db.execute(query, id_range(stored.number, None, None, 1))
             while rows := cursor.fetchmany(BATCH):
                 self.found.documents += len(rows)
-                good = self._decoded(record, one, layout, source, rows)
+                good = self._decoded(record, stored, layout, source, rows)
                 mine = [row for row, fine in zip(rows, good.tolist(), strict=True) if fine]
-                if one.labels["kind"] != OFFSET:
+                if stored.labels["kind"] != OFFSET:
                     last = sum(row[1] for row in mine if row[4] == source.generation)
-                    samples[one.source] = samples.get(one.source, 0) + last
-                self._generations(record, one, source, mine, whole=whole)
+                    samples[stored.source] = samples.get(stored.source, 0) + last
+                self._generations(record, stored, source, mine, whole=whole)
         return samples
 
     def _series(self, run: str) -> list[Stored]:
@@ -275,7 +275,7 @@ class SqliteVerifier:
         return [Stored(row[0], dict(zip(LABELS, row[1:-3], strict=True)), *row[-3:]) for row in rows]
 
     def _decoded(
-        self, record: RunRecord, one: Stored, layout: LogLinear, source: SourceRecord, rows: Sequence[tuple[Any, ...]]
+        self, record: RunRecord, stored: Stored, layout: LogLinear, source: SourceRecord, rows: Sequence[tuple[Any, ...]]
     ) -> NDArray[np.bool_]:
         """Return which documents hold bins of their layout that add up to their count; the others are noted."""
         good = readable([row[2] for row in rows], [row[3] for row in rows])
@@ -284,29 +284,29 @@ class SqliteVerifier:
             coding = np.array([rows[place][2] for place in at.tolist()], np.int64)
             indptr, bins, counts = unpack(coding, [rows[place][3] for place in at.tolist()])
             total = None
-            if not one.labels["kind"].endswith(IN_FLIGHT):
+            if not stored.labels["kind"].endswith(IN_FLIGHT):
                 total = np.array([rows[place][1] for place in at.tolist()], np.int64)
             good[at] = sound(indptr, bins, counts, layout.bins, total)
         bad = np.flatnonzero(~good).tolist()
         if bad:
-            step = SECOND if one.labels["kind"] == OFFSET else record.step_ns
+            step = SECOND if stored.labels["kind"] == OFFSET else record.step_ns
             start = int(window_of(np.array([rows[bad[0]][0]]), step)[0])
-            self.found.found(BINS, record.run, len(bad), f"{one.words}, window {start / SECOND:g} s")
+            self.found.found(BINS, record.run, len(bad), f"{stored.words}, window {start / SECOND:g} s")
             self.wrong.documents += [rows[place][0] for place in bad]
             self._read_again(source)
         return good
 
     def _generations(
-        self, record: RunRecord, one: Stored, source: SourceRecord, rows: Sequence[tuple[Any, ...]], *, whole: bool
+        self, record: RunRecord, stored: Stored, source: SourceRecord, rows: Sequence[tuple[Any, ...]], *, whole: bool
     ) -> None:
         older = [row[0] for row in rows if row[4] < source.generation] if whole and source.state == COMPLETE else []
         newer = [row for row in rows if row[4] > source.generation]
         if older:
-            self.found.found(GENERATIONS, record.run, len(older), f"{one.words}, from {source.path}")
+            self.found.found(GENERATIONS, record.run, len(older), f"{stored.words}, from {source.path}")
             self.wrong.documents += older
             self.wrong.rolled.add(record.run)
         if newer:
-            self.found.found(GENERATIONS, record.run, len(newer), f"{one.words}, from {source.path}")
+            self.found.found(GENERATIONS, record.run, len(newer), f"{stored.words}, from {source.path}")
             self._read_again(source, max(row[4] for row in newer))
 
     def _breaths(self, record: RunRecord, sources: Mapping[str, SourceRecord]) -> None:
@@ -320,7 +320,7 @@ class SqliteVerifier:
         self.found.found(BINS, record.run, len(rows), f"breaths of {record.run}")
 
     def _rollups(self, record: RunRecord) -> None:
-        """Make every rollup of a run again, and compare what it counts with what is stored."""
+        """Make every rollup of a run again, and compare its counts with the stored ones."""
         wanted: Counter[tuple[Any, ...]] = Counter()
         differ, first = 0, ""
         for rows in self._made_again(record):

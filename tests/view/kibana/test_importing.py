@@ -283,7 +283,7 @@ def web_server(answer: bytes) -> tuple[socket.socket, str]:
         (b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 2\r\n\r\nhi", "answers, but is no Kibana: check host, port and path"),
         (b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", "answers, but is no Kibana: check host, port and path"),
         (b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n[]", "answers, but is no Kibana"),
-        (b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 14\r\n\r\n{"status":"ok"', "was not ready within 0.5 s: an answer came in part"),
+        (b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 14\r\n\r\n{"status":"ok"', "was not ready within 0.5 s: an answer was cut off"),
         (b"HTTP/1.1 302 Found\r\nLocation: https://sso.example.org/login\r\nContent-Length: 0\r\n\r\n", "sends us on to https://sso.example.org/login: give Kibana's own address"),
         (b"HTTP/1.1 500 Oops\r\nContent-Type: text/html\r\nContent-Length: 2\r\n\r\nhi", "does not tell its state (500: without a reason)"),
     ],
@@ -375,7 +375,7 @@ def test_netrc_is_the_last_to_be_asked(monkeypatch, tmp_path: Path) -> None:
 @pytest.mark.parametrize("secret", ["c2Vj\ncmV0", "c2VjcmV0 ", "sécret"])
 def test_a_broken_key_is_told_without_telling_it(kibana: KibanaDouble, monkeypatch, name: str, secret: str) -> None:
     monkeypatch.setenv(name, secret)
-    with pytest.raises(StoreError, match=f"{name} holds a space, a line break or a letter that no key has") as error:
+    with pytest.raises(StoreError, match=f"{name} holds a space, a line break or a character that no key has") as error:
         connected(kibana.url)
     assert secret not in str(error.value)
 
@@ -414,7 +414,7 @@ def test_tls_is_trusted_as_for_elasticsearch(kibana: KibanaDouble, monkeypatch) 
     [
         ("http://elastic:secret@host:5601", "no user or password in a URL"),
         ("http://elastic:secret@host:99999", "port"),
-        ("http://host:99999", "'http://host:99999': the port is no number from 1 to 65535"),
+        ("http://host:99999", "'http://host:99999': the port is not a number from 1 to 65535"),
         ("host:5601", "--kibana takes http://HOST:5601, not 'host:5601'"),
         ("http://:5601", "--kibana takes http://HOST:5601"),
         ("http://host:5601/?a=b", "give Kibana's address alone"),
@@ -438,5 +438,5 @@ def test_spaces_that_cannot_be_are_refused(space: str) -> None:
 @pytest.mark.parametrize("text", ["soon", "-1", "nan", "inf", "0"])
 def test_times_in_the_environment_are_numbers_of_seconds(monkeypatch, text: str) -> None:
     monkeypatch.setenv("TAILBOARD_KIBANA_PATIENCE", text)
-    with pytest.raises(UsageError, match="TAILBOARD_KIBANA_PATIENCE is a number of seconds"):
+    with pytest.raises(UsageError, match="TAILBOARD_KIBANA_PATIENCE must be a number of seconds"):
         Connection("http://host:5601")
