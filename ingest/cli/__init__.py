@@ -106,8 +106,8 @@ def run(arguments: list[str] | None = None) -> int:
         status: Any = tailboard.main(arguments, prog_name="tailboard", standalone_mode=False)
         sys.stdout.flush()
     except click.ClickException as error:
-        error.show(told := io.StringIO())
-        print("\n".join(map(shown, told.getvalue().split("\n"))), end="", file=sys.stderr)  # it may name an argument
+        error.show(buffer := io.StringIO())
+        print("\n".join(map(shown, buffer.getvalue().split("\n"))), end="", file=sys.stderr)  # it may name an argument
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         say("interrupted; a load that was cut off is completed by running it again")

@@ -84,13 +84,13 @@ def _cell(name: str, value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) and name != "breath" else str(value)
 
 
-def breath_rows(found: Timeline, stamp: tuple[str, Stamp], shift_ns: int, inside: Callable[[Int], Any]) -> list[Row]:
+def breath_rows(recording: Timeline, stamp: tuple[str, Stamp], shift_ns: int, inside: Callable[[Int], Any]) -> list[Row]:
     """Return a row a breath, by when it began; `inside` tells which moments are asked for."""
     import numpy as np
 
     from ingest.read.snabb.breaths import breaths
 
-    rows = breaths(found)
+    rows = breaths(recording)
     chosen = np.flatnonzero(inside(rows.start_ns + shift_ns))
     columns = (rows.start_ns + shift_ns, rows.number, rows.core, rows.cycles, rows.lasted_ns)
     whole = zip(*(column[chosen].tolist() for column in columns), strict=True)
@@ -104,33 +104,33 @@ def breath_rows(found: Timeline, stamp: tuple[str, Stamp], shift_ns: int, inside
             "node": core >> 12,
             "cycles": cycles,
             "ns": ns,
-            **dict(zip(("packets", "bytes", "bits"), told, strict=True)),
-            "cycles_a_packet": _ratio(cycles, told[0]),
+            **dict(zip(("packets", "bytes", "bits"), amounts, strict=True)),
+            "cycles_a_packet": _ratio(cycles, amounts[0]),
             "rate": rate,
         }
-        for (at, number, core, cycles, ns), told, rate in zip(whole, moved, rates, strict=True)
+        for (at, number, core, cycles, ns), amounts, rate in zip(whole, moved, rates, strict=True)
     ]
 
 
-def callback_rows(found: Timeline, stamp: tuple[str, Stamp], shift_ns: int, inside: Callable[[Int], Any]) -> list[Row]:
+def callback_rows(recording: Timeline, stamp: tuple[str, Stamp], shift_ns: int, inside: Callable[[Int], Any]) -> list[Row]:
     """Return a row a callback, by when it ended; `inside` tells which moments are asked for."""
     import numpy as np
 
     from ingest.read.snabb.callbacks import CALLBACKS, callbacks
     from ingest.read.snabb.clock import nanoseconds
 
-    rows = callbacks(found, found.lags())
+    rows = callbacks(recording, recording.lags())
     if not np.isfinite(rows.packets).any():
         say(UNTOLD)
-    ended = found.stamp_ns[rows.end] + shift_ns
+    ended = recording.stamp_ns[rows.end] + shift_ns
     chosen = np.flatnonzero(inside(ended))
-    columns = (ended, found.codes[rows.end], rows.cycles, nanoseconds(rows.cycles, found.clock.hz), rows.rate)
+    columns = (ended, recording.codes[rows.end], rows.cycles, nanoseconds(rows.cycles, recording.clock.hz), rows.rate)
     whole = zip(*(column[chosen].tolist() for column in columns), strict=True)
     return [
         {
             stamp[0]: stamp[1](at),
-            "app": found.messages[code].app,
-            "callback": CALLBACKS[found.messages[code].name.lower()].rpartition(".")[2],
+            "app": recording.messages[code].app,
+            "callback": CALLBACKS[recording.messages[code].name.lower()].rpartition(".")[2],
             "cycles": cycles,
             "ns": ns,
             "packets": packets,
@@ -144,8 +144,8 @@ def callback_rows(found: Timeline, stamp: tuple[str, Stamp], shift_ns: int, insi
 
 def _moved(chosen: Int, *columns: Any) -> Iterator[tuple[int | float | None, ...]]:
     """Yield what rows moved: whole numbers where they are, None where it is not told."""
-    for told in zip(*(column[chosen].tolist() for column in columns), strict=True):
-        yield tuple(None if math.isnan(one) else int(one) if one == int(one) else one for one in told)
+    for amounts in zip(*(column[chosen].tolist() for column in columns), strict=True):
+        yield tuple(None if math.isnan(amount) else int(amount) if amount == int(amount) else amount for amount in amounts)
 
 
 def _ratio(cycles: int, packets: float | None) -> float | None:

@@ -145,7 +145,7 @@ def _loaded(files: list[Path], chosen: LoadOptions, url: str, *, strict: bool) -
         account = load_all(files, store, chosen, lambda done, total: bar(done, total, rate(store, began)))
         refused, sentence = store.refusals()
     account.seconds = time.monotonic() - began
-    told(account, url)
+    print_account(account, url)
     if refused:
         return account, StoreError(sentence)
     if strict and (account.rows.rejected or account.refused):
@@ -180,7 +180,7 @@ def _notes(account: LoadAccount) -> Iterator[str]:
         yield f"... and {len(said) - SHOWN_FINDINGS} more notes (--json has them all)"
 
 
-def told(account: LoadAccount, url: str) -> None:
+def print_account(account: LoadAccount, url: str) -> None:
     """Print the account of a load for people, to stderr."""
     from ingest.read.reconcile import reconciled, skew
 
@@ -203,8 +203,8 @@ def told(account: LoadAccount, url: str) -> None:
     if account.breath_documents:
         line(f"{account.breath_documents} documents of breaths beside them, for the report and Kibana")
     if account.delivered:
-        told_of = (f"{count} {name}" for name, count in account.delivered.items() if count)
-        line(f"documents with those of rollups: {', '.join(told_of)}")
+        kinds = (f"{count} {name}" for name, count in account.delivered.items() if count)
+        line(f"documents with those of rollups: {', '.join(kinds)}")
     for name, counter in (("skipped", account.skipped), ("shadowed", account.shadowed), ("duplicate", account.duplicate)):
         for reason, count in sorted(counter.items()):
             line(f"{count} files {name}: {reason}")

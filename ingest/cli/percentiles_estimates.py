@@ -38,4 +38,8 @@ def asked_estimates(
             answer = narrowed(answer, max(columns.percentiles), accuracy)
         table = percentiles(answer, columns)
         estimates = estimated(origin, question, answer, table, columns.percentiles, names)
-    return table, estimates, replace(answer, warnings=(*answer.warnings, *(note for one in estimates for note in one.notes)))
+    return (
+        table,
+        estimates,
+        replace(answer, warnings=(*answer.warnings, *(note for estimate in estimates for note in estimate.notes))),
+    )

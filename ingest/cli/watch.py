@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ingest.cli.load import load_options
-from ingest.cli.load import told as told_load
+from ingest.cli.load import load_options, print_account
 from ingest.cli.shared import options as shared
 from ingest.cli.shared.marks import keep, read_all
 from ingest.cli.shared.say import say
@@ -216,7 +215,7 @@ class _Shown:
             read = f"{self._totals['loaded']} files whole, {self._totals['rows']} rows, {self._totals['samples']} samples"
             say(f"{read}, {self._totals['documents']} documents into {url} while watching {names}; nothing new at the end")
         else:
-            told_load(account, url)
+            print_account(account, url)
 
     def _say(self, texts: Any) -> None:
         for text in texts:
@@ -234,7 +233,7 @@ class _Shown:
         return f"watching {done.files} files{waiting}: {self._totals['rows']:,} rows{rejected}{lag}{final}"
 
 
-def _print(told: dict[str, Any]) -> None:
+def _print(facts: dict[str, Any]) -> None:
     import json
 
-    print(json.dumps(told), flush=True)
+    print(json.dumps(facts), flush=True)

@@ -29,7 +29,7 @@ class Telling:
         from ingest.objectives.check import after
         from ingest.objectives.objectives import read_objectives
 
-        self._judge: Callable[[Store, str], None] = after(read_objectives(sla, None), self._tell, sla)
+        self._judge: Callable[[Store, str], None] = after(read_objectives(sla, None), self._report, sla)
         self._hook = hook
         self._waiting: list[Episode] = []
         self._complained = False
@@ -53,11 +53,11 @@ class Telling:
         if self._hook is not None and self._waiting:
             self._hook.tell(self._waiting)
 
-    def _tell(self, one: Episode) -> None:
+    def _report(self, episode: Episode) -> None:
         from ingest.objectives.webhook import sentence
 
-        say(f"{sentence(one)}")
-        self._waiting.append(one)
+        say(f"{sentence(episode)}")
+        self._waiting.append(episode)
 
     def _deliver(self) -> None:
         """Tell the webhook what waits; what it refuses is dropped and said, whom it does not find is said once."""

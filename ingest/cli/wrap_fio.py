@@ -39,7 +39,7 @@ def wrap_fio(fio: str, log_hist_msec: int) -> None:
       tailboard wrap-fio --fio /usr/bin/fio > fio && chmod 755 fio
       tailboard wrap-fio --fio /opt/fio-3.42/bin/fio --log-hist-msec 500 > fio
     """
-    note = _told_of(fio)
+    note = _note_of(fio)
     if note:
         say(note)
     sys.stdout.flush()
@@ -55,7 +55,7 @@ def script(fio: str, log_hist_msec: int) -> bytes:
     return text
 
 
-def _told_of(fio: str) -> str:
+def _note_of(fio: str) -> str:
     """Return a sentence on a fio that may do on the clients; UsageError for one that cannot."""
     if not fio.startswith("/"):
         raise UsageError(f"--fio {fio}: needs an absolute path, as sudo looks in other folders than you do: --fio {DEFAULT}")

@@ -113,7 +113,6 @@ class Lacking:
         found[self.row[self.most == UNKNOWN]] = True
         return found
 
-
     def shares_below(
         self, threshold_ns: int, below: NDArray[np.float64], samples: Int
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

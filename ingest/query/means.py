@@ -81,9 +81,7 @@ def with_bins(answer: Answer) -> Answer:
     return replace(answer, parts=parts, kind=kept, warnings=(note, *rest))
 
 
-def with_whole_runs(
-    parts: Sequence[Intervals], question: Question, key: Key, told: Sequence[WholeRun]
-) -> list[Intervals]:
+def with_whole_runs(parts: Sequence[Intervals], question: Question, key: Key, told: Sequence[WholeRun]) -> list[Intervals]:
     """Return parts of an answer about whole runs with the tool's own sums, extremes and bytes where they are of the same samples.
 
     Rows are keyed as `key` keys series. They are the same samples where both count the same.

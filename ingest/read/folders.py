@@ -17,9 +17,7 @@ LONGEST_PATH = 4096  # Linux' PATH_MAX; others have less
 OWN_STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/")  # opened by the caller already, as <(...) of a shell is
 
 
-def files_under(
-    paths: Iterable[Path], closed: list[Path] | None = None, linked: list[Path] | None = None
-) -> Iterator[Path]:
+def files_under(paths: Iterable[Path], closed: list[Path] | None = None, linked: list[Path] | None = None) -> Iterator[Path]:
     """Yield all files under the paths once, those of a folder in order; what is no file (pipes, sockets, devices) is not there.
 
     Folders below them that cannot be listed are added to `closed`, links to folders to `linked`. InputError for a path that is

@@ -98,10 +98,10 @@ def _refused(environ: Mapping[str, Any], known: Collection[str], *, anywhere: bo
 
 
 def _is_here(host: str, known: Collection[str], *, anywhere: bool) -> bool:
-    found = HOST.fullmatch(host)
-    if not found:
+    match = HOST.fullmatch(host)
+    if not match:
         return False
-    name = found[1].lower()
+    name = match[1].lower()
     if name in known or not anywhere:
         return name in known
     try:

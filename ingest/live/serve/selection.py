@@ -63,9 +63,9 @@ def parse_selection(query: str) -> Selection:
     if len(runs) > MOST_RUNS:
         raise UsageError(f"{len(runs)} runs are more than one page shows: at most {MOST_RUNS}")
     begin, end = (words.get(name, [""])[0] for name in ("from", "to"))
-    found = Selection(runs, begin, end, words.get("step", [AUTO])[0])
-    asked_of(found, Question())
-    return found
+    selection = Selection(runs, begin, end, words.get("step", [AUTO])[0])
+    asked_of(selection, Question())
+    return selection
 
 
 def asked_of(selection: Selection, question: Question) -> Question:

@@ -114,13 +114,13 @@ class ElasticVersion:
             try:
                 if self._store is None:
                     self._store = ElasticStore(self._url)
-                return _told(self._store)
+                return _counts_of(self._store)
             except StoreError:
                 self._store = None
                 raise
 
 
-def _told(store: ElasticStore) -> str:
+def _counts_of(store: ElasticStore) -> str:
     records = store.runs()
     names = store.names
     growing = [record.run for record in records if record.state != COMPLETE]
@@ -136,8 +136,8 @@ def _told(store: ElasticStore) -> str:
     return _digest((records, counted))
 
 
-def _digest(told: object) -> str:
-    return hashlib.sha256(repr(told).encode("utf-8", "backslashreplace")).hexdigest()
+def _digest(facts: object) -> str:
+    return hashlib.sha256(repr(facts).encode("utf-8", "backslashreplace")).hexdigest()
 
 
 def _counted(store: ElasticStore, index: str, query: dict[str, Any], fields: tuple[str, ...]) -> Any:

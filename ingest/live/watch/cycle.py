@@ -84,7 +84,7 @@ class Watch:
         news = ours != self._ours or bool(changed or loaded.loaded)
         self._ours = ours
         said, watching.said = tuple(watching.said), []
-        finals = [told.final_ns for told in watching.told.values()]
+        finals = [watch.final_ns for watch in watching.told.values()]
         return Cycle(
             files=len(watching.tailed()),
             waiting=len(watching.waiting),
@@ -105,7 +105,7 @@ class Watch:
         """Read what has come of a run and have the store keep it; return the tails of which something has come."""
         watching = self.watching
         news, heard = [], []
-        for tail in sorted(watching.of(run), key=lambda one: one.reported_ns or 0):
+        for tail in sorted(watching.of(run), key=lambda candidate: candidate.reported_ns or 0):
             seen = files.get(tail.path)
             if self._counted["bytes"] >= MOST_BYTES and tail.has_grown(seen):
                 tail.behind = True
@@ -133,13 +133,13 @@ class Watch:
             for tail in watching.fallen_silent(run):
                 tail.fall_silent()
                 news.append(tail.news([], watching.name))
-        told = watching.marks(run)
-        if not news and not _moved(told, watching.told.get(run)):
+        watch = watching.marks(run)
+        if not news and not _moved(watch, watching.told.get(run)):
             return heard
-        watching.told[run] = told
+        watching.told[run] = watch
         if heard:
             self._check_room(run, heard[-1].path)
-        self._counted["documents"] += watching.live.keep(watching.runs[run], news, told)
+        self._counted["documents"] += watching.live.keep(watching.runs[run], news, watch)
         return heard
 
     def _check_room(self, run: str, path: Path) -> None:
@@ -147,8 +147,8 @@ class Watch:
         watching, tails = self.watching, self.watching.of(run)
         if run not in self._beside:
             mine = {tail.record.source for tail in tails}
-            others = [one for one in watching.store.sources(run) if one.source not in mine]
-            self._beside[run] = sum(int(one.account.get("samples", 0)) for one in others)
+            others = [record for record in watching.store.sources(run) if record.source not in mine]
+            self._beside[run] = sum(int(record.account.get("samples", 0)) for record in others)
         most = watching.store.most_samples
         if self._beside[run] + sum(tail.account.samples for tail in tails) > most:
             raise no_room(path, run, most)

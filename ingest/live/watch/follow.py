@@ -83,7 +83,7 @@ def set_aside(watching: Watching, key: Key) -> None:
     run, source = key
     tail = watching.tails.pop(key)
     tail.close()
-    taken = {one.source for one in watching.store.sources(run)}
+    taken = {record.source for record in watching.store.sources(run)}
     number = next(number for number in range(1, len(taken) + 2) if f"{source}{KEPT}{number}" not in taken)
     note = f"{tail.path} was replaced while it was watched: what had been read of it"
     account = {**tail.account.as_dict(), "notes": [*tail.account.notes, note]}

@@ -126,11 +126,11 @@ class GrowingDumps:
 
     def state(self) -> dict[str, Any]:
         """Return what is left for the documents to come."""
-        told = {"reported_ns": self.reported_ns, "lines": self._lines, "last": self._last}
-        return {**told, "differences": self._differences.state()}
+        state = {"reported_ns": self.reported_ns, "lines": self._lines, "last": self._last}
+        return {**state, "differences": self._differences.state()}
 
 
-def with_told(source: Source, rows: Iterator[Intervals]) -> Iterator[Intervals]:
+def with_corrections(source: Source, rows: Iterator[Intervals]) -> Iterator[Intervals]:
     """Return rows with what the user has asked to be added to them: corrected data."""
     expected = source.context.options.get(EXPECTED)
     return with_corrected(rows, int(expected), source.context.account) if expected else rows

@@ -8,9 +8,7 @@ from ingest.core.errors import StoreError
 from ingest.store.coarsening import moved_step
 from ingest.store.records import RunGoneError, RunRecord, SourceRecord
 
-CURRENT = (
-    "SELECT r.step_ns, s.generation, s.digest FROM runs r LEFT JOIN sources s ON s.run = ? AND s.source = ? WHERE r.run = ?"
-)
+CURRENT = "SELECT r.step_ns, s.generation, s.digest FROM runs r LEFT JOIN sources s ON s.run = ? AND s.source = ? WHERE r.run = ?"
 
 
 def check_run(db: sqlite3.Connection, run: str) -> None:

@@ -22,13 +22,13 @@ from ingest.query.steps import widened
 from ingest.query.table import Table
 from ingest.view import vega
 from ingest.view.page.finished.compare_tables import (
+    changes_sentence,
     group_text,
     is_drawn,
     line_of,
     names_of,
     percentile_text,
     ratio_columns,
-    told_of,
 )
 from ingest.view.page.finished.page import Chart, Control, Head, Panel, View, page_of, table_of
 from ingest.view.page.wording import between, duration, shown_latency, spaced
@@ -69,17 +69,17 @@ def compare_page(
 
     UsageError where vl-convert-python is not installed.
     """
-    told = asked if compared.whole or not compared.movers else compared.movers[0]
-    table = compare(told, compared.percentiles)
+    subject = asked if compared.whole or not compared.movers else compared.movers[0]
+    table = compare(subject, compared.percentiles)
     head = Head(
         f"{runs_text(asked.run)} against {runs_text(asked.baseline)}",
         f"{kinds_text(asked)} latency, {asked.run.samples:,} samples against {asked.baseline.samples:,}",
         _facts(asked, table),
-        [*notes(told, table), *_left_out(compared)],
-        verdict or [told_of(table, list(range(len(table))), told.by)],
+        [*notes(subject, table), *_left_out(compared)],
+        verdict or [changes_sentence(table, list(range(len(table))), subject.by)],
         bad,
     )
-    choices = [(one.name, one.name) for one in sorted(compared.percentiles)]
+    choices = [(percentile.name, percentile.name) for percentile in sorted(compared.percentiles)]
     wanted = Control("p", "Percentile", choices, "p99" if ("p99", "p99") in choices else "")
     panels = [
         *([_side_by_side(compared.whole, compared.percentiles)] if compared.whole else []),
@@ -118,12 +118,12 @@ def _span(answer: Answer) -> tuple[int, int]:
 
 def _left_out(compared: Compared) -> list[str]:
     """Return why a page has fewer panels than others."""
-    found = []
+    notes_left = []
     if compared.whole is None:
-        found.append("lags of unlike events are stored at unlike rates: they are compared event by event, not all together")
+        notes_left.append("lags of unlike events are stored at unlike rates: they are compared event by event, not all together")
     if compared.windows is None:
-        found.append("several runs or kinds a side have no one heat map and no one time axis: choose one run, and one kind")
-    return found
+        notes_left.append("several runs or kinds a side have no one heat map and no one time axis: choose one run, and one kind")
+    return notes_left
 
 
 def _side_by_side(pair: Pair, percentiles: Sequence[Percentile]) -> Panel:
@@ -133,7 +133,7 @@ def _side_by_side(pair: Pair, percentiles: Sequence[Percentile]) -> Panel:
     groups = [f"{group_text(table, row, pair.by)} " if pair.by else "" for row in drawn]
     names = [f"{group}{percentile_text(table, row)}" for group, row in zip(groups, drawn, strict=True)]
     height = MARGIN + BAR * max(1, len(drawn))
-    view = View({"points": ratio_columns(table, drawn, names)}, told_of(table, rows, ()), height=height)
+    view = View({"points": ratio_columns(table, drawn, names)}, changes_sentence(table, rows, ()), height=height)
     return Panel(
         "ratios",
         "Percentiles side by side",
@@ -148,14 +148,14 @@ def _movers(pair: Pair, percentiles: Sequence[Percentile]) -> Panel:
     """Return the panel of ratios by some labels: at each percentile a bar for each group, the largest effect first."""
     table, labels = compare(pair, percentiles), pair.by
     views = {}
-    for one in percentiles:
-        mine = [row for row in range(len(table)) if percentile_text(table, row) == one.name]
+    for percentile in percentiles:
+        mine = [row for row in range(len(table)) if percentile_text(table, row) == percentile.name]
         drawn = [row for row in mine if is_drawn(table, row)]
         shown = drawn[:MOST_BARS]
         cut = f"The {len(shown)} with the largest effect of {len(drawn)}. " if len(shown) < len(drawn) else ""
-        says = f"{one.name}. {cut}{told_of(table, mine, labels)}"
+        says = f"{percentile.name}. {cut}{changes_sentence(table, mine, labels)}"
         columns = ratio_columns(table, shown, names_of(table, shown, labels))
-        views[one.name] = View({"points": columns}, says, height=MARGIN + BAR * max(1, len(shown)))
+        views[percentile.name] = View({"points": columns}, says, height=MARGIN + BAR * max(1, len(shown)))
     name = "movers-" + "-".join(_word(label) for label in labels)
     title = f"Who moved, by {', '.join(labels)}"
     hint = "The chosen percentile of each group, the largest effect first: the change that is certain, then the ratio itself."
@@ -216,13 +216,13 @@ def _distributions(compared: Compared) -> list[Panel]:
 
 def _parting(table: Table, rows: Sequence[int]) -> str:
     """Return from which percentile on the run is certain to be slower, or faster."""
-    found = []
+    stretches = []
     for kind, name, beyond in (("slower", "lo", 1), ("faster", "hi", -1)):
         mine = [row for row in rows if beyond * (float(table.columns[name][row]) - 1) > 0]
         if mine:
             first, last = percentile_text(table, mine[0]), percentile_text(table, mine[-1])
-            found.append(f"{kind} at {first}" + (f" to {last}" if last != first else "") + f" ({len(mine)} of {len(rows)})")
-    return f"certain to be {'; '.join(found)}." if found else "no percentile is certain to differ."
+            stretches.append(f"{kind} at {first}" + (f" to {last}" if last != first else "") + f" ({len(mine)} of {len(rows)})")
+    return f"certain to be {'; '.join(stretches)}." if stretches else "no percentile is certain to differ."
 
 
 def _over_time(windows: Pair, compared: Compared) -> list[Panel]:
@@ -233,10 +233,14 @@ def _over_time(windows: Pair, compared: Compared) -> list[Panel]:
     reach = [stamp / vega.MS for stamp in _span(answer)]
     shared = {"gaps": _silence(answer), "marks": vega.noted(())}
     views = {}
-    for one in compared.percentiles:
-        tables = {"points": vega.points(answer, [one]), "thin": vega.thin(answer, [one]), "whole": vega.points(whole, [one])}
-        says = f"{_highest(one, tables)} Windows of {answer.step_ns / SECOND:g} s."
-        views[one.name] = View({**tables, **shared}, says, {"clock": "elapsed", "range": reach})
+    for percentile in compared.percentiles:
+        tables = {
+            "points": vega.points(answer, [percentile]),
+            "thin": vega.thin(answer, [percentile]),
+            "whole": vega.points(whole, [percentile]),
+        }
+        says = f"{_highest(percentile, tables)} Windows of {answer.step_ns / SECOND:g} s."
+        views[percentile.name] = View({**tables, **shared}, says, {"clock": "elapsed", "range": reach})
     squares = {name: column for name, column in cells(windows).items() if name not in ("cum", "over")}
     everything = " and ".join(f"{side.samples:,}" for side in (windows.baseline, windows.run))
     weighed = f" E{MIXED[1:]}." if any(MIXED in side.warnings for side in (windows.baseline, windows.run)) else ""
@@ -270,7 +274,7 @@ def _silence(answer: Answer) -> vega.Columns:
 
 def _highest(percentile: Percentile, tables: Mapping[str, vega.Columns]) -> str:
     """Return the highest window of each run; of those with too few samples for the percentile their maximum counts."""
-    told = []
+    peaks = []
     for side in ("baseline", "run"):
         few = {name: [row for row in vega.rows(tables[name]) if row["label"] == side] for name in ("points", "thin")}
         mine = [*few["points"], *few["thin"]]
@@ -278,5 +282,5 @@ def _highest(percentile: Percentile, tables: Mapping[str, vega.Columns]) -> str:
             top = max(mine, key=lambda row: float(row["v"]))
             what = "" if top in few["points"] else f", the maximum: too few samples for {percentile.name}"
             value = ("≥ " if top["open"] else "") + shown_latency(top["v"])
-            told.append(f"{side} {value} ({top['t'] / 1000:.1f} to {top['t2'] / 1000:.1f} s{what})")
-    return f"Highest {percentile.name} of a window: {', '.join(told)}."
+            peaks.append(f"{side} {value} ({top['t'] / 1000:.1f} to {top['t2'] / 1000:.1f} s{what})")
+    return f"Highest {percentile.name} of a window: {', '.join(peaks)}."
