@@ -132,7 +132,7 @@ def run(arguments: list[str] | None = None) -> int:
 
 
 def _internal(error: Exception) -> int:
-    """Return the status of an internal error, told in a sentence; raises it where somebody looks for the cause."""
+    """Print an internal error as a sentence and return its exit status; raises it under TAILBOARD_DEBUG."""
     if os.environ.get("TAILBOARD_DEBUG"):
         raise error
     say(f"internal error ({type(error).__name__}: {error}); TAILBOARD_DEBUG=1 shows where")

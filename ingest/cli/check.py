@@ -149,7 +149,7 @@ def _opened(sources: tuple[str, ...], options: Options) -> Iterator[Judged]:
 
 
 def _judged(origin: Origin) -> Judged:
-    """Return what files or a store tell of their runs."""
+    """Return what files or a store hold of their runs."""
     from ingest.objectives.check import finals_of, labels_of
 
     runs = origin.runs()
@@ -207,7 +207,7 @@ def _clock(checked: Checked, options: Options) -> str:
     relative = all(verdict.relative for verdict in checked.verdicts)
     base: str = options.time_base or ("elapsed" if relative else "utc")
     if base != "elapsed" and relative:
-        raise UsageError("a run has no time zero, so its times are elapsed; give --t0 to have a clock")
+        raise UsageError("the start of a run is not known, so its times are elapsed; give --t0 for times of the clock")
     return base
 
 
@@ -223,5 +223,5 @@ def _sent(hook: Webhook | None, checked: Checked) -> int:
     except DeliveryError as error:
         say(error)
         return error.exit_status
-    say(f"told {hook.host} of {count} episode{'s' if count != 1 else ''}")
+    say(f"sent {hook.host} {count} episode{'s' if count != 1 else ''}")
     return 0

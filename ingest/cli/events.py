@@ -119,14 +119,14 @@ def events(file: Path, options: Options) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Stamp:
-    """How times are told: under which name, and as what."""
+    """How times are shown: under which name, and as what."""
 
     name: str
     of: Any
 
 
 def _stamp(base: str | None, start_ns: int, *, known: bool) -> _Stamp:
-    """Return how times are told; UsageError where a time of day is asked that nothing tells."""
+    """Return how times are shown; UsageError where a time of day is asked for that cannot be determined."""
     from datetime import datetime
 
     import numpy as np
@@ -206,7 +206,7 @@ class _Shown:
     stamp: _Stamp
 
     def rows(self, chosen: Int, at_once: int) -> Iterator[list[Row]]:
-        """Yield the rows of the chosen events in lists of so many."""
+        """Yield the rows of the chosen events in lists of limited length."""
         for first in range(0, len(chosen), at_once):
             yield self._some(chosen[first : first + at_once])
 
@@ -246,14 +246,14 @@ class _Shown:
 
 
 def _words(message: Message) -> Row:
-    """Return what the text of an event tells."""
+    """Return what the text of an event says."""
     if not message.known:
         return {"level": None, "rate": None, "event": None, "app": None}
     return {"level": message.level, "rate": message.rate, "event": message.name, "app": message.app or None}
 
 
 def _number(value: float) -> float | int | None:
-    """Return a number as JSON has it: whole ones without a point as far as doubles tell them apart, None for what is none."""
+    """Return a number as JSON has it: whole ones without a point as far as doubles distinguish them, None for what is none."""
     if isinstance(value, int):
         return value
     if not math.isfinite(value):

@@ -20,8 +20,8 @@ Stamp = Callable[[int], Any]
 
 AT_ONCE = 10_000
 WIDE = 1000
-UNTOLD = (
-    "no callback of this timeline tells what it moved (Snabb's events have not borne that since December 2022): "
+NOT_LOGGED = (
+    "no callback of this timeline logs what it moved (Snabb has not logged it since December 2022): "
     "--name 'app.*' shows how long each took"
 )
 
@@ -32,7 +32,7 @@ def check(options: Options) -> None:
     if len(chosen) > 1:
         raise UsageError("--breaths and --callbacks are two tables: ask for one")
     if not chosen and options.format == "csv":
-        raise UsageError("--format csv is for --breaths and --callbacks: events have unlike arguments, ndjson tells them all")
+        raise UsageError("--format csv is for --breaths and --callbacks: events have different arguments, ndjson shows them all")
     wrong = [option for option, name in (("--level", "level"), ("--name", "names")) if chosen and getattr(options, name)]
     if wrong:
         raise UsageError(f"{wrong[0]} chooses events: leave it out with --{chosen[0]}")
@@ -85,7 +85,7 @@ def _cell(name: str, value: Any) -> str:
 
 
 def breath_rows(recording: Timeline, stamp: tuple[str, Stamp], shift_ns: int, inside: Callable[[Int], Any]) -> list[Row]:
-    """Return a row a breath, by when it began; `inside` tells which moments are asked for."""
+    """Return a row a breath, by when it began; `inside` selects the times that are asked for."""
     import numpy as np
 
     from ingest.read.snabb.breaths import breaths
@@ -113,7 +113,7 @@ def breath_rows(recording: Timeline, stamp: tuple[str, Stamp], shift_ns: int, in
 
 
 def callback_rows(recording: Timeline, stamp: tuple[str, Stamp], shift_ns: int, inside: Callable[[Int], Any]) -> list[Row]:
-    """Return a row a callback, by when it ended; `inside` tells which moments are asked for."""
+    """Return a row a callback, by when it ended; `inside` selects the times that are asked for."""
     import numpy as np
 
     from ingest.read.snabb.callbacks import CALLBACKS, callbacks
@@ -121,7 +121,7 @@ def callback_rows(recording: Timeline, stamp: tuple[str, Stamp], shift_ns: int, 
 
     rows = callbacks(recording, recording.lags())
     if not np.isfinite(rows.packets).any():
-        say(UNTOLD)
+        say(NOT_LOGGED)
     ended = recording.stamp_ns[rows.end] + shift_ns
     chosen = np.flatnonzero(inside(ended))
     columns = (ended, recording.codes[rows.end], rows.cycles, nanoseconds(rows.cycles, recording.clock.hz), rows.rate)
@@ -143,7 +143,7 @@ def callback_rows(recording: Timeline, stamp: tuple[str, Stamp], shift_ns: int, 
 
 
 def _moved(chosen: Int, *columns: Any) -> Iterator[tuple[int | float | None, ...]]:
-    """Yield what rows moved: whole numbers where they are, None where it is not told."""
+    """Yield what rows moved: whole numbers where they are, None where it was not logged."""
     for amounts in zip(*(column[chosen].tolist() for column in columns), strict=True):
         yield tuple(None if math.isnan(amount) else int(amount) if amount == int(amount) else amount for amount in amounts)
 

@@ -76,7 +76,7 @@ def inspect(paths: tuple[str, ...], options: Options) -> None:
         try:
             for chunk in read(source):
                 ops |= {series.op for series in chunk.table if not isinstance(series, tuple)}
-        except Exception as error:  # noqa: BLE001  # told as a note of this file, the others go on
+        except Exception as error:  # noqa: BLE001  # reported as a note of this file, the others go on
             source.context.account.note(str(error))
         yield source.context.account, tuple(sorted(ops))
 
@@ -124,7 +124,7 @@ def _print_why(discovered: Found, wanted: Path) -> None:
     for source in sources:
         print(shown(str(source.path)))
         facts = {
-            **dict.fromkeys(("format", "run", "host", "volume", "job"), ("-", "nothing says")),
+            **dict.fromkeys(("format", "run", "host", "volume", "job"), ("-", "unknown")),
             **{evidence.fact: (evidence.value, evidence.origin) for evidence in source.evidence},
         }
         for fact, (value, origin) in facts.items():
@@ -158,7 +158,7 @@ def _source_row(source: Any, ops: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _short_run(run: str) -> str:
-    """Return what tells a run from others of its archive: the last parts of its path."""
+    """Return what distinguishes a run from others of its archive: the last parts of its path."""
     return "/".join(run.split("/")[-RUN_PARTS:])
 
 
@@ -178,7 +178,7 @@ def _print(rows: list[dict[str, Any]], others: list[dict[str, Any]]) -> None:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     wide = ("file", "troubles")
     several = len({row["run"] for row in rows}) > 1
-    for name in ("file", *(["run"] if several else []), "host", "vol", "job", "op", "rows", "samples", "time zero", "troubles"):
+    for name in ("file", *(["run"] if several else []), "host", "vol", "job", "op", "rows", "samples", "start", "troubles"):
         right = name in ("rows", "samples")
         table.add_column(name, justify="right" if right else "left", overflow="fold", no_wrap=name not in wide)
     for row in rows:
@@ -204,7 +204,7 @@ def _print(rows: list[dict[str, Any]], others: list[dict[str, Any]]) -> None:
     print(shown(f"format: {', '.join(formats)}"))
     listing = ["runs:", *(f"  {shown(run)}" for run in runs)]
     print("\n".join(listing) if len(runs) > MOST_IN_LINE else f"runs: {shown(', '.join(runs))}")
-    print(shown(f"time zero: {', '.join(days) or 'unknown'}, from {', '.join(origins)}"))
+    print(shown(f"start: {', '.join(days) or 'unknown'}, from {', '.join(origins)}"))
     counted: dict[tuple[str, str], list[str]] = {}
     for entry in others:
         counted.setdefault((entry["format"], entry["reason"]), []).append(Path(entry["path"]).name)

@@ -136,7 +136,7 @@ def _loads(run: str, paths: Sequence[Path], *, each: bool) -> Iterator[tuple[str
 
 
 def _loaded(files: list[Path], chosen: LoadOptions, url: str, *, strict: bool) -> tuple[LoadAccount, TailboardError | None]:
-    """Return the account of one load, told to people, and what is wrong with it all the same: refused documents or rows."""
+    """Print and return the account of one load, and what is wrong with it all the same: refused documents or rows."""
     from ingest.load.load import load as load_all
     from ingest.store import open_store
 
@@ -169,7 +169,7 @@ def _refusals(account: LoadAccount) -> Iterator[str]:
 
 
 def _notes(account: LoadAccount) -> Iterator[str]:
-    """Yield what is to be said of logs, once for all of which it is said, of the first so many."""
+    """Yield the notes on logs, each once for all logs that it concerns, up to SHOWN_FINDINGS of them."""
     said: dict[str, list[str]] = {}
     for source in account.sources:
         for note in source.context.account.notes:

@@ -94,7 +94,7 @@ def _wanted(options: Options) -> Wanted:
     from ingest.query.offsets.counts import Wanted
 
     if options.attribution != "completion":
-        raise UsageError("offsets are of moments: leave out --attribution")
+        raise UsageError("offsets need single events: leave out --attribution")
     isolate, exclude = _globs(options.where, "--where")
     lit, none = _globs(options.highlight, "--highlight")
     if none:

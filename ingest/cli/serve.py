@@ -141,7 +141,7 @@ def _say(text: str) -> None:
 
 
 def _reachable(url: str) -> None:
-    """Raise StoreError where there is no store now: that is told at the start, what fails later is told in the page."""
+    """Raise StoreError where there is no store now: that is reported at the start, what fails later is shown in the page."""
     from ingest.store import open_store
 
     with open_store(url):

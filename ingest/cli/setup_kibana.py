@@ -123,7 +123,7 @@ def _show_rule(rule: Rule, request: str) -> None:
 
 def _show_left(left: Sequence[Left]) -> None:
     for objective in left:
-        _line(f"the objective {objective.name} gets no rule, tailboard check answers it: {'; '.join(objective.reasons)}")
+        _line(f"the objective {objective.name} gets no rule, tailboard check judges it: {'; '.join(objective.reasons)}")
 
 
 def _line(text: str) -> None:

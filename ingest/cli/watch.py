@@ -130,7 +130,7 @@ def _telling(options: Options) -> Telling | None:
 
     if not options.objectives:
         if options.webhook:
-            raise UsageError("--webhook tells of objectives: give them with --objectives SLA.yml")
+            raise UsageError("--webhook reports objectives: give them with --objectives SLA.yml")
         return None
     return Telling(options.objectives, webhook(options.webhook) if options.webhook else None)
 

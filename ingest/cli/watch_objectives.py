@@ -1,4 +1,4 @@
-"""What `watch` tells of objectives while a run grows: each episode when it has begun, and when it has ended."""
+"""What `watch` reports of objectives while a run grows: each episode when it has begun, and when it has ended."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ SHARE, QUICK_SECONDS = 10, 0.2  # judging all of a long run may take a tenth of 
 
 
 class Telling:
-    """Called by a watch after each cycle: judges, keeps, and tells on stderr and to a webhook; `end` judges once more.
+    """Called by a watch after each cycle: judges, keeps, and reports on stderr and to a webhook; `end` judges once more.
 
-    What a webhook could not be told is told with the next change. InputError for a file of objectives that is wrong.
+    What could not be sent to a webhook is sent with the next change. InputError for a file of objectives that is wrong.
     """
 
     def __init__(self, sla: Path, hook: Webhook | None = None) -> None:
@@ -47,7 +47,7 @@ class Telling:
             self._next[run] = ended + SHARE * (ended - began)
 
     def end(self, store: Store, runs: list[str]) -> None:
-        """Judge runs that have settled; DeliveryError where the webhook was not told of everything."""
+        """Judge runs that have settled; DeliveryError where the webhook did not receive everything."""
         for run in runs:
             self._judge(store, run)
         if self._hook is not None and self._waiting:

@@ -47,7 +47,7 @@ def wrap_fio(fio: str, log_hist_msec: int) -> None:
 
 
 def script(fio: str, log_hist_msec: int) -> bytes:
-    """Return the script for a fio at an absolute path, with a row every so many milliseconds."""
+    """Return the script for a fio at an absolute path, with a row every `ms` milliseconds."""
     text = SCRIPT.read_bytes()
     for placeholder, value in ((b"'@MSEC@'", str(log_hist_msec)), (b"'@FIO@'", shlex.quote(fio))):
         before, _, after = text.partition(placeholder)

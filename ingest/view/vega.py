@@ -177,7 +177,7 @@ def curve(answer: Answer, most: int = 0) -> Columns:
 
 
 def _apart(x: NDArray[np.float64], most: int) -> NDArray[np.int64]:
-    """Return the steps of a curve that can be told apart where it has about `most` places on a logarithmic axis."""
+    """Return the steps of a curve that can be distinguished where it has about `most` places on a logarithmic axis."""
     if not most or len(x) <= most:
         return np.arange(len(x))
     places = np.floor(np.log(x) / np.log(max(float(x[-1]), 2.0)) * most)
@@ -185,7 +185,7 @@ def _apart(x: NDArray[np.float64], most: int) -> NDArray[np.int64]:
 
 
 def cells(answer: Answer, rows: Rows = EIGHTHS, lit: Answer | None = None, columns: int = 0) -> Columns:
-    """Return one row per cell of a heat map, eight rows an octave unless told otherwise; what its shade and its text need.
+    """Return one row per cell of a heat map, eight rows an octave unless asked otherwise; what its shade and its text need.
 
     All groups have the same rows. What lies outside of a range of `rows` is in no cell, but in n and cum.
     """

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def read_all(paths: Iterable[Path]) -> list[Mark]:
-    """Return the marks of files; what was left out of them is told on stderr. InputError where one cannot be read."""
+    """Return the marks of files; marks that were left out are reported on stderr. InputError where one cannot be read."""
     if not (paths := list(paths)):
         return []
     from ingest.read.marks import read_marks
@@ -30,7 +30,7 @@ def read_all(paths: Iterable[Path]) -> list[Mark]:
 
 
 def keep(store: Store, runs: Sequence[str], marks: Sequence[Mark]) -> None:
-    """Put marks with the runs that they overlap, and tell how many each got and how many are of none."""
+    """Put marks with the runs that they overlap, and report how many each got and how many belong to none."""
     from ingest.store.marks import keep_marks
 
     if not marks:

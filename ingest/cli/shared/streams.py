@@ -86,7 +86,7 @@ def drop_output() -> None:
 
 @contextmanager
 def verdict_stands() -> Iterator[None]:
-    """Print a verdict inside this: the exit status tells it also where nobody reads the rows to their end."""
+    """Print a verdict inside this: the exit status reports it also where nobody reads the rows to their end."""
     try:
         yield
         sys.stdout.flush()

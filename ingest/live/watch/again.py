@@ -1,7 +1,7 @@
 """Logs of single operations that grow: read from their beginning each time, up to their last whole line, as a load reads them.
 
 Their lines may come in any order: a late one changes a window of long ago and, where requests were due by a schedule, all that
-follow. Reading all again takes the longer the more there is, so it is done as seldom as makes it a tenth of the time.
+follow. Reading all again takes longer as a log grows, so it is re-read at intervals that keep reading under 10 % of the time.
 """
 
 from __future__ import annotations

@@ -200,7 +200,7 @@ def _taken_over(watching: Watching, run: str, source: str) -> bool:
 
 
 def _replaced(watching: Watching, discovered: Sequence[Source], files: Mapping[Path, Seen]) -> None:
-    """Note the tails whose files are there and are no sources any more: dumps of which histogram logs tell more."""
+    """Note the tails whose files are there and are no sources any more: dumps of which histogram logs hold more."""
     sources = {(source.context.series.run, source.identity) for source in discovered}
     there = {key for key, tail in watching.tails.items() if not tail.gone and tail.path in files}
     watching.replaced = there - sources

@@ -34,7 +34,7 @@ After = Callable[[Store, str], None]
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """What a cycle did: rows, samples and documents written, files loaded whole, and what is to be said.
+    """What a cycle did: rows, samples and documents written, files loaded whole, and messages.
 
     `files` are read as they grow, `waiting` are not whole yet; `lag_ns` is how long ago the newest row ended, when all was
     written, of the log that is furthest behind; `final_ns` up to when windows are final, None where nothing is provisional.
@@ -117,7 +117,7 @@ class Watch:
                 watching.say_once(f"{tail.path} cannot be read: {error.strerror or error}")
                 continue
             except InputError as error:
-                watching.say_once(f"{tail.path} is not read on: {error.reason}")
+                watching.say_once(f"{tail.path} is not read any further: {error.reason}")
                 continue
             if tail.rests:
                 tail.heard = watching.clock()

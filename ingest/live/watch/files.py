@@ -62,7 +62,7 @@ class Print:
         return Print(offset, size, _digest(os.pread(descriptor, size, 0)), mark)
 
     def fits(self, descriptor: int) -> bool:
-        """Return whether an open file holds what was read, as far as can be told."""
+        """Return whether an open file holds what was read, as far as can be determined."""
         return os.fstat(descriptor).st_size >= self.offset and self == Print.of(descriptor, self.offset)
 
     def begins(self, path: Path) -> bool:

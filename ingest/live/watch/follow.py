@@ -66,7 +66,7 @@ def _gone(watching: Watching, key: Key, tail: Tail, files: Mapping[Path, Seen]) 
         watching.look = True
         watching.forget([key])
     elif tail.path in files:
-        watching.say(f"{tail.path} is another file now: the {tail.rows} rows of the one before are kept")
+        watching.say(f"{tail.path} is a new file now: the {tail.rows} rows of the old one are kept")
         watching.look = True
         set_aside(watching, key)
 

@@ -15,7 +15,7 @@ from ingest.load.plan import digest_of
 from ingest.read import Found, Source
 from ingest.store.live import NOTHING_LEFT
 
-GONE = "the file is gone: what had been read of it was kept"
+GONE = "the file is gone: the rows read from it are kept"
 
 
 def settle(watching: Watching) -> LoadAccount:

@@ -86,7 +86,7 @@ class Watching:
                 self.runs[record.run] = record
                 taken += 1
         if taken:
-            self.say(f"goes on where the last watch of {record.run} ended: {taken} files")
+            self.say(f"continues where the last watch of {record.run} ended: {taken} files")
         elif not lone and any(watch.watch == self.name for watch in self.live.watches(record.run)):
             self.live.leave(record.run, self.name)  # all was settled, and it was killed before it could say so
 

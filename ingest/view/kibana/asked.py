@@ -56,7 +56,7 @@ def chosen(field: str, values: Sequence[str], *, excluded: bool = False) -> dict
 
 
 def autointerval(range_ms: int, windows: int) -> int:
-    """Return the width in ms of the windows that Kibana makes of a range when asked for so many."""
+    """Return the width in ms of the windows into which Kibana divides a range when asked for a number of them."""
     wide = range_ms / windows
     return next((step for most, step in ROUNDED if wide <= most), LONGEST)
 

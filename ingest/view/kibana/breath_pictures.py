@@ -148,7 +148,7 @@ def fitted() -> list[Transform]:
 
 
 def _fit_text() -> str:
-    """Return the expression that tells the line, or why there is none."""
+    """Return the expression that describes the line, or why there is none."""
     line = "format(datum.base, ',.3~r') + ' + ' + format(datum.slope, ',.3~r') + ' a packet (R² '"
     few = "format(datum.known, ',') + ' breaths are too few for a line'"
     alike = "'no line: every breath moved ' + format(datum.mean, ',.6~g') + ' packets'"

@@ -28,7 +28,7 @@ CATEGORY = ("#3b82d6", "#e8175d", "#b7791f", "#2a9d62", "#8e5bd0", "#0e9aa7", "#
 FONT = {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": 400}
 CONFIG = {"background": "transparent", "axis": FONT, "range": {"category": list(CATEGORY)}, "kibana": KIBANA}
 ZOOM = "drag ? (kibanaSetTimeFilter(drag[0], drag[1]) ? null : null) : null"
-NOTHING = "no completions here: another time range, run or filter?"
+NOTHING = "no completions here: try another time range, run or filter"
 
 
 def filled(
@@ -36,8 +36,8 @@ def filled(
 ) -> Spec:
     """Return the picture `name` as Kibana takes it: holes replaced by `data`, signals by `inputs`, headed, sized by its panel.
 
-    `note` is a Vega expression that says what the values are. `of` is the table that tells new data from old; with `width` the
-    heading tells the width of windows. UsageError where a hole is not filled.
+    `note` is a Vega expression that says what the values are. `of` is the table that shows new data; with `width` the
+    heading shows the width of windows. UsageError where a hole is not filled.
     """
     picture = spec(name)
     holes = {table["name"] for table in picture["data"] if table.keys() == {"name"}}

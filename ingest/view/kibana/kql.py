@@ -31,11 +31,11 @@ def parsed(text: str) -> dict[str, list[Scalar]]:
     while rest:
         clause = CLAUSE.match(rest)
         if clause is None or clause["field"] in values:
-            raise UsageError(f"not KQL that is written here: {text}")
+            raise UsageError(f"KQL of a form that is not supported here: {text}")
         values[clause["field"]] = [_value(word) for word in re.findall(VALUE, clause["one"] or clause["any"]) if word != "or"]
         rest = rest[clause.end() :]
         if rest and not rest.startswith(" and "):
-            raise UsageError(f"not KQL that is written here: {text}")
+            raise UsageError(f"KQL of a form that is not supported here: {text}")
         rest = rest.removeprefix(" and ")
     return values
 

@@ -70,7 +70,7 @@ def highest(field: str) -> Json:
 
 
 def tops() -> Json:
-    """Return what tells a maximum: the largest that is known, and what the highest bin reports."""
+    """Return the parts of a maximum: the largest known value, and the value that the highest bin reports."""
     return {"max": highest("latency.max"), "top": highest("latency.histogram")}
 
 

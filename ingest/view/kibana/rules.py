@@ -99,10 +99,10 @@ def reasons_against(objective: Objective) -> tuple[str, ...]:
         reasons.append("no_data is violate, and a window without completions has no rollup")
     for name, text in objective.where.items():
         if name not in FIELDS:
-            reasons.append(f"rollups do not tell one {name} from another (where)")
+            reasons.append(f"rollups do not distinguish one {name} from another (where)")
         elif PATTERN.search(text):
             reasons.append(f"where has the pattern {name}: {text}, and a rule takes exact texts alone")
-    reasons += [f"rollups do not tell one {name} from another (by)" for name in objective.by if name not in GROUPS]
+    reasons += [f"rollups do not distinguish one {name} from another (by)" for name in objective.by if name not in GROUPS]
     if "kind" not in objective.where:
         reasons.append("which kind is the default one depends on the run: add kind to where, as in kind: completion")
     if "op" not in objective.where and "op" not in objective.by:

@@ -62,7 +62,7 @@ def deflated(content: Mapping[str, Any]) -> str:
 
 
 def bundled(content: Mapping[str, Any], streams: Iterable[bytes] = ()) -> str:
-    """Return JSON and the streams that it tells of (see packing.py) as the text that a page unpacks."""
+    """Return JSON and the streams that it names (see packing.py) as the text that a page unpacks."""
     header = orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
     body = b"".join([len(header).to_bytes(4, "little"), header, *streams])
     return base64.b64encode(zlib.compress(body, 6)).decode("ascii")

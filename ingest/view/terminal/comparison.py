@@ -56,7 +56,7 @@ def in_groups(table: Table) -> list[int]:
 
 
 def verdict(table: Table, row: int) -> str:
-    """Return what may be said of a row: slower, faster, the same within so much, or that it cannot be told."""
+    """Return what may be said of a row: slower, faster, the same within some share, or that it cannot be determined."""
     row_values = {name: table.columns[name][row] for name in ("baseline", "run", "ratio", "lo", "hi")}
     for side, other in (("baseline", "run"), ("run", "baseline")):
         if not table.columns[f"count_{side}"][row]:
@@ -166,7 +166,7 @@ def _above(upper: dict[str, Any], lower: dict[str, Any]) -> dict[str, Any]:
 
 
 def both(pair: Pair) -> Answer:
-    """Return one answer with the groups of both runs, told apart by a last label: baseline or run."""
+    """Return one answer with the groups of both runs, distinguished by a last label: baseline or run."""
     parts: list[Intervals] = []
     for name, side in (("baseline", pair.baseline), ("run", pair.run)):
         for part in side.parts:

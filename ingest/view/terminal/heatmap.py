@@ -201,5 +201,5 @@ def _on(ramp: Sequence[tuple[int, int, int]], shade: float) -> list[float]:
 
 
 def mix(share: float) -> float:
-    """Return how much of a cell's hue is the highlighted one: a part of the samples is always told from none and from all."""
+    """Return how much of a cell's hue is the highlighted one: a part of the samples is always distinct from none and from all."""
     return share if share in (0, 1) else LEAST_HUE + (1 - 2 * LEAST_HUE) * share

@@ -61,7 +61,7 @@ def heading(nights: Sequence[Night], table: Table) -> list[str]:
 
 
 def notes(nights: Sequence[Night], table: Table) -> list[str]:
-    """Return the sentences that a reader must see: too few samples, too few runs to tell a change, unlike bins."""
+    """Return the sentences that a reader must see: too few samples, too few runs to detect a change, different bins."""
     sentences = []
     for percentile in sorted(set(table.columns["percentile"].tolist())):
         few = (table.columns["percentile"] == percentile) & np.isnan(table.columns["value"])
@@ -73,9 +73,9 @@ def notes(nights: Sequence[Night], table: Table) -> list[str]:
     if gone:
         sentences.append(f"{newest} has nothing of {listed(row_name(table, row) for row in gone)}")
     if len(nights) < FEW_RUNS:
-        sentences.append(f"{len(nights)} runs are too few to tell a change of level: it takes {FEW_RUNS}")
+        sentences.append(f"{len(nights)} runs are too few to detect a change of level: it takes {FEW_RUNS}")
     if len({part.layout for night in nights for part in night.answer.parts}) > 1:
-        sentences.append("the runs have unlike bins: each value is right within its own")
+        sentences.append("the runs have different bins: each value is accurate within the bins of its own run")
     return sentences
 
 

@@ -75,7 +75,7 @@ def _counted_by(saved: SavedObject, objects: Objects) -> Iterator[Problem]:
 
 
 def _bucketed(path: list[str], aliases: Mapping[str, str]) -> str:
-    """Return the aggregation that a path's last element is a bucket of; empty text if nobody can tell."""
+    """Return the aggregation that a path's last element is a bucket of; empty text if it cannot be determined."""
     if path and not BUCKETS.match(path[-1]):
         path = aliases.get(path[-1], "").split(".")
     elif not path:

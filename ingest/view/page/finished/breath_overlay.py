@@ -79,7 +79,7 @@ def _side(kept: Kept, word: str, name: Name) -> Side:
 
 
 def _ratio(sides: tuple[Side, Side], process: str) -> float:
-    """Return by how much a packet costs more in the run; 0 where it cannot be told."""
+    """Return by how much a packet costs more in the run; 0 where it cannot be determined."""
     before, after = (side.costs[process].cycles_a_packet for side in sides)
     ratio = after / before if before else math.nan
     return 0.0 if math.isnan(ratio) else ratio

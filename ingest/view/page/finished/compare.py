@@ -92,7 +92,7 @@ def compare_page(
 
 
 def _facts(pair: Pair, table: Table) -> list[tuple[str, str]]:
-    """Return (name, value) pairs that the answers themselves tell, the baseline's first."""
+    """Return (name, value) pairs that the answers hold, the baseline's first."""
     sides = (("baseline", pair.baseline), ("run", pair.run))
     spans = [_span(side) for _, side in sides]
     return [
@@ -101,7 +101,7 @@ def _facts(pair: Pair, table: Table) -> list[tuple[str, str]]:
         ("Samples", " and ".join(f"{side.samples:,}" for _, side in sides)),
         ("Elapsed time", " and ".join(duration(high - low) for low, high in spans)),
         *(
-            (f"Time of the {name}", "elapsed only: no time zero is known" if side.relative else between(*span))
+            (f"Time of the {name}", "elapsed only: the start of the run is not known" if side.relative else between(*span))
             for (name, side), span in zip(sides, spans, strict=True)
         ),
         ("Error bound of the bins", spaced(errors_of(pair, table, "± "))),
@@ -120,9 +120,11 @@ def _left_out(compared: Compared) -> list[str]:
     """Return why a page has fewer panels than others."""
     notes_left = []
     if compared.whole is None:
-        notes_left.append("lags of unlike events are stored at unlike rates: they are compared event by event, not all together")
+        notes_left.append(
+            "lags of different events are stored at different rates: they are compared event by event, not all together"
+        )
     if compared.windows is None:
-        notes_left.append("several runs or kinds a side have no one heat map and no one time axis: choose one run, and one kind")
+        notes_left.append("several runs or kinds on one side have no common heat map or time axis: choose one run and one kind")
     return notes_left
 
 
@@ -138,7 +140,7 @@ def _side_by_side(pair: Pair, percentiles: Sequence[Percentile]) -> Panel:
         "ratios",
         "Percentiles side by side",
         "Ratio of each percentile, run / baseline, with the bounds between which it lies with 95 % confidence (an arrow: "
-        "further, or not known). Right of the line the run is slower. With a bound on either side of 1 it cannot be told.",
+        "further, or not known). Right of the line the run is slower. With bounds on either side of 1 it cannot be determined.",
         [Chart("ratios", "Percentiles side by side", "movers", {"": view})],
         _table(table, rows, pair.by),
     )
@@ -203,7 +205,7 @@ def _distributions(compared: Compared) -> list[Panel]:
         Panel(
             "shifts",
             "Where the distributions part",
-            "Latency by percentile of both runs: every further nine has the same room. Below, their ratio at each halving of "
+            "Latency by percentile of both runs: each further nine takes the same width. Below, their ratio at each halving of "
             "1 - q, with its 95 % bounds.",
             [
                 Chart("curves", "Both distributions", "distribution", curves, "group"),
@@ -256,7 +258,7 @@ def _over_time(windows: Pair, compared: Compared) -> list[Panel]:
         Panel(
             "maps",
             "Heat maps of both runs",
-            "Samples by elapsed time and latency. No colour: none at all. A shade means the same in both.",
+            "Samples by elapsed time and latency. No colour: no samples. A shade means the same in both.",
             [Chart("maps", "Heat maps of both runs", "maps", {"": View({"cells": squares}, says, {"tall": TALL})})],
             controls=[SHADING, PALETTE],
         ),

@@ -21,7 +21,7 @@ COUNTED = {
     "slower": "slower",
     "faster": "faster",
     "the same": "the same",
-    "cannot tell": "cannot be told",
+    "cannot tell": "cannot be determined",
     "too few samples": "with too few samples",
     "only in the baseline": "only in the baseline",
     "only in the run": "only in the run",
@@ -61,7 +61,7 @@ def is_drawn(table: Table, row: int) -> bool:
 
 
 def ratio_columns(table: Table, rows: Sequence[int], names: Sequence[str]) -> vega.Columns:
-    """Return ratios as rows of `movers` and `shifts`, in this order: i, row, x, ratio, lo, hi, first, last, and what they tell.
+    """Return ratios as rows of `movers` and `shifts`, in this order: i, row, x, ratio, lo, hi, first, last, and their texts.
 
     `first` to `last` is what is drawn of the bounds: cut where they reach much further than any ratio on their side of 1
     (`cut_low`, `cut_high`).

@@ -52,7 +52,7 @@ class MeansRun:
 
 
 def means_page(runs: Sequence[MeansRun], facts: Sequence[tuple[str, str]] = ()) -> str:
-    """Return the page of runs that hold means alone; `facts` follow those that the answers tell.
+    """Return the page of runs that hold means alone; `facts` follow those of the answers.
 
     UsageError where vl-convert-python is not installed.
     """
@@ -66,7 +66,7 @@ def means_page(runs: Sequence[MeansRun], facts: Sequence[tuple[str, str]] = ()) 
         ("Runs", names),
         ("Latency", ", ".join(sorted({_kind(run) for run in shown}))),
         ("Samples", f"{samples:,}"),
-        ("Time", "elapsed only: no time zero is known" if relative else between(low, high)),
+        ("Time", "elapsed only: the start of the run is not known" if relative else between(low, high)),
         ("Duration", duration(high - low)),
         ("Step", ", ".join(sorted({_step(run.answer) for run in shown}))),
         ("Error bound", "none of the means by window: their counts are approximate; means of the whole run are fio's own"),
@@ -90,17 +90,18 @@ def means_page(runs: Sequence[MeansRun], facts: Sequence[tuple[str, str]] = ()) 
 
 MEAN_HINT = (
     "A line for each series: the mean latency of each window, as fio logged it, weighted by its I/Os where several logs meet. "
-    "Hollow dots: the largest latency of the window, where log_window_value was both, or max: then no mean of a window is known. "
+    "Hollow dots: the largest latency of the window, where log_window_value was both, or max "
+    "(then the mean of a window is not known). "
     "Dashed: the mean of the whole run."
 )
 RATE_HINT = "Completions a second of every window, from fio's log of IOPS; in total they are fio's own count."
 BANDWIDTH_HINT = (
-    "What was moved in a second of every window, from fio's log of bandwidth (write_bw_log); in total it is fio's own io_bytes. "
-    "Where a window has no line, nothing logged says what its I/Os moved."
+    "Bytes moved a second in every window, from fio's log of bandwidth (write_bw_log); in total it is fio's own io_bytes. "
+    "A window has no line where the size of its I/Os was not logged."
 )
 WHOLE_HINT = "Percentiles of one job, as fio printed them. They cannot be merged into percentiles of a host or of the cluster."
-UNTOLD = "No log of bandwidth (write_bw_log) lies beside these logs."
-NO_LATENCY = "These logs hold one mean a window and no single latency, so none of these can be made of them."
+NOT_LOGGED = "No log of bandwidth (write_bw_log) lies beside these logs."
+NO_LATENCY = "These logs hold one mean a window and no single latency, so none of these can be computed from them."
 
 
 def _step(answer: Answer) -> str:
@@ -166,7 +167,7 @@ def _three(answer: Answer, of_range: Answer, marks: Sequence[Mapping[str, Any]])
     return (
         View(means, f"{said}.", signals),
         View({"points": rates, "gaps": gaps, "marks": noted}, _said(rates, "{:,.0f}".format, "a second"), signals),
-        View({"points": moved, "gaps": gaps, "marks": noted}, _said(moved, bandwidth, "MiB/s") or UNTOLD, units),
+        View({"points": moved, "gaps": gaps, "marks": noted}, _said(moved, bandwidth, "MiB/s") or NOT_LOGGED, units),
     )
 
 

@@ -52,7 +52,7 @@
     const points = stream.map((_, at) => at).filter((at) => places.has(name(at)) && window(at) >= from && window(at) < to)
       .map((at) => ({ facet: name(at), place: places.get(name(at)), label: "single breaths", x: x[at], y: y[at] }));
     const lines = picked.some.flatMap((process) => drawn(process, section).cycles), all = picked.some.reduce((sum, { n }) => sum + n, 0);
-    const worst = picked.some[0], cost = !worst ? "No breath in view." : !worst.sums[0] ? `${worst.name} moved no packet that it tells of.` : `${worst.name} takes ${few(costOf(worst))} cycles a packet; ${worst.fit.why ? "" : "line: "}${lineText(worst.fit)}.`;
+    const worst = picked.some[0], cost = !worst ? "No breath in view." : !worst.sums[0] ? `${worst.name} moved no packet that it logged.` : `${worst.name} takes ${few(costOf(worst))} cycles a packet; ${worst.fit.why ? "" : "line: "}${lineText(worst.fit)}.`;
     const sample = points.length < all ? `A random sample of ${number(points.length)} of ${number(all)} stored breaths is drawn, lines are through all.` : `All ${number(all)} stored breaths are drawn.`;
     const says = [cost, fewer, all && sample, rangeText(section)].filter(Boolean).join(" ");
     return { data: { facets, points, lines }, signals: { columns, axis: state.spread, soft: soft() }, height: tall, says };
@@ -66,8 +66,8 @@
     const unknown = picked.some.reduce((sum, process) => sum + process.n - process.known, 0), [top] = [...cells].sort((a, b) => b.c - a.c);
     const says = [
       top ? `The fullest cell: ${cellText(top)}.` : "No breath in view moved a packet.",
-      idle && `${number(idle)} breaths moved no packet and are in no cell.`, unknown && `${number(unknown)} do not tell what they moved.`,
-      picked.some.some(({ mixed }) => mixed) && "Events of unlike rates come together: each breath counts for those it stands for.",
+      idle && `${number(idle)} breaths moved no packet and are in no cell.`, unknown && `${number(unknown)} did not log what they moved.`,
+      picked.some.some(({ mixed }) => mixed) && "Events of different rates are combined: each breath counts for all those that it represents.",
     ].filter(Boolean).join(" ");
     const { spread: axis, shading, palette } = state;
     return { data: { facets, cells, lines }, signals: { columns, axis, shading, palette, soft: soft() }, height: tall, says };

@@ -43,7 +43,7 @@ def sections(episodes: Sequence[Episode], starts_ns: Mapping[str, int], relative
 
 
 def _content(episode: Episode) -> dict[str, Any]:
-    """Return what the page is told of an episode; times in epoch ms, latencies in words."""
+    """Return what the page shows of an episode; times in epoch ms, latencies in words."""
     labels = dict(episode.labels)
     peak = "nothing completed" if episode.peak_ns is None else ("≥ " if episode.peak_open else "") + latency(episode.peak_ns)
     thin = f" ({episode.thin} of {episode.windows} windows too small for it)" if episode.thin else ""

@@ -55,7 +55,7 @@ def sections(runs: Sequence[Overview], origin: Origin, question: Question) -> li
 
 
 def _content(run: Overview, origin: Origin, question: Question) -> dict[str, Any]:
-    """Return what the page is told of a run: of each percentile the exact values and those of every estimator, null for none."""
+    """Return what the page shows of a run: of each percentile the exact values and those of every estimator, null for none."""
     nothing = {"kind": "", "p": {}, "worst": 0.0}
     exact = _exact(run)
     if exact is None:

@@ -18,7 +18,7 @@ MOST_ROWS = 100
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A run that is shown: its name, when it begins, when its last window ends, and whether it has no time zero."""
+    """A run that is shown: its name, when it begins, when its last window ends, and whether its start is not known."""
 
     run: str
     start_ns: int
@@ -41,7 +41,7 @@ class Chosen:
         """Return what must be said at the head of the page."""
         sentences = []
         if self.given and self.outside == self.given:
-            unplaced = "the run has no time zero, and they have clock times: give --t0"
+            unplaced = "the start of the run is not known, and they have clock times: give --t0"
             why = unplaced if self.relative else "they are of other times than the run"
             sentences.append(f"none of the {self.given:,} marks of --marks is shown: {why}")
         if self.left:

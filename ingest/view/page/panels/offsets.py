@@ -91,7 +91,7 @@ def _rests(ticks: RunTicks) -> int:
 
 
 def _run(overview: OffsetOverview) -> dict[str, Any]:
-    """Return what the page is told of a run; its streams are `data`."""
+    """Return what the page shows of a run; its streams are `data`."""
     ticks = overview.ticks
     streams: list[bytes] = []
     tables: dict[str, dict[str, Any] | None] = {"wide": None}

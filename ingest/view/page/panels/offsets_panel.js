@@ -1,5 +1,5 @@
 "use strict";
-// The panel of subsecond offsets: what is chosen in it, how a map is drawn, and what a cell tells. Follows offsets.js in the
+// The panel of subsecond offsets: what is chosen in it, how a map is drawn, and what a cell shows. Follows offsets.js in the
 // same script; panels.js hands over what is chosen on the page. Times are ms since 1970, offsets ns.
 (() => {
   const { LABELS, periodsOf, rowsOf, resampled, mapOf, summaryOf, shadesOf, cellAt, gapsOf, lateOf, groupsOf, nameOf, sharesOf } = offsetMap;
@@ -155,7 +155,7 @@
     return set({ [`offset_${act}`]: JSON.stringify({ ...before, [by]: both }) });
   }
 
-  // A small map of each value of the label that events are told apart by, the most first, on the scales and shades of all.
+  // A small map of each value of the label that events are distinguished by, the most first, on the scales and shades of all.
   function eachAlone({ data, map, groups }, shading, colors) {
     const { state } = now(), by = state.offset_by, values = state.offset_each ? sharesOf(data, by, groups, map).slice(0, EACH) : [];
     const maps = values.map(({ name }) => {
@@ -180,7 +180,7 @@
     const words = few.map(({ name, count }) => `${name || "-"} ${whole(count)} (${percent(count / c)})`).join(", ");
     return parts.some(({ name }) => name && name !== "others") ? `By ${title(label)}: ${words}${parts.length > few.length ? ` and ${parts.length - few.length} more` : ""}.` : "";
   }
-  // Labels that tell more of these groups than others do: a thread of which host and process alone are known is no news.
+  // Labels that say more about these groups than others do: a thread of which host and process alone are known is no news.
   const newsOf = ({ data }) => LABELS.filter((label) => label !== "thread" || data.groups.some(({ host, process, thread, rest }) =>
     !rest && thread !== ([host, process && `process ${process}`].filter(Boolean).join(" ") || "-")));
   async function offset_column() {

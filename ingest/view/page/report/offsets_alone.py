@@ -51,7 +51,7 @@ def parts_of(
     known = [
         ("Runs", ", ".join(names[:RUNS_NAMED]) + (f" and {len(names) - RUNS_NAMED} more" if len(names) > RUNS_NAMED else "")),
         ("Events", f"{events:,}"),
-        ("Time", "elapsed only: no time zero is known" if relative else between(low, high)),
+        ("Time", "elapsed only: the start of the run is not known" if relative else between(low, high)),
         ("Duration", duration(high - low)),
         ("Latencies", "none: these runs hold moments alone"),
     ]
@@ -73,7 +73,7 @@ def parts_of(
 
 
 def _run(overview: OffsetOverview, label: str) -> dict[str, Any]:
-    """Return what the page is told of a run without latencies."""
+    """Return what the page shows of a run without latencies."""
     ticks = overview.ticks
     return {
         "name": printable(ticks.run),

@@ -39,8 +39,8 @@ PERCENTILE = "99"
 (MEDIAN,) = parse_percentiles("50")
 SPECS = ("percentiles", "tails", "heatmap", "rate", "surface", "distribution")
 RUN_SPECS = ("runs", "maps", "load")
-OFFLINE = "This file holds all its data and asks the network for nothing."
-LIVE = "This page asks the server that it came from, and nothing else."
+OFFLINE = "This file holds all its data and makes no network requests."
+LIVE = "This page requests data only from the server that it came from."
 GROUPINGS = ("op", "host", "thread")
 ACROSS = {"total_iodepth": "queue depth of all jobs", "numjobs": "jobs"}
 # The page's own script, joined in this order; what sections add stands between.
@@ -70,12 +70,11 @@ def report(
     sla_ns: int = 0,
     sections: Sequence[Section] = (),
 ) -> str:
-    """Return the page of some runs: the facts that they tell, followed by `facts`, the panels, and all data that these need.
+    """Return the page of some runs: their own facts, followed by `facts`, the panels, and all data that these need.
 
-    `marks` (run, at_ns, text, end_ns where there is one) are drawn as notes on the time axis, `by` is what lines are told apart
-    by at first (by host where there are a few), `sla_ns` is drawn as a line, `sections` are shown beside
-    those that the runs have by themselves. What had to be coarsened for the size of the page is said on it. UsageError where
-    vl-convert-python is not installed.
+    `marks` (run, at_ns, text, end_ns where there is one) are drawn as notes on the time axis, `by` is the label of lines at first
+    (host where there are a few), `sla_ns` is drawn as a line, `sections` are shown beside those that the runs have by
+    themselves. The page notes what was coarsened for its size. UsageError where vl-convert-python is not installed.
     """
     return page_of(parts_of(runs, facts, marks, by, sla_ns, sections))
 
@@ -197,7 +196,7 @@ def _specs(sections: Sequence[Section], *, several: bool) -> dict[str, dict[str,
 
 
 def facts_of(runs: Sequence[Overview]) -> list[tuple[str, str]]:
-    """Return (name, value) pairs that the answers themselves tell."""
+    """Return (name, value) pairs that the answers hold."""
     answers = [run.cluster for run in runs]
     dated = [run for run in runs if not run.cluster.relative]
     low, high = min(run.span[0] for run in dated or runs), max(run.span[1] for run in dated or runs)
@@ -208,7 +207,7 @@ def facts_of(runs: Sequence[Overview]) -> list[tuple[str, str]]:
         ("Runs", _names(runs)),
         ("Latency", ", ".join(sorted({kind for answer in answers for kind in _kinds(answer)}))),
         ("Samples", f"{sum(answer.samples for answer in answers):,}"),
-        ("Time", between(low, high) + elapsed if dated else "elapsed only: no time zero is known"),
+        ("Time", between(low, high) + elapsed if dated else "elapsed only: the start of the run is not known"),
         ("Duration", duration(high - low)),
         ("Step", ", ".join(sorted({_step(answer) for answer in answers}))),
         ("Error bound", f"{spaced(bound_text(bound, '± '))} of percentiles from the median on; counts are exact"),
@@ -285,7 +284,7 @@ def _lead(runs: Sequence[Overview]) -> str:
 
 
 def _grouping(runs: Sequence[Overview]) -> str:
-    """Return the choices of what lines are told apart by."""
+    """Return the choices of labels that lines are distinguished by."""
     choices = [("", "nothing"), *((name, name) for name in GROUPINGS)]
     if runs[0].extra:
         choices.append(("extra", ", ".join(runs[0].extra)))

@@ -1,5 +1,5 @@
 "use strict";
-// Latency heat maps: the rows of a map, its cells, what is highlighted in them, and who made the samples of one. Follows numbers.js
+// Latency heat maps: the rows of a map, its cells, what is highlighted in them, and where the samples of a cell came from. Follows numbers.js
 // in the same script. All pure, tested in Node and held against ingest/query/cells.py. Times are ms, latencies ns.
 const heat = (() => {
   const { MOST, layoutOf } = tailboard;

@@ -1,5 +1,5 @@
 "use strict";
-// The panel of the latency heat map: which rows and columns, what is highlighted, and what a cell tells. Follows heat.js in the same
+// The panel of the latency heat map: which rows and columns, what is highlighted, and what a cell shows. Follows heat.js in the same
 // script; panels.js hands over what is chosen. Times are ms, latencies ns.
 const heatPanel = (() => {
   const { MOST, percentileOf, merged, pointsOf } = tailboard, { heatMap, splitOf } = heat;

@@ -14,7 +14,7 @@ const panels = (() => {
     const says = sayHighest(shown, wide && `Windows of ${wide} s.`, fewer);
     return { data, signals: { what: what(now.state.tail) }, span, height: 12 + height * rows.length, says };
   }
-  // What is told apart where bins are needed for it: threads only where the page has bins of them.
+  // The label that is shown where bins are needed for it: threads only where the page has bins of them.
   const byBins = () => (now.state.by === "run" || (now.state.by === "thread" && !now.run.levels.threads) ? "" : now.state.by);
   // The highest threads where the page has no bins of them: the percentile that it holds.
   function worstThreads() {

@@ -15,7 +15,7 @@ const tables = (() => {
     return [from, Math.max(from + 1, Math.min(level.windows, place(state.to, Math.ceil, level.windows)))];
   }
   const spanOf = (level, windows) => windows.map((window) => level.origin + window * level.step);
-  // The level that holds what is told apart by a label, the names of its groups, the group of each series, and the windows.
+  // The level that holds the groups of a label, the names of its groups, the group of each series, and the windows.
   function groupsOf(by, of = now.run, kind = now.state.kind) {
     const { state } = now;
     const level = of.levels[by === "thread" ? "threads" : state.host || by === "host" ? "hosts" : "cluster"];
