@@ -112,7 +112,7 @@ def _status(checked: Checked, *, allow_unknown: bool) -> int:
 
 
 def _selection(options: Options) -> Question:
-    """Return what is to be judged; UsageError where only a part of a run would be kept as the whole, or I/Os are shares."""
+    """Return the answers to judge; UsageError where only a part of a run would be kept as the whole, or I/Os are shares."""
     from ingest.core.timing import parse_instant
     from ingest.query.question import Question
 

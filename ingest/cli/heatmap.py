@@ -156,7 +156,7 @@ def _rows(options: Options) -> Rows | None:
 
 
 def _asked(rows: Rows | None, lit: Answer | None, options: Options) -> Asked:
-    """Return what is to be drawn: eight rows an octave where nothing else is said."""
+    """Return the options of the map: eight rows an octave by default."""
     from ingest.query.latency_rows import Rows
     from ingest.view.terminal.heatmap import EIGHTHS, Asked
 

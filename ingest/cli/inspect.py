@@ -105,7 +105,7 @@ def inspect(paths: tuple[str, ...], options: Options) -> None:
 
 
 def _lacks(discovered: Found) -> list[Caveat]:
-    """Return what the sources lack, but what is said as a caveat of all or as a note of a file already."""
+    """Return what the sources lack, without caveats of all and notes of files, which are shown already."""
     from ingest.query.missing import folded
 
     known = {caveat.code for caveat in discovered.caveats}

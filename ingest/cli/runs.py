@@ -1,4 +1,4 @@
-"""runs: what a store holds, and what is to become of it: shown, deleted, kept at a larger step."""
+"""runs: shows, deletes and coarsens the runs of a store."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def _address(url: str | None, options: Options) -> Address:
 
 
 def _set_up_templates(address: Address, options: Options) -> int:
-    """Put what is missing (with --overwrite what differs, too), or only show it; return how many differ and were left alone."""
+    """Create missing templates (with --overwrite change differing ones), or only show them; return how many were left alone."""
     from ingest.store.elastic.connection import Connection
     from ingest.store.elastic.setup import apply, changes, fitting, make_empty
     from ingest.store.elastic.templates import Site

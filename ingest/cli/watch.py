@@ -163,7 +163,7 @@ def _signals() -> Iterator[_Stopped]:
 
 
 def _let_signals_end_it() -> None:
-    """Let a signal from now on end the process at once: what is cut off goes on with the next watch or load."""
+    """Let a signal from now on end the process at once: the next watch or load continues what is cut off."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)

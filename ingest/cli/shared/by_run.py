@@ -1,4 +1,4 @@
-"""Runs that are asked one by one, for what sets them side by side: compare and trend."""
+"""Runs that are asked one at a time, for the commands that set them side by side: compare and trend."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ format_option = click.option(
 
 @dataclass(frozen=True, kw_only=True)
 class EachRun(shared.Asking):
-    """What is asked of each run, and what is made of the answers; `printed` is the format of what is printed, if it is said."""
+    """The question about each run, and the use of its answer; `printed` is the format of the output, if given."""
 
     printed: str | None
     unit: str

@@ -49,7 +49,7 @@ def compared(
 
 
 def over_time(asks: Sequence[Ask], question: Question, pair: Pair) -> Pair | None:
-    """Return both runs over time in windows of one width; None for several runs or kinds a side, which have no one heat map.
+    """Return both runs over time in windows of one width; None for several runs or kinds a side, which have no common heat map.
 
     Each of `asks` answers about one run.
     """

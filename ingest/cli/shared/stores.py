@@ -27,7 +27,7 @@ def opened_store(url: str | None, *, write: bool = False) -> Store:
 
 @contextmanager
 def letters_named(store: Store) -> Iterator[None]:
-    """Say, where what is done inside fails, in which file the documents lie that the server has refused before."""
+    """Where the code inside fails, say which file holds the documents that the server has refused before."""
     try:
         yield
     except BaseException:

@@ -78,7 +78,7 @@ def _text(raw: io.FileIO, before: Any, *, by_line: bool) -> io.TextIOWrapper:
 
 
 def drop_output() -> None:
-    """Throw away from now on what is printed, and what waits to be."""
+    """Discard all output from now on, also what is buffered."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

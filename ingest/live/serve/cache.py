@@ -91,7 +91,7 @@ class Cache(Generic[Key, Made]):
                 self._waiting -= 1
 
     def _begun(self, key: Key) -> Future[Kept[Made]] | None:
-        """Return what is being made, None where too much is; the lock is held."""
+        """Return the answer that is being made, None where too many are; the lock is held."""
         if len(self._pending) >= MOST_PENDING:
             return None
         self._pending[key] = future = self._workers.submit(self._looked, key)

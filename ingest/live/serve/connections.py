@@ -75,7 +75,7 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # waitress has no types
     channel_class = Channel
 
     def maintenance(self, now: float) -> None:
-        """Close what is idle or overdue."""
+        """Close connections that are idle or overdue."""
         super().maintenance(now)
         for channel in self.active_channels.values():
             if channel.is_overdue(time.monotonic()):

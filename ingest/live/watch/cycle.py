@@ -24,7 +24,7 @@ from ingest.live.watch.watching import Watching
 from ingest.load.load import LoadAccount, no_room
 from ingest.store import Store
 from ingest.store.live import NOTHING_LEFT
-from ingest.store.live import Watch as Told
+from ingest.store.live import Watch as WatchState
 
 HEARTBEAT_NS = 10 * 1_000_000_000
 MOST_BYTES = 4 << 20  # of logs, read in one cycle: what it holds in memory is some ten times that
@@ -102,7 +102,7 @@ class Watch:
         )
 
     def _keep(self, run: str, files: dict[Path, Seen], *, last: bool) -> list[Tail]:
-        """Read what has come of a run and have the store keep it; return the tails of which something has come."""
+        """Read the new data of a run and store them; return the tails that had new data."""
         watching = self.watching
         news, heard = [], []
         for tail in sorted(watching.of(run), key=lambda candidate: candidate.reported_ns or 0):
@@ -158,7 +158,7 @@ class Watch:
         return settle(self.watching)
 
 
-def _moved(now: Told, before: Told | None) -> bool:
+def _moved(now: WatchState, before: WatchState | None) -> bool:
     """Return whether others should hear of a watch: what is final has changed, or they have not heard of it for long."""
     return before is None or now.final_ns != before.final_ns or now.told_ns - before.told_ns >= HEARTBEAT_NS
 

@@ -104,7 +104,7 @@ def held_open(path: Path) -> int:
 
 
 def scanned(paths: Iterable[Path]) -> dict[Path, Seen]:
-    """Return all files under the paths, each once; what goes away meanwhile, and what is no file, is not there."""
+    """Return all files under the paths, each once, without files that vanish meanwhile and without anything that is no file."""
     files: dict[Path, Seen] = {}
     for path in paths:
         with contextlib.suppress(OSError):

@@ -72,7 +72,7 @@ def _gone(watching: Watching, key: Key, tail: Tail, files: Mapping[Path, Seen]) 
 
 
 def _copy_of(watching: Watching, tail: Tail, files: Mapping[Path, Seen]) -> Path | None:
-    """Return a file that begins as the one that was read, if there is one that is not read by itself."""
+    """Return a file that begins as the file that was read, unless it is read by itself; None if there is none."""
     tailed = watching.tailed()
     others = (path for path in files if path != tail.path and path not in tailed)
     return next((path for path in others if tail.known.begins(path)), None)

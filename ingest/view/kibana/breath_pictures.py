@@ -26,7 +26,7 @@ LINE = ("facet", "place", "label", "x", "v")
 
 
 def density(prefix: str, _: Mapping[str, Any]) -> Spec:
-    """Return how many breaths moved so many packets at so many cycles a packet: exact counts."""
+    """Return the counts of breaths by packets moved and cycles a packet, exactly."""
     bounds = {"min": 0, "max": CELLS}  # what lies at the upper bound is left out
     cells = {"histogram": {"field": "breath.cells", "interval": 1, "min_doc_count": 1, "hard_bounds": bounds}}
     data = [

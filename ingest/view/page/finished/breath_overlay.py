@@ -48,7 +48,7 @@ def breath_panel(baseline: Kept, run: Kept) -> Panel | None:
     columns = min(2, len(shown))
     lines = math.ceil(len(shown) / columns)
     height = (FLAT if len(shown) > 1 else HEIGHT) * lines + GAP * (lines - 1)
-    few = f"The {len(shown)} of {len(order)} processes that became dearest. " if len(shown) < len(order) else ""
+    few = f"The {len(shown)} of {len(order)} processes whose cost rose most. " if len(shown) < len(order) else ""
     view = View(_tables(sides, shown), few + _says(sides, order), {"columns": columns}, height)
     return Panel(
         "breaths",

@@ -1,4 +1,4 @@
-"""The page of a comparison: two runs side by side, who moved, where their distributions part, and both over time.
+"""The page of a comparison: two runs side by side, the largest changes, where their distributions differ, and both over time.
 
 Its numbers are those of `tailboard compare`: the tables hold each number as csv has it (`data value`), the charts draw them.
 """
@@ -159,7 +159,7 @@ def _movers(pair: Pair, percentiles: Sequence[Percentile]) -> Panel:
         columns = ratio_columns(table, shown, names_of(table, shown, labels))
         views[percentile.name] = View({"points": columns}, says, height=MARGIN + BAR * max(1, len(shown)))
     name = "movers-" + "-".join(_word(label) for label in labels)
-    title = f"Who moved, by {', '.join(labels)}"
+    title = f"Largest changes, by {', '.join(labels)}"
     hint = "The chosen percentile of each group, the largest effect first: the change that is certain, then the ratio itself."
     return Panel(name, title, hint, [Chart(name, title, "movers", views, "p")], _table(table, in_groups(table), labels))
 
@@ -204,7 +204,7 @@ def _distributions(compared: Compared) -> list[Panel]:
     return [
         Panel(
             "shifts",
-            "Where the distributions part",
+            "Where the distributions differ",
             "Latency by percentile of both runs: each further nine takes the same width. Below, their ratio at each halving of "
             "1 - q, with its 95 % bounds.",
             [

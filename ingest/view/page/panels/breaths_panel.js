@@ -53,7 +53,7 @@
       .map((at) => ({ facet: name(at), place: places.get(name(at)), label: "single breaths", x: x[at], y: y[at] }));
     const lines = picked.some.flatMap((process) => drawn(process, section).cycles), all = picked.some.reduce((sum, { n }) => sum + n, 0);
     const worst = picked.some[0], cost = !worst ? "No breath in view." : !worst.sums[0] ? `${worst.name} moved no packet that it logged.` : `${worst.name} takes ${few(costOf(worst))} cycles a packet; ${worst.fit.why ? "" : "line: "}${lineText(worst.fit)}.`;
-    const sample = points.length < all ? `A random sample of ${number(points.length)} of ${number(all)} stored breaths is drawn, lines are through all.` : `All ${number(all)} stored breaths are drawn.`;
+    const sample = points.length < all ? `A random sample of ${number(points.length)} of ${number(all)} stored breaths is drawn; lines are fitted to all.` : `All ${number(all)} stored breaths are drawn.`;
     const says = [cost, fewer, all && sample, rangeText(section)].filter(Boolean).join(" ");
     return { data: { facets, points, lines }, signals: { columns, axis: state.spread, soft: soft() }, height: tall, says };
   }

@@ -51,7 +51,7 @@ const estimates = (() => {
         const bad = new Set(wrong(points).filter(({ v, truth }) => Math.abs(v / truth - 1) > SMALL).map(({ t }) => t)).size;
         const windows = new Set(points.map(({ t }) => t)).size;
         const says = [
-          text !== state.p && `Worked out for ${Object.keys(estimated.p).map(what).join(", ")}: here ${name}.`,
+          text !== state.p && `Computed for ${Object.keys(estimated.p).map(what).join(", ")}; shown: ${name}.`,
           top && `Furthest off: ${when(top)}, where ${top.label === "CBT" ? "CBT" : `the ${top.label}`} says ${latency(top.v)} and ${name} is ${latency(top.truth)} (${top.off}).`,
           ways.length && `Typical window: ${ways.join(", ")}.`,
           `Off by more than 10 % in ${bad} of ${windows} windows of ${estimated.step / 1000} s, of ${estimated.series} series.`,

@@ -96,12 +96,12 @@
     const others = groups.some((group) => data.groups[group].rest);
     return sentences(
       top ? `${events(sums.total)} in view; fullest cell: ${number(top.c)}, ${when(top)}, ${offsetText(top.lower, period)} – ${offsetText(top.upper, period)}.` : "No event in view.",
-      map.width > period && `A column is ${wide(map.width)}: neighbours are added up, offset by offset; ${map.width > finest ? "zoom for finer ones" : "the page holds none finer"}.`,
+      map.width > period && `A column is ${wide(map.width)}: neighbouring periods are added up; ${map.width > finest ? "zoom for finer ones" : "the page holds none finer"}.`,
       listed(only) && `Only ${listed(only)}.`,
       listed(not) && `Without ${listed(not)}.`,
       map.reds && `In red: ${listed(lit)}, ${number(reds)} of ${events(sums.total)}.`,
-      resampled(data, period, rows) && `${rows} rows are no whole ticks of ${data.tick} ms: counts are shared out by overlap.`,
-      missing && `${number(missing)} whole ${missing > 1 ? "periods" : "period"} without any event of the run: grey, not known.`,
+      resampled(data, period, rows) && `${rows} rows do not match the ticks of ${data.tick} ms: counts are split by overlap.`,
+      missing && `${number(missing)} whole ${missing > 1 ? "periods" : "period"} without any event of the run: shown in grey.`,
       behind && `${events(behind)} reported late: drawn at their own time.`,
       others && `“others” are ${number(data.folded)} threads with few events, added up for the size of the page.`,
     );

@@ -60,8 +60,8 @@
       return `Largest${most > top.v ? " beyond the error of the bins" : ""}: ${latency(top.v)}, ${top.label}, ${when(top)}: service ${name} says ${latency(top.service)}, response ${name} ${response}.`;
     };
     const says = sentences(
-      top ? largest() : !points.length ? `No window has samples enough for ${name} of both.`
-        : most > 0 ? `No gap: at most ${latency(most)}, which is within the error of the bins.` : `No gap: response ${name} is nowhere above service ${name}.`,
+      top ? largest() : !points.length ? `No window has enough samples for ${name} of both.`
+        : most > 0 ? `No gap: at most ${latency(most)}, which is within the error of the bins.` : `No gap: response ${name} never exceeds service ${name}.`,
       twice && `In ${twice} of ${points.length} windows${of > 1 ? " of an operation" : ""} response ${name} is more than twice service ${name}.`,
       thin > 0 && points.length && `${thin} more ${thin > 1 ? "have" : "has"} too few samples.`,
       kept < of && `The ${kept} worst of ${of} operations.`,

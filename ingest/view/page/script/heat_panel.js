@@ -53,7 +53,7 @@ const heatPanel = (() => {
     const outside = [[below, "below"], [above, "above"]].filter(([n]) => n).map(([n, where]) => `${whole(n)} ${where}`).join(" and ");
     return [
       dropped && `${whole(dropped)} samples lie above the map.`,
-      outside && `Of the samples ${outside} the range of latency are not shown.`,
+      outside && `Samples not shown: ${outside} the range of latency.`,
       lit && `${name}: ${whole(sum((cell) => cell.lit))} of ${whole(sum((cell) => cell.c))} samples in the map.`,
     ];
   }
@@ -95,7 +95,7 @@ const heatPanel = (() => {
     const shares = `${percent(cell.c / cell.n)} of the window, ${percent(cell.cum / cell.n)} up to here`;
     const labels = LABELS.filter((label) => (label === "extra" ? run.extra : label !== "thread" || run.levels.threads));
     const first = `${when(cell)}, ${range}: ${number(cell.c)} samples, ${shares}.`;
-    const lines = [first, ...labels.map((label) => sharesBy(label, cell, upper)), run.levels.threads ? "" : "Of threads the page holds no bins."];
+    const lines = [first, ...labels.map((label) => sharesBy(label, cell, upper)), run.levels.threads ? "" : "The page holds no bins of threads."];
     find("cell").replaceChildren(...lines.filter(Boolean).map((text) => Object.assign(document.createElement("span"), { textContent: `${text} ` })));
     const { t, t2, lower } = (cursor = cell);
     page.views.heatmap.signal("pointed", { t, t2, lower, upper: cell.upper }).runAsync();
