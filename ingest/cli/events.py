@@ -253,7 +253,7 @@ def _words(message: Message) -> Row:
 
 
 def _number(value: float) -> float | int | None:
-    """Return a number as JSON has it: whole ones without a point as far as doubles distinguish them, None for NaN and infinities."""
+    """Return a number as JSON has it: whole ones without a point where doubles are exact, None for NaN and infinities."""
     if isinstance(value, int):
         return value
     if not math.isfinite(value):

@@ -85,7 +85,7 @@ class Cache(Generic[Key, Made]):
         try:
             return future.result(timeout=FIRST_SECONDS if kept is None else self._patience)
         except NotYetError:
-            return _old(kept, "the answer takes long: it is being made, and asked for again in a moment")
+            return _old(kept, "the answer takes long: it is being computed, and this page asks for it again in a moment")
         finally:
             with self._lock:
                 self._waiting -= 1
