@@ -13,13 +13,13 @@ from ingest.core.ranks import COMMON, STORED, SUMMARY
 from ingest.core.series import LABELS, THREAD
 from ingest.store.elastic.encoding import PATHS
 from ingest.store.rollups import VALUES, column_of
+from ingest.store.sqlite import breaths as sqlite_breaths
+from ingest.store.sqlite import documents as sqlite_documents
+from ingest.store.sqlite import episodes as sqlite_episodes
+from ingest.store.sqlite import live as sqlite_live
+from ingest.store.sqlite import rollups as sqlite_rollups
+from ingest.store.sqlite import store as sqlite
 from ingest.store.sqlite.statements import insert, put, put_unless_newer
-from ingest.store.sqlite.store import breaths as sqlite_breaths
-from ingest.store.sqlite.store import documents as sqlite_documents
-from ingest.store.sqlite.store import episodes as sqlite_episodes
-from ingest.store.sqlite.store import live as sqlite_live
-from ingest.store.sqlite.store import rollups as sqlite_rollups
-from ingest.store.sqlite.store import store as sqlite
 from ingest.view.kibana.requests import by_thread
 
 ROOT = Path(__file__).parents[1]

@@ -29,7 +29,7 @@ from ingest.query.question import Question
 from ingest.query.verdicts import Episode
 from ingest.store import live_store, open_store
 from ingest.store.live import NOTHING_FINAL, NOTHING_LEFT, Watch
-from ingest.store.sqlite.store import store as sqlite
+from ingest.store.sqlite import store as sqlite
 from ingest.view.page.report.contents import parts_from
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.doubles.origin import SECOND, ZERO, random_rows, series

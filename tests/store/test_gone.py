@@ -16,7 +16,7 @@ import pytest
 from ingest import Question, open_store
 from ingest.cli import run as command
 from ingest.core.errors import StoreError
-from ingest.load.load import plan as load_plan
+from ingest.load import plan as load_plan
 from ingest.query.verdicts import Episode
 from ingest.store.elastic import deleting
 from ingest.store.elastic import store as elastic_store

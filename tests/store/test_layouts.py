@@ -17,8 +17,8 @@ from ingest.core.errors import StoreError, TailboardError
 from ingest.read import ReadOptions
 from ingest.store import live_store
 from ingest.store.elastic.sweeping import Sweeper
-from ingest.store.sqlite.store import documents as sqlite_documents
-from ingest.store.sqlite.store import rollups as sqlite_rollups
+from ingest.store.sqlite import documents as sqlite_documents
+from ingest.store.sqlite import rollups as sqlite_rollups
 from tests.doubles.elasticsearch.bulk import Writer
 from tests.effort import figure
 from tests.live.feeding import EPOCH, Clock, begun
@@ -323,7 +323,7 @@ def test_f1_in_a_file_a_coarsening_that_lost_a_window_changes_nothing(tmp_path: 
     ground = SqliteGround(tmp_path)
     loaded(ground.url, [DOUBLE])
     before = ground.documents(), ground.rollups()
-    from ingest.store.sqlite.store import coarsening as sqlite_coarsening
+    from ingest.store.sqlite import coarsening as sqlite_coarsening
 
     real = sqlite_coarsening.coarsened
     monkeypatch.setattr(sqlite_coarsening, "coarsened", lambda part, step: real(part.take(range_but_last(part)), step))

@@ -14,7 +14,7 @@ from ingest.cli import run as command
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer
 from ingest.read import ReadOptions
-from ingest.store.sqlite.store import file as sqlite_file
+from ingest.store.sqlite import file as sqlite_file
 from ingest.view.text import csv_lines
 from tests.store.grounds import ElasticGround, grounds
 

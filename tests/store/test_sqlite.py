@@ -21,7 +21,7 @@ from ingest.load.load import load
 from ingest.load.plan import LoadOptions
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.read import ReadOptions
-from ingest.store.sqlite.store import holdings as sqlite_holdings
+from ingest.store.sqlite import holdings as sqlite_holdings
 from ingest.view.text import csv_lines
 from oracles.per_io import histogram_files
 from tests.effort import figure

@@ -16,8 +16,8 @@ from ingest import Question, open_store
 from ingest.cli import run as command
 from ingest.core.errors import StoreError
 from ingest.core.fields import assets
+from ingest.store.sqlite import file as sqlite_file
 from ingest.store.sqlite.store import SqliteStore
-from ingest.store.sqlite.store import file as sqlite_file
 from tests.store.grounds import SqliteGround, loaded
 from tests.store.test_contract import EXAMPLE, SECOND, answered
 
