@@ -106,8 +106,8 @@ def run(arguments: list[str] | None = None) -> int:
         status: Any = tailboard.main(arguments, prog_name="tailboard", standalone_mode=False)
         sys.stdout.flush()
     except click.ClickException as error:
-        error.show(told := io.StringIO())
-        print("\n".join(map(shown, told.getvalue().split("\n"))), end="", file=sys.stderr)  # it may name an argument
+        error.show(buffer := io.StringIO())
+        print("\n".join(map(shown, buffer.getvalue().split("\n"))), end="", file=sys.stderr)  # it may name an argument
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         say("interrupted; a load that was cut off is completed by running it again")
@@ -132,7 +132,7 @@ def run(arguments: list[str] | None = None) -> int:
 
 
 def _internal(error: Exception) -> int:
-    """Return the status of an internal error, told in a sentence; raises it where somebody looks for the cause."""
+    """Print an internal error as a sentence and return its exit status; raises it under TAILBOARD_DEBUG."""
     if os.environ.get("TAILBOARD_DEBUG"):
         raise error
     say(f"internal error ({type(error).__name__}: {error}); TAILBOARD_DEBUG=1 shows where")

@@ -48,8 +48,10 @@ def build(*, check: bool) -> None:
     for path in gone:
         path.unlink()
         say(f"removed {path}")
-    found = kibana_problems(files)
-    for line in found:
+    problems = kibana_problems(files)
+    for line in problems:
         print(line, file=sys.stderr)
-    if found:
-        raise RuleError(f"{len(found)} {'problem' if len(found) == 1 else 'problems'} in what is built from kibana/dashboards")
+    if problems:
+        raise RuleError(
+            f"{len(problems)} {'problem' if len(problems) == 1 else 'problems'} in what is built from kibana/dashboards"
+        )

@@ -96,23 +96,23 @@ def check(sla: Path, sources: tuple[str, ...], options: Options) -> int:
     selection = _selection(options)
     with _opened(sources, options) as judged:
         objectives = _objectives(sla, judged.runs)
-        found = verdicts_of(partial(answered, judged.origin), judged.runs, objectives, selection, sla, judged.finals)
+        checked = verdicts_of(partial(answered, judged.origin), judged.runs, objectives, selection, sla, judged.finals)
         if options.record:
-            keep(judged.origin, found)  # type: ignore[arg-type]  # _opened gives a store where it is to be written
+            keep(judged.origin, checked)  # type: ignore[arg-type]  # _opened gives a store where it is to be written
     with verdict_stands():
-        _write(found, sla, options)
-    return _told(hook, found) or _status(found, allow_unknown=options.allow_unknown)
+        _write(checked, sla, options)
+    return _sent(hook, checked) or _status(checked, allow_unknown=options.allow_unknown)
 
 
-def _status(found: Checked, *, allow_unknown: bool) -> int:
+def _status(checked: Checked, *, allow_unknown: bool) -> int:
     """Return the exit status of verdicts: violated, cannot tell (unless that is allowed), or 0."""
-    if found.violated:
+    if checked.violated:
         return VIOLATED
-    return 0 if found.met or allow_unknown else CANNOT_TELL
+    return 0 if checked.met or allow_unknown else CANNOT_TELL
 
 
 def _selection(options: Options) -> Question:
-    """Return what is to be judged; UsageError where only a part of a run would be kept as the whole, or I/Os are shares."""
+    """Return the answers to judge; UsageError where only a part of a run would be kept as the whole, or I/Os are shares."""
     from ingest.core.timing import parse_instant
     from ingest.query.question import Question
 
@@ -149,7 +149,7 @@ def _opened(sources: tuple[str, ...], options: Options) -> Iterator[Judged]:
 
 
 def _judged(origin: Origin) -> Judged:
-    """Return what files or a store tell of their runs."""
+    """Return what files or a store hold of their runs."""
     from ingest.objectives.check import finals_of, labels_of
 
     runs = origin.runs()
@@ -169,10 +169,10 @@ def violations(origin: Origin, path: Path, question: Question) -> list[Episode]:
     judged = _judged(origin)
     selection = Selection(question.runs, question.where, begin=question.begin, end=question.end)
     ask = partial(answered, judged.origin)
-    found = verdicts_of(ask, judged.runs, _objectives(path, judged.runs), selection, path, judged.finals)
-    for note in notes(found):
+    checked = verdicts_of(ask, judged.runs, _objectives(path, judged.runs), selection, path, judged.finals)
+    for note in notes(checked):
         say(note)
-    return [each for one in found.verdicts for each in one.episodes]
+    return [each for verdict in checked.verdicts for each in verdict.episodes]
 
 
 def _objectives(path: Path, runs: RunLabels) -> Sequence[Objective]:
@@ -181,47 +181,47 @@ def _objectives(path: Path, runs: RunLabels) -> Sequence[Objective]:
     return read_objectives(path, {name for labels in runs.values() for name in labels})
 
 
-def _write(found: Checked, path: Path, options: Options) -> None:
+def _write(checked: Checked, path: Path, options: Options) -> None:
     """Print the verdicts in the format that was asked for."""
     from ingest.objectives.junit import junit
     from ingest.objectives.words import stamp_of
     from ingest.view import text
     from ingest.view.terminal.episodes import episode_rows, notes, print_checked
 
-    form, base = options.format, _clock(found, options)
+    form, base = options.format, _clock(checked, options)
     if form == "table":
-        print_checked(found, base)
+        print_checked(checked, base)
         return
-    for note in notes(found):
+    for note in notes(checked):
         say(note)
     if form == "junit":
-        sys.stdout.write(junit(found, path.name, base))
+        sys.stdout.write(junit(checked, path.name, base))
         return
     lines = {"csv": text.csv_lines, "ndjson": text.ndjson_lines}[form]
-    rows, stamp = episode_rows(found.verdicts, base, options.unit), stamp_of(base, found.verdicts)
+    rows, stamp = episode_rows(checked.verdicts, base, options.unit), stamp_of(base, checked.verdicts)
     sys.stdout.writelines(line + "\n" for line in lines(rows, stamp))
 
 
-def _clock(found: Checked, options: Options) -> str:
+def _clock(checked: Checked, options: Options) -> str:
     """Return how times are shown; UsageError where a clock is asked that no run has."""
-    relative = all(one.relative for one in found.verdicts)
+    relative = all(verdict.relative for verdict in checked.verdicts)
     base: str = options.time_base or ("elapsed" if relative else "utc")
     if base != "elapsed" and relative:
-        raise UsageError("a run has no time zero, so its times are elapsed; give --t0 to have a clock")
+        raise UsageError("the start of a run is not known, so its times are elapsed; give --t0 for times of the clock")
     return base
 
 
-def _told(hook: Webhook | None, found: Checked) -> int:
+def _sent(hook: Webhook | None, checked: Checked) -> int:
     """Tell the webhook of every episode that is certain; return the exit status, 0 where all went well."""
     from ingest.objectives.check import certain
 
     if hook is None:
         return 0
-    episodes = sorted((each for one in found.verdicts for each in certain(one)), key=lambda each: each.start_ns)
+    episodes = sorted((each for verdict in checked.verdicts for each in certain(verdict)), key=lambda each: each.start_ns)
     try:
-        told = hook.tell(episodes, {one.run: one.relative for one in found.verdicts})
+        count = hook.tell(episodes, {verdict.run: verdict.relative for verdict in checked.verdicts})
     except DeliveryError as error:
         say(error)
         return error.exit_status
-    say(f"told {hook.host} of {told} episode{'s' if told != 1 else ''}")
+    say(f"sent {hook.host} {count} episode{'s' if count != 1 else ''}")
     return 0

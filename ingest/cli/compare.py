@@ -113,12 +113,12 @@ def compare(sources: tuple[str, ...], options: Options) -> int:
                 raise UsageError(f"--baseline and --run both take {listed(sorted(set(sides[0]) & set(sides[1])))}")
             baseline, run = (together([answered(asks[name], name, wanted) for name in names]) for names in sides)
         pair = grouped(baseline, run, by, unlike=options.unlike_kinds)
-        told_of_pairs = pair_notes(pairs) if pairs else ()
-        pair = replace(pair, notes=(*pair.notes, *told_of_pairs, *undated_beside(list(asks), [*sides[0], *sides[1]])))
+        notes_of_pairs = pair_notes(pairs) if pairs else ()
+        pair = replace(pair, notes=(*pair.notes, *notes_of_pairs, *undated_beside(list(asks), [*sides[0], *sides[1]])))
         each = [partial(answered, asks[name], name) for names in sides for name in names]
         windows = over_time(each, question, pair) if output or form in PICTURES else None
     table = rows_of(pair, halvings(pair) if options.shifts else percentiles)
-    status, told = _judged(table, limit)
+    status, sentences = _judged(table, limit)
     if output:
         from ingest.cli.compare_breaths import breath_panels
         from ingest.view.page.finished.compare import compare_page
@@ -127,11 +127,11 @@ def compare(sources: tuple[str, ...], options: Options) -> int:
         more = breath_panels(sources, paths, options, sides, question) if is_lag(baseline, run) else []
         content = compared(baseline, run, by, percentiles, windows, unlike=options.unlike_kinds)
         calm = [f"No ratio is certain to be above {limit:g} times the baseline."] if limit < math.inf else []
-        written(compare_page(content, pair, told or calm, bad=bool(status), more=more), output)
+        written(compare_page(content, pair, sentences or calm, bad=bool(status), more=more), output)
     if form:
         with verdict_stands():
             _write(pair, table, windows, shared.Showing(format=form, unit=options.unit))
-    for line in told:
+    for line in sentences:
         say(line)
     return status
 
@@ -140,13 +140,15 @@ def chosen(names: Sequence[str], glob: str, option: str, *, merge: bool) -> list
     """Return the one run that a glob names, all of them with `merge`; an error that lists the runs for none or several."""
     from ingest.core.series import run_matches
 
-    found = [name for name in names if name == glob] or [name for name in names if run_matches(name, (glob,))]
-    if not found:
+    matching = [name for name in names if name == glob] or [name for name in names if run_matches(name, (glob,))]
+    if not matching:
         raise InputError(f"{option} {glob} matches no run; there are {listed(sorted(names))}")
-    if len(found) > 1 and not merge:
-        raise UsageError(f"{option} {glob} matches {len(found)} runs ({listed(sorted(found))}): name one, or add --merge-runs")
-    dated = [name for name in found if undated_part_of(name) not in found]  # what is undated of a run is not added to it
-    return sorted(dated if merge else found)
+    if len(matching) > 1 and not merge:
+        raise UsageError(
+            f"{option} {glob} matches {len(matching)} runs ({listed(sorted(matching))}): name one, or add --merge-runs"
+        )
+    dated = [name for name in matching if undated_part_of(name) not in matching]  # what is undated of a run is not added to it
+    return sorted(dated if merge else matching)
 
 
 def pairs_among(asks: Mapping[str, Ask], labels: RunLabels, options: Options) -> Paired | None:
@@ -156,18 +158,20 @@ def pairs_among(asks: Mapping[str, Ask], labels: RunLabels, options: Options) ->
 
     names = list(asks)
     globs = [str(getattr(options, side)) for side in SIDES]
-    found = [[one for one in names if one == glob] or [one for one in names if run_matches(one, (glob,))] for glob in globs]
-    dated = [[name for name in side if undated_part_of(name) not in side] for side in found]
-    if options.merge_runs or not all(dated) or all(len(side) == 1 for side in found):
+    matching = [
+        [name for name in names if name == glob] or [name for name in names if run_matches(name, (glob,))] for glob in globs
+    ]
+    dated = [[name for name in side if undated_part_of(name) not in side] for side in matching]
+    if options.merge_runs or not all(dated) or all(len(side) == 1 for side in matching):
         return None
     return paired_runs(sorted(dated[0]), sorted(dated[1]), labels)
 
 
-def pair_notes(found: Paired) -> tuple[str, ...]:
+def pair_notes(paired: Paired) -> tuple[str, ...]:
     """Return the sentences about runs that are compared pair by pair, and about those that have none like them."""
-    which = "pair" if len(found.pairs) == 1 else "pairs"
-    notes = [f"{len(found.pairs)} {which} of runs that are alike, compared one by one; --merge-runs adds each side up"]
-    for side, runs in zip(SIDES, found.alone, strict=True):
+    which = "pair" if len(paired.pairs) == 1 else "pairs"
+    notes = [f"{len(paired.pairs)} {which} of runs that are alike, compared one by one; --merge-runs adds each side up"]
+    for side, runs in zip(SIDES, paired.alone, strict=True):
         if runs:
             notes.append(f"not compared, since the other side has no run like it: {listed(runs)} ({side})")
     return tuple(notes)
@@ -181,8 +185,8 @@ def _write(pair: Pair, table: Table, windows: Pair | None, showing: shared.Showi
         comparison.print_comparison(pair, table)
         return
     if form in PICTURES:
-        told = replace(pair.run, warnings=tuple(comparison.notes(pair, table)))
-        write_picture(comparison.comparison_picture(pair, windows), told, showing)
+        noted = replace(pair.run, warnings=tuple(comparison.notes(pair, table)))
+        write_picture(comparison.comparison_picture(pair, windows), noted, showing)
         return
     for line in comparison.notes(pair, table):
         say(line)
@@ -199,8 +203,8 @@ def _judged(table: Table, limit: float) -> tuple[int, list[str]]:
     above = [row for row in range(len(table)) if low[row] > limit]
     if not above and not (low == low).any():  # noqa: PLR0124  # NaN is unlike itself
         return 0, ["cannot tell: no ratio here has a lower bound, so nothing was judged"]
-    told = [
+    sentences = [
         f"{row_name(table, row)} is {table.columns['ratio'][row]:.3g} times the baseline, at least {low[row]:.3g}"
         for row in above
     ]
-    return (REGRESSED, [f"above {limit:g}: {listed(told)}"]) if told else (0, [])
+    return (REGRESSED, [f"above {limit:g}: {listed(sentences)}"]) if sentences else (0, [])

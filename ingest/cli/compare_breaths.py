@@ -33,11 +33,11 @@ def breath_panels(
     from ingest.query.overview import literal
     from ingest.view.page.finished.breath_overlay import breath_panel
 
-    found = []
+    joined = []
     for names in sides:
         asked = [replace(question, runs=(literal(name),), where={**question.where, "run": literal(name)}) for name in names]
-        found.append(together([_kept(sources, named, options, one) for one in asked]))
-    panel = breath_panel(*found)
+        joined.append(together([_kept(sources, named, options, asked_of_run) for asked_of_run in asked]))
+    panel = breath_panel(*joined)
     return [panel] if panel else []
 
 

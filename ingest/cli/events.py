@@ -97,18 +97,20 @@ def events(file: Path, options: Options) -> None:
     if file.is_dir():
         raise UsageError(f"{file} is a folder: name one timeline, such as {file}/events.timeline")
     [source] = discover([file], reading).sources
-    found = timeline(file, reading.tsc_hz)
+    recording = timeline(file, reading.tsc_hz)
     zero = source.context.zero.epoch_ns
-    start = int(found.stamp_ns[0]) if found.real else zero or 0
-    shown = _Shown(found, found.lags(), 0 if found.real else start, _stamp(options.time_base, start, known=zero is not None))
+    start = int(recording.stamp_ns[0]) if recording.real else zero or 0
+    shown = _Shown(
+        recording, recording.lags(), 0 if recording.real else start, _stamp(options.time_base, start, known=zero is not None)
+    )
     if options.breaths or options.callbacks:
         of = tables.breath_rows if options.breaths else tables.callback_rows
-        told = of(found, (shown.stamp.name, shown.stamp.of), shown.shift_ns, lambda stamps: _inside(stamps, start, options))
-        _warn(found, len(told), "breaths" if options.breaths else "callbacks")
-        tables.print_rows(told[: options.limit], options.format, shown.stamp.name)
+        table = of(recording, (shown.stamp.name, shown.stamp.of), shown.shift_ns, lambda stamps: _inside(stamps, start, options))
+        _warn(recording, len(table), "breaths" if options.breaths else "callbacks")
+        tables.print_rows(table[: options.limit], options.format, shown.stamp.name)
         return
-    rows = _selected(found, shown.shift_ns, start, options)
-    _warn(found, len(rows))
+    rows = _selected(recording, shown.shift_ns, start, options)
+    _warn(recording, len(rows))
     if options.format == "ndjson":
         _print_ndjson(shown.rows(rows, AT_ONCE))
     else:
@@ -117,14 +119,14 @@ def events(file: Path, options: Options) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Stamp:
-    """How times are told: under which name, and as what."""
+    """How times are shown: under which name, and as what."""
 
     name: str
     of: Any
 
 
 def _stamp(base: str | None, start_ns: int, *, known: bool) -> _Stamp:
-    """Return how times are told; UsageError where a time of day is asked that nothing tells."""
+    """Return how times are shown; UsageError where a time of day is asked for that cannot be determined."""
     from datetime import datetime
 
     import numpy as np
@@ -140,13 +142,13 @@ def _stamp(base: str | None, start_ns: int, *, known: bool) -> _Stamp:
     return _Stamp("time", lambda stamp: f"{np.datetime64(stamp, 'ns')}Z")
 
 
-def _selected(found: Timeline, shift_ns: int, start_ns: int, options: Options) -> Int:
+def _selected(recording: Timeline, shift_ns: int, start_ns: int, options: Options) -> Int:
     """Return the indices of the events that are asked for."""
     import numpy as np
 
     low, high = _levels(options.level)
-    wanted = np.array([_wanted(message, low, high, options.names) for message in found.messages], np.bool_)[found.codes]
-    rows = np.flatnonzero(wanted & _inside(found.stamp_ns + shift_ns, start_ns, options))
+    wanted = np.array([_wanted(message, low, high, options.names) for message in recording.messages], np.bool_)[recording.codes]
+    rows = np.flatnonzero(wanted & _inside(recording.stamp_ns + shift_ns, start_ns, options))
     return rows[: options.limit] if options.limit else rows
 
 
@@ -168,8 +170,8 @@ def _levels(text: str | None) -> tuple[int, int]:
     """Return the lowest and highest level that are asked for; -1 for unknown events where all are."""
     if text is None:
         return -1, DEEPEST
-    found = re.fullmatch(r"(\d)(?:-(\d))?", text)
-    low, high = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
+    match = re.fullmatch(r"(\d)(?:-(\d))?", text)
+    low, high = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
     if low > high:
         raise UsageError(f"--level takes a level from 0 to 9, or a range such as 0-3, not {text!r}")
     return low, high
@@ -183,14 +185,14 @@ def _wanted(message: Message, low: int, high: int, globs: Sequence[str]) -> bool
     return not globs or any(fnmatchcase(name, glob.lower()) for glob in globs for name in names)
 
 
-def _warn(found: Timeline, rows: int, what: str = "events") -> None:
+def _warn(recording: Timeline, rows: int, what: str = "events") -> None:
     """Print what a reader of the events must know to stderr."""
-    for reason, places in found.ring.rejected.items():
+    for reason, places in recording.ring.rejected.items():
         say(f"{len(places):,} left out: {reason}")
-    for note in (*found.ring.notes, *found.clock.notes):
+    for note in (*recording.ring.notes, *recording.clock.notes):
         say(note)
     if not rows:
-        none = f"none of {len(found):,} events" if what == "events" else f"none of its {what}"
+        none = f"none of {len(recording):,} events" if what == "events" else f"none of its {what}"
         say(f"{none} is selected")
 
 
@@ -204,7 +206,7 @@ class _Shown:
     stamp: _Stamp
 
     def rows(self, chosen: Int, at_once: int) -> Iterator[list[Row]]:
-        """Yield the rows of the chosen events in lists of so many."""
+        """Yield the rows of the chosen events in lists of limited length."""
         for first in range(0, len(chosen), at_once):
             yield self._some(chosen[first : first + at_once])
 
@@ -212,46 +214,46 @@ class _Shown:
         from ingest.read.snabb.clock import nanoseconds
         from ingest.read.snabb.lags import REASONS
 
-        found, lags = self.found, self.lags
+        recording, lags = self.found, self.lags
         anchor, cycles = lags.anchor[rows], lags.cycles[rows]
         columns = (
-            found.codes[rows],
-            found.stamp_ns[rows] + self.shift_ns,
-            found.tsc[rows],
-            found.core[rows],
+            recording.codes[rows],
+            recording.stamp_ns[rows] + self.shift_ns,
+            recording.tsc[rows],
+            recording.core[rows],
             cycles,
-            nanoseconds(cycles, found.clock.hz),
+            nanoseconds(cycles, recording.clock.hz),
             anchor,
-            found.codes[anchor],
+            recording.codes[anchor],
             lags.fault[rows],
         )
-        listed = zip(*(column.tolist() for column in columns), found.arguments(rows).tolist(), strict=True)
+        listed = zip(*(column.tolist() for column in columns), recording.arguments(rows).tolist(), strict=True)
         return [
             {
                 self.stamp.name: self.stamp.of(stamp),
                 "tsc": tsc,
                 "core": core & 0xFFF,
                 "node": core >> 12,
-                **_words(found.messages[code]),
+                **_words(recording.messages[code]),
                 "lag_ns": None if before < 0 else lag,
                 "lag_cycles": None if before < 0 else lag_cycles,
-                "after": None if before < 0 else found.messages[after].text,
+                "after": None if before < 0 else recording.messages[after].text,
                 "fault": REASONS[fault] or None,
-                "args": dict(zip(found.messages[code].arguments, map(_number, values), strict=False)),
+                "args": dict(zip(recording.messages[code].arguments, map(_number, values), strict=False)),
             }
             for code, stamp, tsc, core, lag_cycles, lag, before, after, fault, values in listed
         ]
 
 
 def _words(message: Message) -> Row:
-    """Return what the text of an event tells."""
+    """Return what the text of an event says."""
     if not message.known:
         return {"level": None, "rate": None, "event": None, "app": None}
     return {"level": message.level, "rate": message.rate, "event": message.name, "app": message.app or None}
 
 
 def _number(value: float) -> float | int | None:
-    """Return a number as JSON has it: whole ones without a point as far as doubles tell them apart, None for what is none."""
+    """Return a number as JSON has it: whole ones without a point where doubles are exact, None for NaN and infinities."""
     if isinstance(value, int):
         return value
     if not math.isfinite(value):

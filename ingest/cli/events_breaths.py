@@ -20,8 +20,8 @@ Stamp = Callable[[int], Any]
 
 AT_ONCE = 10_000
 WIDE = 1000
-UNTOLD = (
-    "no callback of this timeline tells what it moved (Snabb's events have not borne that since December 2022): "
+NOT_LOGGED = (
+    "no callback of this timeline logs what it moved (Snabb has not logged it since December 2022): "
     "--name 'app.*' shows how long each took"
 )
 
@@ -32,7 +32,7 @@ def check(options: Options) -> None:
     if len(chosen) > 1:
         raise UsageError("--breaths and --callbacks are two tables: ask for one")
     if not chosen and options.format == "csv":
-        raise UsageError("--format csv is for --breaths and --callbacks: events have unlike arguments, ndjson tells them all")
+        raise UsageError("--format csv is for --breaths and --callbacks: events have different arguments, ndjson shows them all")
     wrong = [option for option, name in (("--level", "level"), ("--name", "names")) if chosen and getattr(options, name)]
     if wrong:
         raise UsageError(f"{wrong[0]} chooses events: leave it out with --{chosen[0]}")
@@ -84,13 +84,13 @@ def _cell(name: str, value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) and name != "breath" else str(value)
 
 
-def breath_rows(found: Timeline, stamp: tuple[str, Stamp], shift_ns: int, inside: Callable[[Int], Any]) -> list[Row]:
-    """Return a row a breath, by when it began; `inside` tells which moments are asked for."""
+def breath_rows(recording: Timeline, stamp: tuple[str, Stamp], shift_ns: int, inside: Callable[[Int], Any]) -> list[Row]:
+    """Return a row a breath, by when it began; `inside` selects the times that are asked for."""
     import numpy as np
 
     from ingest.read.snabb.breaths import breaths
 
-    rows = breaths(found)
+    rows = breaths(recording)
     chosen = np.flatnonzero(inside(rows.start_ns + shift_ns))
     columns = (rows.start_ns + shift_ns, rows.number, rows.core, rows.cycles, rows.lasted_ns)
     whole = zip(*(column[chosen].tolist() for column in columns), strict=True)
@@ -104,33 +104,33 @@ def breath_rows(found: Timeline, stamp: tuple[str, Stamp], shift_ns: int, inside
             "node": core >> 12,
             "cycles": cycles,
             "ns": ns,
-            **dict(zip(("packets", "bytes", "bits"), told, strict=True)),
-            "cycles_a_packet": _ratio(cycles, told[0]),
+            **dict(zip(("packets", "bytes", "bits"), amounts, strict=True)),
+            "cycles_a_packet": _ratio(cycles, amounts[0]),
             "rate": rate,
         }
-        for (at, number, core, cycles, ns), told, rate in zip(whole, moved, rates, strict=True)
+        for (at, number, core, cycles, ns), amounts, rate in zip(whole, moved, rates, strict=True)
     ]
 
 
-def callback_rows(found: Timeline, stamp: tuple[str, Stamp], shift_ns: int, inside: Callable[[Int], Any]) -> list[Row]:
-    """Return a row a callback, by when it ended; `inside` tells which moments are asked for."""
+def callback_rows(recording: Timeline, stamp: tuple[str, Stamp], shift_ns: int, inside: Callable[[Int], Any]) -> list[Row]:
+    """Return a row a callback, by when it ended; `inside` selects the times that are asked for."""
     import numpy as np
 
     from ingest.read.snabb.callbacks import CALLBACKS, callbacks
     from ingest.read.snabb.clock import nanoseconds
 
-    rows = callbacks(found, found.lags())
+    rows = callbacks(recording, recording.lags())
     if not np.isfinite(rows.packets).any():
-        say(UNTOLD)
-    ended = found.stamp_ns[rows.end] + shift_ns
+        say(NOT_LOGGED)
+    ended = recording.stamp_ns[rows.end] + shift_ns
     chosen = np.flatnonzero(inside(ended))
-    columns = (ended, found.codes[rows.end], rows.cycles, nanoseconds(rows.cycles, found.clock.hz), rows.rate)
+    columns = (ended, recording.codes[rows.end], rows.cycles, nanoseconds(rows.cycles, recording.clock.hz), rows.rate)
     whole = zip(*(column[chosen].tolist() for column in columns), strict=True)
     return [
         {
             stamp[0]: stamp[1](at),
-            "app": found.messages[code].app,
-            "callback": CALLBACKS[found.messages[code].name.lower()].rpartition(".")[2],
+            "app": recording.messages[code].app,
+            "callback": CALLBACKS[recording.messages[code].name.lower()].rpartition(".")[2],
             "cycles": cycles,
             "ns": ns,
             "packets": packets,
@@ -143,9 +143,9 @@ def callback_rows(found: Timeline, stamp: tuple[str, Stamp], shift_ns: int, insi
 
 
 def _moved(chosen: Int, *columns: Any) -> Iterator[tuple[int | float | None, ...]]:
-    """Yield what rows moved: whole numbers where they are, None where it is not told."""
-    for told in zip(*(column[chosen].tolist() for column in columns), strict=True):
-        yield tuple(None if math.isnan(one) else int(one) if one == int(one) else one for one in told)
+    """Yield what rows moved: whole numbers where they are, None where it was not logged."""
+    for amounts in zip(*(column[chosen].tolist() for column in columns), strict=True):
+        yield tuple(None if math.isnan(amount) else int(amount) if amount == int(amount) else amount for amount in amounts)
 
 
 def _ratio(cycles: int, packets: float | None) -> float | None:

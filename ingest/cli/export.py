@@ -122,7 +122,7 @@ def _elapsed_stamps(origin: Origin) -> dict[str, Stamp]:
     def stamp(start: int) -> Stamp:
         return lambda stamp_ns: since(stamp_ns - start)
 
-    return {one.run: stamp(one.start_ns) for one in origin.runs() if one.relative}
+    return {record.run: stamp(record.start_ns) for record in origin.runs() if record.relative}
 
 
 def _csv_rows(windows: Intervals, clocks: Mapping[str, Stamp]) -> Iterator[str]:

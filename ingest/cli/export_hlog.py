@@ -31,14 +31,14 @@ def export_hlog(sources: tuple[str, ...], options: Options) -> None:
         raise UsageError("--step of an export is a width such as 10s, or all")
     question = asked(replace(options, by=options.by or DEFAULT_BY), step or "auto")
     with opened(sources, options) as origin:
-        found = interval_log(origin, question)
+        log = interval_log(origin, question)
         written = False
-        for windows in found.windows:
+        for windows in log.windows:
             if not written:
-                sys.stdout.write(hlog.head(found.unit_ns, found.start_ns, ingest.__version__))
+                sys.stdout.write(hlog.head(log.unit_ns, log.start_ns, ingest.__version__))
             written = True
-            sys.stdout.writelines(hlog.lines(windows, found.names, found.start_ns or 0, found.unit_ns))
+            sys.stdout.writelines(hlog.lines(windows, log.names, log.start_ns or 0, log.unit_ns))
         if not written:
             raise InputError("nothing matches the question: no interval to write")
-        for text in found.warnings():
+        for text in log.warnings():
             say(text)

@@ -103,14 +103,14 @@ def heatmap(sources: tuple[str, ...], options: Options) -> None:
         return
     from ingest.query.cells import cells
     from ingest.query.heatmap import heatmap as bins_of
-    from ingest.view.terminal.heatmap import told
+    from ingest.view.terminal.heatmap import notes_of
 
     if rows is None and lit is None and not options.columns:
         write(bins_of(answer), answer, options, "heat map")
         return
-    found = cells(answer, rows, lit, options.columns or 0)
-    write(found.table(dropped=bool(options.drop)), answer, options, "heat map")
-    for line in told(found):
+    heat_map = cells(answer, rows, lit, options.columns or 0)
+    write(heat_map.table(dropped=bool(options.drop)), answer, options, "heat map")
+    for line in notes_of(heat_map):
         say(line)
 
 
@@ -156,7 +156,7 @@ def _rows(options: Options) -> Rows | None:
 
 
 def _asked(rows: Rows | None, lit: Answer | None, options: Options) -> Asked:
-    """Return what is to be drawn: eight rows an octave where nothing else is said."""
+    """Return the options of the map: eight rows an octave by default."""
     from ingest.query.latency_rows import Rows
     from ingest.view.terminal.heatmap import EIGHTHS, Asked
 

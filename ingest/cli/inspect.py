@@ -65,10 +65,10 @@ def inspect(paths: tuple[str, ...], options: Options) -> None:
     from ingest.read.reconcile import reconciled, skew
 
     _, given = split_sources(paths)
-    found = discover(given, read_options(options))
+    discovered = discover(given, read_options(options))
     if options.asked:
         for path in options.asked:
-            _print_why(found, Path(path))
+            _print_why(discovered, Path(path))
         return
 
     def work(source: Source) -> Any:
@@ -76,60 +76,60 @@ def inspect(paths: tuple[str, ...], options: Options) -> None:
         try:
             for chunk in read(source):
                 ops |= {series.op for series in chunk.table if not isinstance(series, tuple)}
-        except Exception as error:  # noqa: BLE001  # told as a note of this file, the others go on
+        except Exception as error:  # noqa: BLE001  # reported as a note of this file, the others go on
             source.context.account.note(str(error))
         yield source.context.account, tuple(sorted(ops))
 
     ops: dict[int, tuple[str, ...]] = {}
-    jobs = processes(options.jobs, (source.path for source in found.sources))
-    for number, (account, seen) in fork_map(work, found.sources, jobs):
-        found.sources[number].context.account.replace(account)
+    jobs = processes(options.jobs, (source.path for source in discovered.sources))
+    for number, (account, seen) in fork_map(work, discovered.sources, jobs):
+        discovered.sources[number].context.account.replace(account)
         ops[number] = seen
-    rows = [_source_row(source, ops[number]) for number, source in enumerate(found.sources)]
-    others = [{"path": str(entry.path), "format": entry.action, "reason": entry.reason} for entry in found.skipped]
-    caveats = [*found.caveats, *conflicts(found), *_lacks(found)]
+    rows = [_source_row(source, ops[number]) for number, source in enumerate(discovered.sources)]
+    others = [{"path": str(entry.path), "format": entry.action, "reason": entry.reason} for entry in discovered.skipped]
+    caveats = [*discovered.caveats, *conflicts(discovered), *_lacks(discovered)]
     if options.format == "ndjson":
-        told = [{"path": one.subject, "format": "caveat", "code": one.code, "reason": str(one)} for one in caveats]
-        sys.stdout.writelines(json.dumps(row) + "\n" for row in [*rows, *others, *told])
+        lacks = [{"path": lack.subject, "format": "caveat", "code": lack.code, "reason": str(lack)} for lack in caveats]
+        sys.stdout.writelines(json.dumps(row) + "\n" for row in [*rows, *others, *lacks])
         return
     _print(rows, others)
     for caveat in caveats:
         print(shown(f"caveat: {caveat}"))
-    for text in (*reconciled(found.sources), *skew(found.sources)):
+    for text in (*reconciled(discovered.sources), *skew(discovered.sources)):
         print(shown(text))
-    own = own_facts(whole_runs_of(found.sources))
+    own = own_facts(whole_runs_of(discovered.sources))
     if own:
         print(f"{own[0][0]}:")
     for _, text in own:
         print(shown(f"  {text}"))
 
 
-def _lacks(found: Found) -> list[Caveat]:
-    """Return what the sources lack, but what is said as a caveat of all or as a note of a file already."""
+def _lacks(discovered: Found) -> list[Caveat]:
+    """Return what the sources lack, without caveats of all and notes of files, which are shown already."""
     from ingest.query.missing import folded
 
-    known = {one.code for one in found.caveats}
-    accounts = [source.context.account for source in found.sources]
+    known = {caveat.code for caveat in discovered.caveats}
+    accounts = [source.context.account for source in discovered.sources]
     entries = [entry for account in accounts for entry in account.missing if entry.caveat.sentence not in account.notes]
-    return [one for one in folded(entry.caveat for entry in entries) if one.code not in known]
+    return [caveat for caveat in folded(entry.caveat for entry in entries) if caveat.code not in known]
 
 
-def _print_why(found: Found, wanted: Path) -> None:
+def _print_why(discovered: Found, wanted: Path) -> None:
     """Print what each fact about a file, or about the files of a folder, rests on; InputError where it is not among them."""
     place = wanted.resolve()
-    sources = [one for one in found.sources if (path := one.path.resolve()) == place or place in path.parents]
-    others = [one for one in found.skipped if (path := one.path.resolve()) == place or place in path.parents]
+    sources = [entry for entry in discovered.sources if (path := entry.path.resolve()) == place or place in path.parents]
+    others = [entry for entry in discovered.skipped if (path := entry.path.resolve()) == place or place in path.parents]
     if not sources and not others:
         raise InputError("is not among the files of this call", wanted)
     for source in sources:
         print(shown(str(source.path)))
         facts = {
-            **dict.fromkeys(("format", "run", "host", "volume", "job"), ("-", "nothing says")),
-            **{one.fact: (one.value, one.origin) for one in source.evidence},
+            **dict.fromkeys(("format", "run", "host", "volume", "job"), ("-", "unknown")),
+            **{evidence.fact: (evidence.value, evidence.origin) for evidence in source.evidence},
         }
         for fact, (value, origin) in facts.items():
             print(shown(f"  {fact:<10} {value}  ({origin})" if origin else f"  {fact:<10} {value}"))
-        for name, value in sorted(found.labels.get(source.context.series.run, {}).items()):
+        for name, value in sorted(discovered.labels.get(source.context.series.run, {}).items()):
             print(shown(f"  label      {name}={value}"))
     for entry in others:
         print(f"{shown(str(entry.path))}\n  {entry.action}: {shown(entry.reason)}")
@@ -158,7 +158,7 @@ def _source_row(source: Any, ops: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _short_run(run: str) -> str:
-    """Return what tells a run from others of its archive: the last parts of its path."""
+    """Return what distinguishes a run from others of its archive: the last parts of its path."""
     return "/".join(run.split("/")[-RUN_PARTS:])
 
 
@@ -178,7 +178,7 @@ def _print(rows: list[dict[str, Any]], others: list[dict[str, Any]]) -> None:
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     wide = ("file", "troubles")
     several = len({row["run"] for row in rows}) > 1
-    for name in ("file", *(["run"] if several else []), "host", "vol", "job", "op", "rows", "samples", "time zero", "troubles"):
+    for name in ("file", *(["run"] if several else []), "host", "vol", "job", "op", "rows", "samples", "start", "troubles"):
         right = name in ("rows", "samples")
         table.add_column(name, justify="right" if right else "left", overflow="fold", no_wrap=name not in wide)
     for row in rows:
@@ -204,7 +204,7 @@ def _print(rows: list[dict[str, Any]], others: list[dict[str, Any]]) -> None:
     print(shown(f"format: {', '.join(formats)}"))
     listing = ["runs:", *(f"  {shown(run)}" for run in runs)]
     print("\n".join(listing) if len(runs) > MOST_IN_LINE else f"runs: {shown(', '.join(runs))}")
-    print(shown(f"time zero: {', '.join(days) or 'unknown'}, from {', '.join(origins)}"))
+    print(shown(f"start: {', '.join(days) or 'unknown'}, from {', '.join(origins)}"))
     counted: dict[tuple[str, str], list[str]] = {}
     for entry in others:
         counted.setdefault((entry["format"], entry["reason"]), []).append(Path(entry["path"]).name)

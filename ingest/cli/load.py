@@ -136,7 +136,7 @@ def _loads(run: str, paths: Sequence[Path], *, each: bool) -> Iterator[tuple[str
 
 
 def _loaded(files: list[Path], chosen: LoadOptions, url: str, *, strict: bool) -> tuple[LoadAccount, TailboardError | None]:
-    """Return the account of one load, told to people, and what is wrong with it all the same: refused documents or rows."""
+    """Print and return the account of one load, and what is wrong with it all the same: refused documents or rows."""
     from ingest.load.load import load as load_all
     from ingest.store import open_store
 
@@ -145,7 +145,7 @@ def _loaded(files: list[Path], chosen: LoadOptions, url: str, *, strict: bool) -
         account = load_all(files, store, chosen, lambda done, total: bar(done, total, rate(store, began)))
         refused, sentence = store.refusals()
     account.seconds = time.monotonic() - began
-    told(account, url)
+    print_account(account, url)
     if refused:
         return account, StoreError(sentence)
     if strict and (account.rows.rejected or account.refused):
@@ -169,7 +169,7 @@ def _refusals(account: LoadAccount) -> Iterator[str]:
 
 
 def _notes(account: LoadAccount) -> Iterator[str]:
-    """Yield what is to be said of logs, once for all of which it is said, of the first so many."""
+    """Yield the notes on logs, each once for all logs that it concerns, up to SHOWN_FINDINGS of them."""
     said: dict[str, list[str]] = {}
     for source in account.sources:
         for note in source.context.account.notes:
@@ -180,7 +180,7 @@ def _notes(account: LoadAccount) -> Iterator[str]:
         yield f"... and {len(said) - SHOWN_FINDINGS} more notes (--json has them all)"
 
 
-def told(account: LoadAccount, url: str) -> None:
+def print_account(account: LoadAccount, url: str) -> None:
     """Print the account of a load for people, to stderr."""
     from ingest.read.reconcile import reconciled, skew
 
@@ -203,8 +203,8 @@ def told(account: LoadAccount, url: str) -> None:
     if account.breath_documents:
         line(f"{account.breath_documents} documents of breaths beside them, for the report and Kibana")
     if account.delivered:
-        told_of = (f"{count} {name}" for name, count in account.delivered.items() if count)
-        line(f"documents with those of rollups: {', '.join(told_of)}")
+        kinds = (f"{count} {name}" for name, count in account.delivered.items() if count)
+        line(f"documents with those of rollups: {', '.join(kinds)}")
     for name, counter in (("skipped", account.skipped), ("shadowed", account.shadowed), ("duplicate", account.duplicate)):
         for reason, count in sorted(counter.items()):
             line(f"{count} files {name}: {reason}")

@@ -49,15 +49,17 @@ def mark(text: str | None, run: str, at: str | None, until: str | None, marks: t
     from ingest.core.timing import parse_instant
     from ingest.core.writing import utc
 
-    one = checked(parse_instant(at), parse_instant(until) if until else None, text)
+    new_mark = checked(parse_instant(at), parse_instant(until) if until else None, text)
     with opened_store(store, write=True) as store_:
         for record in chosen(store_, (run,)):
-            stamp = one.at.epoch_ns(record.start_ns)
-            store_.mark(record.run, stamp, one.text, None if one.end is None else one.end.epoch_ns(record.start_ns))
+            stamp = new_mark.at.epoch_ns(record.start_ns)
+            store_.mark(
+                record.run, stamp, new_mark.text, None if new_mark.end is None else new_mark.end.epoch_ns(record.start_ns)
+            )
             say(f"marked {record.run} at {utc(stamp)}")
 
 
 def _mark_all(run: str, paths: tuple[Path, ...], store: str | None) -> None:
-    found = read_all(paths)
+    marks = read_all(paths)
     with opened_store(store, write=True) as store_:
-        keep(store_, [record.run for record in chosen(store_, (run,))], found)
+        keep(store_, [record.run for record in chosen(store_, (run,))], marks)

@@ -64,24 +64,26 @@ def offsets(sources: tuple[str, ...], options: Options) -> None:
     from ingest.cli.shared.answers import stamp_of, warn
 
     answer = _answered(sources, options, _wanted(options))
-    told = cast("Any", answer)  # it has what times and warnings need, as every answer
+    any_answer = cast("Any", answer)  # it has what times and warnings need, as every answer
     if options.format == "table":
         from ingest.view.terminal.offsets import heading, print_offsets
 
-        print_offsets(answer, heading(answer), stamp_of(told, options), options.scale)
+        print_offsets(answer, heading(answer), stamp_of(any_answer, options), options.scale)
         return
     if options.format in PICTURES:
         from ingest.cli.shared.answers import clock_of, write_picture
         from ingest.view.offset_tables import picture
 
-        write_picture(picture(answer, options.scale, clock_of(told, options), ", ".join(options.highlight)), told, options)
+        write_picture(
+            picture(answer, options.scale, clock_of(any_answer, options), ", ".join(options.highlight)), any_answer, options
+        )
         return
     from ingest.query.offsets.map import offsets as rows_of
     from ingest.view import text
 
-    warn(told)
+    warn(any_answer)
     lines = text.csv_lines if options.format == "csv" else text.ndjson_lines
-    sys.stdout.writelines(line + "\n" for line in lines(rows_of(answer), stamp_of(told, options)))
+    sys.stdout.writelines(line + "\n" for line in lines(rows_of(answer), stamp_of(any_answer, options)))
 
 
 def _wanted(options: Options) -> Wanted:
@@ -92,7 +94,7 @@ def _wanted(options: Options) -> Wanted:
     from ingest.query.offsets.counts import Wanted
 
     if options.attribution != "completion":
-        raise UsageError("offsets are of moments: leave out --attribution")
+        raise UsageError("offsets need single events: leave out --attribution")
     isolate, exclude = _globs(options.where, "--where")
     lit, none = _globs(options.highlight, "--highlight")
     if none:
@@ -103,13 +105,13 @@ def _wanted(options: Options) -> Wanted:
 
 def _globs(texts: tuple[str, ...], option: str) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     """Return the globs of NAME=GLOB and those of NAME!=GLOB by name; UsageError for another text."""
-    found: tuple[dict[str, list[str]], dict[str, list[str]]] = ({}, {})
+    globs: tuple[dict[str, list[str]], dict[str, list[str]]] = ({}, {})
     for text in texts:
         name, mark, glob = text.partition("=")
         if not mark or not name.rstrip("!"):
             raise UsageError(f"{option} takes NAME=GLOB or NAME!=GLOB, not {text!r}")
-        found[name.endswith("!")].setdefault(name.rstrip("!"), []).append(glob)
-    return found
+        globs[name.endswith("!")].setdefault(name.rstrip("!"), []).append(glob)
+    return globs
 
 
 def _answered(sources: tuple[str, ...], options: Options, wanted: Wanted) -> OffsetMap:

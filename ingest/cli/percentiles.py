@@ -155,7 +155,7 @@ def _percentiles_picture(
 
 
 def _approximate(sources: tuple[str, ...], options: Options, chosen: Sequence[Percentile]) -> tuple[Table, Answer]:
-    """Return the server's estimates; UsageError for what has none."""
+    """Return the server's estimates; UsageError for options that have none."""
     from ingest.cli.shared.sources import opened
     from ingest.query.origin import APPROXIMATE, needed
 

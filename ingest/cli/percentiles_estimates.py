@@ -20,7 +20,7 @@ FORMATS = ("table", "csv", "ndjson")
 def asked_estimates(
     sources: tuple[str, ...], options: Options, question: Question, columns: Wanted, accuracy: float
 ) -> tuple[Table, list[Estimate], Answer]:
-    """Return the percentiles of a question, the estimates that --estimate names, and the answer with what is to be said of both.
+    """Return the percentiles of a question, the estimates that --estimate names, and the answer with the notes of both.
 
     UsageError for what cannot be.
     """
@@ -38,4 +38,8 @@ def asked_estimates(
             answer = narrowed(answer, max(columns.percentiles), accuracy)
         table = percentiles(answer, columns)
         estimates = estimated(origin, question, answer, table, columns.percentiles, names)
-    return table, estimates, replace(answer, warnings=(*answer.warnings, *(note for one in estimates for note in one.notes)))
+    return (
+        table,
+        estimates,
+        replace(answer, warnings=(*answer.warnings, *(note for estimate in estimates for note in estimate.notes))),
+    )

@@ -1,4 +1,4 @@
-"""runs: what a store holds, and what is to become of it: shown, deleted, kept at a larger step."""
+"""runs: shows, deletes and coarsens the runs of a store."""
 
 from __future__ import annotations
 
@@ -85,14 +85,14 @@ def show(run: str, store: str | None) -> None:
     from dataclasses import asdict
 
     with opened_store(store) as store_:
-        found = chosen(store_, (run,))
+        records = chosen(store_, (run,))
         shown = [
             {
                 **asdict(record),
                 "sources": [asdict(source) for source in store_.sources(record.run)],
                 "marks": list(store_.marks_of([record.run])),
             }
-            for record in found
+            for record in records
         ]
     print(json.dumps(shown if len(shown) > 1 else shown[0], indent=2))
 
@@ -121,19 +121,19 @@ def check(globs: tuple[str, ...], *, mend: bool, as_json: bool, store: str | Non
     from ingest.objectives.words import counted
 
     with opened_store(store, write=mend) as store_:
-        found = store_.verify(lambda run: not globs or (bool(run) and run_matches(run, globs)), mend=mend)
+        verified = store_.verify(lambda run: not globs or (bool(run) and run_matches(run, globs)), mend=mend)
     if as_json:
-        print(json.dumps(found.as_dict(), indent=2))
+        print(json.dumps(verified.as_dict(), indent=2))
     else:
-        for fault in found.faults:
+        for fault in verified.faults:
             print(shown(str(fault)))
-        if not found.faults:
-            print(f"no fault in {counted(found.runs, 'run')}, {counted(found.documents, 'document')}")
-    for text in found.unfinished:
+        if not verified.faults:
+            print(f"no fault in {counted(verified.runs, 'run')}, {counted(verified.documents, 'document')}")
+    for text in verified.unfinished:
         _say(text)
-    for path in sorted(found.again.values()) if mend else ():
+    for path in sorted(verified.again.values()) if mend else ():
         _say(f"to be loaded again: {path}")
-    return StoreError.exit_status if found.faults and not (mend and found.settled) else 0
+    return StoreError.exit_status if verified.faults and not (mend and verified.settled) else 0
 
 
 older_option = click.option(
@@ -165,17 +165,17 @@ def delete(run: str | None, *, age: str | None, dry_run: bool, yes: bool, force:
     --force it is deleted, and a load that still writes to it ends with an error.
     """
     with opened_store(store, write=not dry_run) as store_:
-        found = _selected(store_, run, age)
-        names = ", ".join(record.run for record in found)
-        if not found or dry_run:
-            _say(f"would delete {names}" if found else f"no run is older than {age}: nothing to delete")
+        records = _selected(store_, run, age)
+        names = ", ".join(record.run for record in records)
+        if not records or dry_run:
+            _say(f"would delete {names}" if records else f"no run is older than {age}: nothing to delete")
             return 0
         if not yes:
             if not sys.stdin.isatty():
                 raise UsageError(f"deleting {names} needs --yes when there is no terminal to ask on")
             click.confirm(f"Delete {names}?", abort=True, err=True)
         failed: list[TailboardError] = []
-        for record in found:
+        for record in records:
             try:
                 with letters_named(store_):
                     _say(f"deleted {record.run}: {store_.delete_run(record.run, force=force)} documents")
@@ -208,11 +208,11 @@ def coarsen(run: str | None, *, step: str, age: str | None, dry_run: bool, store
     step_ns = parse_duration(step)
     check_step(step_ns)
     with opened_store(store, write=not dry_run) as store_:
-        found = _selected(store_, run, age)
-        if not found:
+        records = _selected(store_, run, age)
+        if not records:
             _say(f"no run is older than {age}: nothing to coarsen")
         failed: list[TailboardError] = []
-        for record in found:
+        for record in records:
             if _is_at(record, step_ns):
                 _say(f"{record.run} is stored at {format_duration(record.step_ns)} already")
             elif dry_run:
@@ -256,8 +256,12 @@ def _selected(store: Store, run: str | None, age: str | None) -> list[RunRecord]
     if run is None and age is None:
         raise UsageError("give a run, a glob, or --older-than")
     before = time.time_ns() - parse_duration(age) if age else None
-    found = chosen(store, () if run is None else (run,))
-    return found if before is None else [one for one in found if (began := began_ns(one)) is not None and began < before]
+    records = chosen(store, () if run is None else (run,))
+    return (
+        records
+        if before is None
+        else [record for record in records if (began := began_ns(record)) is not None and began < before]
+    )
 
 
 def _say(text: str) -> None:

@@ -110,7 +110,7 @@ def serve(sources: tuple[str, ...], options: Options) -> int:
 
 @contextmanager
 def _store_of(stores: Sequence[str], paths: Sequence[Path], options: Options, question: Question) -> Iterator[str]:
-    """Give the store to show: the one that is named, or one that is kept up with logs."""
+    """Give the store to show: the named one, or a new one that is filled from logs."""
     if stores:
         _reachable(stores[0])
         yield stores[0]
@@ -141,7 +141,7 @@ def _say(text: str) -> None:
 
 
 def _reachable(url: str) -> None:
-    """Raise StoreError where there is no store now: that is told at the start, what fails later is told in the page."""
+    """Raise StoreError where there is no store now: that is reported at the start, what fails later is shown in the page."""
     from ingest.store import open_store
 
     with open_store(url):

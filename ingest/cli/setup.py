@@ -77,8 +77,10 @@ def setup(url: str | None, options: Options) -> int:
     if target:
         set_up(target, dry_run=options.dry_run)
     if left and not options.dry_run:
-        told = "template differs from what was asked and was" if left == 1 else "templates differ from what was asked and were"
-        raise StoreError(f"{left} {told} left alone: --overwrite changes {'it' if left == 1 else 'them'}")
+        difference = (
+            "template differs from what was asked and was" if left == 1 else "templates differ from what was asked and were"
+        )
+        raise StoreError(f"{left} {difference} left alone: --overwrite changes {'it' if left == 1 else 'them'}")
     return 0
 
 
@@ -101,7 +103,7 @@ def _address(url: str | None, options: Options) -> Address:
 
 
 def _set_up_templates(address: Address, options: Options) -> int:
-    """Put what is missing (with --overwrite what differs, too), or only show it; return how many differ and were left alone."""
+    """Create missing templates (with --overwrite change differing ones), or only show them; return how many were left alone."""
     from ingest.store.elastic.connection import Connection
     from ingest.store.elastic.setup import apply, changes, fitting, make_empty
     from ingest.store.elastic.templates import Site
@@ -113,16 +115,16 @@ def _set_up_templates(address: Address, options: Options) -> int:
     site, sentence = fitting(connection, site)
     if sentence:
         say(sentence)
-    found = changes(connection, site)
-    wanted = [change for change in found if change.missing or options.overwrite]
-    left = [change for change in found if change not in wanted]
-    for change in found:
+    all_changes = changes(connection, site)
+    wanted = [change for change in all_changes if change.missing or options.overwrite]
+    left = [change for change in all_changes if change not in wanted]
+    for change in all_changes:
         _show(change, "would be" if options.dry_run or change in left else "is")
     if not options.dry_run:
         apply(connection, site, wanted)
         for sentence in make_empty(connection, site) if options.kibana else ():
             say(sentence)
-    say(_summary(site, address.store, connection.version, len(found), len(left)))
+    say(_summary(site, address.store, connection.version, len(all_changes), len(left)))
     return len(left)
 
 

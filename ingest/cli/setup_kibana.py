@@ -1,4 +1,4 @@
-"""setup of Kibana: dashboards imported, alert rules installed on request, everything told object by object."""
+"""setup of Kibana: dashboards imported, alert rules installed on request, shown object by object."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def set_up(target: Target, *, dry_run: bool) -> None:
         if dry_run:
             _show_import(connection, objects)
         else:
-            _told(connection, import_objects(connection, objects))
+            _show_imported(connection, import_objects(connection, objects))
         if target.objectives is not None:
             _set_up_rules(connection, target, target.objectives, dry_run=dry_run)
     finally:
@@ -69,17 +69,17 @@ def _show_import(connection: Connection, objects: Sequence[SavedObject]) -> None
 
     from ingest.view.kibana.importing import FILE_NAME, PATH, import_body, import_words
 
-    for one in objects:
-        _line(f"{one.type} {one.id} ({one.title}) would be imported")
+    for saved in objects:
+        _line(f"{saved.type} {saved.id} ({saved.title}) would be imported")
     query = urlencode({name: str(value).lower() for name, value in import_words(connection.space).items()})
     size = len(import_body(objects)[0])
     _line(f"POST {connection.place}{PATH}?{query} would send {len(objects)} objects as {FILE_NAME}, {size:,} bytes")
 
 
-def _told(connection: Connection, account: Account) -> None:
-    for one in account.imported:
-        elsewhere = f" as {one.destination}" if one.destination else ""
-        _line(f"{one.type} {one.id} ({one.title}) is {'overwritten' if one.overwritten else 'created'}{elsewhere}")
+def _show_imported(connection: Connection, account: Account) -> None:
+    for saved in account.imported:
+        elsewhere = f" as {saved.destination}" if saved.destination else ""
+        _line(f"{saved.type} {saved.id} ({saved.title}) is {'overwritten' if saved.overwritten else 'created'}{elsewhere}")
     for text in account.warnings:
         _line(f"Kibana warns: {text}")
     if account.failed:
@@ -89,7 +89,7 @@ def _told(connection: Connection, account: Account) -> None:
         done = f"{len(account.imported)} others are imported" if account.imported else "nothing is imported"
         more = f" and {len(account.failed) - 1} more" if len(account.failed) > 1 else ""
         raise StoreError(f"{connection.place} refuses {first.type} {first.id}{more}: {first.reason}; {done}")
-    overwritten = sum(one.overwritten for one in account.imported)
+    overwritten = sum(saved.overwritten for saved in account.imported)
     _line(
         f"{connection.place} (Kibana {connection.version}): {len(account.imported)} objects imported, "
         f"{overwritten} of them overwritten; look at {connection.place}/app/dashboards"
@@ -122,8 +122,8 @@ def _show_rule(rule: Rule, request: str) -> None:
 
 
 def _show_left(left: Sequence[Left]) -> None:
-    for one in left:
-        _line(f"the objective {one.name} gets no rule, tailboard check answers it: {'; '.join(one.reasons)}")
+    for objective in left:
+        _line(f"the objective {objective.name} gets no rule, tailboard check judges it: {'; '.join(objective.reasons)}")
 
 
 def _line(text: str) -> None:

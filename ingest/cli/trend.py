@@ -106,29 +106,29 @@ def trend(sources: tuple[str, ...], options: Options) -> int:
         if found_in:
             answers = [labelled(answered(asks[name], name, question), PERMUTATION, found_in[name][1]) for name in dated]
             nights, notes = in_order(alike(by_archive(answers, found_in), (PERMUTATION, *by)))
-            notes = (*_permutations_told(found_in), *undated_beside(names, dated), *notes)
+            notes = (*_permutations_note(found_in), *undated_beside(names, dated), *notes)
         else:
             nights, notes = in_order(alike([answered(asks[name], name, question) for name in names], by))
     table = rows_of(nights, percentiles, least)
     notes = (*notes, *_warnings([night.answer for night in nights]))
-    found = judged(table, nights[-1].run, options.last)
-    status, told = _verdict(found, nights[-1].run, limit)
+    judgements = judged(table, nights[-1].run, options.last)
+    status, sentences = _verdict(judgements, nights[-1].run, limit)
     if output:
         from ingest.view.page.finished.trend import trend_page
 
         calm = [f"{nights[-1].run}: nothing is certain to be above {limit:g} times the usual."] if limit < math.inf else []
-        written(trend_page(nights, table, found, told or calm, notes, bad=bool(status)), output)
+        written(trend_page(nights, table, judgements, sentences or calm, notes, bad=bool(status)), output)
     if form:
         with verdict_stands():
             _write(nights, table, notes, shared.Showing(format=form, unit=options.unit))
-    for line in told:
+    for line in sentences:
         say(line)
     return status
 
 
-def _permutations_told(found: Mapping[str, tuple[str, str]]) -> list[str]:
+def _permutations_note(permutations: Mapping[str, tuple[str, str]]) -> list[str]:
     """Return the sentence about archives that hold many runs."""
-    many, archives = len({what for _, what in found.values()}), {archive for archive, _ in found.values()}
+    many, archives = len({what for _, what in permutations.values()}), {archive for archive, _ in permutations.values()}
     if len(archives) == 1:
         which = f"{min(archives)} is one archive of {many} unlike runs"
         return [f"{which}, a series with one point each: a trend needs several archives"]
@@ -140,11 +140,11 @@ def _write(nights: Sequence[Night], table: Table, notes: Sequence[str], showing:
     from ingest.view.terminal import trend as view
 
     form = showing.format
-    told = [*notes, *view.notes(nights, table)]
+    sentences = [*notes, *view.notes(nights, table)]
     if form == "table":
-        view.print_trend(nights, table, told)
+        view.print_trend(nights, table, sentences)
         return
-    for line in told:
+    for line in sentences:
         say(line)
     if form in PICTURES:
         from dataclasses import replace
@@ -170,21 +170,21 @@ def _least(text: str) -> float:
     return 1 + share
 
 
-def _verdict(found: Sequence[Judgement], run: str, limit: float) -> tuple[int, list[str]]:
+def _verdict(judgements: Sequence[Judgement], run: str, limit: float) -> tuple[int, list[str]]:
     """Return the exit status, 1 where the newest run's lower bound is above the limit, and what to say; up to five are named."""
     if limit == math.inf:
         return 0, []
-    told = [] if found else [f"cannot tell: nothing of {run} has a run before it, so nothing was judged"]
+    sentences = [] if judgements else [f"cannot tell: nothing of {run} has a run before it, so nothing was judged"]
     above, unknown = [], []
-    for one in found:
-        name = " ".join([*(label or "-" for label in one.labels), f"p{one.percentile:.15g}"])
-        if math.isnan(one.least):
-            unknown.append(f"{name} of {one.run}")
-        elif one.least > limit:
-            usual = f"the median of the {one.earlier} runs before" if one.earlier > 1 else "the run before"
-            above.append(f"{one.run}: {name} is {one.ratio:.3g} times {usual}, at least {one.least:.3g}")
+    for judgement in judgements:
+        name = " ".join([*(label or "-" for label in judgement.labels), f"p{judgement.percentile:.15g}"])
+        if math.isnan(judgement.least):
+            unknown.append(f"{name} of {judgement.run}")
+        elif judgement.least > limit:
+            usual = f"the median of the {judgement.earlier} runs before" if judgement.earlier > 1 else "the run before"
+            above.append(f"{judgement.run}: {name} is {judgement.ratio:.3g} times {usual}, at least {judgement.least:.3g}")
     if unknown:
-        told.append(f"cannot tell: too few samples for a lower bound of {listed(unknown)}")
+        sentences.append(f"cannot tell: too few samples for a lower bound of {listed(unknown)}")
     if above:
-        told.append(f"above {limit:g}: {listed(above)}")
-    return REGRESSED if above else 0, told
+        sentences.append(f"above {limit:g}: {listed(above)}")
+    return REGRESSED if above else 0, sentences

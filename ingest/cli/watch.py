@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ingest.cli.load import load_options
-from ingest.cli.load import told as told_load
+from ingest.cli.load import load_options, print_account
 from ingest.cli.shared import options as shared
 from ingest.cli.shared.marks import keep, read_all
 from ingest.cli.shared.say import say
@@ -131,7 +130,7 @@ def _telling(options: Options) -> Telling | None:
 
     if not options.objectives:
         if options.webhook:
-            raise UsageError("--webhook tells of objectives: give them with --objectives SLA.yml")
+            raise UsageError("--webhook reports objectives: give them with --objectives SLA.yml")
         return None
     return Telling(options.objectives, webhook(options.webhook) if options.webhook else None)
 
@@ -164,7 +163,7 @@ def _signals() -> Iterator[_Stopped]:
 
 
 def _let_signals_end_it() -> None:
-    """Let a signal from now on end the process at once: what is cut off goes on with the next watch or load."""
+    """Let a signal from now on end the process at once: the next watch or load continues what is cut off."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -216,7 +215,7 @@ class _Shown:
             read = f"{self._totals['loaded']} files whole, {self._totals['rows']} rows, {self._totals['samples']} samples"
             say(f"{read}, {self._totals['documents']} documents into {url} while watching {names}; nothing new at the end")
         else:
-            told_load(account, url)
+            print_account(account, url)
 
     def _say(self, texts: Any) -> None:
         for text in texts:
@@ -234,7 +233,7 @@ class _Shown:
         return f"watching {done.files} files{waiting}: {self._totals['rows']:,} rows{rejected}{lag}{final}"
 
 
-def _print(told: dict[str, Any]) -> None:
+def _print(facts: dict[str, Any]) -> None:
     import json
 
-    print(json.dumps(told), flush=True)
+    print(json.dumps(facts), flush=True)

@@ -1,4 +1,4 @@
-"""What `watch` tells of objectives while a run grows: each episode when it has begun, and when it has ended."""
+"""What `watch` reports of objectives while a run grows: each episode when it has begun, and when it has ended."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ SHARE, QUICK_SECONDS = 10, 0.2  # judging all of a long run may take a tenth of 
 
 
 class Telling:
-    """Called by a watch after each cycle: judges, keeps, and tells on stderr and to a webhook; `end` judges once more.
+    """Called by a watch after each cycle: judges, keeps, and reports on stderr and to a webhook; `end` judges once more.
 
-    What a webhook could not be told is told with the next change. InputError for a file of objectives that is wrong.
+    What could not be sent to a webhook is sent with the next change. InputError for a file of objectives that is wrong.
     """
 
     def __init__(self, sla: Path, hook: Webhook | None = None) -> None:
         from ingest.objectives.check import after
         from ingest.objectives.objectives import read_objectives
 
-        self._judge: Callable[[Store, str], None] = after(read_objectives(sla, None), self._tell, sla)
+        self._judge: Callable[[Store, str], None] = after(read_objectives(sla, None), self._report, sla)
         self._hook = hook
         self._waiting: list[Episode] = []
         self._complained = False
@@ -47,17 +47,17 @@ class Telling:
             self._next[run] = ended + SHARE * (ended - began)
 
     def end(self, store: Store, runs: list[str]) -> None:
-        """Judge runs that have settled; DeliveryError where the webhook was not told of everything."""
+        """Judge runs that have settled; DeliveryError where the webhook did not receive everything."""
         for run in runs:
             self._judge(store, run)
         if self._hook is not None and self._waiting:
             self._hook.tell(self._waiting)
 
-    def _tell(self, one: Episode) -> None:
+    def _report(self, episode: Episode) -> None:
         from ingest.objectives.webhook import sentence
 
-        say(f"{sentence(one)}")
-        self._waiting.append(one)
+        say(f"{sentence(episode)}")
+        self._waiting.append(episode)
 
     def _deliver(self) -> None:
         """Tell the webhook what waits; what it refuses is dropped and said, whom it does not find is said once."""

@@ -39,7 +39,7 @@ def wrap_fio(fio: str, log_hist_msec: int) -> None:
       tailboard wrap-fio --fio /usr/bin/fio > fio && chmod 755 fio
       tailboard wrap-fio --fio /opt/fio-3.42/bin/fio --log-hist-msec 500 > fio
     """
-    note = _told_of(fio)
+    note = _note_of(fio)
     if note:
         say(note)
     sys.stdout.flush()
@@ -47,7 +47,7 @@ def wrap_fio(fio: str, log_hist_msec: int) -> None:
 
 
 def script(fio: str, log_hist_msec: int) -> bytes:
-    """Return the script for a fio at an absolute path, with a row every so many milliseconds."""
+    """Return the script for a fio at an absolute path, with a row every `ms` milliseconds."""
     text = SCRIPT.read_bytes()
     for placeholder, value in ((b"'@MSEC@'", str(log_hist_msec)), (b"'@FIO@'", shlex.quote(fio))):
         before, _, after = text.partition(placeholder)
@@ -55,7 +55,7 @@ def script(fio: str, log_hist_msec: int) -> bytes:
     return text
 
 
-def _told_of(fio: str) -> str:
+def _note_of(fio: str) -> str:
     """Return a sentence on a fio that may do on the clients; UsageError for one that cannot."""
     if not fio.startswith("/"):
         raise UsageError(f"--fio {fio}: needs an absolute path, as sudo looks in other folders than you do: --fio {DEFAULT}")

@@ -50,23 +50,25 @@ def texts(answer: Answer, unit_ns: int, ticks: int = TICKS) -> Iterator[str]:
             yield text(part.take(np.array([row])), unit_ns, ticks)
 
 
-def text(one: Intervals, unit_ns: int, ticks: int = TICKS) -> str:
+def text(windows: Intervals, unit_ns: int, ticks: int = TICKS) -> str:
     """Return the percentile distribution of one histogram (a row) with at least one sample."""
-    digits = DIGITS.get(one.layout.half, USUAL_DIGITS)
-    reaches = reported(one)
-    if one.exact is not None and one.exact.known_max[0]:
-        reaches[-1] = one.exact.max_ns[0]
+    digits = DIGITS.get(windows.layout.half, USUAL_DIGITS)
+    reaches = reported(windows)
+    if windows.exact is not None and windows.exact.known_max[0]:
+        reaches[-1] = windows.exact.max_ns[0]
     values = [value / unit_ns for value in reaches.tolist()]
-    cumulative = np.cumsum(one.counts).tolist()
+    cumulative = np.cumsum(windows.counts).tolist()
     lines = [f"{'Value':>12} {'Percentile':>14} {'TotalCount':>10} {'1/(1-Percentile)':>14}\n\n"]
     for at, level in levels(cumulative, ticks):
         row = f"{_fixed(values[at], digits):>12} {_fixed(level / 100.0, 12)} {cumulative[at]:>10}"
         lines.append(f"{row}\n" if level == LAST else f"{row} {_fixed(1 / (1 - level / 100.0), 2):>14}\n")
-    mean, deviation = _moments(one)
+    mean, deviation = _moments(windows)
     spread = f"{_fixed(mean / unit_ns, digits):>12}, StdDeviation   = {_fixed(deviation / unit_ns, digits):>12}"
     lines.append(f"#[Mean    = {spread}]\n")
     lines.append(f"#[Max     = {_fixed(values[-1], digits):>12}, Total count    = {cumulative[-1]:>12}]\n")
-    lines.append(f"#[Buckets = {_buckets(one.layout, int(one.bins[-1])):>12}, SubBuckets     = {2 * one.layout.half:>12}]\n")
+    lines.append(
+        f"#[Buckets = {_buckets(windows.layout, int(windows.bins[-1])):>12}, SubBuckets     = {2 * windows.layout.half:>12}]\n"
+    )
     return "".join(lines)
 
 
@@ -75,14 +77,14 @@ def _fixed(value: float, digits: int) -> str:
     return f"{Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP):f}"
 
 
-def _moments(one: Intervals) -> tuple[float, float]:
+def _moments(windows: Intervals) -> tuple[float, float]:
     """Return mean and standard deviation in ns: of the exact sum where it is known, else each sample in the middle of its bin."""
-    middle, total = one.layout.middles_of(one.bins), int(one.counts.sum())
-    if one.exact is not None and one.exact.known[0]:
-        mean = int(one.exact.sum_ns[0]) / total
+    middle, total = windows.layout.middles_of(windows.bins), int(windows.counts.sum())
+    if windows.exact is not None and windows.exact.known[0]:
+        mean = int(windows.exact.sum_ns[0]) / total
     else:
-        mean = sum(value * count for value, count in zip(middle.tolist(), one.counts.tolist(), strict=True)) / total
-    deviation = math.sqrt(float(((middle - mean) ** 2 * one.counts).sum()) / total)
+        mean = sum(value * count for value, count in zip(middle.tolist(), windows.counts.tolist(), strict=True)) / total
+    deviation = math.sqrt(float(((middle - mean) ** 2 * windows.counts).sum()) / total)
     return mean, deviation
 
 

@@ -39,7 +39,7 @@ LEGEND = '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed
 
 
 def head(unit_ns: int, start_ns: int | None, version: str) -> str:
-    """Return the comments and legend of a log whose stamps count from `start_ns` (None if nothing tells time zero)."""
+    """Return the comments and legend of a log whose stamps count from `start_ns` (None if the start of the run is not known)."""
     lines = [f"#[Written by tailboard {version}; recorded unit {NAMED[unit_ns]}]", "#[Histogram log format version 1.3]"]
     if start_ns is not None:
         seconds = _seconds(start_ns)

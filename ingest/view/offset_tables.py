@@ -68,7 +68,7 @@ def picture(answer: OffsetMap, shading: str = "rank", clock: str = "utc", highli
     more = len(answer.runs) - RUNS_NAMED
     periods = answer.periods
     wide = f", a column is {format_duration(width)}" if width > periods.period_ns else ""
-    told = f"offset within each {format_duration(periods.period_ns)}, {periods.rows} rows, {answer.samples:,} events"
+    subtitle = f"offset within each {format_duration(periods.period_ns)}, {periods.rows} rows, {answer.samples:,} events"
     red = []
     if answer.lit is not None:
         red = [f"{vega.printable(highlight)} in red: {int(answer.lit.counts.sum()):,} of {answer.samples:,} events"]
@@ -81,5 +81,5 @@ def picture(answer: OffsetMap, shading: str = "rank", clock: str = "utc", highli
         "highlight": vega.printable(highlight),
         **clock_signals(clock, answer.start_of, answer.first_ns),
     }
-    head = derived("picture", text=runs, subtitle=[told + wide, *red])
+    head = derived("picture", text=runs, subtitle=[subtitle + wide, *red])
     return {**vega.with_values(vega.spec("offsets"), tables, **signals), **head}

@@ -17,7 +17,7 @@ from ingest.query.question import Answer
 from ingest.query.steps import widened
 from ingest.view import vega
 from ingest.view.specs import derived
-from ingest.view.terminal.heatmap import Asked, told
+from ingest.view.terminal.heatmap import Asked, notes_of
 
 WHOLE_RANGE = 1 << 62
 SCALE = 2.0
@@ -61,21 +61,23 @@ def heatmap_picture(answer: Answer, clock: str = "utc", asked: Asked | None = No
         raise UsageError(f"--columns {asked.columns}: a picture has room for {MOST_COLUMNS}; csv has it for all")
     answer = in_windows(answer, MOST_COLUMNS) if not asked.columns else answer
     lit = asked.lit and of_step(asked.lit, answer.step_ns)
-    found = cells(answer, asked.rows, lit, asked.columns)
-    columns = vega.cell_columns(found, answer)
+    heat_map = cells(answer, asked.rows, lit, asked.columns)
+    columns = vega.cell_columns(heat_map, answer)
     tables = {
         "cells": {name: column for name, column in columns.items() if name != "group"},
         "points": vega.points(answer, LINE),
         "gaps": vega.gaps(answer),
         "marks": vega.noted(bands(answer)),
     }
-    reach = [float(found.edges[0]) or float(found.edges[1]) / 2, float(found.edges[-1])] if asked.is_narrowed else None
+    reach = [float(heat_map.edges[0]) or float(heat_map.edges[1]) / 2, float(heat_map.edges[-1])] if asked.is_narrowed else None
     filled = _filled("heatmap", tables, answer, clock)
     signals = {"axis": asked.rows.axis, "shading": asked.shading, "highlight": vega.printable(asked.name), "reach": reach}
-    said = told(found)
-    title = {**filled["title"], "subtitle": [filled["title"]["subtitle"], *said]}
-    told_of = [{**one, "value": signals[one["name"]]} if one["name"] in signals else one for one in filled["signals"]]
-    return {**filled, "signals": told_of, "title": title if said else filled["title"]}
+    notes = notes_of(heat_map)
+    title = {**filled["title"], "subtitle": [filled["title"]["subtitle"], *notes]}
+    filled_signals = [
+        {**signal, "value": signals[signal["name"]]} if signal["name"] in signals else signal for signal in filled["signals"]
+    ]
+    return {**filled, "signals": filled_signals, "title": title if notes else filled["title"]}
 
 
 def distribution_picture(answer: Answer) -> dict[str, Any]:

@@ -69,8 +69,10 @@ def spec(name: str) -> dict[str, Any]:
 def with_values(spec: Mapping[str, Any], tables: Mapping[str, Columns], **signals: Any) -> dict[str, Any]:
     """Return the spec with its holes filled and some signals set; KeyError where it needs a table that is not there."""
     filled = [{**entry, "values": rows(tables[entry["name"]])} if entry.keys() == {"name"} else entry for entry in spec["data"]]
-    told = [{**one, "value": signals[one["name"]]} if one["name"] in signals else one for one in spec["signals"]]
-    return {**spec, "data": filled, "signals": told}
+    filled_signals = [
+        {**signal, "value": signals[signal["name"]]} if signal["name"] in signals else signal for signal in spec["signals"]
+    ]
+    return {**spec, "data": filled, "signals": filled_signals}
 
 
 def rows(columns: Columns) -> list[dict[str, Any]]:
@@ -84,42 +86,42 @@ def points(answer: Answer, wanted: Sequence[Percentile]) -> Columns:
     names = group_names(answer)
     groups = [names[key] for key in zip(*(table.columns[label] for label in answer.by), strict=True)] if answer.by else None
     count = np.asarray(table.columns["count"])
-    found: list[Arrays] = []
+    tables: list[Arrays] = []
     for percentile in wanted:
         values = np.asarray(table.columns[percentile.name], np.float64)
-        told = np.flatnonzero(~np.isnan(values))
+        known = np.flatnonzero(~np.isnan(values))
         text = f"p{percentile.text}"
         label = [text] * len(count) if groups is None else groups
         label = [f"{name} {text}" for name in label] if groups is not None and len(wanted) > 1 else label
-        found.append(
+        tables.append(
             {
-                "t": _milliseconds(table.columns["start_ns"])[told],
-                "t2": _milliseconds(table.columns["end_ns"])[told],
-                "label": np.array(label, object)[told],
-                "v": values[told],
-                "n": count[told],
-                "beyond": (count - percentile.ranks(count))[told],
-                "open": np.asarray(table.columns[f"{percentile.name}_censored"])[told].astype(np.int64),
+                "t": _milliseconds(table.columns["start_ns"])[known],
+                "t2": _milliseconds(table.columns["end_ns"])[known],
+                "label": np.array(label, object)[known],
+                "v": values[known],
+                "n": count[known],
+                "beyond": (count - percentile.ranks(count))[known],
+                "open": np.asarray(table.columns[f"{percentile.name}_censored"])[known].astype(np.int64),
             }
         )
-    return {name: np.concatenate([one[name] for one in found]).tolist() for name in found[0]}
+    return {name: np.concatenate([columns[name] for columns in tables]).tolist() for name in tables[0]}
 
 
 def thin(answer: Answer, wanted: Sequence[Percentile]) -> Columns:
     """Return one row per window, group and percentile that its samples are too few for, with their maximum."""
-    told = points(answer, wanted)
+    columns = points(answer, wanted)
     highest = points(answer, [HIGHEST])
-    known = set(zip(told["t"], told["label"], strict=True))
+    known = set(zip(columns["t"], columns["label"], strict=True))
     named = bool(answer.by)
-    found: Columns = {name: [] for name in highest}
+    windows: Columns = {name: [] for name in highest}
     for percentile in wanted:
         for row in rows(highest):
             name = row["label"] if named else ""
             label = f"{name} p{percentile.text}".strip() if not named or len(wanted) > 1 else name
             if (row["t"], label) not in known:
                 for name, value in {**row, "label": label}.items():
-                    found[name].append(value)
-    return found
+                    windows[name].append(value)
+    return windows
 
 
 def gaps(answer: Answer) -> Columns:
@@ -175,7 +177,7 @@ def curve(answer: Answer, most: int = 0) -> Columns:
 
 
 def _apart(x: NDArray[np.float64], most: int) -> NDArray[np.int64]:
-    """Return the steps of a curve that can be told apart where it has about `most` places on a logarithmic axis."""
+    """Return the steps of a curve that can be distinguished where it has about `most` places on a logarithmic axis."""
     if not most or len(x) <= most:
         return np.arange(len(x))
     places = np.floor(np.log(x) / np.log(max(float(x[-1]), 2.0)) * most)
@@ -183,26 +185,26 @@ def _apart(x: NDArray[np.float64], most: int) -> NDArray[np.int64]:
 
 
 def cells(answer: Answer, rows: Rows = EIGHTHS, lit: Answer | None = None, columns: int = 0) -> Columns:
-    """Return one row per cell of a heat map, eight rows an octave unless told otherwise; what its shade and its text need.
+    """Return one row per cell of a heat map, eight rows an octave unless asked otherwise; what its shade and its text need.
 
     All groups have the same rows. What lies outside of a range of `rows` is in no cell, but in n and cum.
     """
     return cell_columns(of_latency(answer, rows, lit, columns), answer)
 
 
-def cell_columns(found: Cells, answer: Answer) -> Columns:
+def cell_columns(heat_map: Cells, answer: Answer) -> Columns:
     """Return cells as the columns of the spec."""
     names = group_names(answer)
-    counts = found.count.astype(np.float64)
+    counts = heat_map.count.astype(np.float64)
     ranks = np.searchsorted(np.sort(counts), counts, side="right") / max(len(counts), 1)
-    lit = {} if found.lit is None else {"lit": found.lit.tolist()}
+    lit = {} if heat_map.lit is None else {"lit": heat_map.lit.tolist()}
     return {
-        "t": _milliseconds(found.start_ns).tolist(),
-        "t2": _milliseconds(found.end_ns).tolist(),
-        "group": [names[found.groups[number]] for number in found.group.tolist()],
-        **{name: getattr(found, name).tolist() for name in ("lower", "upper", "over")},
-        "c": found.count.tolist(),
-        **{name: getattr(found, name).tolist() for name in ("open", "n", "cum")},
+        "t": _milliseconds(heat_map.start_ns).tolist(),
+        "t2": _milliseconds(heat_map.end_ns).tolist(),
+        "group": [names[heat_map.groups[number]] for number in heat_map.group.tolist()],
+        **{name: getattr(heat_map, name).tolist() for name in ("lower", "upper", "over")},
+        "c": heat_map.count.tolist(),
+        **{name: getattr(heat_map, name).tolist() for name in ("open", "n", "cum")},
         **lit,
         "rank": ranks.tolist(),
         "part": (counts / max(1.0, float(counts.max(initial=0)))).tolist(),
@@ -212,8 +214,8 @@ def cell_columns(found: Cells, answer: Answer) -> Columns:
 def group_names(answer: Answer) -> dict[Group, str]:
     """Return the text of each group that has rows, in the order of the labels; unlike groups have unlike texts."""
     names: dict[Group, str] = {}
-    found = {part.table[code] for part in answer.parts for code in np.unique(part.series)}
-    for key in sorted(key for key in found if isinstance(key, tuple)):
+    keys = {part.table[code] for part in answer.parts for code in np.unique(part.series)}
+    for key in sorted(key for key in keys if isinstance(key, tuple)):
         text = printable(", ".join(label or "-" for label in key)) or "all"
         while text in names.values():
             text += "'"

@@ -70,7 +70,7 @@ def test_callbacks_tell_what_they_moved_where_events_do(tmp_path, decoded) -> No
     ]
     assert len(found) == 24 and all(one["bytes"] == 64 * one["packets"] for one in found)
     done = tailboard("events", SAMPLE, "--callbacks", "--format", "ndjson")
-    assert "no callback of this timeline tells what it moved" in done.stderr
+    assert "no callback of this timeline logs what it moved" in done.stderr
     real = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(real) == len(costs.callbacks(decoded)) > 0
     assert {one["packets"] for one in real} == {None}

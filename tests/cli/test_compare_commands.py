@@ -296,7 +296,7 @@ def test_runs_without_a_clock_are_in_the_order_of_their_names(tmp_path: Path) ->
     done = tailboard("trend", *(tmp_path / f"n{number}" for number in (10, 9, 1)), "--format", "csv")
     assert [(row["run"], row["start"]) for row in rows(done)] == [("n1", ""), ("n9", ""), ("n10", "")]
     assert "no start time: the runs are in the order of their names" in done.stderr
-    assert "3 runs are too few to tell a change of level: it takes 10" in done.stderr
+    assert "3 runs are too few to detect a change of level: it takes 10" in done.stderr
 
 
 # ---- the spec --------------------------------------------------------------------------------------------------------

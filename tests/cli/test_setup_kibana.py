@@ -165,9 +165,9 @@ def test_rules_are_installed_on_request_and_the_others_are_named(kibana, made, s
     ((name, rule),) = kibana.rules().items()
     assert f"rule {name} (read p99) is created" in lines
     assert rule["name"] == "[tailboard] read p99"
-    (left,) = [line for line in lines if line.startswith("the objective all of it gets no rule, tailboard check answers it: ")]
+    (left,) = [line for line in lines if line.startswith("the objective all of it gets no rule, tailboard check judges it: ")]
     assert left.count("; ") == 2
-    assert any(line.endswith("check answers it: rollups do not tell one kernel from another (where)") for line in lines)
+    assert any(line.endswith("check judges it: rollups do not distinguish one kernel from another (where)") for line in lines)
     assert lines[-1] == f"{kibana.url}: rules installed: 1; objectives left to tailboard check: 2"
     assert command(["setup", "--kibana", kibana.url, "--rules", sla]) == 0
     assert f"rule {name} (read p99) is there: nothing to change" in told(capsys)

@@ -101,7 +101,7 @@ def test_a_webhook_without_objectives_and_objectives_that_are_wrong_are_told_at_
     (tmp_path / "logs").mkdir()
     words = ("watch", tmp_path / "logs", "--run", "r", "--store", f"sqlite:{tmp_path / 'x.db'}", "--until-idle", "1s")
     lonely = tailboard(*words, "--webhook", "http://127.0.0.1:9/")
-    assert (lonely.returncode, "--webhook tells of objectives" in lonely.stderr) == (2, True)
+    assert (lonely.returncode, "--webhook reports objectives" in lonely.stderr) == (2, True)
     (tmp_path / "SLA.yml").write_text("objectives:\n  - {name: a}\n")
     wrong = tailboard(*words, "--objectives", tmp_path / "SLA.yml")
     assert wrong.returncode == 3 and "SLA.yml:2: the objective has no percentile" in wrong.stderr

@@ -111,7 +111,7 @@ def check(told: dict, windows) -> None:
 
 
 def test_sums_cells_and_lines_are_those_of_the_query(kept) -> None:
-    told = breath_section.told(kept)
+    told = breath_section.content_of(kept)
     assert told["step"] == 1000
     check(summed(told), kept.windows)
     reasons = {name: one["fit"].get("why", "") for name, one in summed(told).items()}
@@ -123,7 +123,7 @@ def test_sums_cells_and_lines_are_those_of_the_query(kept) -> None:
 
 
 def test_a_time_range_takes_its_windows(files, kept) -> None:
-    told = breath_section.told(kept)
+    told = breath_section.content_of(kept)
     begin, end = told["origin"] + 1000, told["origin"] + 2000
     question = Question(begin=parse_instant(f"{begin:.0f}"), end=parse_instant(f"{end:.0f}"))
     part = from_files(files, question)
@@ -135,14 +135,14 @@ def test_breaths_of_unlike_rates_count_by_their_weight(kept) -> None:
     """Two rates in one process: half of the windows stand for five times as many."""
     rates = np.where(np.arange(len(kept.windows)) % 2, 6, 5)
     mixed = replace(kept.windows, rate=rates)
-    told = breath_section.told(replace(kept, windows=mixed))
+    told = breath_section.content_of(replace(kept, windows=mixed))
     check(summed(told), mixed)
     assert any(one.get("mixed") for one in summed(told).values())
 
 
 def test_windows_are_added_up_for_the_size_of_the_page(kept, monkeypatch) -> None:
     monkeypatch.setattr(breath_section, "MOST_CELLS", 300)
-    told = breath_section.told(kept)
+    told = breath_section.content_of(kept)
     assert told["step"] > 1000 and len(told["windows"]["cell"]) < len(kept.windows.cells)
     check(summed(told), kept.windows)
     few = breath_section.thinned(kept.sample, 60)

@@ -231,7 +231,7 @@ def test_a_drag_on_the_latency_axis_makes_finer_rows(opened, example, files):
 def test_a_range_without_samples_says_so(opened, example):
     with opened(example, fragment="#least=900000") as page:
         assert rows_of(page, "heatmap", "shown") == []
-        assert "Of the samples 59,015 below the range of latency are not shown" in page.locator("#heatmap-says").inner_text()
+        assert "Samples not shown: 59,015 below the range of latency" in page.locator("#heatmap-says").inner_text()
 
 
 def click(page, item) -> list[str]:
@@ -309,7 +309,7 @@ def test_hosts_without_bins_are_told_as_the_rest(opened):
         )
         told = click(page, item)
         assert "those that the page has no bins of 20 (20 %)" in told[1]
-        assert "Of threads the page holds no bins." in told[-1]
+        assert "The page holds no bins of threads." in told[-1]
         assert page.locator("select[name=highlight] option").count() == 17
         (shown,) = {page.locator("select[name=highlight] option").nth(-1).get_attribute("value")}
         choose(page, "highlight", shown)

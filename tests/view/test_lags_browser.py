@@ -179,7 +179,7 @@ def test_the_heat_map_says_that_no_window_has_samples_enough_not_that_it_shows_n
     origin = Made([(Series(run="r", op="read", kind="completion"), at, {900: 20, 1000: 5}) for at in range(4)])
     with opened(origin.overviews()) as page:
         says = page.locator("#heatmap-says").inner_text()
-        assert says == "No window has samples enough for p99. Windows of 1 s."
+        assert says == "No window has enough samples for p99. Windows of 1 s."
         assert len(items_of(page, "heatmap", "heat")) == 8
         choose(page, "p", "50")
         assert page.locator("#heatmap-says").inner_text().startswith("Highest: ")
@@ -194,7 +194,7 @@ def test_threads_that_are_too_many_for_bins_say_so_too(opened):
     with opened(Made(rows).overviews(), by=("op",)) as page:
         choose(page, "by", "thread")
         says = page.locator("#percentiles-says").inner_text()
-        assert says.startswith("No window has samples enough for p99. Of 20 threads the page holds p50, p99 and max")
+        assert says.startswith("No window has enough samples for p99. Of 20 threads the page holds p50, p99 and max")
         choose(page, "tail", "50")
         assert np.isfinite([row["v"] for row in rows_of(page, "percentiles")]).all()
         assert page.locator("#percentiles-says").inner_text().startswith("Highest: ")

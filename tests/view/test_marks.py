@@ -207,7 +207,7 @@ def test_a_run_without_a_time_zero_takes_only_marks_from_its_start(tmp_path: Pat
 
     content = reported(tmp_path, *call)
     assert content["runs"][0]["relative"] and texts(content) == []
-    assert "none of the 1 marks of --marks is shown: the run has no time zero" in (tmp_path / "report.html").read_text()
+    assert "none of the 1 marks of --marks is shown: the start of the run is not known" in (tmp_path / "report.html").read_text()
     (tmp_path / "my.csv").write_text("2026-11-20T21:00:34Z,of a clock\n+1s,from the start\n")
     assert texts(reported(tmp_path, *call)) == ["from the start"]
     store = f"sqlite:{tmp_path / 's.db'}"

@@ -146,7 +146,7 @@ def test_every_pixel_is_a_count(browser, written: Path, scheme: str) -> None:
         behind = sum(weight(row) for row in made() if (row[0] - ZERO) // SECOND == 9)
         assert [(row["t"] * MS, row["n"]) for row in rows_of(page, "offsets", "late")] == [(ZERO + 9 * SECOND, behind)]
         assert f"{sum(counts):,} events in view; fullest cell: {counts[-1]}, " in says(page)
-        assert f"3 whole periods without any event of the run: grey, not known. {behind} events reported late: drawn" in says(
+        assert f"3 whole periods without any event of the run: shown in grey. {behind} events reported late: drawn" in says(
             page
         )
         column, row = min(expected)
@@ -296,7 +296,7 @@ def test_other_periods_and_a_part_of_the_time(browser, written: Path) -> None:
         choose(page, "offset_rows", "25")
         assert filled(page) == set(counted(made(), SECOND, 25))
         choose(page, "offset_rows", "49")
-        assert "49 rows are no whole ticks of 1 ms: counts are shared out by overlap." in says(page)
+        assert "49 rows do not match the ticks of 1 ms: counts are split by overlap." in says(page)
         choose(page, "offset_rows", "50")
         choose(page, "offset_period", "60000")
         assert filled(page) == set(counted(made(), 60 * SECOND, 50))

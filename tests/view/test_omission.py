@@ -194,18 +194,20 @@ def test_curves_begin_where_zeros_end_and_their_share_is_told():
     ],
 )
 def test_kinds_are_compared_where_there_are_two_or_one_that_warns(kinds, warnings, shown):
-    assert omission.told(kinds, warnings)["kinds"] == shown
+    assert omission.content_of(kinds, warnings)["kinds"] == shown
 
 
 def test_what_is_said_of_the_schedule():
-    told = omission.told(
+    told = omission.content_of(
         {"service"},
         ("3 rows rejected: x", RATES, RATES, SLOW, "a file named coordinated omission", "\udcff: schedule: achieved 3/s"),
     )
     assert told["said"] == [SLOW, RATES, "\\xff: schedule: achieved 3/s"] and told["warned"]
-    many = omission.told({"service"}, tuple(f"g{number}.csv: schedule: achieved {number}/s" for number in range(9)) + (SLOW,))
+    many = omission.content_of(
+        {"service"}, tuple(f"g{number}.csv: schedule: achieved {number}/s" for number in range(9)) + (SLOW,)
+    )
     assert many["said"][0] == SLOW and len(many["said"]) == 7 and many["said"][-1] == "4 more sentences like these"
-    assert omission.told({"service"}, ("schedule: achieved 9/s",)) == {
+    assert omission.content_of({"service"}, ("schedule: achieved 9/s",)) == {
         "kinds": [],
         "said": ["schedule: achieved 9/s"],
         "warned": False,
@@ -230,5 +232,7 @@ def test_the_panels_cost_their_specs_alone():
     """The bins of all kinds are in the page anyway: beside them stand two specs and what is said of a run."""
     runs = stalled(8).overviews()
     without, _ = packing.packed({}, runs)
-    held, _ = packing.packed({"specs": omission.specs(), "sections": [omission.told({"service", "response"}, (SLOW,))]}, runs)
+    held, _ = packing.packed(
+        {"specs": omission.specs(), "sections": [omission.content_of({"service", "response"}, (SLOW,))]}, runs
+    )
     assert len(held) - len(without) < 9_000

@@ -257,7 +257,7 @@ def test_windows_of_the_gap_carry_the_percentile(opened):
         assert shown_gaps(page) == gaps(origin, "99", int(wide) * MS)
         assert f"Windows of {wide / 1000:g} s." in says(page, "gap")
         choose(page, "p", "99.99")
-        assert shown_gaps(page) == {} and "No window has samples enough for p99.99 of both." in says(page, "gap")
+        assert shown_gaps(page) == {} and "No window has enough samples for p99.99 of both." in says(page, "gap")
         assert {row["v"] for row in rows_of(page, "omission")} == {None}
         assert len(items_of(page, "omission", "few")) == len(rows_of(page, "omission"))
         choose(page, "p", "50")
@@ -268,7 +268,7 @@ def test_windows_of_the_gap_carry_the_percentile(opened):
 def test_no_gap_and_a_gap_within_the_bins_are_said(opened):
     same = [(series(kind=kind), at, {900: 200}) for kind in ("service", "response") for at in range(4)]
     with opened(Made(same).overviews()) as page:
-        assert says(page, "gap") == "No gap: response p99 is nowhere above service p99. Windows of 1 s."
+        assert says(page, "gap") == "No gap: response p99 never exceeds service p99. Windows of 1 s."
         assert {row["v"] for row in rows_of(page, "gap")} == {0}
     near = [(series(kind=kind), at, {place: 200}) for kind, place in (("service", 900), ("response", 901)) for at in range(4)]
     with opened(Made(near).overviews()) as page:

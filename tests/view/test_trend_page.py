@@ -150,7 +150,7 @@ def test_runs_without_a_clock_and_too_few_of_them(browser, tmp_path: Path):
     with shown(browser, path) as page:
         notes = page.locator(".notes").first.inner_text()
         assert "no start time: the runs are in the order of their names" in notes
-        assert "3 runs are too few to tell a change of level: it takes 10" in notes
+        assert "3 runs are too few to detect a change of level: it takes 10" in notes
         assert "not known of all: in the order of names" in page.locator("dl").inner_text()
         assert [row["run"] for row in rows_of(page, "trend-0")] == ["n1", "n9", "n10"]
 

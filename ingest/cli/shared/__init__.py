@@ -1,1 +1,1 @@
-"""What several commands share: options, where answers come from, how they are written and what is said."""
+"""What several commands share: options, sources of answers, output and messages."""

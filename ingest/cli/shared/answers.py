@@ -81,7 +81,7 @@ def write_picture(spec: Any, answer: Answer, showing: Showing) -> None:
     from ingest.view.pictures import drawn
 
     if showing.format == "png" and sys.stdout.isatty():
-        raise UsageError("a png is no text for a terminal: send it to a file, as in > picture.png")
+        raise UsageError("a png cannot be shown in a terminal: redirect it to a file, such as > picture.png")
     warn(answer)
     picture = drawn(spec, showing.format)
     sys.stdout.flush()
@@ -98,7 +98,7 @@ def clock_of(answer: Answer, showing: Showing) -> str:
     """Return how times are shown: utc, local or elapsed; UsageError where a clock is asked that the run does not have."""
     base: str = showing.time_base or ("elapsed" if answer.relative else "utc")
     if base != "elapsed" and answer.relative:
-        raise UsageError("this run has no time zero, so its times are elapsed; give --t0 to have a clock")
+        raise UsageError("the start of this run is not known, so its times are elapsed; give --t0 for times of the clock")
     return base
 
 

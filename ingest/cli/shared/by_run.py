@@ -1,4 +1,4 @@
-"""Runs that are asked one by one, for what sets them side by side: compare and trend."""
+"""Runs that are asked one at a time, for the commands that set them side by side: compare and trend."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ format_option = click.option(
 
 @dataclass(frozen=True, kw_only=True)
 class EachRun(shared.Asking):
-    """What is asked of each run, and what is made of the answers; `printed` is the format of what is printed, if it is said."""
+    """The question about each run, and the use of its answer; `printed` is the format of the output, if given."""
 
     printed: str | None
     unit: str
@@ -96,7 +96,7 @@ def opened_runs(sources: tuple[str, ...], options: EachRun) -> Iterator[tuple[Ma
 
 
 def named(paths: Sequence[Path]) -> list[tuple[Path, str]]:
-    """Return each path with what its run is to be called: nothing for a path alone, whose files tell."""
+    """Return each path with what its run is to be called: nothing for a path alone, whose files name it."""
     if len(paths) == 1:
         return [(paths[0], "")]
     short = [path.resolve().name if path.is_dir() else path.name.split(".", maxsplit=1)[0] for path in paths]
@@ -119,7 +119,7 @@ def answered(ask: Ask, run: str, question: Question) -> Answer:
 
 
 def question_of(options: EachRun, columns: Sequence[str]) -> tuple[Question, tuple[str, ...]]:
-    """Return the question about each run, and the labels that were asked for: kinds chosen by a glob are told apart as well.
+    """Return the question about each run, and the labels that were asked for: kinds chosen by a glob are distinguished as well.
 
     UsageError for labels that cannot be.
     """

@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 
 
 def read_all(paths: Iterable[Path]) -> list[Mark]:
-    """Return the marks of files; what was left out of them is told on stderr. InputError where one cannot be read."""
+    """Return the marks of files; marks that were left out are reported on stderr. InputError where one cannot be read."""
     if not (paths := list(paths)):
         return []
     from ingest.read.marks import read_marks
 
-    found: list[Mark] = []
+    marks: list[Mark] = []
     for path in paths:
-        told = read_marks(path)
-        found += told.marks
-        for text in told.said:
+        contents = read_marks(path)
+        marks += contents.marks
+        for text in contents.said:
             say(text)
-    return found
+    return marks
 
 
 def keep(store: Store, runs: Sequence[str], marks: Sequence[Mark]) -> None:
-    """Put marks with the runs that they overlap, and tell how many each got and how many are of none."""
+    """Put marks with the runs that they overlap, and report how many each got and how many belong to none."""
     from ingest.store.marks import keep_marks
 
     if not marks:
@@ -46,7 +46,7 @@ def drawn(answer: Answer, stored: Sequence[object], marks: Sequence[Mark]) -> li
 
     end = max(int(part.end_ns.max()) for part in answer.parts if len(part))
     runs = [Shown(run, start, end, answer.relative) for run, start in answer.run_start_ns.items() if run in answer.runs]
-    found = chosen(runs, stored, marks)  # type: ignore[arg-type]
-    for text in found.notes:
+    drawable = chosen(runs, stored, marks)  # type: ignore[arg-type]
+    for text in drawable.notes:
         say(text)
-    return [dict(mark) for mark in (*found.marks, *bands(answer))]
+    return [dict(mark) for mark in (*drawable.marks, *bands(answer))]

@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 
 def typed(kind: type[Any]) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
     """Return a decorator that hands the options of a call to a command as one value of `kind`, called `options`."""
-    names = {one.name for one in fields(kind)}
+    names = {field.name for field in fields(kind)}
 
     def decorate(command: Callable[..., Result]) -> Callable[..., Result]:
         @wraps(command)

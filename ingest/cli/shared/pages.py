@@ -49,7 +49,7 @@ def compared(
 
 
 def over_time(asks: Sequence[Ask], question: Question, pair: Pair) -> Pair | None:
-    """Return both runs over time in windows of one width; None for several runs or kinds a side, which have no one heat map.
+    """Return both runs over time in windows of one width; None for several runs or kinds a side, which have no common heat map.
 
     Each of `asks` answers about one run.
     """
@@ -61,9 +61,9 @@ def over_time(asks: Sequence[Ask], question: Question, pair: Pair) -> Pair | Non
     if len(asks) != 2 or any(len(kinds_of(side)) > 1 for side in (pair.baseline, pair.run)):
         return None
     asked = replace(question, step=AUTO, by=())
-    found = [asked_weighed(ask, asked) for ask in asks]
-    step = math.lcm(*(answer.step_ns for answer in found))
-    first, second = (replace(answer, parts=tuple(widened(answer.parts, step)), step_ns=step) for answer in found)
+    answers = [asked_weighed(ask, asked) for ask in asks]
+    step = math.lcm(*(answer.step_ns for answer in answers))
+    first, second = (replace(answer, parts=tuple(widened(answer.parts, step)), step_ns=step) for answer in answers)
     return Pair(first, second)
 
 

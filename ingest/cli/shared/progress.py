@@ -33,5 +33,5 @@ class Progress:
     def __call__(self, done: int, total: int, note: str = "") -> None:
         """Show `done` of `total`, with a word on how fast; the bar itself shows the time that is left."""
         if self._bar is not None:
-            told = {"description": note} if note else {}
-            self._bar.update(self._task, completed=done, total=total, **told)
+            description = {"description": note} if note else {}
+            self._bar.update(self._task, completed=done, total=total, **description)

@@ -27,7 +27,7 @@ def opened_store(url: str | None, *, write: bool = False) -> Store:
 
 @contextmanager
 def letters_named(store: Store) -> Iterator[None]:
-    """Say, where what is done inside fails, in which file the documents lie that the server has refused before."""
+    """Where the code inside fails, say which file holds the documents that the server has refused before."""
     try:
         yield
     except BaseException:
@@ -42,8 +42,8 @@ def chosen(store: Store, globs: tuple[str, ...]) -> list[RunRecord]:
     from ingest.core.series import run_matches
 
     records = store.runs()
-    found = [record for record in records if run_matches(record.run, globs)]
-    if globs and not found:
+    matching = [record for record in records if run_matches(record.run, globs)]
+    if globs and not matching:
         have = listed(record.run for record in records) or "none"
         raise InputError(f"no run matches {' '.join(globs)}; the store holds {have}")
-    return found
+    return matching

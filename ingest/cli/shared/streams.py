@@ -78,7 +78,7 @@ def _text(raw: io.FileIO, before: Any, *, by_line: bool) -> io.TextIOWrapper:
 
 
 def drop_output() -> None:
-    """Throw away from now on what is printed, and what waits to be."""
+    """Discard all output from now on, also what is buffered."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
@@ -86,7 +86,7 @@ def drop_output() -> None:
 
 @contextmanager
 def verdict_stands() -> Iterator[None]:
-    """Print a verdict inside this: the exit status tells it also where nobody reads the rows to their end."""
+    """Print a verdict inside this: the exit status reports it also where nobody reads the rows to their end."""
     try:
         yield
         sys.stdout.flush()

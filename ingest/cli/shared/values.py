@@ -31,25 +31,25 @@ def curve_files(hgrm: tuple[str, ...], sla: tuple[str, ...]) -> list[Any]:
     from ingest.core.timing import UNITS_NS
     from ingest.read.hgrm import read_hgrm, read_sla
 
-    found = []
+    curves = []
     for texts, option, reader in ((hgrm, "--hgrm", read_hgrm), (sla, "--sla", read_sla)):
         for text in texts:
             name, _, unit = text.rpartition(":")
             if unit not in ("ns", "us", "ms", "s") or not name:
                 raise UsageError(f"{option} {text}: the file does not say its unit: {text}:ms, for example")
-            found.append(reader(Path(name), UNITS_NS[unit]))
-    return found
+            curves.append(reader(Path(name), UNITS_NS[unit]))
+    return curves
 
 
 def pairs(texts: tuple[str, ...], option: str) -> dict[str, str]:
     """Return the pairs of repeated K=V options; UsageError if one has no `=`."""
-    found = {}
+    values = {}
     for text in map(as_text, texts):
         name, mark, value = text.partition("=")
         if not mark or not name:
             raise UsageError(f"{option} takes NAME=VALUE, not {text!r}")
-        found[name] = value
-    return found
+        values[name] = value
+    return values
 
 
 def read_options(reading: Reading, run: str = "") -> ReadOptions:
@@ -98,8 +98,8 @@ def read_options(reading: Reading, run: str = "") -> ReadOptions:
 
 def frequency(text: str) -> int:
     """Return a frequency in Hz; UsageError unless it is one of a counter that runs at 1 MHz to 9 GHz."""
-    found = FREQUENCY.match(text)
-    hz = round(float(found[1]) * HERTZ[(found[2] or "").lower()]) if found else 0
+    match = FREQUENCY.match(text)
+    hz = round(float(match[1]) * HERTZ[(match[2] or "").lower()]) if match else 0
     if not HERTZ["m"] <= hz <= FASTEST_HZ:
         raise UsageError(f"--tsc-hz takes a frequency from 1 MHz to 9 GHz, such as 2.6e9 or 2600MHz, not {text!r}")
     return hz

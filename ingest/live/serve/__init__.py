@@ -1,1 +1,1 @@
-"""The report as a live page: what is asked, one answer for all who ask, the server."""
+"""The report as a live page: its selections, a cache of answers that all readers share, the server."""

@@ -85,7 +85,7 @@ def application(subject: Subject, named: Collection[str] = (), *, anywhere: bool
 
 
 def _refused(environ: Mapping[str, Any], known: Collection[str], *, anywhere: bool) -> Reply | None:
-    """Return the answer to what is not listened to: another host's name (a page elsewhere may point it here), writing, length."""
+    """Return the answer to requests that are refused: another host's name (a page elsewhere may do so), writing, length."""
     if not _is_here(environ.get("HTTP_HOST", ""), known, anywhere=anywhere):
         return _sentence(403, "this server is not known by that name: open the address that it printed")
     if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
@@ -98,10 +98,10 @@ def _refused(environ: Mapping[str, Any], known: Collection[str], *, anywhere: bo
 
 
 def _is_here(host: str, known: Collection[str], *, anywhere: bool) -> bool:
-    found = HOST.fullmatch(host)
-    if not found:
+    match = HOST.fullmatch(host)
+    if not match:
         return False
-    name = found[1].lower()
+    name = match[1].lower()
     if name in known or not anywhere:
         return name in known
     try:

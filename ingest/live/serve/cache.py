@@ -85,13 +85,13 @@ class Cache(Generic[Key, Made]):
         try:
             return future.result(timeout=FIRST_SECONDS if kept is None else self._patience)
         except NotYetError:
-            return _old(kept, "the answer takes long: it is being made, and asked for again in a moment")
+            return _old(kept, "the answer takes long: it is being computed, and this page asks for it again in a moment")
         finally:
             with self._lock:
                 self._waiting -= 1
 
     def _begun(self, key: Key) -> Future[Kept[Made]] | None:
-        """Return what is being made, None where too much is; the lock is held."""
+        """Return the answer that is being made, None where too many are; the lock is held."""
         if len(self._pending) >= MOST_PENDING:
             return None
         self._pending[key] = future = self._workers.submit(self._looked, key)

@@ -75,7 +75,7 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # waitress has no types
     channel_class = Channel
 
     def maintenance(self, now: float) -> None:
-        """Close what is idle or overdue."""
+        """Close connections that are idle or overdue."""
         super().maintenance(now)
         for channel in self.active_channels.values():
             if channel.is_overdue(time.monotonic()):
@@ -84,12 +84,12 @@ class Server(TcpWSGIServer):  # type: ignore[misc]  # waitress has no types
     def handle_accept(self) -> None:
         """Take a connection, in place of another where there are too many."""
         super().handle_accept()
-        channels = [one for one in self.active_channels.values() if not one.will_close]
-        peers = Counter(one.addr[0] for one in channels)
+        channels = [channel for channel in self.active_channels.values() if not channel.will_close]
+        peers = Counter(channel.addr[0] for channel in channels)
         most, number = max(peers.items(), key=lambda item: item[1], default=("", 0))
         if len(channels) <= MOST_CONNECTIONS and number <= MOST_OF_A_PEER:
             return
-        own = [one for one in channels if one.addr[0] == most]
-        newest = max(own, key=lambda one: one.creation_time)
-        waiting = [one for one in own if one.is_waiting and one is not newest]
-        min(waiting, key=lambda one: one.waiting_since, default=newest).cut()
+        own = [channel for channel in channels if channel.addr[0] == most]
+        newest = max(own, key=lambda channel: channel.creation_time)
+        waiting = [channel for channel in own if channel.is_waiting and channel is not newest]
+        min(waiting, key=lambda channel: channel.waiting_since, default=newest).cut()

@@ -99,8 +99,8 @@ def _parts(subject: Subject, store: Store, selection: Selection) -> Parts:
         section = _section(subject, selection, offered, runs)
         try:
             asked, marks = narrowed_to(question, runs), _provisional(offered, runs)
-            told: dict[str, Any] = {"sla_ns": subject.sla_ns, "offsets": True, "more": [section], "marks": marks}
-            return parts_from(store, runs, asked, given=subject.given, **told)
+            settings: dict[str, Any] = {"sla_ns": subject.sla_ns, "offsets": True, "more": [section], "marks": marks}
+            return parts_from(store, runs, asked, given=subject.given, **settings)
         except InputError:
             if number + 1 == len(tries):
                 raise
@@ -123,8 +123,8 @@ def _section(subject: Subject, selection: Selection, offered: Sequence[RunRecord
 
 def _provisional(offered: Sequence[RunRecord], chosen: Sequence[str]) -> list[Mapping[str, Any]]:
     """Return marks where the windows begin that may still change, of runs that are being watched."""
-    found = [record for record in offered if record.run in chosen and _final(record) is not None]
-    return [{"run": record.run, "at_ns": record.final_ns, "text": "provisional from here on"} for record in found]
+    unfinished = [record for record in offered if record.run in chosen and _final(record) is not None]
+    return [{"run": record.run, "at_ns": record.final_ns, "text": "provisional from here on"} for record in unfinished]
 
 
 def _final(record: RunRecord) -> int | None:
@@ -135,13 +135,13 @@ def _final(record: RunRecord) -> int | None:
 
 def _run(record: RunRecord, chosen: Sequence[str]) -> dict[str, Any]:
     final = _final(record)
-    told = {"name": printable(record.run), "state": record.state, "start": record.start_ns / MS, "shown": record.run in chosen}
-    return told if final is None else {**told, "final": final / MS}
+    entry = {"name": printable(record.run), "state": record.state, "start": record.start_ns / MS, "shown": record.run in chosen}
+    return entry if final is None else {**entry, "final": final / MS}
 
 
 def _digest(texts: Sequence[str]) -> str:
-    told = hashlib.sha256()
+    digest = hashlib.sha256()
     for text in texts:
         body = text.encode()
-        told.update(len(body).to_bytes(8, "little") + body)
-    return told.hexdigest()[:32]
+        digest.update(len(body).to_bytes(8, "little") + body)
+    return digest.hexdigest()[:32]

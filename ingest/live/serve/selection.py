@@ -35,7 +35,7 @@ class Selection:
 
     @property
     def slides(self) -> bool:
-        """Return whether what is selected moves on with the clock."""
+        """Return whether the selection moves on with the clock."""
         return self.begin.startswith("now") or self.end.startswith("now")
 
 
@@ -63,9 +63,9 @@ def parse_selection(query: str) -> Selection:
     if len(runs) > MOST_RUNS:
         raise UsageError(f"{len(runs)} runs are more than one page shows: at most {MOST_RUNS}")
     begin, end = (words.get(name, [""])[0] for name in ("from", "to"))
-    found = Selection(runs, begin, end, words.get("step", [AUTO])[0])
-    asked_of(found, Question())
-    return found
+    selection = Selection(runs, begin, end, words.get("step", [AUTO])[0])
+    asked_of(selection, Question())
+    return selection
 
 
 def asked_of(selection: Selection, question: Question) -> Question:
@@ -103,5 +103,5 @@ def narrowed_to(question: Question, runs: Sequence[str]) -> Question:
 
 
 def clock_of(selection: Selection, every_ns: int) -> int:
-    """Return a number that changes when what is selected has moved on, at most once in `every_ns`."""
+    """Return a number that changes when the selection has moved on, at most once in `every_ns`."""
     return time.time_ns() // every_ns if selection.slides else 0

@@ -39,26 +39,26 @@ def listening(app: App, host: str, port: int) -> Server:
         ident=None,
         expose_tracebacks=False,
     )
-    told = (door.family, door.type, door.proto, door.getsockname())
-    return Server(app, _sock=door, adj=settings, bind_socket=False, sockinfo=told)
+    sockinfo = (door.family, door.type, door.proto, door.getsockname())
+    return Server(app, _sock=door, adj=settings, bind_socket=False, sockinfo=sockinfo)
 
 
 def _bound(host: str, port: int) -> socket.socket:
     """Return a socket at an address, which nothing else listens at."""
-    found: socket.socket | None = None
+    listener: socket.socket | None = None
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        found = socket.socket(family, kind, protocol)
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind(address)
+        listener = socket.socket(family, kind, protocol)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
     except OSError as error:
-        if found is not None:
-            found.close()
-        raise _told(error, host, port) from None
-    return found
+        if listener is not None:
+            listener.close()
+        raise _as_sentence(error, host, port) from None
+    return listener
 
 
-def _told(error: OSError, host: str, port: int) -> Exception:
+def _as_sentence(error: OSError, host: str, port: int) -> Exception:
     if error.errno == errno.EADDRINUSE:
         return StoreError(f"port {port} of {host} is in use: give another with --port, or --port 0 for any")
     if error.errno == errno.EACCES:

@@ -33,15 +33,15 @@ def reading(url: str) -> Iterator[Store]:
 
 
 class Version(Protocol):
-    """What tells cheaply whether a store has changed."""
+    """A cheap check of whether a store has changed."""
 
     def __call__(self) -> str:
-        """Return text that is another one once anything in the store has changed; StoreError where it cannot be told."""
+        """Return text that differs once anything in the store has changed; StoreError where this cannot be determined."""
         ...
 
 
 def version_of(url: str) -> Version:
-    """Return what tells whether a store has changed; it may be called by any thread."""
+    """Return the check of whether a store has changed; it may be called by any thread."""
     for prefix, known in VERSIONS.items():
         if url.startswith(prefix):
             return known(url)
@@ -49,7 +49,7 @@ def version_of(url: str) -> Version:
 
 
 class RecordsVersion:
-    """The records of all runs: what every store can tell."""
+    """The records of all runs, which every store has."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -71,7 +71,7 @@ class SqliteVersion:
         self._opened = 0
 
     def __call__(self) -> str:
-        """Return the file and the version of its data; where it cannot be opened, whoever reads the store is told why."""
+        """Return the file and the version of its data; where it cannot be opened, reading the store reports why."""
         with self._lock:
             try:
                 there = self._path.stat()
@@ -114,13 +114,13 @@ class ElasticVersion:
             try:
                 if self._store is None:
                     self._store = ElasticStore(self._url)
-                return _told(self._store)
+                return _counts_of(self._store)
             except StoreError:
                 self._store = None
                 raise
 
 
-def _told(store: ElasticStore) -> str:
+def _counts_of(store: ElasticStore) -> str:
     records = store.runs()
     names = store.names
     growing = [record.run for record in records if record.state != COMPLETE]
@@ -136,8 +136,8 @@ def _told(store: ElasticStore) -> str:
     return _digest((records, counted))
 
 
-def _digest(told: object) -> str:
-    return hashlib.sha256(repr(told).encode("utf-8", "backslashreplace")).hexdigest()
+def _digest(facts: object) -> str:
+    return hashlib.sha256(repr(facts).encode("utf-8", "backslashreplace")).hexdigest()
 
 
 def _counted(store: ElasticStore, index: str, query: dict[str, Any], fields: tuple[str, ...]) -> Any:

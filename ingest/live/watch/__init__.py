@@ -1,1 +1,1 @@
-"""Runs that are loaded while they grow: the cycle, the files, what is held until it is whole, the end."""
+"""Runs that are loaded while they grow: the cycle, the files, the windows held until they are whole, the end."""

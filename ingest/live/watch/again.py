@@ -1,7 +1,7 @@
 """Logs of single operations that grow: read from their beginning each time, up to their last whole line, as a load reads them.
 
 Their lines may come in any order: a late one changes a window of long ago and, where requests were due by a schedule, all that
-follow. Reading all again takes the longer the more there is, so it is done as seldom as makes it a tenth of the time.
+follow. Reading all again takes longer as a log grows, so it is re-read at intervals that keep reading under 10 % of the time.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ class Written:
         ids, facts = document_ids(codes[part.series], part.start_ns, step_ns), _facts(part)
         self._ids.append(ids)
         self._facts.append(facts)
-        known, told = self._known
+        known, known_facts = self._known
         if not len(known):
             return part
         at = np.minimum(np.searchsorted(known, ids), len(known) - 1)
-        same = (known[at] == ids) & (told[:, at] == facts).all(axis=0)
+        same = (known[at] == ids) & (known_facts[:, at] == facts).all(axis=0)
         return part.take(np.flatnonzero(~same))
 
     def found(self) -> tuple[Int, Int]:
@@ -134,8 +134,8 @@ class ReadAgain(Tail):
                     windows.append(alone(new))
         except InputError as error:
             account.note(f"not read: {error.reason}")
-        found = path.stat()
-        if (found.st_dev, found.st_ino) != self.place or not known.fits(self.descriptor):
+        status = path.stat()
+        if (status.st_dev, status.st_ino) != self.place or not known.fits(self.descriptor):
             return []
         self.account, self.spans, self.known = account, spans, known
         self.largest_ns, self._written = largest, written

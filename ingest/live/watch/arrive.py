@@ -32,16 +32,16 @@ def arrive(watching: Watching, files: Mapping[Path, Seen]) -> None:
         return
     watching.look = False
     watching.looked(unknown)
-    found = watching.discovered(growing=True)
+    discovered = watching.discovered(growing=True)
     by_run: dict[str, list[Source]] = {}
-    for source in _with_known_hosts(watching, found.sources):
+    for source in _with_known_hosts(watching, discovered.sources):
         by_run.setdefault(source.context.series.run, []).append(source)
     runs = sorted(_with_clocks(watching, by_run, files).items())
     for run, sources in runs:  # first of all runs: logs that get a clock move from one run to another
         _renamed(watching, run, [source for source in sources if watching.is_read(source)])
     for run, sources in runs:
-        _arrived(watching, run, sources, found, files)
-    taken = {source.path for source in found.sources}
+        _arrived(watching, run, sources, discovered, files)
+    taken = {source.path for source in discovered.sources}
     for path in unknown:
         if path not in taken:
             watching.judged[path] = files[path]
@@ -55,7 +55,7 @@ def _with_clocks(
     if not watching.store.needs_clock:
         return dict(by_run)
     good = {run for run, sources in by_run.items() if any(source.context.zero.epoch_ns is not None for source in sources)}
-    for source in (one for run, sources in by_run.items() if run not in good for one in sources if good):
+    for source in (undated for run, sources in by_run.items() if run not in good for undated in sources if good):
         if source.path in files:
             _refused(watching, source, files[source.path], NO_CLOCK)
     return {run: sources for run, sources in by_run.items() if run in good or not good}
@@ -68,29 +68,29 @@ def _with_known_hosts(watching: Watching, sources: Sequence[Source]) -> list[Sou
     the folders stand for in the end is decided when the run is settled.
     """
     known = {tail.path.parent: key[1].split("|")[1] for key, tail in watching.tails.items()}
-    found = []
+    hosted = []
     for source in sources:
         host = known.get(source.path.parent, "")
         if host and not source.context.series.host and watching.is_read(source):
             series = source.context.series.replaced(host=host)
             offset = watching.options.read.host_offset_ns.get(host, 0)
-            found.append(replace(source, context=replace(source.context, series=series, offset_ns=offset)))
+            hosted.append(replace(source, context=replace(source.context, series=series, offset_ns=offset)))
         else:
-            found.append(source)
-    return found
+            hosted.append(source)
+    return hosted
 
 
-def _arrived(watching: Watching, run: str, sources: Sequence[Source], found: Found, files: Mapping[Path, Seen]) -> None:
+def _arrived(watching: Watching, run: str, sources: Sequence[Source], discovered: Found, files: Mapping[Path, Seen]) -> None:
     grow = {source.path for source in sources if watching.is_read(source)}
     for source in sources:
         if source.path not in grow and watching.judged.get(source.path) != files.get(source.path):
             watching.waiting.setdefault(source.path, Seen((0, 0), -1, 0))
     if not grow:
         return
-    stored = {one.source: one for one in watching.store.sources(run)}
+    stored = {source_record.source: source_record for source_record in watching.store.sources(run)}
     there = {record.run: record for record in watching.store.runs()}.get(run)
     known = there if stored else None  # all that it held has other labels now: it is another run
-    labels = {**found.labels.get(run, {}), **watching.options.labels}
+    labels = {**discovered.labels.get(run, {}), **watching.options.labels}
     record = record_of(run, sources, labels, known, watching.options)
     begun: dict[str, Tail] = {}
     for source in sources:
@@ -194,14 +194,14 @@ def _copied_from(watching: Watching, key: Key, source: Source, begun: Mapping[st
 
 def _taken_over(watching: Watching, run: str, source: str) -> bool:
     """Return whether a source that was begun is ours to read: no other watch that is heard has a checkpoint of it."""
-    owners = {one.watch for one in watching.live.checkpoints(run) if one.source == source} - {watching.name}
-    heard = {one.watch: watching.now_ns() - one.told_ns < SILENT_NS for one in watching.live.watches(run)}
+    owners = {checkpoint.watch for checkpoint in watching.live.checkpoints(run) if checkpoint.source == source} - {watching.name}
+    heard = {watch.watch: watching.now_ns() - watch.told_ns < SILENT_NS for watch in watching.live.watches(run)}
     return not any(heard.get(owner, False) for owner in owners)
 
 
-def _replaced(watching: Watching, found: Sequence[Source], files: Mapping[Path, Seen]) -> None:
-    """Note the tails whose files are there and are no sources any more: dumps of which histogram logs tell more."""
-    sources = {(source.context.series.run, source.identity) for source in found}
+def _replaced(watching: Watching, discovered: Sequence[Source], files: Mapping[Path, Seen]) -> None:
+    """Note the tails whose files are there and are no sources any more: dumps of which histogram logs hold more."""
+    sources = {(source.context.series.run, source.identity) for source in discovered}
     there = {key for key, tail in watching.tails.items() if not tail.gone and tail.path in files}
     watching.replaced = there - sources
 
@@ -217,8 +217,8 @@ def load_whole(watching: Watching, files: Mapping[Path, Seen]) -> LoadAccount:
     still = len(watching.waiting) > len(ready)
     if not ready and (still or not watching.replaced):
         return LoadAccount()
-    found = watching.discovered()
-    chosen = tuple(source for source in found.sources if source.path in ready)
+    discovered = watching.discovered()
+    chosen = tuple(source for source in discovered.sources if source.path in ready)
     if not still:
         for key in watching.replaced:
             watching.say(f"{watching.tails[key].path} is replaced by the logs beside it")
@@ -229,7 +229,7 @@ def load_whole(watching: Watching, files: Mapping[Path, Seen]) -> LoadAccount:
     if not chosen:
         return LoadAccount()
     try:
-        return load_found(Found(chosen, (), found.labels), watching.store, watching.options)
+        return load_found(Found(chosen, (), discovered.labels), watching.store, watching.options)
     except InputError as error:
         watching.say(f"refused {error}")
         return LoadAccount()

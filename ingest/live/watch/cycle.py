@@ -24,7 +24,7 @@ from ingest.live.watch.watching import Watching
 from ingest.load.load import LoadAccount, no_room
 from ingest.store import Store
 from ingest.store.live import NOTHING_LEFT
-from ingest.store.live import Watch as Told
+from ingest.store.live import Watch as WatchState
 
 HEARTBEAT_NS = 10 * 1_000_000_000
 MOST_BYTES = 4 << 20  # of logs, read in one cycle: what it holds in memory is some ten times that
@@ -34,7 +34,7 @@ After = Callable[[Store, str], None]
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """What a cycle did: rows, samples and documents written, files loaded whole, and what is to be said.
+    """What a cycle did: rows, samples and documents written, files loaded whole, and messages.
 
     `files` are read as they grow, `waiting` are not whole yet; `lag_ns` is how long ago the newest row ended, when all was
     written, of the log that is furthest behind; `final_ns` up to when windows are final, None where nothing is provisional.
@@ -84,7 +84,7 @@ class Watch:
         news = ours != self._ours or bool(changed or loaded.loaded)
         self._ours = ours
         said, watching.said = tuple(watching.said), []
-        finals = [told.final_ns for told in watching.told.values()]
+        finals = [watch.final_ns for watch in watching.told.values()]
         return Cycle(
             files=len(watching.tailed()),
             waiting=len(watching.waiting),
@@ -102,10 +102,10 @@ class Watch:
         )
 
     def _keep(self, run: str, files: dict[Path, Seen], *, last: bool) -> list[Tail]:
-        """Read what has come of a run and have the store keep it; return the tails of which something has come."""
+        """Read the new data of a run and store them; return the tails that had new data."""
         watching = self.watching
         news, heard = [], []
-        for tail in sorted(watching.of(run), key=lambda one: one.reported_ns or 0):
+        for tail in sorted(watching.of(run), key=lambda candidate: candidate.reported_ns or 0):
             seen = files.get(tail.path)
             if self._counted["bytes"] >= MOST_BYTES and tail.has_grown(seen):
                 tail.behind = True
@@ -117,7 +117,7 @@ class Watch:
                 watching.say_once(f"{tail.path} cannot be read: {error.strerror or error}")
                 continue
             except InputError as error:
-                watching.say_once(f"{tail.path} is not read on: {error.reason}")
+                watching.say_once(f"{tail.path} is not read any further: {error.reason}")
                 continue
             if tail.rests:
                 tail.heard = watching.clock()
@@ -133,13 +133,13 @@ class Watch:
             for tail in watching.fallen_silent(run):
                 tail.fall_silent()
                 news.append(tail.news([], watching.name))
-        told = watching.marks(run)
-        if not news and not _moved(told, watching.told.get(run)):
+        watch = watching.marks(run)
+        if not news and not _moved(watch, watching.told.get(run)):
             return heard
-        watching.told[run] = told
+        watching.told[run] = watch
         if heard:
             self._check_room(run, heard[-1].path)
-        self._counted["documents"] += watching.live.keep(watching.runs[run], news, told)
+        self._counted["documents"] += watching.live.keep(watching.runs[run], news, watch)
         return heard
 
     def _check_room(self, run: str, path: Path) -> None:
@@ -147,8 +147,8 @@ class Watch:
         watching, tails = self.watching, self.watching.of(run)
         if run not in self._beside:
             mine = {tail.record.source for tail in tails}
-            others = [one for one in watching.store.sources(run) if one.source not in mine]
-            self._beside[run] = sum(int(one.account.get("samples", 0)) for one in others)
+            others = [record for record in watching.store.sources(run) if record.source not in mine]
+            self._beside[run] = sum(int(record.account.get("samples", 0)) for record in others)
         most = watching.store.most_samples
         if self._beside[run] + sum(tail.account.samples for tail in tails) > most:
             raise no_room(path, run, most)
@@ -158,7 +158,7 @@ class Watch:
         return settle(self.watching)
 
 
-def _moved(now: Told, before: Told | None) -> bool:
+def _moved(now: WatchState, before: WatchState | None) -> bool:
     """Return whether others should hear of a watch: what is final has changed, or they have not heard of it for long."""
     return before is None or now.final_ns != before.final_ns or now.told_ns - before.told_ns >= HEARTBEAT_NS
 

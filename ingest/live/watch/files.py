@@ -62,7 +62,7 @@ class Print:
         return Print(offset, size, _digest(os.pread(descriptor, size, 0)), mark)
 
     def fits(self, descriptor: int) -> bool:
-        """Return whether an open file holds what was read, as far as can be told."""
+        """Return whether an open file holds what was read, as far as can be determined."""
         return os.fstat(descriptor).st_size >= self.offset and self == Print.of(descriptor, self.offset)
 
     def begins(self, path: Path) -> bool:
@@ -104,26 +104,26 @@ def held_open(path: Path) -> int:
 
 
 def scanned(paths: Iterable[Path]) -> dict[Path, Seen]:
-    """Return all files under the paths, each once; what goes away meanwhile, and what is no file, is not there."""
-    found: dict[Path, Seen] = {}
+    """Return all files under the paths, each once, without files that vanish meanwhile and without anything that is no file."""
+    files: dict[Path, Seen] = {}
     for path in paths:
         with contextlib.suppress(OSError):
             seen = path.stat()
             if stat.S_ISDIR(seen.st_mode):
-                _walk(path, found)
+                _walk(path, files)
             elif stat.S_ISREG(seen.st_mode):
-                found[path] = _seen(seen)
-    return found
+                files[path] = _seen(seen)
+    return files
 
 
-def _walk(folder: Path, found: dict[Path, Seen]) -> None:
+def _walk(folder: Path, files: dict[Path, Seen]) -> None:
     for path in listed_files(folder):
         with contextlib.suppress(OSError):
-            found[path] = _seen(path.stat())
+            files[path] = _seen(path.stat())
 
 
-def _seen(found: os.stat_result) -> Seen:
-    return Seen((found.st_dev, found.st_ino), found.st_size, found.st_mtime_ns)
+def _seen(status: os.stat_result) -> Seen:
+    return Seen((status.st_dev, status.st_ino), status.st_size, status.st_mtime_ns)
 
 
 def fate_of(path: Path, place: Place, known: Print, files: Mapping[Path, Seen], names: Mapping[Place, Path]) -> tuple[Fate, Path]:
@@ -146,7 +146,7 @@ def _fits(path: Path, known: Print, place: Place) -> bool:
     """Return whether the file at a place holds what was read; one that has moved since files were looked at is not judged."""
     try:
         with path.open("rb", buffering=0) as stream:
-            found = os.fstat(stream.fileno())
-            return (found.st_dev, found.st_ino) != place or known.fits(stream.fileno())
+            status = os.fstat(stream.fileno())
+            return (status.st_dev, status.st_ino) != place or known.fits(stream.fileno())
     except OSError:
         return True

@@ -66,13 +66,13 @@ def _gone(watching: Watching, key: Key, tail: Tail, files: Mapping[Path, Seen]) 
         watching.look = True
         watching.forget([key])
     elif tail.path in files:
-        watching.say(f"{tail.path} is another file now: the {tail.rows} rows of the one before are kept")
+        watching.say(f"{tail.path} is a new file now: the {tail.rows} rows of the old one are kept")
         watching.look = True
         set_aside(watching, key)
 
 
 def _copy_of(watching: Watching, tail: Tail, files: Mapping[Path, Seen]) -> Path | None:
-    """Return a file that begins as the one that was read, if there is one that is not read by itself."""
+    """Return a file that begins as the file that was read, unless it is read by itself; None if there is none."""
     tailed = watching.tailed()
     others = (path for path in files if path != tail.path and path not in tailed)
     return next((path for path in others if tail.known.begins(path)), None)
@@ -83,7 +83,7 @@ def set_aside(watching: Watching, key: Key) -> None:
     run, source = key
     tail = watching.tails.pop(key)
     tail.close()
-    taken = {one.source for one in watching.store.sources(run)}
+    taken = {record.source for record in watching.store.sources(run)}
     number = next(number for number in range(1, len(taken) + 2) if f"{source}{KEPT}{number}" not in taken)
     note = f"{tail.path} was replaced while it was watched: what had been read of it"
     account = {**tail.account.as_dict(), "notes": [*tail.account.notes, note]}

@@ -1,4 +1,4 @@
-"""Readers of files that grow: what is whole of the bytes that came is read, the rest waits for the next cycle.
+"""Readers of files that grow: whole lines of the new bytes are read, the rest waits for the next cycle.
 
 HdrHistogram logs come line by line; fio's status dumps document by document, each of which ends in a brace on its own line.
 """
@@ -40,7 +40,7 @@ class Growing(Protocol):
         ...
 
     def state(self) -> dict[str, Any]:
-        """Return what is left for the bytes to come, as values that JSON can hold."""
+        """Return the state for the bytes to come, as values that JSON can hold."""
         ...
 
 
@@ -86,7 +86,7 @@ class GrowingLog:
         self._rows.tell_doubts()
 
     def state(self) -> dict[str, Any]:
-        """Return what is left for the lines to come."""
+        """Return the state for the lines to come."""
         return {"reported_ns": self.reported_ns, "rows": self._rows.state()}
 
 
@@ -125,12 +125,12 @@ class GrowingDumps:
         self._last = (at + begin, at + len(data))
 
     def state(self) -> dict[str, Any]:
-        """Return what is left for the documents to come."""
-        told = {"reported_ns": self.reported_ns, "lines": self._lines, "last": self._last}
-        return {**told, "differences": self._differences.state()}
+        """Return the state for the documents to come."""
+        state = {"reported_ns": self.reported_ns, "lines": self._lines, "last": self._last}
+        return {**state, "differences": self._differences.state()}
 
 
-def with_told(source: Source, rows: Iterator[Intervals]) -> Iterator[Intervals]:
+def with_corrections(source: Source, rows: Iterator[Intervals]) -> Iterator[Intervals]:
     """Return rows with what the user has asked to be added to them: corrected data."""
     expected = source.context.options.get(EXPECTED)
     return with_corrected(rows, int(expected), source.context.account) if expected else rows

@@ -21,8 +21,8 @@ class Held:
     def __init__(self, kept: Sequence[Mapping[str, Any]] = ()) -> None:
         """Hold nothing, or what `state` has kept."""
         self._parts: dict[LogLinear, Intervals] = {}
-        for one in kept:
-            windows = _windows(one)
+        for entry in kept:
+            windows = _windows(entry)
             self._parts[windows.layout] = windows
 
     def add(self, parts: Sequence[Intervals]) -> list[Intervals]:
@@ -62,9 +62,9 @@ def alone(rows: Intervals) -> Intervals:
 
 def _kept(windows: Intervals) -> dict[str, Any]:
     documents = pack(windows)
-    found: dict[str, Any] = {
+    stored: dict[str, Any] = {
         "layout": str(windows.layout),
-        "table": [[*(getattr(one, label) for label in LABELS), one.segment] for one in documents.table],
+        "table": [[*(getattr(series, label) for label in LABELS), series.segment] for series in documents.table],
         "series": windows.series.tolist(),
         "start": windows.start_ns.tolist(),
         "end": windows.end_ns.tolist(),
@@ -73,9 +73,9 @@ def _kept(windows: Intervals) -> dict[str, Any]:
     }
     if windows.exact is not None:
         exact = windows.exact
-        found["exact"] = [exact.min_ns.tolist(), exact.max_ns.tolist(), exact.sum_ns.tolist(), exact.known.tolist()]
-        found["exact"] += [] if exact.bytes is None else [exact.bytes.tolist()]
-    return found
+        stored["exact"] = [exact.min_ns.tolist(), exact.max_ns.tolist(), exact.sum_ns.tolist(), exact.known.tolist()]
+        stored["exact"] += [] if exact.bytes is None else [exact.bytes.tolist()]
+    return stored
 
 
 def _windows(kept: Mapping[str, Any]) -> Intervals:

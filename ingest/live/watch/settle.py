@@ -15,7 +15,7 @@ from ingest.load.plan import digest_of
 from ingest.read import Found, Source
 from ingest.store.live import NOTHING_LEFT
 
-GONE = "the file is gone: what had been read of it was kept"
+GONE = "the file is gone: the rows read from it are kept"
 
 
 def settle(watching: Watching) -> LoadAccount:
@@ -25,8 +25,8 @@ def settle(watching: Watching) -> LoadAccount:
     are said: there should be none.
     """
     files = scanned(watching.paths)
-    found = _each_once(watching, watching.discovered())
-    wanted = {(source.context.series.run, source.identity) for source in found.sources}
+    discovered = _each_once(watching, watching.discovered())
+    wanted = {(source.context.series.run, source.identity) for source in discovered.sources}
     lost, other = _parted(watching, wanted, files)
     runs = {run for run, _ in watching.tails}
     watching.forget([*other, *_copies(watching, wanted)])
@@ -34,9 +34,9 @@ def settle(watching: Watching) -> LoadAccount:
         watching.live.note_watch(replace(watching.marks(run), final_ns=NOTHING_LEFT))
     for key in lost:
         tail = watching.tails[key]
-        told = {**tail.account.as_dict(), "notes": [*tail.account.notes, GONE]}
-        watching.live.finish(replace(tail.record, account=told, digest=GONE), tail.spans)
-    account = load_found(found, watching.store, watching.options) if found.sources else LoadAccount()
+        last_account = {**tail.account.as_dict(), "notes": [*tail.account.notes, GONE]}
+        watching.live.finish(replace(tail.record, account=last_account, digest=GONE), tail.spans)
+    account = load_found(discovered, watching.store, watching.options) if discovered.sources else LoadAccount()
     for run in sorted(runs - set(account.runs)):
         watching.store.finish_run(watching.runs[run])
         account.runs.append(run)
@@ -50,15 +50,15 @@ def settle(watching: Watching) -> LoadAccount:
     return account
 
 
-def _each_once(watching: Watching, found: Found) -> Found:
+def _each_once(watching: Watching, discovered: Found) -> Found:
     """Return what was found without files that were refused because another one with their labels is read."""
     kept: dict[Key, Source] = {}
-    for source in found.sources:
+    for source in discovered.sources:
         key = (source.context.series.run, source.identity)
         tail = watching.tails.get(key)
         if key not in kept or (tail is not None and tail.path == source.path):
             kept[key] = source
-    return replace(found, sources=tuple(sorted(kept.values(), key=lambda one: one.path)))
+    return replace(discovered, sources=tuple(sorted(kept.values(), key=lambda entry: entry.path)))
 
 
 def _parted(watching: Watching, wanted: set[Key], files: Mapping[Path, Seen]) -> tuple[list[Key], list[Key]]:
@@ -71,7 +71,7 @@ def _parted(watching: Watching, wanted: set[Key], files: Mapping[Path, Seen]) ->
 def _copies(watching: Watching, wanted: set[Key]) -> list[Key]:
     """Return the tails of logs that are there twice, under labels that differ by the process alone: a load takes the first."""
     alike: dict[tuple[str, str, int], list[Key]] = defaultdict(list)
-    for key in sorted(wanted & set(watching.tails), key=lambda one: watching.tails[one].path):
+    for key in sorted(wanted & set(watching.tails), key=lambda identity: watching.tails[identity].path):
         run, source = key
         alike[run, source.rpartition("|")[0], watching.tails[key].path.stat().st_size].append(key)
     copies = []
@@ -88,14 +88,16 @@ def _copies(watching: Watching, wanted: set[Key]) -> list[Key]:
 def _differences(watching: Watching, lost: set[Key]) -> Iterator[str]:
     """Yield a sentence for each source of which the load has counted other rows or samples than were read live."""
     for run in sorted({run for run, _ in watching.tails}):
-        settled = {one.source: one.account for one in watching.store.sources(run)}
+        settled = {record.source: record.account for record in watching.store.sources(run)}
         for (name, source), tail in watching.tails.items():
             if name != run or (name, source) in lost:
                 continue
             live, now = _counts(tail), settled.get(source, {})
-            told = (now.get("rows", 0), now.get("samples", 0))
-            if live != told:
-                yield f"{tail.path}: {live[0]} rows and {live[1]} samples were read live, {told[0]} and {told[1]} are in it now"
+            loaded = (now.get("rows", 0), now.get("samples", 0))
+            if live != loaded:
+                yield (
+                    f"{tail.path}: {live[0]} rows and {live[1]} samples were read live, {loaded[0]} and {loaded[1]} are in it now"
+                )
 
 
 def _counts(tail: Tail) -> tuple[int, int]:

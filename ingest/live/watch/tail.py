@@ -18,7 +18,7 @@ from ingest.core.plain import as_path, as_text
 from ingest.core.segments import Segments
 from ingest.core.series import LABELS, Series
 from ingest.live.watch.files import Fate, Place, Print, Seen, fate_of, held_open
-from ingest.live.watch.growing import Growing, growing, with_told
+from ingest.live.watch.growing import Growing, growing, with_corrections
 from ingest.live.watch.held import Held
 from ingest.read import Source
 from ingest.read.account import Account
@@ -76,7 +76,7 @@ class Tail:
             known=Print(offset, size, head, bytes.fromhex(mark)),
             spans={Series(*labels): (first, last) for *labels, first, last in state["spans"]},
             account=account,
-            silent=next((one for one in account.missing if one.caveat.code == SILENT), None),
+            silent=next((entry for entry in account.missing if entry.caveat.code == SILENT), None),
             largest_ns=state["largest_ns"],
             _state=state["reader"],
             _held=Held(state["held"]),
@@ -88,8 +88,8 @@ class Tail:
         descriptor = held_open(source.path)
         self.close()
         self.descriptor = descriptor
-        found = os.fstat(self.descriptor)
-        self.place, self.path = (found.st_dev, found.st_ino), source.path
+        status = os.fstat(self.descriptor)
+        self.place, self.path = (status.st_dev, status.st_ino), source.path
         source.context.account.replace(replace(self.account, path=as_text(source.path), notes=list(source.context.account.notes)))
         self.source, self.account = source, source.context.account
         self._seen = None
@@ -162,7 +162,7 @@ class Tail:
         assert self._reader is not None
         assert self.source is not None
         changed: list[Intervals] = []
-        rows_of = with_told(self.source, self._reader.take(data, self.known.offset))
+        rows_of = with_corrections(self.source, self._reader.take(data, self.known.offset))
         for recorded in rows_of:
             if not len(recorded):
                 continue
@@ -203,7 +203,9 @@ class Tail:
             "path": as_text(self.path),
             "place": self.place,
             "print": [known.offset, known.head_size, known.head, known.mark.hex()],
-            "spans": [[*(getattr(one, label) for label in LABELS), one.segment, *span] for one, span in self.spans.items()],
+            "spans": [
+                [*(getattr(series, label) for label in LABELS), series.segment, *span] for series, span in self.spans.items()
+            ],
             "account": self.account.told(),
             "largest_ns": self.largest_ns,
             "again": self.again,

@@ -61,33 +61,33 @@ class Watching:
     ) -> Watching:
         """Return a watch that goes on where one of the same paths on this host was cut off."""
         name = f"{socket.gethostname()}:{' '.join(sorted(as_text(os.path.realpath(path)) for path in paths))}"
-        found = Watching(paths, store, live_store(store), options, name, clock, now_ns)
+        watching = Watching(paths, store, live_store(store), options, name, clock, now_ns)
         base = options.read.run
         for record in store.runs():
             if record.run == base or record.run.startswith(f"{base}/"):
-                found.resume(record)
-        return found
+                watching.resume(record)
+        return watching
 
     def resume(self, record: RunRecord) -> None:
         """Take over the tails that this watch has left in a run."""
-        checkpoints = [one for one in self.live.checkpoints(record.run) if one.watch == self.name]
-        sources = {one.source: one for one in self.store.sources(record.run)}
-        begun = {name for name, one in sources.items() if one.state != COMPLETE and one.digest == self.digest}
-        lone = sorted(begun - {one.source for one in checkpoints})
+        checkpoints = [checkpoint for checkpoint in self.live.checkpoints(record.run) if checkpoint.watch == self.name]
+        sources = {stored.source: stored for stored in self.store.sources(record.run)}
+        begun = {name for name, stored in sources.items() if stored.state != COMPLETE and stored.digest == self.digest}
+        lone = sorted(begun - {checkpoint.source for checkpoint in checkpoints})
         if lone:  # killed before their first checkpoint: their files may bear other labels by now
             self.live.forget(record, lone, self.provisional(record.run))
         taken = 0
-        for one in checkpoints:
-            source = sources.get(one.source)
+        for checkpoint in checkpoints:
+            source = sources.get(checkpoint.source)
             if source is not None and source.state != COMPLETE:
-                tail = self.left(record, source, one)
+                tail = self.left(record, source, checkpoint)
                 tail.heard = self.clock()
-                self.tails[record.run, one.source] = tail
+                self.tails[record.run, checkpoint.source] = tail
                 self.runs[record.run] = record
                 taken += 1
         if taken:
-            self.say(f"goes on where the last watch of {record.run} ended: {taken} files")
-        elif not lone and any(one.watch == self.name for one in self.live.watches(record.run)):
+            self.say(f"continues where the last watch of {record.run} ended: {taken} files")
+        elif not lone and any(watch.watch == self.name for watch in self.live.watches(record.run)):
             self.live.leave(record.run, self.name)  # all was settled, and it was killed before it could say so
 
     def left(self, record: RunRecord, source: SourceRecord, checkpoint: Checkpoint) -> Tail:

@@ -51,12 +51,12 @@ class Request:
 
 def chosen(field: str, values: Sequence[str], *, excluded: bool = False) -> dict[str, Any]:
     """Return the filter that an options list makes of what is chosen in it."""
-    found: dict[str, Any] = {"match_phrase": {field: values[0]}} if len(values) == 1 else {"terms": {field: list(values)}}
-    return {"bool": {"must_not": [found]}} if excluded else found
+    clause: dict[str, Any] = {"match_phrase": {field: values[0]}} if len(values) == 1 else {"terms": {field: list(values)}}
+    return {"bool": {"must_not": [clause]}} if excluded else clause
 
 
 def autointerval(range_ms: int, windows: int) -> int:
-    """Return the width in ms of the windows that Kibana makes of a range when asked for so many."""
+    """Return the width in ms of the windows into which Kibana divides a range when asked for a number of them."""
     wide = range_ms / windows
     return next((step for most, step in ROUNDED if wide <= most), LONGEST)
 
@@ -87,10 +87,10 @@ def _completed(url: Mapping[str, Any], shown: Shown) -> dict[str, Any]:
 
 def _with_intervals(value: Any, range_ms: int) -> Any:
     if isinstance(value, Mapping):
-        found = {key: _with_intervals(inner, range_ms) for key, inner in value.items()}
+        body = {key: _with_intervals(inner, range_ms) for key, inner in value.items()}
         interval = value.get("interval")
         if isinstance(interval, Mapping) and "%autointerval%" in interval:
-            del found["interval"]
-            found["fixed_interval"] = f"{autointerval(range_ms, interval['%autointerval%'])}ms"
-        return found
+            del body["interval"]
+            body["fixed_interval"] = f"{autointerval(range_ms, interval['%autointerval%'])}ms"
+        return body
     return [_with_intervals(inner, range_ms) for inner in value] if isinstance(value, list) else value

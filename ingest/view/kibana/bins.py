@@ -43,10 +43,10 @@ def edge(number: str) -> str:
 def bin_of(name: str, value: str) -> list[Transform]:
     """Return transforms that add the bin of a value as a column; -1 where there is no layout."""
     units, octave = f"({value} / datum.unit)", "datum.octave"
-    found = f"floor((datum.half * {octave} + floor({units} / pow(2, {octave}))) / datum.wide)"
+    placed = f"floor((datum.half * {octave} + floor({units} / pow(2, {octave}))) / datum.wide)"
     return [
         formula("octave", f"datum.half ? max(0, floor(log({units} / datum.half) / LN2 + 1e-12)) : 0"),
-        formula(name, f"datum.half ? min({found}, ceil(datum.fine / datum.wide) - 1) : -1"),
+        formula(name, f"datum.half ? min({placed}, ceil(datum.fine / datum.wide) - 1) : -1"),
     ]
 
 

@@ -26,7 +26,7 @@ LINE = ("facet", "place", "label", "x", "v")
 
 
 def density(prefix: str, _: Mapping[str, Any]) -> Spec:
-    """Return how many breaths moved so many packets at so many cycles a packet: exact counts."""
+    """Return the counts of breaths by packets moved and cycles a packet, exactly."""
     bounds = {"min": 0, "max": CELLS}  # what lies at the upper bound is left out
     cells = {"histogram": {"field": "breath.cells", "interval": 1, "min_doc_count": 1, "hard_bounds": bounds}}
     data = [
@@ -84,10 +84,10 @@ def body(most: int, inner: Mapping[str, Any]) -> Json:
     """Return the request: one run, its `most` processes with the most cycles, the sums of each, and what is asked of them."""
     names = [{"field": field, "missing": "-"} for field in ("host.name", "process.name")]
     sums = {name: {"sum": {"field": f"breath.{name}"}} for name in SUMMED}
-    told = {**sums, "n": {"sum": {"field": "breath.count"}}, "rates": {"cardinality": {"field": "breath.rate"}}}
-    process = {"multi_terms": {"terms": names, "size": most, "order": {"cycles": "desc"}}, "aggs": {**told, **inner}}
+    cells = {**sums, "n": {"sum": {"field": "breath.count"}}, "rates": {"cardinality": {"field": "breath.rate"}}}
+    process = {"multi_terms": {"terms": names, "size": most, "order": {"cycles": "desc"}}, "aggs": {**cells, **inner}}
     run = {"field": "run.id", "size": 1, "shard_size": 5, "order": {"began": "desc"}, "collect_mode": "breadth_first"}
-    ends = {"began": {"min": {"field": "@timestamp"}}, "ended": requests.highest("@timestamp"), "n": told["n"]}
+    ends = {"began": {"min": {"field": "@timestamp"}}, "ended": requests.highest("@timestamp"), "n": cells["n"]}
     named = {"named": {"cardinality": {"field": "process.name"}}}
     runs = {"terms": run, "aggs": {**ends, **named, "processes": process}}
     chosen = {"filter": {"bool": {"filter": [{"term": {"operation": BREATH}}]}}}
@@ -111,7 +111,7 @@ def processes() -> list[Entry]:
         formula("rows", "datum.of.named.value"),
         formula("width", "0"),
     )
-    found = entry(
+    listed = entry(
         "processes",
         "chosen",
         flatten("of.processes.buckets", "one"),
@@ -122,9 +122,9 @@ def processes() -> list[Entry]:
         [formula(name, f"datum.one.{name}.value") for name in SUMMED],
         fitted(),
     )
-    note = f"({_told()}) + '; ' + format(datum.one.n.value, ',') + ' breaths'"
+    note = f"({_fit_text()}) + '; ' + format(datum.one.n.value, ',') + ' breaths'"
     facets = entry("facets", "processes", formula("title", "datum.facet"), formula("note", note))
-    return [chosen, found, {**facets, "transform": [*facets["transform"], only("facet", "place", "title", "note")]}]
+    return [chosen, listed, {**facets, "transform": [*facets["transform"], only("facet", "place", "title", "note")]}]
 
 
 def fitted() -> list[Transform]:
@@ -147,8 +147,8 @@ def fitted() -> list[Transform]:
     ]
 
 
-def _told() -> str:
-    """Return the expression that tells the line, or why there is none."""
+def _fit_text() -> str:
+    """Return the expression that describes the line, or why there is none."""
     line = "format(datum.base, ',.3~r') + ' + ' + format(datum.slope, ',.3~r') + ' a packet (R² '"
     few = "format(datum.known, ',') + ' breaths are too few for a line'"
     alike = "'no line: every breath moved ' + format(datum.mean, ',.6~g') + ' packets'"

@@ -18,9 +18,9 @@ def compiled(prefix: str = PREFIX, written: Iterable[Dashboard] | None = None) -
     """Return all saved objects for the indices of a prefix: data views, then each dashboard's panels and itself."""
     everyone = tuple(dashboards() if written is None else written)
     objects = list(data_views(prefix))
-    for one in everyone:
-        own = {panel.id: panel_object(panel, one, prefix) for panel in one.panels}
-        objects += [*own.values(), dashboard_object(one, everyone, prefix, own)]
+    for dashboard in everyone:
+        own = {panel.id: panel_object(panel, dashboard, prefix) for panel in dashboard.panels}
+        objects += [*own.values(), dashboard_object(dashboard, everyone, prefix, own)]
     return tuple(objects)
 
 

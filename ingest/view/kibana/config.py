@@ -72,8 +72,8 @@ def dashboards(folder: Path | None = None) -> tuple[Dashboard, ...]:
     import yaml
 
     folder = folder or assets("kibana") / "dashboards"
-    found = [dashboard(yaml.safe_load(path.read_text(encoding="utf-8")), path) for path in sorted(folder.glob("*.yml"))]
-    return tuple(sorted(found, key=lambda one: (one.order, one.id)))
+    boards = [dashboard(yaml.safe_load(path.read_text(encoding="utf-8")), path) for path in sorted(folder.glob("*.yml"))]
+    return tuple(sorted(boards, key=lambda board: (board.order, board.id)))
 
 
 def dashboard(content: Any, path: Path) -> Dashboard:
@@ -84,7 +84,7 @@ def dashboard(content: Any, path: Path) -> Dashboard:
     unknown = [name for name in words["controls"] if name not in CONTROLS]
     if unknown:
         raise InputError(f"there is no control {unknown[0]!r}: {', '.join(CONTROLS)}", path)
-    panels = tuple(panel(one, path) for one in words["panels"])
+    panels = tuple(panel(entry, path) for entry in words["panels"])
     head = (words["id"], words["title"], words["description"], words["order"], tuple(words["controls"]))
     return Dashboard(*head, panels, words.get("view", "rollups"))
 

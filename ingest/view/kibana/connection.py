@@ -37,7 +37,7 @@ class Refusal(Exception):  # noqa: N818  # an answer, not a failure: callers loo
 
 
 class Connection(Client):
-    """Requests to one space of one server. `tell` is told once why we wait."""
+    """Requests to one space of one server. `tell` is called once with the reason why we wait."""
 
     def __init__(self, url: str, space: str = DEFAULT_SPACE, tell: Tell = lambda _: None) -> None:
         super().__init__(url, KIBANA)
@@ -68,7 +68,7 @@ class Connection(Client):
             if error.status == 404:
                 advice = "give Kibana's address with its base path (server.basePath)"
                 raise StoreError(f"{self.url} has no /api/status: {advice}") from None
-            raise StoreError(f"{self.url} does not tell its state ({error})") from None
+            raise StoreError(f"{self.url} does not report its state ({error})") from None
 
     def call(self, method: str, path: str, body: object = None, kind: str = JSON, **words: object) -> Any:
         """Return the decoded answer of a request in the space, sent again while it fails in a way that passes.
@@ -133,7 +133,7 @@ class Connection(Client):
         if status == 401:
             return StoreError(KIBANA.login_failed(status))
         if status == 403:
-            return StoreError(f"Kibana does not let us do this (403{why}): docs/kibana.md says what is needed")
+            return StoreError(f"Kibana refuses this request (403{why}): docs/kibana.md lists the privileges that are needed")
         kibanas = isinstance(decoded, Mapping) and "statusCode" in decoded
         if status < 300 or (status in (404, 405) and not kibanas):
             return StoreError(f"{self.url} answers, but is no Kibana: check host, port and path")

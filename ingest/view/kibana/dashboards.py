@@ -15,17 +15,20 @@ NO_SEARCH = {"query": {"query": "", "language": "kuery"}, "filter": []}
 
 
 def dashboard_object(
-    one: Dashboard, everyone: Sequence[Dashboard], prefix: str, objects: Mapping[str, SavedObject]
+    dashboard: Dashboard, everyone: Sequence[Dashboard], prefix: str, objects: Mapping[str, SavedObject]
 ) -> SavedObject:
     """Return a dashboard's saved object; `objects` are its panels' own, by panel id."""
-    panels = [_links(one, everyone, prefix), *(_panel(panel, objects[panel.id]) for panel in one.panels)]
-    references = [Reference(objects[panel.id].type, objects[panel.id].id, f"{panel.id}:panel_{panel.id}") for panel in one.panels]
+    panels = [_links(dashboard, everyone, prefix), *(_panel(panel, objects[panel.id]) for panel in dashboard.panels)]
+    references = [
+        Reference(objects[panel.id].type, objects[panel.id].id, f"{panel.id}:panel_{panel.id}") for panel in dashboard.panels
+    ]
     references += [
-        Reference("index-pattern", f"{prefix}-{one.view}", f"controlGroup_{name}:optionsListDataView") for name in one.controls
+        Reference("index-pattern", f"{prefix}-{dashboard.view}", f"controlGroup_{name}:optionsListDataView")
+        for name in dashboard.controls
     ]
     attributes = {
-        "title": f"[{prefix}] {one.title}",
-        "description": one.description,
+        "title": f"[{prefix}] {dashboard.title}",
+        "description": dashboard.description,
         "panelsJSON": panels,
         "optionsJSON": {
             "useMargins": True,
@@ -38,11 +41,11 @@ def dashboard_object(
         "timeFrom": TIME_FROM,
         "timeTo": TIME_TO,
         "refreshInterval": {"pause": False, "value": REFRESH_MS},
-        "controlGroupInput": _controls(one),
+        "controlGroupInput": _controls(dashboard),
         "kibanaSavedObjectMeta": {"searchSourceJSON": NO_SEARCH},
         "version": 1,
     }
-    return SavedObject("dashboard", f"{prefix}-{one.id}", attributes, tuple(references))
+    return SavedObject("dashboard", f"{prefix}-{dashboard.id}", attributes, tuple(references))
 
 
 def _panel(panel: Panel, saved: SavedObject) -> dict[str, Any]:
@@ -57,9 +60,11 @@ def _panel(panel: Panel, saved: SavedObject) -> dict[str, Any]:
     }
 
 
-def _links(one: Dashboard, everyone: Sequence[Dashboard], prefix: str) -> dict[str, Any]:
+def _links(dashboard: Dashboard, everyone: Sequence[Dashboard], prefix: str) -> dict[str, Any]:
     """Return the panel of links, the same on every dashboard; they are relative, so they stay in the space."""
-    texts = [f"**{other.title}**" if other.id == one.id else f"[{other.title}](#/view/{prefix}-{other.id})" for other in everyone]
+    texts = [
+        f"**{other.title}**" if other.id == dashboard.id else f"[{other.title}](#/view/{prefix}-{other.id})" for other in everyone
+    ]
     saved = {
         "type": "markdown",
         "title": "",
@@ -74,7 +79,7 @@ def _links(one: Dashboard, everyone: Sequence[Dashboard], prefix: str) -> dict[s
     }
 
 
-def _controls(one: Dashboard) -> dict[str, Any]:
+def _controls(dashboard: Dashboard) -> dict[str, Any]:
     """Return the options lists; each narrows those after it."""
     panels = {
         name: {
@@ -91,7 +96,7 @@ def _controls(one: Dashboard) -> dict[str, Any]:
                 "enhancements": {},
             },
         }
-        for order, name in enumerate(one.controls)
+        for order, name in enumerate(dashboard.controls)
     }
     ignored = {"ignoreFilters": False, "ignoreQuery": False, "ignoreTimerange": False, "ignoreValidations": False}
     return {

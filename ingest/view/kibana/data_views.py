@@ -29,7 +29,7 @@ def data_views(prefix: str) -> list[SavedObject]:
 def data_view(prefix: str, index: str) -> SavedObject:
     """Return the data view of a kind of index."""
     listed = [field for field in view_fields(index).values() if field["type"] not in NOT_LISTED]
-    formats = {field["name"]: told for field in listed if (told := field_format(field)) is not None}
+    formats = {field["name"]: form for field in listed if (form := field_format(field)) is not None}
     attributes = {
         "title": pattern(prefix, index),
         "name": f"{prefix} {index}",
@@ -64,11 +64,11 @@ def timed(index: str) -> dict[str, str]:
 
 def view_fields(index: str) -> dict[str, Field]:
     """Return the fields that documents of a kind of index have in Elasticsearch, by name; of two alike the first."""
-    found: dict[str, Field] = {}
+    fields_by_name: dict[str, Field] = {}
     for own in _documents(index):
         for field in own:
-            found.setdefault(field["name"], field)
-    return found
+            fields_by_name.setdefault(field["name"], field)
+    return fields_by_name
 
 
 def field_format(field: Field) -> dict[str, Any] | None:

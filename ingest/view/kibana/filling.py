@@ -28,7 +28,7 @@ CATEGORY = ("#3b82d6", "#e8175d", "#b7791f", "#2a9d62", "#8e5bd0", "#0e9aa7", "#
 FONT = {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": 400}
 CONFIG = {"background": "transparent", "axis": FONT, "range": {"category": list(CATEGORY)}, "kibana": KIBANA}
 ZOOM = "drag ? (kibanaSetTimeFilter(drag[0], drag[1]) ? null : null) : null"
-NOTHING = "no completions here: another time range, run or filter?"
+NOTHING = "no completions here: try another time range, run or filter"
 
 
 def filled(
@@ -36,19 +36,23 @@ def filled(
 ) -> Spec:
     """Return the picture `name` as Kibana takes it: holes replaced by `data`, signals by `inputs`, headed, sized by its panel.
 
-    `note` is a Vega expression that says what the values are. `of` is the table that tells new data from old; with `width` the
-    heading tells the width of windows. UsageError where a hole is not filled.
+    `note` is a Vega expression that says what the values are. `of` is the table that shows new data; with `width` the
+    heading shows the width of windows. UsageError where a hole is not filled.
     """
     picture = spec(name)
-    holes = {one["name"] for one in picture["data"] if one.keys() == {"name"}}
-    missing = holes - {one["name"] for one in data}
+    holes = {table["name"] for table in picture["data"] if table.keys() == {"name"}}
+    missing = holes - {table["name"] for table in data}
     if missing:
         raise UsageError(f"picture {name} needs {', '.join(sorted(missing))}")
-    drawn = [one for one in picture["data"] if one.keys() != {"name"}]
-    given = {one["name"] for one in inputs}
+    drawn = [table for table in picture["data"] if table.keys() != {"name"}]
+    given = {signal["name"] for signal in inputs}
     followed = [
-        _followed(one)
-        for one in (*inputs, *(one for one in picture["signals"] if one["name"] not in given), heading(note, width=width))
+        _followed(signal)
+        for signal in (
+            *inputs,
+            *(preset for preset in picture["signals"] if preset["name"] not in given),
+            heading(note, width=width),
+        )
     ]
     kept = {key: value for key, value in picture.items() if key not in ("width", "height")}
     return {
@@ -75,8 +79,8 @@ def distinct(name: str) -> Entry:
 def seen() -> Signal:
     """Return the signal that notices new data."""
     row = "data('fingerprint')[0]"
-    told = f"length(data('fingerprint')) ? {row}.rows + ' ' + {row}.n + ' ' + {row}.t + ' ' + {row}.t2 : ''"
-    return {"name": "seen", "value": "", "on": [{"events": {"type": "timer", "throttle": 500}, "update": told}]}
+    change = f"length(data('fingerprint')) ? {row}.rows + ' ' + {row}.n + ' ' + {row}.t + ' ' + {row}.t2 : ''"
+    return {"name": "seen", "value": "", "on": [{"events": {"type": "timer", "throttle": 500}, "update": change}]}
 
 
 def heading(note: str, *, width: bool) -> Signal:

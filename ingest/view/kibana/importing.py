@@ -67,7 +67,7 @@ def import_body(objects: Sequence[SavedObject]) -> tuple[bytes, str]:
 
 
 def import_objects(connection: Connection, objects: Sequence[SavedObject]) -> Account:
-    """Return what became of each object; StoreError where Kibana refuses the request, or does not tell of an object."""
+    """Return what became of each object; StoreError where Kibana refuses the request, or does not report an object."""
     body, kind = import_body(objects)
     try:
         answer = connection.call("POST", PATH, body, kind, **import_words(connection.space))
@@ -75,40 +75,40 @@ def import_objects(connection: Connection, objects: Sequence[SavedObject]) -> Ac
         raise StoreError(f"{connection.url} refuses the import ({error}){_advice(error, len(body))}") from None
     if not isinstance(answer, Mapping) or "success" not in answer:
         raise StoreError(f"{connection.url} answers the import with something else: check host, port and path")
-    titles = {(one.type, one.id): one.title for one in objects}
-    failed = tuple(_failed(one, titles) for one in answer.get("errors") or ())
-    written = not any(_kind(one) in ALL_OR_NOTHING for one in answer.get("errors") or ())
-    imported = tuple(_imported(one, titles) for one in answer.get("successResults") or ()) if written else ()
-    told = {(one.type, one.id) for one in imported} | {(one.type, one.id) for one in failed}
-    silent = [f"{type_} {id_}" for type_, id_ in titles if written and (type_, id_) not in told]
+    titles = {(saved.type, saved.id): saved.title for saved in objects}
+    failed = tuple(_failed(failure, titles) for failure in answer.get("errors") or ())
+    written = not any(_kind(failure) in ALL_OR_NOTHING for failure in answer.get("errors") or ())
+    imported = tuple(_imported(success, titles) for success in answer.get("successResults") or ()) if written else ()
+    reported = {(outcome.type, outcome.id) for outcome in imported} | {(outcome.type, outcome.id) for outcome in failed}
+    silent = [f"{type_} {id_}" for type_, id_ in titles if written and (type_, id_) not in reported]
     if silent:
-        raise StoreError(f"{connection.url} does not tell what became of {', '.join(silent)}")
-    warnings = tuple(str(one.get("message", one)) for one in answer.get("warnings") or ())
+        raise StoreError(f"{connection.url} does not report what became of {', '.join(silent)}")
+    warnings = tuple(str(warning.get("message", warning)) for warning in answer.get("warnings") or ())
     return Account(imported, failed, warnings)
 
 
-def _imported(told: Mapping[str, Any], titles: Mapping[tuple[str, str], str]) -> Imported:
-    key = str(told["type"]), str(told["id"])
-    return Imported(*key, titles.get(key, ""), bool(told.get("overwrite")), str(told.get("destinationId") or ""))
+def _imported(success: Mapping[str, Any], titles: Mapping[tuple[str, str], str]) -> Imported:
+    key = str(success["type"]), str(success["id"])
+    return Imported(*key, titles.get(key, ""), bool(success.get("overwrite")), str(success.get("destinationId") or ""))
 
 
-def _failed(told: Mapping[str, Any], titles: Mapping[tuple[str, str], str]) -> Failed:
-    key = str(told["type"]), str(told["id"])
-    return Failed(*key, titles.get(key, ""), _reason(told.get("error") or {}))
+def _failed(failure: Mapping[str, Any], titles: Mapping[tuple[str, str], str]) -> Failed:
+    key = str(failure["type"]), str(failure["id"])
+    return Failed(*key, titles.get(key, ""), _reason(failure.get("error") or {}))
 
 
-def _kind(told: Mapping[str, Any]) -> str:
-    return str((told.get("error") or {}).get("type", ""))
+def _kind(failure: Mapping[str, Any]) -> str:
+    return str((failure.get("error") or {}).get("type", ""))
 
 
 def _reason(error: Mapping[str, Any]) -> str:
     """Return why an object was refused, in words."""
     kind = str(error.get("type", "unknown"))
     if kind == "missing_references":
-        missing = ", ".join(f"{one.get('type')} {one.get('id')}" for one in error.get("references") or ())
+        missing = ", ".join(f"{reference.get('type')} {reference.get('id')}" for reference in error.get("references") or ())
         return f"it refers to {missing}, which Kibana does not have"
     if kind == "ambiguous_conflict":
-        there = ", ".join(str(one.get("id")) for one in error.get("destinations") or ())
+        there = ", ".join(str(destination.get("id")) for destination in error.get("destinations") or ())
         return f"several objects there stem from it ({there}): delete all but one"
     if kind == "conflict":
         return "it conflicts with an object that is there"

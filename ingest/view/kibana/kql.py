@@ -26,18 +26,18 @@ def written(terms: Mapping[str, Scalar | Sequence[Scalar]]) -> str:
 
 def parsed(text: str) -> dict[str, list[Scalar]]:
     """Return the values by field that KQL of the above form asks for; UsageError for any other."""
-    found: dict[str, list[Scalar]] = {}
+    values: dict[str, list[Scalar]] = {}
     rest = text
     while rest:
         clause = CLAUSE.match(rest)
-        if clause is None or clause["field"] in found:
-            raise UsageError(f"not KQL that is written here: {text}")
-        found[clause["field"]] = [_value(one) for one in re.findall(VALUE, clause["one"] or clause["any"]) if one != "or"]
+        if clause is None or clause["field"] in values:
+            raise UsageError(f"KQL of a form that is not supported here: {text}")
+        values[clause["field"]] = [_value(word) for word in re.findall(VALUE, clause["one"] or clause["any"]) if word != "or"]
         rest = rest[clause.end() :]
         if rest and not rest.startswith(" and "):
-            raise UsageError(f"not KQL that is written here: {text}")
+            raise UsageError(f"KQL of a form that is not supported here: {text}")
         rest = rest.removeprefix(" and ")
-    return found
+    return values
 
 
 def query(text: str) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def query(text: str) -> dict[str, Any]:
 def _any(value: Scalar | Sequence[Scalar]) -> str:
     if isinstance(value, (str, int)):
         return _word(value)
-    return _word(value[0]) if len(value) == 1 else f"({' or '.join(_word(one) for one in value)})"
+    return _word(value[0]) if len(value) == 1 else f"({' or '.join(_word(word) for word in value)})"
 
 
 def _word(value: Scalar) -> str:

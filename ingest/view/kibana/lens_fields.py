@@ -35,7 +35,7 @@ def checked_value(panel: Panel, function: str, used: Iterable[str], measured: st
 
 
 def checked_bucket(panel: Panel, name: str, size: Any) -> None:
-    """Raise UsageError if documents cannot be grouped by a field, or not into so many buckets."""
+    """Raise UsageError if documents cannot be grouped by a field, or not into that many buckets."""
     field = view_fields(panel.words["view"]).get(name)
     if field is None:
         raise UsageError(f"panel {panel.id}: {panel.words['view']} have no field {name}")

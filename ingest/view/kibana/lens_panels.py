@@ -40,10 +40,10 @@ def lens_object(panel: Panel, identity: str, prefix: str) -> SavedObject:
     if panel.picture not in CHARTS:
         raise UsageError(f"panel {panel.id}: there is no chart {panel.picture!r}: {', '.join(CHARTS)}")
     read, chart = CHARTS[panel.picture](panel)
-    by = next((name for name, one in chart.values.items() if one.function != "rate"), None)
+    by = next((name for name, measure in chart.values.items() if measure.function != "rate"), None)
     columns: dict[str, Column] = {
-        name: window_column(one) if isinstance(one, Windows) else terms_column(read.view, one, by)
-        for name, one in chart.buckets.items()
+        name: window_column(bucket) if isinstance(bucket, Windows) else terms_column(read.view, bucket, by)
+        for name, bucket in chart.buckets.items()
     }
     for name, number in chart.values.items():
         columns.update(number_columns(read.view, name, number))
@@ -55,10 +55,10 @@ def lens_object(panel: Panel, identity: str, prefix: str) -> SavedObject:
         "internalReferences": [],
         "adHocDataViews": {},
     }
-    told = [
+    sentences = [
         text for text in (read.about, read.unfiltered and f"Not filtered by what is chosen above: {read.unfiltered}.") if text
     ]
-    attributes = {"title": panel.title, "description": " ".join(told), "visualizationType": chart.type, "state": state}
+    attributes = {"title": panel.title, "description": " ".join(sentences), "visualizationType": chart.type, "state": state}
     reference = Reference("index-pattern", view_id(prefix, read.view), f"indexpattern-datasource-layer-{LAYER}")
     return SavedObject("lens", identity, attributes, (reference,))
 
@@ -84,10 +84,10 @@ def metric(panel: Panel) -> tuple[Reading, Chart]:
 def over_time(panel: Panel) -> tuple[Reading, Chart]:
     """Return values over time, perhaps a line for each value of a field."""
     words = taken(panel, ["values"], ["by", "size", "every"])
-    numbers = {f"value_{place}": one for place, one in enumerate(values(words["values"], panel))}
+    numbers = {f"value_{place}": number for place, number in enumerate(values(words["values"], panel))}
     read = reading(panel, list(numbers.values()))
     by = words.get("by")
-    if read.kind is not None and by != KIND and any(one.function != "rate" for one in numbers.values()):
+    if read.kind is not None and by != KIND and any(number.function != "rate" for number in numbers.values()):
         raise UsageError(f"panel {panel.id}: kinds would be mixed: lines need `by: kind`")
     buckets: dict[str, Terms | Windows] = {}
     if by is not None:
@@ -101,7 +101,7 @@ def over_time(panel: Panel) -> tuple[Reading, Chart]:
         "valueLabels": "hide",
         "fittingFunction": "None",
         "axisTitlesVisibilitySettings": {"x": False, "yLeft": True, "yRight": True},
-        "yTitle": ", ".join(one.label for one in numbers.values()),
+        "yTitle": ", ".join(number.label for number in numbers.values()),
         "layers": [{**drawn, **split, "accessors": list(numbers)}],
     }
     return read, Chart("lnsXY", buckets, numbers, shown)
@@ -110,16 +110,19 @@ def over_time(panel: Panel) -> tuple[Reading, Chart]:
 def table(panel: Panel) -> tuple[Reading, Chart]:
     """Return a table: rows by one field after another, a column for each value; kinds are rows of their own."""
     words = taken(panel, ["rows", "columns", "sort"], ["page"])
-    numbers = {f"value_{place}": one for place, one in enumerate(values(words["columns"], panel))}
+    numbers = {f"value_{place}": number for place, number in enumerate(values(words["columns"], panel))}
     read = reading(panel, list(numbers.values()))
-    rows = {f"row_{place}": terms(one, panel) for place, one in enumerate(words["rows"])}
+    rows = {f"row_{place}": terms(row, panel) for place, row in enumerate(words["rows"])}
     buckets = {**_kinds(read), **rows}
-    labels = {**{one.label: name for name, one in buckets.items()}, **{one.label: name for name, one in numbers.items()}}
+    labels = {
+        **{bucket.label: name for name, bucket in buckets.items()},
+        **{number.label: name for name, number in numbers.items()},
+    }
     if len(labels) < len(buckets) + len(numbers):
         raise UsageError(f"panel {panel.id}: two columns have one label")
     if words["sort"] not in labels:
         raise UsageError(f"panel {panel.id}: `sort` is the label of a column: {', '.join(labels)}")
-    hidden = {name for name, one in rows.items() if one.hidden}
+    hidden = {name for name, row in rows.items() if row.hidden}
     sorting = labels[words["sort"]]
     shown = {
         "columns": [{"columnId": name, "hidden": True} if name in hidden else {"columnId": name} for name in labels.values()],

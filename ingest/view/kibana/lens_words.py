@@ -130,20 +130,20 @@ def value(content: Any, panel: Panel) -> Value:
     if "scope" in words:
         _one_of(words["scope"], SCOPES, panel, "scope")
         where["rollup.scope"] = words["scope"]
-    found = Value(functions[0], words[functions[0]], words["label"], where)
-    checked_value(panel, found.function, [found.field, *where], found.field)
-    return found
+    read = Value(functions[0], words[functions[0]], words["label"], where)
+    checked_value(panel, read.function, [read.field, *where], read.field)
+    return read
 
 
 def values(content: Any, panel: Panel) -> tuple[Value, ...]:
     """Return the values of a list; UsageError if one stands there twice."""
     if not isinstance(content, list) or not content:
         raise _wrong(panel, f"expected a list of values, not {content!r}")
-    found = tuple(value(one, panel) for one in content)
-    asked = [(one.function, one.field, tuple(sorted(one.where.items()))) for one in found]
+    columns = tuple(value(entry, panel) for entry in content)
+    asked = [(column.function, column.field, tuple(sorted(column.where.items()))) for column in columns]
     if len(set(asked)) < len(asked):
         raise _wrong(panel, "a value stands there twice")
-    return found
+    return columns
 
 
 def terms(content: Any, panel: Panel) -> Terms:

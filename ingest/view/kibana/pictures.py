@@ -44,9 +44,9 @@ def percentiles(prefix: str, fields: Fields) -> Spec:
 
 def _all_windows(picked: str) -> list[Entry]:
     """Return the entry `whole`: percentiles of all windows together."""
-    one = [formula("n", "datum.of.n.value"), *tables.top_of("datum.of"), formula("t", "0"), formula("t2", "0")]
+    shaped = [formula("n", "datum.of.n.value"), *tables.top_of("datum.of"), formula("t", "0"), formula("t2", "0")]
     return [
-        entry("whole_of", "chosen", one, keep("datum.n > 0")),
+        entry("whole_of", "chosen", shaped, keep("datum.n > 0")),
         tables.percentile_rows("whole_rows", "whole_of", "of.p.values", picked),
         tables.carried("whole_rows", "whole_ranks"),
         tables.maxima("whole_of", "whole_top", label="max"),

@@ -43,9 +43,9 @@ def edges(an_octave: int) -> list[int]:
 
 def latency_rows(an_octave: int) -> Json:
     """Return the aggregation that counts samples by latency: a row an `edges` gap, one below and one above."""
-    found = edges(an_octave)
-    inner = [{"from": low, "to": high} for low, high in pairwise(found)]
-    return {"range": {"field": "latency.histogram", "ranges": [{"to": found[0]}, *inner, {"from": found[-1]}]}}
+    bounds = edges(an_octave)
+    inner = [{"from": low, "to": high} for low, high in pairwise(bounds)]
+    return {"range": {"field": "latency.histogram", "ranges": [{"to": bounds[0]}, *inner, {"from": bounds[-1]}]}}
 
 
 def ranks(percents: Sequence[float] = PERCENTS) -> Json:
@@ -70,7 +70,7 @@ def highest(field: str) -> Json:
 
 
 def tops() -> Json:
-    """Return what tells a maximum: the largest that is known, and what the highest bin reports."""
+    """Return the parts of a maximum: the largest known value, and the value that the highest bin reports."""
     return {"max": highest("latency.max"), "top": highest("latency.histogram")}
 
 
@@ -137,8 +137,8 @@ def body(
         terms.append({"terms": {"kind": list(only)}})
     kind = {"field": "kind", "size": kinds, "order": {"preference": "desc"}, "collect_mode": "breadth_first"}
     run = {"field": "run.id", "size": runs, "shard_size": runs + 4, "order": {"began": "desc"}, "collect_mode": "breadth_first"}
-    told = {"step": highest(step_field(where)), "layouts": {"terms": {"field": f"{measured}.layout", "size": 2}}}
-    inside = {"kinds": {"terms": kind, "aggs": {"preference": highest("kind_preference"), **told, **inner}}}
+    facts = {"step": highest(step_field(where)), "layouts": {"terms": {"field": f"{measured}.layout", "size": 2}}}
+    inside = {"kinds": {"terms": kind, "aggs": {"preference": highest("kind_preference"), **facts, **inner}}}
     of_runs = {"terms": run, "aggs": {"began": {"min": {"field": "@timestamp"}}, **inside}}
     picked = {"filter": {"bool": {"filter": terms}}, "aggs": {"runs": of_runs, "names": {"cardinality": {"field": "run.id"}}}}
     return {"size": 0, "aggs": {"picked": picked}}
@@ -152,8 +152,8 @@ def step_field(where: Mapping[str, Any]) -> str:
 def marks() -> Json:
     """Return the request for annotations: those without an end, then those that lasted longest."""
     lasted = {"mark.duration_ns": {"order": "desc", "missing": "_first", "unmapped_type": "long"}}
-    told = ["run.id", "mark.at_ns", "mark.duration_ns", "text"]
-    return {"size": 1000, "_source": told, "sort": [lasted, {"@timestamp": "asc"}]}
+    columns = ["run.id", "mark.at_ns", "mark.duration_ns", "text"]
+    return {"size": 1000, "_source": columns, "sort": [lasted, {"@timestamp": "asc"}]}
 
 
 def url(index: str, asked: Mapping[str, Any], *, filtered: bool = True) -> Json:

@@ -68,9 +68,9 @@ def rules_for(objectives: Iterable[Objective], prefix: str, space: str, version:
     rules: list[Rule] = []
     left: list[Left] = []
     for objective in objectives:
-        found = reasons_against(objective)
-        if found:
-            left.append(Left(objective.name, found))
+        reasons = reasons_against(objective)
+        if reasons:
+            left.append(Left(objective.name, reasons))
         else:
             rules.append(Rule(rule_id(prefix, space, objective.name), objective.name, _body(objective, prefix, version)))
     return rules, left
@@ -83,31 +83,31 @@ def rule_id(prefix: str, space: str, name: str) -> str:
 
 def reasons_against(objective: Objective) -> tuple[str, ...]:
     """Return why rollups do not answer an objective exactly; nothing where they do."""
-    found = []
+    reasons = []
     if _number(objective.percentile) is None:
         stored = ", ".join(text for text, _ in _stored())
-        found.append(f"rollups hold the percentiles {stored}, not {objective.percentile.text}")
+        reasons.append(f"rollups hold the percentiles {stored}, not {objective.percentile.text}")
     if objective.window_ns not in STEPS_NS:
         steps = " and ".join(format_duration(step) for step in STEPS_NS)
-        found.append(f"rollups have windows of {steps}, not of {format_duration(objective.window_ns)}")
+        reasons.append(f"rollups have windows of {steps}, not of {format_duration(objective.window_ns)}")
     if objective.for_ns > objective.window_ns:
-        found.append(f"a rule sees single windows, not whether they last for {format_duration(objective.for_ns)}")
+        reasons.append(f"a rule sees single windows, not whether they last for {format_duration(objective.for_ns)}")
     if objective.budget is not None:
         share = f"{float(100 * objective.budget):.9g}%"
-        found.append(f"a rule sees single windows, not which share of them a budget of {share} allows to be violated")
+        reasons.append(f"a rule sees single windows, not which share of them a budget of {share} allows to be violated")
     if objective.no_data == VIOLATE:
-        found.append("no_data is violate, and a window without completions has no rollup")
+        reasons.append("no_data is violate, and a window without completions has no rollup")
     for name, text in objective.where.items():
         if name not in FIELDS:
-            found.append(f"rollups do not tell one {name} from another (where)")
+            reasons.append(f"rollups do not distinguish one {name} from another (where)")
         elif PATTERN.search(text):
-            found.append(f"where has the pattern {name}: {text}, and a rule takes exact texts alone")
-    found += [f"rollups do not tell one {name} from another (by)" for name in objective.by if name not in GROUPS]
+            reasons.append(f"where has the pattern {name}: {text}, and a rule takes exact texts alone")
+    reasons += [f"rollups do not distinguish one {name} from another (by)" for name in objective.by if name not in GROUPS]
     if "kind" not in objective.where:
-        found.append("which kind is the default one depends on the run: add kind to where, as in kind: completion")
+        reasons.append("which kind is the default one depends on the run: add kind to where, as in kind: completion")
     if "op" not in objective.where and "op" not in objective.by:
-        found.append("rollups hold each op by itself, never all together: add op to where or by")
-    return tuple(found)
+        reasons.append("rollups hold each op by itself, never all together: add op to where or by")
+    return tuple(reasons)
 
 
 def question(objective: Objective, prefix: str) -> str:
@@ -157,12 +157,12 @@ def put_rule(connection: Connection, rule: Rule, there: Mapping[str, Any] | None
 def stored_rule(connection: Connection, rule: Rule) -> Mapping[str, Any] | None:
     """Return the rule as Kibana has it, or None. StoreError where Kibana refuses to say."""
     try:
-        found: Mapping[str, Any] = connection.call("GET", PATH + rule.id)
+        rule_there: Mapping[str, Any] = connection.call("GET", PATH + rule.id)
     except Refusal as error:
         if error.status == 404:
             return None
         raise StoreError(f"{connection.url} refuses to show the rule {rule.name!r} ({error})") from None
-    return found
+    return rule_there
 
 
 def is_as_wanted(rule: Rule, there: Mapping[str, Any]) -> bool:
@@ -176,7 +176,9 @@ def is_as_wanted(rule: Rule, there: Mapping[str, Any]) -> bool:
 def changed_body(rule: Rule, there: Mapping[str, Any]) -> dict[str, Any]:
     """Return what changes a rule that is there: our question and schedule, the actions and settings that people gave it."""
     ours = {name: rule.body[name] for name in ("name", "tags", "schedule", "params")}
-    actions = [{word: one[word] for word in ACTION_WORDS if one.get(word) is not None} for one in there.get("actions") or ()]
+    actions = [
+        {word: action[word] for word in ACTION_WORDS if action.get(word) is not None} for action in there.get("actions") or ()
+    ]
     return {**ours, **{name: there[name] for name in KEPT if there.get(name) is not None}, "actions": actions}
 
 
@@ -209,9 +211,9 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 def _stored() -> Sequence[tuple[str, str]]:
     """Return percentile and field of the numbers that rollups hold."""
-    names = [str(one["name"]) for one in fields()["documents"]["rollups"]["fields"]]
-    found = [re.fullmatch(r"latency\.p(\d+(?:_\d+)?)", name) for name in names]
-    return [(match[1].replace("_", "."), match[0]) for match in found if match]
+    names = [str(field["name"]) for field in fields()["documents"]["rollups"]["fields"]]
+    matches = [re.fullmatch(r"latency\.p(\d+(?:_\d+)?)", name) for name in names]
+    return [(match[1].replace("_", "."), match[0]) for match in matches if match]
 
 
 def _number(percentile: Percentile) -> str | None:

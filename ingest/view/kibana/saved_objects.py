@@ -81,7 +81,7 @@ def _line(saved: SavedObject, attributes: Any) -> dict[str, Any]:
         "id": saved.id,
         "type": saved.type,
         "attributes": attributes,
-        "references": [{"type": one.type, "id": one.id, "name": one.name} for one in saved.references],
+        "references": [{"type": reference.type, "id": reference.id, "name": reference.name} for reference in saved.references],
         "coreMigrationVersion": CORE_VERSION,
         "typeMigrationVersion": TYPE_VERSIONS[saved.type],
     }

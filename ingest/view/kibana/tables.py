@@ -25,7 +25,7 @@ POINT = ("t", "t2", "label", "row", "p", "v", "n", "beyond", "open")
 
 def entry(name: str, source: str | Sequence[str], *transforms: Transform | Sequence[Transform]) -> Entry:
     """Return a data entry made from others."""
-    flat = [one for part in transforms for one in ([part] if isinstance(part, dict) else part)]
+    flat = [step for part in transforms for step in ([part] if isinstance(part, dict) else part)]
     return {"name": name, "source": source if isinstance(source, str) else list(source), "transform": flat}
 
 
@@ -77,8 +77,8 @@ def rows_of(buckets: str, name: str) -> list[Entry]:
     every = [flatten(f"of.{buckets}.buckets", "one"), apart, widest, formula("width", "max(datum.apart, datum.step)")]
     [asked] = chosen_runs("")
     first = {"type": "aggregate", "groupby": ["run", "kind", "several", "rows", "width"]}
-    told = entry("wide", "runs_chosen", every, formula("row", name))
-    return [{**asked, "name": "runs_chosen"}, told, entry("chosen", "wide", formula("rows", "datum.of.named.value"), first)]
+    wide = entry("wide", "runs_chosen", every, formula("row", name))
+    return [{**asked, "name": "runs_chosen"}, wide, entry("chosen", "wide", formula("rows", "datum.of.named.value"), first)]
 
 
 def windows(
@@ -126,13 +126,13 @@ def carried(source: str, name: str = "points", kept: Sequence[str] = ()) -> Entr
 
 def maxima(source: str, name: str, *, label: str | None = None, thin: str = "") -> Entry:
     """Return rows with the maximum (column top_ns) of each window; with `thin` of those too few for their percentile."""
-    told = [formula("label", f"'{label}'"), formula("row", f"'{label}'"), formula("p", "100"), formula("beyond", "0")]
+    labelled = [formula("label", f"'{label}'"), formula("row", f"'{label}'"), formula("p", "100"), formula("beyond", "0")]
     filtered = [keep(thin)] if thin else []
     return entry(
         name,
         source,
         filtered,
-        told if label else [],
+        labelled if label else [],
         formula("v", "datum.top_ns"),
         keep("datum.v > 0"),
         bin_of("own", "datum.v"),
@@ -242,8 +242,8 @@ def shares() -> list[Transform]:
 
 
 def _edge_of_first() -> str:
-    [found] = [one["expr"] for one in edges_of("top") if one["as"] == "lower_edge"]
-    return str(found)
+    [edge] = [step["expr"] for step in edges_of("top") if step["as"] == "lower_edge"]
+    return str(edge)
 
 
 def curve(parts: Sequence[Transform]) -> list[Entry]:
@@ -279,7 +279,7 @@ def curve(parts: Sequence[Transform]) -> list[Entry]:
 def noted(prefix: str) -> list[Entry]:
     """Return the entry `marks`: what was noted of the chosen runs, whatever host or operation is chosen."""
     asked = {"name": "notes", "url": url(f"{prefix}-marks*", marks(), filtered=False), "format": {"property": "hits.hits"}}
-    found = entry(
+    table = entry(
         "marks",
         "notes",
         {"type": "lookup", "from": "chosen", "key": "run", "fields": ["_source.run.id"], "values": ["run"], "as": ["known"]},
@@ -289,4 +289,4 @@ def noted(prefix: str) -> list[Entry]:
         formula("text", "datum._source.text"),
         only("t", "t2", "text"),
     )
-    return [asked, found]
+    return [asked, table]

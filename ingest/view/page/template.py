@@ -31,7 +31,7 @@ def page_file(name: str) -> str:
 
 def filled(name: str, filling: Mapping[str, str]) -> str:
     """Return a file of ingest/view/page with its `{{names}}` filled in; KeyError for a name that nothing is said of."""
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: filling[found[1]], page_file(name))
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: filling[match[1]], page_file(name))
 
 
 def policy(*scripts: str, connect: bool = False) -> str:
@@ -62,7 +62,7 @@ def deflated(content: Mapping[str, Any]) -> str:
 
 
 def bundled(content: Mapping[str, Any], streams: Iterable[bytes] = ()) -> str:
-    """Return JSON and the streams that it tells of (see packing.py) as the text that a page unpacks."""
+    """Return JSON and the streams that it names (see packing.py) as the text that a page unpacks."""
     header = orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
     body = b"".join([len(header).to_bytes(4, "little"), header, *streams])
     return base64.b64encode(zlib.compress(body, 6)).decode("ascii")
@@ -75,9 +75,9 @@ def fact_list(pairs: Sequence[tuple[str, str]]) -> str:
         values.setdefault(name, []).append(value)
     short: list[str] = []
     long: list[str] = []
-    for name, found in values.items():
-        wide = len(found) > 1 or len(found[0]) > LONG_FACT
-        entry = f"<dt>{text(name)}</dt>" + "".join(f"<dd>{text(value)}</dd>" for value in found)
+    for name, entries in values.items():
+        wide = len(entries) > 1 or len(entries[0]) > LONG_FACT
+        entry = f"<dt>{text(name)}</dt>" + "".join(f"<dd>{text(value)}</dd>" for value in entries)
         (long if wide else short).append(f'<div class="wide">{entry}</div>' if wide else f"<div>{entry}</div>")
     return "\n".join([*short, *long])
 

@@ -24,9 +24,9 @@ def derived(name: str, **values: Any) -> dict[str, Any]:
 
     KeyError where a place has no value.
     """
-    told = filled(orjson.loads(resources.files("ingest.view.specs").joinpath(f"{name}.json").read_bytes()), values)
-    base = told.pop("base", None)
-    whole: dict[str, Any] = told if base is None else changed(spec(base), told)
+    content = filled(orjson.loads(resources.files("ingest.view.specs").joinpath(f"{name}.json").read_bytes()), values)
+    base = content.pop("base", None)
+    whole: dict[str, Any] = content if base is None else changed(spec(base), content)
     return unversioned(whole)
 
 

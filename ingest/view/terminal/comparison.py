@@ -56,21 +56,21 @@ def in_groups(table: Table) -> list[int]:
 
 
 def verdict(table: Table, row: int) -> str:
-    """Return what may be said of a row: slower, faster, the same within so much, or that it cannot be told."""
-    told = {name: table.columns[name][row] for name in ("baseline", "run", "ratio", "lo", "hi")}
+    """Return what may be said of a row: slower, faster, the same within some share, or that it cannot be determined."""
+    row_values = {name: table.columns[name][row] for name in ("baseline", "run", "ratio", "lo", "hi")}
     for side, other in (("baseline", "run"), ("run", "baseline")):
         if not table.columns[f"count_{side}"][row]:
             return f"only in the {other}"
-    if np.isnan(told["baseline"]) or np.isnan(told["run"]):
+    if np.isnan(row_values["baseline"]) or np.isnan(row_values["run"]):
         return f"too few samples: {needed(float(table.columns['percentile'][row])):,} at least"
-    if told["lo"] > 1:
+    if row_values["lo"] > 1:
         return "slower"
-    if told["hi"] < 1:
+    if row_values["hi"] < 1:
         return "faster"
-    if np.isnan(told["lo"]) and np.isnan(told["hi"]):
+    if np.isnan(row_values["lo"]) and np.isnan(row_values["hi"]):
         return "cannot tell"
-    if max(told["hi"], 1 / told["lo"]) <= SMALL:
-        return f"the same within {100 * (max(told['hi'], 1 / told['lo']) - 1):.2g} %"
+    if max(row_values["hi"], 1 / row_values["lo"]) <= SMALL:
+        return f"the same within {100 * (max(row_values['hi'], 1 / row_values['lo']) - 1):.2g} %"
     return "cannot tell"
 
 
@@ -96,18 +96,20 @@ def row_name(table: Table, row: int) -> str:
 
 def notes(pair: Pair, table: Table) -> list[str]:
     """Return the sentences that a reader must see: repairs of either run, unlike bins, too few samples, groups of one run."""
-    found = [f"{runs_text(side)}: {text}" for side in (pair.baseline, pair.run) for text in side.warnings]
-    found += pair.notes
+    sentences = [f"{runs_text(side)}: {text}" for side in (pair.baseline, pair.run) for text in side.warnings]
+    sentences += pair.notes
     both = (table.columns["count_baseline"] > 0) & (table.columns["count_run"] > 0)
     for percentile in sorted(set(table.columns["percentile"].tolist())):
         mine = both & (table.columns["percentile"] == percentile)
         few = mine & (np.isnan(table.columns["baseline"]) | np.isnan(table.columns["run"]))
         if few.any():
-            found.append(f"p{percentile:.15g} needs {needed(percentile):,} samples: {few.sum()} of {mine.sum()} rows have fewer")
+            sentences.append(
+                f"p{percentile:.15g} needs {needed(percentile):,} samples: {few.sum()} of {mine.sum()} rows have fewer"
+            )
     for side, groups in zip((pair.baseline, pair.run), alone(table), strict=True):
         if groups:
-            found.append(f"only in {runs_text(side)}: {listed(' '.join(label or '-' for label in key) for key in groups)}")
-    return found
+            sentences.append(f"only in {runs_text(side)}: {listed(' '.join(label or '-' for label in key) for key in groups)}")
+    return sentences
 
 
 def comparison_picture(pair: Pair, windows: Pair | None = None) -> dict[str, Any]:
@@ -164,7 +166,7 @@ def _above(upper: dict[str, Any], lower: dict[str, Any]) -> dict[str, Any]:
 
 
 def both(pair: Pair) -> Answer:
-    """Return one answer with the groups of both runs, told apart by a last label: baseline or run."""
+    """Return one answer with the groups of both runs, distinguished by a last label: baseline or run."""
     parts: list[Intervals] = []
     for name, side in (("baseline", pair.baseline), ("run", pair.run)):
         for part in side.parts:
@@ -175,7 +177,7 @@ def both(pair: Pair) -> Answer:
 
 def percentiles_in(table: Table) -> tuple[Percentile, ...]:
     """Return the percentiles in the column of that name."""
-    texts = [f"{one:.15g}" for one in sorted(set(table.columns["percentile"].tolist()))]
+    texts = [f"{percentile:.15g}" for percentile in sorted(set(table.columns["percentile"].tolist()))]
     return parse_percentiles(",".join(texts)) if texts else ()
 
 
@@ -199,25 +201,25 @@ def _heading(pair: Pair, table: Table) -> list[str]:
 
 
 def _cells(table: Table, row: int) -> list[str]:
-    told = {name: column[row] for name, column in table.columns.items()}
-    ratio = ratio_text(told["ratio"])
+    row_values = {name: column[row] for name, column in table.columns.items()}
+    ratio = ratio_text(row_values["ratio"])
     return [
-        *(str(told[name]) or "-" for name in table.labels),
-        f"p{told['percentile']:.15g}",
-        *((">= " if told[f"{side}_censored"] else "") + latency(float(told[side])) for side in ("baseline", "run")),
-        (">= " if told["run_censored"] and ratio else "") + ratio,
-        bounds_text(told["lo"], told["hi"]),
-        f"{told['count_baseline']:,}",
-        f"{told['count_run']:,}",
+        *(str(row_values[name]) or "-" for name in table.labels),
+        f"p{row_values['percentile']:.15g}",
+        *((">= " if row_values[f"{side}_censored"] else "") + latency(float(row_values[side])) for side in ("baseline", "run")),
+        (">= " if row_values["run_censored"] and ratio else "") + ratio,
+        bounds_text(row_values["lo"], row_values["hi"]),
+        f"{row_values['count_baseline']:,}",
+        f"{row_values['count_run']:,}",
         verdict(table, row),
     ]
 
 
 def needed(percentile: float) -> int:
     """Return how many samples carry a percentile."""
-    (one,) = parse_percentiles(f"{percentile:.15g}")
-    beyond = 100 * one.bottom - one.top
-    return 1 if 2 * one.top <= 100 * one.bottom or not beyond else -(-100 * one.bottom // beyond)
+    (quantile,) = parse_percentiles(f"{percentile:.15g}")
+    beyond = 100 * quantile.bottom - quantile.top
+    return 1 if 2 * quantile.top <= 100 * quantile.bottom or not beyond else -(-100 * quantile.bottom // beyond)
 
 
 def runs_text(answer: Answer) -> str:

@@ -25,70 +25,70 @@ LAST = ("samples", "worst_host", "state")
 DISPENSABLE = ("samples", "lasted", "worst_host")  # where a terminal is narrow
 
 
-def episode_rows(found: Sequence[Verdict], base: str, unit: str = "ns") -> Table:
+def episode_rows(verdicts: Sequence[Verdict], base: str, unit: str = "ns") -> Table:
     """Return one row an episode: objective, labels, start_ns, end_ns, peak, samples, worst_host, state; ordered by start.
 
     `base` is utc, local or elapsed: with elapsed, and of runs without a clock, times are ns since the start of each run.
     Peaks are in `unit`, NaN where nothing completed. The run is a label of its own where there are several. A label that an
     objective does not have is empty.
     """
-    labels = label_names(found)
-    rows = [(each, one) for one in found for each in one.episodes]
-    places = {objective: place for place, objective in enumerate(dict.fromkeys(one.objective.name for one in found))}
+    labels = label_names(verdicts)
+    rows = [(each, verdict) for verdict in verdicts for each in verdict.episodes]
+    places = {objective: place for place, objective in enumerate(dict.fromkeys(verdict.objective.name for verdict in verdicts))}
     rows.sort(key=lambda row: (row[0].start_ns, places[row[0].objective], row[0].run, row[0].labels))
-    zeros = [one.zero_ns if base == ELAPSED or one.relative else 0 for _, one in rows]
+    zeros = [verdict.zero_ns if base == ELAPSED or verdict.relative else 0 for _, verdict in rows]
     episodes = [each for each, _ in rows]
-    cells = [{"run": one.run, **dict(one.labels)} for one in episodes]
-    peaks = np.array([np.nan if one.peak_ns is None else one.peak_ns for one in episodes], np.float64)
+    cells = [{"run": episode.run, **dict(episode.labels)} for episode in episodes]
+    peaks = np.array([np.nan if episode.peak_ns is None else episode.peak_ns for episode in episodes], np.float64)
     columns = {
-        "objective": [one.objective for one in episodes],
+        "objective": [episode.objective for episode in episodes],
         **{name: [row.get(name, "") for row in cells] for name in labels},
-        "start_ns": np.array([one.start_ns - zero for one, zero in zip(episodes, zeros, strict=True)], np.int64),
-        "end_ns": np.array([one.end_ns - zero for one, zero in zip(episodes, zeros, strict=True)], np.int64),
+        "start_ns": np.array([episode.start_ns - zero for episode, zero in zip(episodes, zeros, strict=True)], np.int64),
+        "end_ns": np.array([episode.end_ns - zero for episode, zero in zip(episodes, zeros, strict=True)], np.int64),
         "peak": peaks / UNITS[unit] if UNITS[unit] > 1 else peaks,
-        "peak_censored": np.array([one.peak_open for one in episodes], np.bool_),
-        "samples": np.array([one.samples for one in episodes], np.int64),
-        "worst_host": [one.worst_host for one in episodes],
-        "state": [one.state for one in episodes],
+        "peak_censored": np.array([episode.peak_open for episode in episodes], np.bool_),
+        "samples": np.array([episode.samples for episode in episodes], np.int64),
+        "worst_host": [episode.worst_host for episode in episodes],
+        "state": [episode.state for episode in episodes],
     }
     return Table(columns, ("objective", *labels, "worst_host", "state"))
 
 
-def label_names(found: Sequence[Verdict]) -> tuple[str, ...]:
+def label_names(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
     """Return the labels of all episodes in their order, the run first where there are several and none of them says it."""
-    named = dict.fromkeys(name for one in found for name, _ in one.labels)
-    several = len({one.run for one in found}) > 1 and "run" not in named
+    named = dict.fromkeys(name for verdict in verdicts for name, _ in verdict.labels)
+    several = len({verdict.run for verdict in verdicts}) > 1 and "run" not in named
     return (*(("run",) if several else ()), *named)
 
 
 def notes(checked: Checked) -> list[str]:
     """Return the sentences that a reader of the verdicts must see, whatever the format."""
     left: dict[tuple[str, str], list[str]] = {}
-    for one in checked.unjudged:
-        left.setdefault((one.objective.name, one.reason), []).extend([one.run] if one.run else [])
-    told = [f"{name}: not judged{f' in {listed(runs)}' if runs else ''}: {reason}" for (name, reason), runs in left.items()]
+    for entry in checked.unjudged:
+        left.setdefault((entry.objective.name, entry.reason), []).extend([entry.run] if entry.run else [])
+    sentences = [f"{name}: not judged{f' in {listed(runs)}' if runs else ''}: {reason}" for (name, reason), runs in left.items()]
     thin: dict[str, list[Episode]] = {}
-    for each in (each for one in checked.verdicts for each in one.episodes if each.thin):
+    for each in (each for verdict in checked.verdicts for each in verdict.episodes if each.thin):
         thin.setdefault(each.objective, []).append(each)
-    for name, found in thin.items():
-        few, windows = sum(each.thin for each in found), sum(each.windows for each in found)
-        told.append(
-            f"{name}: {few} of {counted(windows, 'violated window')} in {counted(len(found), 'episode')} hold too few samples to "
-            f"carry p{found[0].percentile}: the largest sample stands for it"
+    for name, episodes in thin.items():
+        few, windows = sum(each.thin for each in episodes), sum(each.windows for each in episodes)
+        sentences.append(
+            f"{name}: {few} of {counted(windows, 'violated window')} in {counted(len(episodes), 'episode')} hold too few samples "
+            f"to carry p{episodes[0].percentile}: the largest sample stands for it"
         )
-    return [*checked.warnings, *told, *_open(checked)]
+    return [*checked.warnings, *sentences, *_open(checked)]
 
 
 def _open(checked: Checked) -> list[str]:
     """Return a sentence on each objective of which missing samples leave the verdict open."""
-    found: dict[str, list[Verdict]] = {}
-    for one in checked.verdicts:
-        if one.outcome == UNKNOWN:
-            found.setdefault(one.objective.name, []).append(one)
+    unknown: dict[str, list[Verdict]] = {}
+    for verdict in checked.verdicts:
+        if verdict.outcome == UNKNOWN:
+            unknown.setdefault(verdict.objective.name, []).append(verdict)
     return [
-        f"{name}: cannot tell: samples are missing in {counted(sum(one.unknown for one in some), 'window')} and could change the "
-        "verdict; --allow-unknown takes that for no error"
-        for name, some in found.items()
+        f"{name}: cannot tell: samples are missing in {counted(sum(verdict.unknown for verdict in some), 'window')} "
+        "and could change the verdict; --allow-unknown takes that for no error"
+        for name, some in unknown.items()
     ]
 
 
@@ -99,16 +99,16 @@ def print_checked(checked: Checked, base: str, *, console: Console | None = None
     def say(line: str, style: str | None = None) -> None:
         out.print(escape(line), style=style, highlight=False, soft_wrap=True)
 
-    several = len({one.run for one in checked.verdicts}) > 1
+    several = len({verdict.run for verdict in checked.verdicts}) > 1
     parts: dict[tuple[str, str], list[Verdict]] = {}
-    for one in checked.verdicts:
-        parts.setdefault((one.objective.name, one.run), []).append(one)
-    for (name, run), found in parts.items():
-        outcomes = {one.outcome for one in found}
-        word = next((one for one in (VIOLATED, UNKNOWN) if one in outcomes), MET)
+    for verdict in checked.verdicts:
+        parts.setdefault((verdict.objective.name, verdict.run), []).append(verdict)
+    for (name, run), verdicts in parts.items():
+        outcomes = {verdict.outcome for verdict in verdicts}
+        word = next((outcome for outcome in (VIOLATED, UNKNOWN) if outcome in outcomes), MET)
         head = f"{name}{f', {run}' if several else ''}"
-        say(f"{WORDS[word]}  {head}: {promise(found[0].objective)}", None if word == MET else "bold")
-        for line in (looked_at(found), budgets(found)):
+        say(f"{WORDS[word]}  {head}: {promise(verdicts[0].objective)}", None if word == MET else "bold")
+        for line in (looked_at(verdicts), budgets(verdicts)):
             if line:
                 say(f"    {line}")
     for note in notes(checked):
@@ -130,12 +130,12 @@ def _print_episodes(table: Table, stamp: Stamp, out: Console) -> None:
     for row in range(len(table)):
         start, end = (int(table.columns[name][row]) for name in ("start_ns", "end_ns"))
         peak = float(table.columns["peak"][row])
-        told = {name: escape(str(table.columns[name][row])) or "-" for name in names}
-        told |= {"start": short(start), "end": short(end), "lasted": format_duration(end - start)}
-        told["peak"] = (">= " if table.columns["peak_censored"][row] else "") + (latency(peak) or "nothing completed")
-        told["samples"] = count(float(table.columns["samples"][row]))
+        texts = {name: escape(str(table.columns[name][row])) or "-" for name in names}
+        texts |= {"start": short(start), "end": short(end), "lasted": format_duration(end - start)}
+        texts["peak"] = (">= " if table.columns["peak_censored"][row] else "") + (latency(peak) or "nothing completed")
+        texts["samples"] = count(float(table.columns["samples"][row]))
         for name, column in cells.items():
-            column.append(told[name])
+            column.append(texts[name])
     widths = {name: max([len(name), *map(len, column)]) + 2 for name, column in cells.items()}
     for name in DISPENSABLE:
         if sum(widths.values()) > out.width:

@@ -36,12 +36,14 @@ def off(share: float) -> str:
 def lines_of(table: Table, estimates: Sequence[Estimate], names: Sequence[str], row: int) -> list[tuple[str, list[str]]]:
     """Return the lines of a row: by what, and a cell for each of the named columns."""
     lines = [(EXACT, [_exact(table, name, row) for name in names])]
-    for one in estimates:
-        if one.truth:
-            lines.append((SAMPLES, [_value(one.truth, name, row) for name in names]))
-        errors = one.errors(table.columns)
-        cells = [f"{_value(one.columns, name, row)} {off(errors[name][row])}".strip() if name in errors else "" for name in names]
-        lines.append((SAID.get(one.name, one.name), cells))
+    for estimate in estimates:
+        if estimate.truth:
+            lines.append((SAMPLES, [_value(estimate.truth, name, row) for name in names]))
+        errors = estimate.errors(table.columns)
+        cells = [
+            f"{_value(estimate.columns, name, row)} {off(errors[name][row])}".strip() if name in errors else "" for name in names
+        ]
+        lines.append((SAID.get(estimate.name, estimate.name), cells))
     return lines
 
 

@@ -78,10 +78,10 @@ def print_heatmap(
     }
     for line in lines:
         out.print(escape(line), style="dim" if line.startswith("note:") else None, highlight=False, soft_wrap=True)
-    for name, found in maps.items():
+    for name, heat_map in maps.items():
         if len(names) > 1:
             out.print(escape("".join(letter if letter.isprintable() else "?" for letter in name)), style="bold", highlight=False)
-        _print(grid_of(found), stamp, asked, found, out)
+        _print(grid_of(heat_map), stamp, asked, heat_map, out)
     if len(names) > MOST_GROUPS:
         out.print(f"{len(names) - MOST_GROUPS} more groups: csv has them all, --where chooses", style="dim", highlight=False)
 
@@ -89,28 +89,28 @@ def print_heatmap(
 def _only(answer: Answer, key: tuple[str, ...]) -> Answer:
     """Return the rows of one group."""
     parts = [
-        part.take(np.flatnonzero(np.isin(part.series, [code for code, found in enumerate(part.table) if found == key])))
+        part.take(np.flatnonzero(np.isin(part.series, [code for code, series in enumerate(part.table) if series == key])))
         for part in answer.parts
     ]
     return replace(answer, parts=tuple(part for part in parts if len(part)))
 
 
-def grid_of(found: Cells) -> Grid:
+def grid_of(heat_map: Cells) -> Grid:
     """Return the cells of one group by row and column, filled or not."""
-    over = bool(found.over.any())
-    edges = np.append(found.edges, found.upper[found.over > 0].max()) if over else found.edges
-    row = np.searchsorted(found.edges, found.lower, side="right") - 1
-    column = np.searchsorted(found.starts, found.start_ns, side="right") - 1
+    over = bool(heat_map.over.any())
+    edges = np.append(heat_map.edges, heat_map.upper[heat_map.over > 0].max()) if over else heat_map.edges
+    row = np.searchsorted(heat_map.edges, heat_map.lower, side="right") - 1
+    column = np.searchsorted(heat_map.starts, heat_map.start_ns, side="right") - 1
     grids = []
-    for values in (found.count, found.lit):
-        dense = np.zeros((len(edges) - 1, len(found.starts)))
+    for values in (heat_map.count, heat_map.lit):
+        dense = np.zeros((len(edges) - 1, len(heat_map.starts)))
         if values is not None:
             dense[row, column] = values
         grids.append(dense)
-    return Grid(grids[0], edges, found.starts, None if found.lit is None else grids[1], over)
+    return Grid(grids[0], edges, heat_map.starts, None if heat_map.lit is None else grids[1], over)
 
 
-def _print(grid: Grid, stamp: Stamp, asked: Asked, found: Cells, out: Console) -> None:
+def _print(grid: Grid, stamp: Stamp, asked: Asked, heat_map: Cells, out: Console) -> None:
     shades = _shades(grid.counts, asked.shading)
     shares = (
         np.divide(grid.lit, grid.counts, out=np.zeros_like(grid.counts), where=grid.counts > 0) if grid.lit is not None else None
@@ -131,9 +131,9 @@ def _print(grid: Grid, stamp: Stamp, asked: Asked, found: Cells, out: Console) -
     room = len(grid.starts) - len(first)
     out.print(" " * (GUTTER - 1) + first + (last.rjust(room) if room > len(last) else ""), style="dim", highlight=False)
     for line_of in (
-        f"{day}; a column is {_width(found)}; {_legend(grid, asked.shading)}",
+        f"{day}; a column is {_width(heat_map)}; {_legend(grid, asked.shading)}",
         *_lit_legend(grid, asked, coloured),
-        *told(found),
+        *notes_of(heat_map),
     ):
         out.print(escape(line_of), style="dim", highlight=False, soft_wrap=True)
 
@@ -147,8 +147,8 @@ def _shades(counts: NDArray[np.float64], shading: str) -> NDArray[np.float64]:
     return np.sqrt(part) if shading == "exponent" else part
 
 
-def _width(found: Cells) -> str:
-    wide = int((found.end_ns - found.start_ns).max())
+def _width(heat_map: Cells) -> str:
+    wide = int((heat_map.end_ns - heat_map.start_ns).max())
     return format_duration(wide) if wide % vega.MS == 0 else f"{wide / vega.MS:.6g}ms"
 
 
@@ -166,13 +166,15 @@ def _lit_legend(grid: Grid, asked: Asked, coloured: bool) -> list[str]:  # noqa:
     return [f"{asked.name} ({how}): {count(float(grid.lit.sum()))} of {count(float(grid.counts.sum()))}"]
 
 
-def told(found: Cells) -> list[str]:
+def notes_of(heat_map: Cells) -> list[str]:
     """Return what is not on the map, and other remarks, in sentences."""
-    outside = [f"{_samples(number)} {where}" for number, where in ((found.below, "below"), (found.above, "above")) if number]
+    outside = [
+        f"{_samples(number)} {where}" for number, where in ((heat_map.below, "below"), (heat_map.above, "above")) if number
+    ]
     said = [f"{' and '.join(outside)} the range of latency that was asked"] if outside else []
-    if found.left_out:
-        said.append(f"{_samples(found.left_out)} above the map, at {latency(float(found.edges[-1]))} or more")
-    return [*said, *found.notes]
+    if heat_map.left_out:
+        said.append(f"{_samples(heat_map.left_out)} above the map, at {latency(float(heat_map.edges[-1]))} or more")
+    return [*said, *heat_map.notes]
 
 
 def _samples(number: float) -> str:
@@ -199,5 +201,5 @@ def _on(ramp: Sequence[tuple[int, int, int]], shade: float) -> list[float]:
 
 
 def mix(share: float) -> float:
-    """Return how much of a cell's hue is the highlighted one: a part of the samples is always told from none and from all."""
+    """Return how much of a cell's hue is the highlighted one: a part of the samples is always distinct from none and from all."""
     return share if share in (0, 1) else LEAST_HUE + (1 - 2 * LEAST_HUE) * share

@@ -60,11 +60,11 @@ def dense(answer: OffsetMap, cells: Intervals, group: Group | object, width_ns: 
     """Return the events of a group in `cells` by line (lowest offsets first) and column of `width_ns`; at most 25 lines."""
     rows = answer.periods.rows
     tall = -(-rows // MOST_LINES)
-    found = np.zeros((-(-rows // tall), -(-(answer.end_ns - answer.first_ns) // width_ns)), np.int64)
+    counts = np.zeros((-(-rows // tall), -(-(answer.end_ns - answer.first_ns) // width_ns)), np.int64)
     mine = np.array([key == group for key in cells.table], np.bool_)[cells.series[cells.row]]
     column = (cells.start_ns[cells.row] - answer.first_ns) // width_ns
-    np.add.at(found, (cells.bins[mine] // tall, column[mine]), cells.counts[mine])
-    return found
+    np.add.at(counts, (cells.bins[mine] // tall, column[mine]), cells.counts[mine])
+    return counts
 
 
 def _print(answer: OffsetMap, group: Group | object, step: int, stamp: Stamp, shading: str, out: Console) -> None:
@@ -81,7 +81,10 @@ def _print(answer: OffsetMap, group: Group | object, step: int, stamp: Stamp, sh
     tall = -(-answer.periods.rows // MOST_LINES)
     if late.any():
         out.print(
-            " " * (GUTTER - 1) + "".join(LATE if one else " " for one in late), style="red", highlight=False, soft_wrap=True
+            " " * (GUTTER - 1) + "".join(LATE if is_late else " " for is_late in late),
+            style="red",
+            highlight=False,
+            soft_wrap=True,
         )
     for row in range(len(counts) - 1, -1, -1):
         edge = float(answer.periods.edges[row * tall])
@@ -108,9 +111,9 @@ def _nothing(answer: OffsetMap, starts: NDArray[np.int64], step_ns: int) -> NDAr
     """Return the columns that lie within a stretch in which nothing was recorded."""
     begin, end = answer.missing_ns
     place = np.searchsorted(begin, starts, side="right") - 1
-    found: NDArray[np.bool_] = place >= 0
-    found[found] = starts[found] + step_ns <= end[place[found]]
-    return found
+    nothing: NDArray[np.bool_] = place >= 0
+    nothing[nothing] = starts[nothing] + step_ns <= end[place[nothing]]
+    return nothing
 
 
 def _level(share: float) -> int:

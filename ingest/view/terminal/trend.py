@@ -61,22 +61,22 @@ def heading(nights: Sequence[Night], table: Table) -> list[str]:
 
 
 def notes(nights: Sequence[Night], table: Table) -> list[str]:
-    """Return the sentences that a reader must see: too few samples, too few runs to tell a change, unlike bins."""
-    found = []
+    """Return the sentences that a reader must see: too few samples, too few runs to detect a change, different bins."""
+    sentences = []
     for percentile in sorted(set(table.columns["percentile"].tolist())):
         few = (table.columns["percentile"] == percentile) & np.isnan(table.columns["value"])
         if few.any():
             runs = listed(dict.fromkeys(str(run) for run in table.columns["run"][few]))
-            found.append(f"p{percentile:.15g} needs {needed(percentile):,} samples; there are fewer in {runs}")
+            sentences.append(f"p{percentile:.15g} needs {needed(percentile):,} samples; there are fewer in {runs}")
     newest = nights[-1].run
     gone = [row for row in (rows[-1] for rows in series_of(table).values()) if table.columns["run"][row] != newest]
     if gone:
-        found.append(f"{newest} has nothing of {listed(row_name(table, row) for row in gone)}")
+        sentences.append(f"{newest} has nothing of {listed(row_name(table, row) for row in gone)}")
     if len(nights) < FEW_RUNS:
-        found.append(f"{len(nights)} runs are too few to tell a change of level: it takes {FEW_RUNS}")
+        sentences.append(f"{len(nights)} runs are too few to detect a change of level: it takes {FEW_RUNS}")
     if len({part.layout for night in nights for part in night.answer.parts}) > 1:
-        found.append("the runs have unlike bins: each value is right within its own")
-    return found
+        sentences.append("the runs have different bins: each value is accurate within the bins of its own run")
+    return sentences
 
 
 def trend_picture(nights: Sequence[Night], table: Table) -> dict[str, Any]:
@@ -99,13 +99,13 @@ def points(nights: Sequence[Night], table: Table) -> vega.Columns:
     none. A bound that is not known is the value itself.
     """
     place = {night.run: number for number, night in enumerate(nights)}
-    told = [row for row in range(len(table)) if not math.isnan(table.columns["value"][row])]
-    column = {name: table.columns[name][told].tolist() for name in table.columns}
+    rows = [row for row in range(len(table)) if not math.isnan(table.columns["value"][row])]
+    column = {name: table.columns[name][rows].tolist() for name in table.columns}
     bound = {
-        name: [value if math.isnan(one) else one for one, value in zip(column[name], column["value"], strict=True)]
+        name: [value if math.isnan(limit) else limit for limit, value in zip(column[name], column["value"], strict=True)]
         for name in ("lo", "hi")
     }
-    labels = [row_name(table, row) for row in told]
+    labels = [row_name(table, row) for row in rows]
     return {
         "i": [place[run] for run in column["run"]],
         "run": [vega.printable(run) for run in column["run"]],
@@ -115,25 +115,25 @@ def points(nights: Sequence[Night], table: Table) -> vega.Columns:
         "lo": bound["lo"],
         "hi": bound["hi"],
         "n": column["count"],
-        "open": [int(one) for one in column["value_censored"]],
+        "open": [int(censored) for censored in column["value_censored"]],
         "level": column["level"],
-        "change": [0 if math.isnan(one) or math.isinf(one) else one for one in column["change"]],
+        "change": [0 if math.isnan(change) or math.isinf(change) else change for change in column["change"]],
     }
 
 
 def _cells(table: Table, row: int, names: Sequence[str]) -> list[str]:
-    told = {name: column[row] for name, column in table.columns.items()}
-    low, high = latency(float(told["lo"])), latency(float(told["hi"]))
+    cells = {name: column[row] for name, column in table.columns.items()}
+    low, high = latency(float(cells["lo"])), latency(float(cells["hi"]))
     bounds = f"{low or '?'} to {high or '?'}" if low or high else ""
-    change = "" if math.isnan(told["change"]) else f"{ratio_text(told['change'])} times"
+    change = "" if math.isnan(cells["change"]) else f"{ratio_text(cells['change'])} times"
     return [
-        *(str(told[name]) or "-" for name in names),
-        f"p{told['percentile']:.15g}",
-        str(told["run"]),
-        utc(int(told["start_ns"]))[:16].replace("T", " ") if told["start_ns"] else "",
-        (">= " if told["value_censored"] else "") + latency(float(told["value"])),
+        *(str(cells[name]) or "-" for name in names),
+        f"p{cells['percentile']:.15g}",
+        str(cells["run"]),
+        utc(int(cells["start_ns"]))[:16].replace("T", " ") if cells["start_ns"] else "",
+        (">= " if cells["value_censored"] else "") + latency(float(cells["value"])),
         bounds,
-        f"{told['count']:,}",
+        f"{cells['count']:,}",
         change,
     ]
 
@@ -143,13 +143,13 @@ def _charts(table: Table, names: Sequence[str]) -> list[str]:
     keys = list(zip(*(table.columns[name] for name in (*names, "percentile")), strict=True))
     lines = [""] * len(table)
     for key in dict.fromkeys(keys):
-        mine = [row for row, one in enumerate(keys) if one == key and table.columns["value"][row] > 0]
+        mine = [row for row, own in enumerate(keys) if own == key and table.columns["value"][row] > 0]
         logs = {name: np.log(np.asarray(table.columns[name][mine], np.float64)) for name in ("value", "lo", "hi")}
-        every = np.concatenate([one[~np.isnan(one)] for one in logs.values()])
+        every = np.concatenate([log[~np.isnan(log)] for log in logs.values()])
         if len(every):
             low, span = float(every.min()), max(float(every.max() - every.min()), NOTHING)
             for at, row in enumerate(mine):
-                lines[row] = _line({name: one[at] for name, one in logs.items()}, low, span)
+                lines[row] = _line({name: log[at] for name, log in logs.items()}, low, span)
     return lines
 
 

@@ -150,7 +150,7 @@ def test_an_object_that_kibana_passes_over_is_no_success(kibana: KibanaDouble, m
     told = [{"type": one.type, "id": one.id, "meta": {}} for one in OBJECTS[:2]]
     connection = connected(kibana.url)
     monkeypatch.setattr(Connection, "call", lambda *words, **more: {"success": True, "successCount": 2, "successResults": told})
-    with pytest.raises(StoreError, match="does not tell what became of dashboard größe"):
+    with pytest.raises(StoreError, match="does not report what became of dashboard größe"):
         import_objects(connection, OBJECTS)
 
 
@@ -169,7 +169,7 @@ def test_kibanas_warnings_are_handed_on(kibana: KibanaDouble, monkeypatch) -> No
     [
         ({"max_import_bytes": 500}, "refuses the import (413: Payload content length greater than maximum allowed: 500): the file is"),
         ({"known": {"dashboard": "10.1.0", "index-pattern": "8.0.0"}}, 'refuses the import (422: Document "hosts" belongs to a more recent version'),
-        ({"denied": ["_import"]}, "Kibana does not let us do this (403: API [POST /api/saved_objects/_import] is unauthorized for user): docs/kibana.md"),
+        ({"denied": ["_import"]}, "Kibana refuses this request (403: API [POST /api/saved_objects/_import] is unauthorized for user): docs/kibana.md"),
     ],
 )  # fmt: skip
 def test_an_import_that_is_refused_as_a_whole_is_a_sentence(double: dict, told: str) -> None:
@@ -285,7 +285,7 @@ def web_server(answer: bytes) -> tuple[socket.socket, str]:
         (b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n[]", "answers, but is no Kibana"),
         (b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 14\r\n\r\n{"status":"ok"', "was not ready within 0.5 s: an answer was cut off"),
         (b"HTTP/1.1 302 Found\r\nLocation: https://sso.example.org/login\r\nContent-Length: 0\r\n\r\n", "sends us on to https://sso.example.org/login: give Kibana's own address"),
-        (b"HTTP/1.1 500 Oops\r\nContent-Type: text/html\r\nContent-Length: 2\r\n\r\nhi", "does not tell its state (500: without a reason)"),
+        (b"HTTP/1.1 500 Oops\r\nContent-Type: text/html\r\nContent-Length: 2\r\n\r\nhi", "does not report its state (500: without a reason)"),
     ],
 )  # fmt: skip
 def test_whoever_is_no_kibana_is_told_from_one(monkeypatch, answer: bytes, told: str) -> None:

@@ -249,4 +249,4 @@ def test_nothing_here_is_said(page, served) -> None:
         ("runs", {}),
     ):
         page.draw(served.answered(served.spec(picture, **words), Shown(0, HOUR)))
-        assert page.signal("heading") == "no completions here: another time range, run or filter?"
+        assert page.signal("heading") == "no completions here: try another time range, run or filter"

@@ -212,7 +212,7 @@ def test_what_is_chosen_and_what_is_excluded(page, served) -> None:
         names = ("t", "lower", "c")
         assert picked(page.table("cells"), *names) == columns(vega.cells(answer(served, **words)), *names)
     page.draw(served.answered(served.spec("percentiles"), replace(served.shown, filters=[chosen("host.name", ["elsewhere"])])))
-    assert page.signal("heading") == "no completions here: another time range, run or filter?"
+    assert page.signal("heading") == "no completions here: try another time range, run or filter"
 
 
 def test_a_percentile_that_cannot_be_carried_is_never_drawn(page, served) -> None:

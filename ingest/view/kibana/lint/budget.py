@@ -54,15 +54,15 @@ def buckets(aggs: Mapping[str, Any], windows: int = FIXED_WINDOWS, parents: int 
     ValueError for an aggregation of which nobody knows how many it makes.
     """
     made = Buckets(0, 0)
-    for one in aggs.values():
-        kind = kind_of(one)
+    for aggregation in aggs.values():
+        kind = kind_of(aggregation)
         if kind == "percentiles":
-            made += Buckets(0, parents if "hdr" in one[kind] else 0)
+            made += Buckets(0, parents if "hdr" in aggregation[kind] else 0)
             continue
-        own = _own(kind, one[kind], windows)
+        own = _own(kind, aggregation[kind], windows)
         if kind not in METRICS:
             inside = parents * own
-            made += Buckets(0 if kind == "filter" else inside, 0) + buckets(subs(one), windows, inside)
+            made += Buckets(0 if kind == "filter" else inside, 0) + buckets(subs(aggregation), windows, inside)
     return made
 
 

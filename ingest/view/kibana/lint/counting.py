@@ -66,16 +66,16 @@ def _counted_by(saved: SavedObject, objects: Objects) -> Iterator[Problem]:
             sampled[node.name] = sampled.get(node.name, True) and (not _is_counted(index) or _samples(index, node))
     spec = spec_of(saved)
     aliases = dict(_flattened(spec))
-    for text in _texts({**spec, "data": [{**one, "url": None} for one in spec.get("data", ())]}):
-        for found in COUNTED.finditer(text):
-            path = [part for part in found[1].split(".") if part and part != "datum"]
+    for text in _texts({**spec, "data": [{**table, "url": None} for table in spec.get("data", ())]}):
+        for match in COUNTED.finditer(text):
+            path = [part for part in match[1].split(".") if part and part != "datum"]
             name = _bucketed(path, aliases)
             if not sampled.get(name, False):
                 yield saved.id, f"doc_count of {name or 'a bucket'} counts documents, not I/Os: the sum of latency.count does"
 
 
 def _bucketed(path: list[str], aliases: Mapping[str, str]) -> str:
-    """Return the aggregation that a path's last element is a bucket of; empty text if nobody can tell."""
+    """Return the aggregation that a path's last element is a bucket of; empty text if it cannot be determined."""
     if path and not BUCKETS.match(path[-1]):
         path = aliases.get(path[-1], "").split(".")
     elif not path:
@@ -86,9 +86,9 @@ def _bucketed(path: list[str], aliases: Mapping[str, str]) -> str:
 def _flattened(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield names with the path of the array that they are an element of; the empty name is a row of an answer."""
     for entry in spec.get("data", ()):
-        told = (entry.get("format") or {}).get("property")
-        if told:
-            yield "", told
+        form = (entry.get("format") or {}).get("property")
+        if form:
+            yield "", form
         for transform in entry.get("transform", ()):
             if isinstance(transform, Mapping) and transform.get("type") == "flatten":
                 yield from zip(transform.get("as", transform["fields"]), transform["fields"], strict=False)

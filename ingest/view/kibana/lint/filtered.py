@@ -19,9 +19,11 @@ SAID = "choose no host"
 def filters(objects: Objects) -> Iterator[Problem]:
     """Yield panels that a choice leaves as they are, or would empty."""
     for dashboard in objects.of("dashboard"):
-        chosen = [one["explicitInput"]["fieldName"] for one in dashboard.attributes["controlGroupInput"]["panelsJSON"].values()]
-        for one in dashboard.references:
-            saved = objects.get(one.type, one.id)
+        chosen = [
+            control["explicitInput"]["fieldName"] for control in dashboard.attributes["controlGroupInput"]["panelsJSON"].values()
+        ]
+        for reference in dashboard.references:
+            saved = objects.get(reference.type, reference.id)
             if saved is not None and saved.type == "visualization":
                 yield from _vega(saved, chosen, objects)
             elif saved is not None and saved.type == "lens":

@@ -89,11 +89,11 @@ def _plain(pattern: str) -> str:
 def _of_lens(saved: SavedObject) -> Read:
     layer = lens_layer(saved)
     text = saved.attributes["state"]["query"]["query"]
-    told = {"query": query(text)} if text and not layer["ignoreGlobalFilters"] else {}
-    body = {"size": 0, **told, "aggs": lens_aggs(saved, lambda every: {"interval": every})}
+    asked = {"query": query(text)} if text and not layer["ignoreGlobalFilters"] else {}
+    body = {"size": 0, **asked, "aggs": lens_aggs(saved, lambda every: {"interval": every})}
     return Read(saved.id, index_of(saved.references[0].id), body, context=not layer["ignoreGlobalFilters"])
 
 
 def _object(content: Json) -> SavedObject:
-    references = tuple(Reference(one["type"], one["id"], one["name"]) for one in content["references"])
+    references = tuple(Reference(reference["type"], reference["id"], reference["name"]) for reference in content["references"])
     return SavedObject(content["type"], content["id"], content["attributes"], references)

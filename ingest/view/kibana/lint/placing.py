@@ -22,10 +22,10 @@ def file_name(objects: Objects) -> Iterator[Problem]:
 def references(objects: Objects) -> Iterator[Problem]:
     """Yield references to what is not there, and names that no reference explains."""
     for saved in objects.files.values():
-        for one in saved.references:
-            if objects.get(one.type, one.id) is None:
-                yield saved.id, f"there is no {one.type} {one.id}"
-        needed, given = set(_needed(saved)), {one.name for one in saved.references}
+        for reference in saved.references:
+            if objects.get(reference.type, reference.id) is None:
+                yield saved.id, f"there is no {reference.type} {reference.id}"
+        needed, given = set(_needed(saved)), {reference.name for reference in saved.references}
         for name in sorted(needed - given):
             yield saved.id, f"no reference is named {name}"
         for name in sorted(given - needed):
@@ -40,11 +40,11 @@ def grid(objects: Objects) -> Iterator[Problem]:
             at = panel["gridData"]
             if at["x"] < 0 or at["y"] < 0 or at["w"] < 1 or at["h"] < 1 or at["x"] + at["w"] > COLUMNS:
                 yield saved.id, f"panel {panel['panelIndex']} is outside of the {COLUMNS} columns"
-        for one, other in combinations(panels, 2):
-            if one["panelIndex"] == other["panelIndex"]:
-                yield saved.id, f"two panels are called {one['panelIndex']}"
-            elif _overlap(one["gridData"], other["gridData"]):
-                yield saved.id, f"panel {one['panelIndex']} lies on panel {other['panelIndex']}"
+        for first, other in combinations(panels, 2):
+            if first["panelIndex"] == other["panelIndex"]:
+                yield saved.id, f"two panels are called {first['panelIndex']}"
+            elif _overlap(first["gridData"], other["gridData"]):
+                yield saved.id, f"panel {first['panelIndex']} lies on panel {other['panelIndex']}"
 
 
 def _needed(saved: SavedObject) -> Iterator[str]:
@@ -60,8 +60,8 @@ def _needed(saved: SavedObject) -> Iterator[str]:
             yield f"indexpattern-datasource-layer-{layer}"
 
 
-def _overlap(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def _overlap(place: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return all(
-        one[start] < other[start] + other[width] and other[start] < one[start] + one[width]
+        place[start] < other[start] + other[width] and other[start] < place[start] + place[width]
         for start, width in (("x", "w"), ("y", "h"))
     )

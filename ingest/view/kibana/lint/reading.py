@@ -68,12 +68,12 @@ def _of_one_step(pinned: Mapping[str, Any]) -> bool:
 
 def _divided(node: Node) -> bool:
     """Return whether a count has the number of kinds beside it."""
-    return node.kind == "sum" and any(one.get("cardinality") == {"field": KIND} for one in node.beside.values())
+    return node.kind == "sum" and any(sibling.get("cardinality") == {"field": KIND} for sibling in node.beside.values())
 
 
 def _named(read: Read) -> set[str]:
     """Return the fields that a search names."""
-    sorts = {str(field) for one in read.body.get("sort", ()) if isinstance(one, dict) for field in one}
+    sorts = {str(field) for sort in read.body.get("sort", ()) if isinstance(sort, dict) for field in sort}
     shown = read.body.get("_source", ())
     named = {*fields_in(read.body.get("aggs", {})), *queried(read.body.get("query")), *sorts, read.timefield}
     return {*named, *(map(str, shown) if isinstance(shown, list) else ())} - WHOLE - {""}

@@ -23,7 +23,7 @@ def vega(objects: Objects) -> Iterator[Problem]:
         elif spec.get("$schema") != SCHEMA:
             yield saved.id, f"its $schema is {spec.get('$schema')}, not {SCHEMA}"
         for entry in spec.get("data", ()):
-            if not all(isinstance(one, Mapping) and "type" in one for one in entry.get("transform", ())):
+            if not all(isinstance(step, Mapping) and "type" in step for step in entry.get("transform", ())):
                 yield saved.id, f"{entry['name']} has a transform without a type"
         for key, value in _pairs(spec):
             if key == "url" and not _is_search(value):

@@ -31,49 +31,50 @@ class Node:
 
 def nodes(aggs: Json, pinned: Json, by: frozenset[str] = frozenset()) -> Iterator[Node]:
     """Yield all aggregations of a tree, the outer ones first."""
-    for name, one in aggs.items():
-        kind = kind_of(one)
-        node = Node(name, kind, one[kind], pinned, by, aggs)
+    for name, aggregation in aggs.items():
+        kind = kind_of(aggregation)
+        node = Node(name, kind, aggregation[kind], pinned, by, aggs)
         yield node
-        inner = {**pinned, **pins(one[kind])} if kind == "filter" else pinned
-        yield from nodes(subs(one), inner, by | set(split(node)))
+        inner = {**pinned, **pins(aggregation[kind])} if kind == "filter" else pinned
+        yield from nodes(subs(aggregation), inner, by | set(split(node)))
 
 
-def kind_of(one: Json) -> str:
+def kind_of(aggregation: Json) -> str:
     """Return the type of an aggregation."""
-    return str(next(key for key in one if key not in (*SUBS, "meta")))
+    return str(next(key for key in aggregation if key not in (*SUBS, "meta")))
 
 
-def subs(one: Json) -> Json:
+def subs(aggregation: Json) -> Json:
     """Return the aggregations within one."""
-    return next((one[key] for key in SUBS if key in one), {})
+    return next((aggregation[key] for key in SUBS if key in aggregation), {})
 
 
 def split(node: Node) -> list[str]:
     """Return the fields that an aggregation splits documents by: each bucket holds one value."""
     if node.kind == "terms":
         return [node.field]
-    return [str(one["field"]) for one in node.body["terms"]] if node.kind == "multi_terms" else []
+    return [str(term["field"]) for term in node.body["terms"]] if node.kind == "multi_terms" else []
 
 
 def pins(query: Any) -> dict[str, Any]:
     """Return the fields that a query leaves one value, with it."""
     if isinstance(query, Sequence) and not isinstance(query, str):
-        return {field: value for one in query for field, value in pins(one).items()}
-    found: dict[str, Any] = {}
+        return {field: value for clause in query for field, value in pins(clause).items()}
+    pinned: dict[str, Any] = {}
     for kind, inner in (query or {}).items():
         if kind in SINGLE:
-            found |= {
-                field: one.get("value", one.get("query")) if isinstance(one, Mapping) else one for field, one in inner.items()
+            pinned |= {
+                field: content.get("value", content.get("query")) if isinstance(content, Mapping) else content
+                for field, content in inner.items()
             }
         elif kind == "terms":
-            found |= {field: values[0] for field, values in inner.items() if isinstance(values, list) and len(values) == 1}
+            pinned |= {field: values[0] for field, values in inner.items() if isinstance(values, list) and len(values) == 1}
         elif kind == "bool":
             alone = inner.get("should", [])
             parts = [inner.get("filter", []), inner.get("must", []), alone if len(alone) == 1 else []]
             for part in parts:
-                found |= pins(part if isinstance(part, list) else [part])
-    return found
+                pinned |= pins(part if isinstance(part, list) else [part])
+    return pinned
 
 
 def fields_in(aggs: Json) -> Iterator[str]:
@@ -87,8 +88,8 @@ def fields_in(aggs: Json) -> Iterator[str]:
 def queried(query: Any) -> Iterator[str]:
     """Yield the fields that a query names."""
     if isinstance(query, Sequence) and not isinstance(query, str):
-        for one in query:
-            yield from queried(one)
+        for clause in query:
+            yield from queried(clause)
     elif isinstance(query, Mapping):
         for kind, inner in query.items():
             if kind in (*SINGLE, "terms", "range", "prefix", "wildcard"):

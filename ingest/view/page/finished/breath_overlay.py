@@ -42,13 +42,13 @@ def breath_panel(baseline: Kept, run: Kept) -> Panel | None:
     if not (len(breath_rows(baseline.windows)) and len(breath_rows(run.windows))):
         return None
     sides = _sides(baseline, run)
-    shared = [one for one in sides[0].costs if one in sides[1].costs]
-    order = sorted(shared, key=lambda one: (-_ratio(sides, one), one))
+    shared = [process for process in sides[0].costs if process in sides[1].costs]
+    order = sorted(shared, key=lambda process: (-_ratio(sides, process), process))
     shown = order[:MOST_PICTURES]
     columns = min(2, len(shown))
     lines = math.ceil(len(shown) / columns)
     height = (FLAT if len(shown) > 1 else HEIGHT) * lines + GAP * (lines - 1)
-    few = f"The {len(shown)} of {len(order)} processes that became dearest. " if len(shown) < len(order) else ""
+    few = f"The {len(shown)} of {len(order)} processes whose cost rose most. " if len(shown) < len(order) else ""
     view = View(_tables(sides, shown), few + _says(sides, order), {"columns": columns}, height)
     return Panel(
         "breaths",
@@ -62,7 +62,7 @@ def breath_panel(baseline: Kept, run: Kept) -> Panel | None:
 
 
 def _sides(baseline: Kept, run: Kept) -> tuple[Side, Side]:
-    names = [{one.process for one in breath_rows(kept.windows).table} for kept in (baseline, run)]
+    names = [{stream.process for stream in breath_rows(kept.windows).table} for kept in (baseline, run)]
 
     def name(series: Series) -> str:
         return printable(series.process or "-") if names[0] & names[1] else TOGETHER
@@ -73,38 +73,40 @@ def _sides(baseline: Kept, run: Kept) -> tuple[Side, Side]:
 
 def _side(kept: Kept, word: str, name: Name) -> Side:
     windows = breath_rows(kept.windows)
-    runs = ", ".join(sorted({one.run for one in windows.table}))
-    told = {cost.name: cost for cost in costs(windows, name)}
-    return Side(printable(f"{word} {runs}"), kept, name, told, fits(windows, name))
+    runs = ", ".join(sorted({stream.run for stream in windows.table}))
+    costs_by_process = {cost.name: cost for cost in costs(windows, name)}
+    return Side(printable(f"{word} {runs}"), kept, name, costs_by_process, fits(windows, name))
 
 
 def _ratio(sides: tuple[Side, Side], process: str) -> float:
-    """Return by how much a packet costs more in the run; 0 where it cannot be told."""
+    """Return by how much a packet costs more in the run; 0 where it cannot be determined."""
     before, after = (side.costs[process].cycles_a_packet for side in sides)
-    found = after / before if before else math.nan
-    return 0.0 if math.isnan(found) else found
+    ratio = after / before if before else math.nan
+    return 0.0 if math.isnan(ratio) else ratio
 
 
 def _tables(sides: tuple[Side, Side], shown: list[str]) -> dict[str, Columns]:
-    place = {one: number for number, one in enumerate(shown)}
-    counts = [[f"{side.costs[one].n:,} breaths" for side in sides] for one in shown]
+    place = {process: number for number, process in enumerate(shown)}
+    counts = [[f"{side.costs[process].n:,} breaths" for side in sides] for process in shown]
     points: Columns = {name: [] for name in ("facet", "place", "label", "x", "y")}
     lines: Columns = {name: [] for name in ("facet", "place", "label", "x", "v")}
     for side in sides:
         sample = thinned(side.kept.sample, MOST_POINTS)
-        facets = [side.name(one) for one in sample.table]
+        facets = [side.name(stream) for stream in sample.table]
         for code, x, y in zip(sample.series.tolist(), sample.packets.tolist(), sample.cycles.tolist(), strict=True):
             if facets[code] in place:
                 _add(points, facets[code], place[facets[code]], side.label, x, y)
-        for one in shown:
-            own = np.array([facets[code] == one for code in sample.series.tolist()], np.bool_)
-            for x, v in _line(side.fits[one], int(sample.packets[own].min(initial=0)), int(sample.packets[own].max(initial=0))):
-                _add(lines, one, place[one], side.label, x, v)
+        for process in shown:
+            own = np.array([facets[code] == process for code in sample.series.tolist()], np.bool_)
+            for x, v in _line(
+                side.fits[process], int(sample.packets[own].min(initial=0)), int(sample.packets[own].max(initial=0))
+            ):
+                _add(lines, process, place[process], side.label, x, v)
     facets_of: Columns = {
         "facet": list(shown),
         "place": list(range(len(shown))),
         "title": list(shown),
-        "note": [" and ".join(one) for one in counts],
+        "note": [" and ".join(pair) for pair in counts],
     }
     return {"facets": facets_of, "points": points, "lines": lines}
 
@@ -124,22 +126,27 @@ def _line(fit: Fit, low: int, high: int) -> list[tuple[float, float]]:
 def _says(sides: tuple[Side, Side], order: list[str]) -> str:
     if not order:
         return "No process is in both runs."
-    one = order[0]
-    before, after = (side.costs[one].cycles_a_packet for side in sides)
-    ratio = _ratio(sides, one)
-    return f"{one}: {before:,.3g} cycles a packet in the baseline, {after:,.3g} in the run ({ratio:.3g} times)."
+    process = order[0]
+    before, after = (side.costs[process].cycles_a_packet for side in sides)
+    ratio = _ratio(sides, process)
+    return f"{process}: {before:,.3g} cycles a packet in the baseline, {after:,.3g} in the run ({ratio:.3g} times)."
 
 
 def _table(sides: tuple[Side, Side], order: list[str]) -> str:
 
     rows = []
-    for one in order:
-        before, after = (side.costs[one].cycles_a_packet for side in sides)
-        ratio = _ratio(sides, one)
-        cells = (f"{before:,.3g}", f"{after:,.3g}", f"{ratio:.3g}" if ratio else "", *(_told(side.fits[one]) for side in sides))
-        rows.append(f'<tr><th scope="row">{text(one)}</th>{"".join(f"<td>{text(cell)}</td>" for cell in cells)}</tr>')
+    for process in order:
+        before, after = (side.costs[process].cycles_a_packet for side in sides)
+        ratio = _ratio(sides, process)
+        cells = (
+            f"{before:,.3g}",
+            f"{after:,.3g}",
+            f"{ratio:.3g}" if ratio else "",
+            *(_fit_text(side.fits[process]) for side in sides),
+        )
+        rows.append(f'<tr><th scope="row">{text(process)}</th>{"".join(f"<td>{text(cell)}</td>" for cell in cells)}</tr>')
     return table_of("What breaths cost", TITLES, rows, 1, folded=False)
 
 
-def _told(fit: Fit) -> str:
+def _fit_text(fit: Fit) -> str:
     return fit.why or f"{fit.base:,.4g} + {fit.slope:,.3g} a packet (R² {fit.explained:.2f})"

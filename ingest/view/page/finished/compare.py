@@ -1,4 +1,4 @@
-"""The page of a comparison: two runs side by side, who moved, where their distributions part, and both over time.
+"""The page of a comparison: two runs side by side, the largest changes, where their distributions differ, and both over time.
 
 Its numbers are those of `tailboard compare`: the tables hold each number as csv has it (`data value`), the charts draw them.
 """
@@ -22,13 +22,13 @@ from ingest.query.steps import widened
 from ingest.query.table import Table
 from ingest.view import vega
 from ingest.view.page.finished.compare_tables import (
+    changes_sentence,
     group_text,
     is_drawn,
     line_of,
     names_of,
     percentile_text,
     ratio_columns,
-    told_of,
 )
 from ingest.view.page.finished.page import Chart, Control, Head, Panel, View, page_of, table_of
 from ingest.view.page.wording import between, duration, shown_latency, spaced
@@ -69,17 +69,17 @@ def compare_page(
 
     UsageError where vl-convert-python is not installed.
     """
-    told = asked if compared.whole or not compared.movers else compared.movers[0]
-    table = compare(told, compared.percentiles)
+    subject = asked if compared.whole or not compared.movers else compared.movers[0]
+    table = compare(subject, compared.percentiles)
     head = Head(
         f"{runs_text(asked.run)} against {runs_text(asked.baseline)}",
         f"{kinds_text(asked)} latency, {asked.run.samples:,} samples against {asked.baseline.samples:,}",
         _facts(asked, table),
-        [*notes(told, table), *_left_out(compared)],
-        verdict or [told_of(table, list(range(len(table))), told.by)],
+        [*notes(subject, table), *_left_out(compared)],
+        verdict or [changes_sentence(table, list(range(len(table))), subject.by)],
         bad,
     )
-    choices = [(one.name, one.name) for one in sorted(compared.percentiles)]
+    choices = [(percentile.name, percentile.name) for percentile in sorted(compared.percentiles)]
     wanted = Control("p", "Percentile", choices, "p99" if ("p99", "p99") in choices else "")
     panels = [
         *([_side_by_side(compared.whole, compared.percentiles)] if compared.whole else []),
@@ -92,7 +92,7 @@ def compare_page(
 
 
 def _facts(pair: Pair, table: Table) -> list[tuple[str, str]]:
-    """Return (name, value) pairs that the answers themselves tell, the baseline's first."""
+    """Return (name, value) pairs that the answers hold, the baseline's first."""
     sides = (("baseline", pair.baseline), ("run", pair.run))
     spans = [_span(side) for _, side in sides]
     return [
@@ -101,7 +101,7 @@ def _facts(pair: Pair, table: Table) -> list[tuple[str, str]]:
         ("Samples", " and ".join(f"{side.samples:,}" for _, side in sides)),
         ("Elapsed time", " and ".join(duration(high - low) for low, high in spans)),
         *(
-            (f"Time of the {name}", "elapsed only: no time zero is known" if side.relative else between(*span))
+            (f"Time of the {name}", "elapsed only: the start of the run is not known" if side.relative else between(*span))
             for (name, side), span in zip(sides, spans, strict=True)
         ),
         ("Error bound of the bins", spaced(errors_of(pair, table, "± "))),
@@ -118,12 +118,14 @@ def _span(answer: Answer) -> tuple[int, int]:
 
 def _left_out(compared: Compared) -> list[str]:
     """Return why a page has fewer panels than others."""
-    found = []
+    notes_left = []
     if compared.whole is None:
-        found.append("lags of unlike events are stored at unlike rates: they are compared event by event, not all together")
+        notes_left.append(
+            "lags of different events are stored at different rates: they are compared event by event, not all together"
+        )
     if compared.windows is None:
-        found.append("several runs or kinds a side have no one heat map and no one time axis: choose one run, and one kind")
-    return found
+        notes_left.append("several runs or kinds on one side have no common heat map or time axis: choose one run and one kind")
+    return notes_left
 
 
 def _side_by_side(pair: Pair, percentiles: Sequence[Percentile]) -> Panel:
@@ -133,12 +135,12 @@ def _side_by_side(pair: Pair, percentiles: Sequence[Percentile]) -> Panel:
     groups = [f"{group_text(table, row, pair.by)} " if pair.by else "" for row in drawn]
     names = [f"{group}{percentile_text(table, row)}" for group, row in zip(groups, drawn, strict=True)]
     height = MARGIN + BAR * max(1, len(drawn))
-    view = View({"points": ratio_columns(table, drawn, names)}, told_of(table, rows, ()), height=height)
+    view = View({"points": ratio_columns(table, drawn, names)}, changes_sentence(table, rows, ()), height=height)
     return Panel(
         "ratios",
         "Percentiles side by side",
         "Ratio of each percentile, run / baseline, with the bounds between which it lies with 95 % confidence (an arrow: "
-        "further, or not known). Right of the line the run is slower. With a bound on either side of 1 it cannot be told.",
+        "further, or not known). Right of the line the run is slower. With bounds on either side of 1 it cannot be determined.",
         [Chart("ratios", "Percentiles side by side", "movers", {"": view})],
         _table(table, rows, pair.by),
     )
@@ -148,16 +150,16 @@ def _movers(pair: Pair, percentiles: Sequence[Percentile]) -> Panel:
     """Return the panel of ratios by some labels: at each percentile a bar for each group, the largest effect first."""
     table, labels = compare(pair, percentiles), pair.by
     views = {}
-    for one in percentiles:
-        mine = [row for row in range(len(table)) if percentile_text(table, row) == one.name]
+    for percentile in percentiles:
+        mine = [row for row in range(len(table)) if percentile_text(table, row) == percentile.name]
         drawn = [row for row in mine if is_drawn(table, row)]
         shown = drawn[:MOST_BARS]
         cut = f"The {len(shown)} with the largest effect of {len(drawn)}. " if len(shown) < len(drawn) else ""
-        says = f"{one.name}. {cut}{told_of(table, mine, labels)}"
+        says = f"{percentile.name}. {cut}{changes_sentence(table, mine, labels)}"
         columns = ratio_columns(table, shown, names_of(table, shown, labels))
-        views[one.name] = View({"points": columns}, says, height=MARGIN + BAR * max(1, len(shown)))
+        views[percentile.name] = View({"points": columns}, says, height=MARGIN + BAR * max(1, len(shown)))
     name = "movers-" + "-".join(_word(label) for label in labels)
-    title = f"Who moved, by {', '.join(labels)}"
+    title = f"Largest changes, by {', '.join(labels)}"
     hint = "The chosen percentile of each group, the largest effect first: the change that is certain, then the ratio itself."
     return Panel(name, title, hint, [Chart(name, title, "movers", views, "p")], _table(table, in_groups(table), labels))
 
@@ -202,8 +204,8 @@ def _distributions(compared: Compared) -> list[Panel]:
     return [
         Panel(
             "shifts",
-            "Where the distributions part",
-            "Latency by percentile of both runs: every further nine has the same room. Below, their ratio at each halving of "
+            "Where the distributions differ",
+            "Latency by percentile of both runs: each further nine takes the same width. Below, their ratio at each halving of "
             "1 - q, with its 95 % bounds.",
             [
                 Chart("curves", "Both distributions", "distribution", curves, "group"),
@@ -216,13 +218,13 @@ def _distributions(compared: Compared) -> list[Panel]:
 
 def _parting(table: Table, rows: Sequence[int]) -> str:
     """Return from which percentile on the run is certain to be slower, or faster."""
-    found = []
+    stretches = []
     for kind, name, beyond in (("slower", "lo", 1), ("faster", "hi", -1)):
         mine = [row for row in rows if beyond * (float(table.columns[name][row]) - 1) > 0]
         if mine:
             first, last = percentile_text(table, mine[0]), percentile_text(table, mine[-1])
-            found.append(f"{kind} at {first}" + (f" to {last}" if last != first else "") + f" ({len(mine)} of {len(rows)})")
-    return f"certain to be {'; '.join(found)}." if found else "no percentile is certain to differ."
+            stretches.append(f"{kind} at {first}" + (f" to {last}" if last != first else "") + f" ({len(mine)} of {len(rows)})")
+    return f"certain to be {'; '.join(stretches)}." if stretches else "no percentile is certain to differ."
 
 
 def _over_time(windows: Pair, compared: Compared) -> list[Panel]:
@@ -233,10 +235,14 @@ def _over_time(windows: Pair, compared: Compared) -> list[Panel]:
     reach = [stamp / vega.MS for stamp in _span(answer)]
     shared = {"gaps": _silence(answer), "marks": vega.noted(())}
     views = {}
-    for one in compared.percentiles:
-        tables = {"points": vega.points(answer, [one]), "thin": vega.thin(answer, [one]), "whole": vega.points(whole, [one])}
-        says = f"{_highest(one, tables)} Windows of {answer.step_ns / SECOND:g} s."
-        views[one.name] = View({**tables, **shared}, says, {"clock": "elapsed", "range": reach})
+    for percentile in compared.percentiles:
+        tables = {
+            "points": vega.points(answer, [percentile]),
+            "thin": vega.thin(answer, [percentile]),
+            "whole": vega.points(whole, [percentile]),
+        }
+        says = f"{_highest(percentile, tables)} Windows of {answer.step_ns / SECOND:g} s."
+        views[percentile.name] = View({**tables, **shared}, says, {"clock": "elapsed", "range": reach})
     squares = {name: column for name, column in cells(windows).items() if name not in ("cum", "over")}
     everything = " and ".join(f"{side.samples:,}" for side in (windows.baseline, windows.run))
     weighed = f" E{MIXED[1:]}." if any(MIXED in side.warnings for side in (windows.baseline, windows.run)) else ""
@@ -252,7 +258,7 @@ def _over_time(windows: Pair, compared: Compared) -> list[Panel]:
         Panel(
             "maps",
             "Heat maps of both runs",
-            "Samples by elapsed time and latency. No colour: none at all. A shade means the same in both.",
+            "Samples by elapsed time and latency. No colour: no samples. A shade means the same in both.",
             [Chart("maps", "Heat maps of both runs", "maps", {"": View({"cells": squares}, says, {"tall": TALL})})],
             controls=[SHADING, PALETTE],
         ),
@@ -270,7 +276,7 @@ def _silence(answer: Answer) -> vega.Columns:
 
 def _highest(percentile: Percentile, tables: Mapping[str, vega.Columns]) -> str:
     """Return the highest window of each run; of those with too few samples for the percentile their maximum counts."""
-    told = []
+    peaks = []
     for side in ("baseline", "run"):
         few = {name: [row for row in vega.rows(tables[name]) if row["label"] == side] for name in ("points", "thin")}
         mine = [*few["points"], *few["thin"]]
@@ -278,5 +284,5 @@ def _highest(percentile: Percentile, tables: Mapping[str, vega.Columns]) -> str:
             top = max(mine, key=lambda row: float(row["v"]))
             what = "" if top in few["points"] else f", the maximum: too few samples for {percentile.name}"
             value = ("≥ " if top["open"] else "") + shown_latency(top["v"])
-            told.append(f"{side} {value} ({top['t'] / 1000:.1f} to {top['t2'] / 1000:.1f} s{what})")
-    return f"Highest {percentile.name} of a window: {', '.join(told)}."
+            peaks.append(f"{side} {value} ({top['t'] / 1000:.1f} to {top['t2'] / 1000:.1f} s{what})")
+    return f"Highest {percentile.name} of a window: {', '.join(peaks)}."

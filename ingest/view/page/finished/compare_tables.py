@@ -21,7 +21,7 @@ COUNTED = {
     "slower": "slower",
     "faster": "faster",
     "the same": "the same",
-    "cannot tell": "cannot be told",
+    "cannot tell": "cannot be determined",
     "too few samples": "with too few samples",
     "only in the baseline": "only in the baseline",
     "only in the run": "only in the run",
@@ -61,26 +61,26 @@ def is_drawn(table: Table, row: int) -> bool:
 
 
 def ratio_columns(table: Table, rows: Sequence[int], names: Sequence[str]) -> vega.Columns:
-    """Return ratios as rows of `movers` and `shifts`, in this order: i, row, x, ratio, lo, hi, first, last, and what they tell.
+    """Return ratios as rows of `movers` and `shifts`, in this order: i, row, x, ratio, lo, hi, first, last, and their texts.
 
     `first` to `last` is what is drawn of the bounds: cut where they reach much further than any ratio on their side of 1
     (`cut_low`, `cut_high`).
     """
-    found: vega.Columns = {name: [] for name in COLUMNS}
+    columns: vega.Columns = {name: [] for name in COLUMNS}
     logs = [math.log(table.columns["ratio"][row]) for row in rows]
-    lowest, highest = (math.exp(REACH * one) for one in (min(logs, default=0), max(logs, default=0)))
+    lowest, highest = (math.exp(REACH * power) for power in (min(logs, default=0), max(logs, default=0)))
     lowest, highest = min(lowest, 1 / LEAST_REACH), max(highest, LEAST_REACH)
     for at, (row, name) in enumerate(zip(rows, names, strict=True)):
-        told = {key: column[row] for key, column in table.columns.items()}
-        low, high = float(told["lo"]), float(told["hi"])
+        row_values = {key: column[row] for key, column in table.columns.items()}
+        low, high = float(row_values["lo"]), float(row_values["hi"])
         first, last = max(low, lowest), min(high, highest)
         cells = {
             "i": at,
             "row": name,
-            "x": 1 / (1 - min(float(told["percentile"]) / 100, 1 - 1e-12)),
-            **{key: float(told[key]) for key in ("ratio", "lo", "hi", "baseline", "run")},
-            **{f"open_{side}": int(told[f"{side}_censored"]) for side in SIDES},
-            **{f"n_{side}": int(told[f"count_{side}"]) for side in SIDES},
+            "x": 1 / (1 - min(float(row_values["percentile"]) / 100, 1 - 1e-12)),
+            **{key: float(row_values[key]) for key in ("ratio", "lo", "hi", "baseline", "run")},
+            **{f"open_{side}": int(row_values[f"{side}_censored"]) for side in SIDES},
+            **{f"n_{side}": int(row_values[f"count_{side}"]) for side in SIDES},
             "verdict": verdict(table, row),
             "first": lowest if math.isnan(low) else first,
             "last": highest if math.isnan(high) else last,
@@ -88,42 +88,47 @@ def ratio_columns(table: Table, rows: Sequence[int], names: Sequence[str]) -> ve
             "cut_high": int(math.isnan(high) or last < high),
         }
         for key, cell in cells.items():
-            found[key].append(cell)
-    return found
+            columns[key].append(cell)
+    return columns
 
 
 def names_of(table: Table, rows: Sequence[int], labels: Sequence[str]) -> list[str]:
     """Return the texts of rows, unlike ones for unlike groups."""
-    found: list[str] = []
+    names: list[str] = []
     for row in rows:
         name = group_text(table, row, labels)
-        while name in found:
+        while name in names:
             name += "'"
-        found.append(name)
-    return found
+        names.append(name)
+    return names
 
 
 def line_of(table: Table, row: int, labels: Sequence[str]) -> str:
     """Return a row as a line of a table: labels, percentile, both values, ratio, bounds, samples, verdict."""
-    told = {name: column[row] for name, column in table.columns.items()}
-    least = {side: "≥ " if told[f"{side}_censored"] else "" for side in SIDES}
-    low, high = float(told["lo"]), float(told["hi"])
+    row_values = {name: column[row] for name, column in table.columns.items()}
+    least = {side: "≥ " if row_values[f"{side}_censored"] else "" for side in SIDES}
+    low, high = float(row_values["lo"]), float(row_values["hi"])
     what = verdict(table, row)
     kind = what if what in ("slower", "faster") else ""
     cells = [
-        *(f'<td class="left label">{text(str(told[name]) or "-")}</td>' for name in labels),
+        *(f'<td class="left label">{text(str(row_values[name]) or "-")}</td>' for name in labels),
         f'<th scope="row">{percentile_text(table, row)}</th>',
-        *(exact(told[side], (shown_latency(told[side]) and least[side] + shown_latency(told[side]))) for side in least),
-        exact(told["ratio"], ratio_text(float(told["ratio"])) and least["run"] + ratio_text(float(told["ratio"]))),
+        *(
+            exact(row_values[side], (shown_latency(row_values[side]) and least[side] + shown_latency(row_values[side])))
+            for side in least
+        ),
+        exact(
+            row_values["ratio"], ratio_text(float(row_values["ratio"])) and least["run"] + ratio_text(float(row_values["ratio"]))
+        ),
         f'<td data-lo="{number(low)}" data-hi="{number(high)}">{bounds_text(low, high)}</td>',
-        *(exact(told[f"count_{side}"], f"{int(told[f'count_{side}']):,}") for side in least),
+        *(exact(row_values[f"count_{side}"], f"{int(row_values[f'count_{side}']):,}") for side in least),
         f'<td class="left {kind}">{text(what)}</td>',
     ]
     return f"<tr>{''.join(cells)}</tr>"
 
 
-def told_of(table: Table, rows: Sequence[int], labels: Sequence[str]) -> str:
-    """Return how many rows are slower, faster, alike or cannot be told; the largest effects by name."""
+def changes_sentence(table: Table, rows: Sequence[int], labels: Sequence[str]) -> str:
+    """Return how many rows are slower, faster, alike or cannot be judged; the largest effects by name."""
     kinds = Counter(verdict(table, row).split(" within")[0].split(":")[0] for row in rows)
     sentences = []
     for kind in ("slower", "faster"):

@@ -28,7 +28,7 @@ from ingest.view.page.finished.page import Chart, Control, Head, Panel, View, pa
 from ingest.view.page.wording import between, duration, shown_latency, spaced, text
 from ingest.view.terminal.tables import bandwidth
 
-SHOWN = tuple(one.text for one in COMMON)
+SHOWN = tuple(percentile.text for percentile in COMMON)
 TITLES = ("", "N", "mean", *(f"p{name}" for name in SHOWN), "max")
 MOST_ROWS, MOST_HOSTS = 400, 16
 NONE = Wanted(parse_percentiles("100"))
@@ -52,7 +52,7 @@ class MeansRun:
 
 
 def means_page(runs: Sequence[MeansRun], facts: Sequence[tuple[str, str]] = ()) -> str:
-    """Return the page of runs that hold means alone; `facts` follow those that the answers tell.
+    """Return the page of runs that hold means alone; `facts` follow those of the answers.
 
     UsageError where vl-convert-python is not installed.
     """
@@ -66,7 +66,7 @@ def means_page(runs: Sequence[MeansRun], facts: Sequence[tuple[str, str]] = ()) 
         ("Runs", names),
         ("Latency", ", ".join(sorted({_kind(run) for run in shown}))),
         ("Samples", f"{samples:,}"),
-        ("Time", "elapsed only: no time zero is known" if relative else between(low, high)),
+        ("Time", "elapsed only: the start of the run is not known" if relative else between(low, high)),
         ("Duration", duration(high - low)),
         ("Step", ", ".join(sorted({_step(run.answer) for run in shown}))),
         ("Error bound", "none of the means by window: their counts are approximate; means of the whole run are fio's own"),
@@ -90,17 +90,18 @@ def means_page(runs: Sequence[MeansRun], facts: Sequence[tuple[str, str]] = ()) 
 
 MEAN_HINT = (
     "A line for each series: the mean latency of each window, as fio logged it, weighted by its I/Os where several logs meet. "
-    "Hollow dots: the largest latency of the window, where log_window_value was both, or max: then no mean of a window is known. "
+    "Hollow dots: the largest latency of the window, where log_window_value was both, or max "
+    "(then the mean of a window is not known). "
     "Dashed: the mean of the whole run."
 )
 RATE_HINT = "Completions a second of every window, from fio's log of IOPS; in total they are fio's own count."
 BANDWIDTH_HINT = (
-    "What was moved in a second of every window, from fio's log of bandwidth (write_bw_log); in total it is fio's own io_bytes. "
-    "Where a window has no line, nothing logged says what its I/Os moved."
+    "Bytes moved a second in every window, from fio's log of bandwidth (write_bw_log); in total it is fio's own io_bytes. "
+    "A window has no line where the size of its I/Os was not logged."
 )
 WHOLE_HINT = "Percentiles of one job, as fio printed them. They cannot be merged into percentiles of a host or of the cluster."
-UNTOLD = "No log of bandwidth (write_bw_log) lies beside these logs."
-NO_LATENCY = "These logs hold one mean a window and no single latency, so none of these can be made of them."
+NOT_LOGGED = "No log of bandwidth (write_bw_log) lies beside these logs."
+NO_LATENCY = "These logs hold one mean a window and no single latency, so none of these can be computed from them."
 
 
 def _step(answer: Answer) -> str:
@@ -133,12 +134,12 @@ def _views(runs: Sequence[MeansRun]) -> Iterator[tuple[str, tuple[View, View, Vi
         kinds = sorted(_kinds(run.answer), key=lambda kind: (kind != _kind(run), kind))
         start = f"{run.run}, " if len(runs) > 1 else ""
         for kind in kinds:
-            one, whole = _of_kind(run.answer, kind), _of_kind(run.whole, kind)
-            hosts = {key[one.by.index("host")] for part in one.parts for key in part.groups}
-            ops = {key[one.by.index("op")] for part in one.parts for key in part.groups}
+            shown, whole = _of_kind(run.answer, kind), _of_kind(run.whole, kind)
+            hosts = {key[shown.by.index("host")] for part in shown.parts for key in part.groups}
+            ops = {key[shown.by.index("op")] for part in shown.parts for key in part.groups}
             by_host = [("op", "host") if len(ops) > 1 else ("host",)] if 1 < len(hosts) <= MOST_HOSTS else []
             for by in [*by_host, ("op",)]:
-                yield f"{start}{kind} by {' and '.join(by)}", _three(regrouped(one, by), regrouped(whole, by), run.marks)
+                yield f"{start}{kind} by {' and '.join(by)}", _three(regrouped(shown, by), regrouped(whole, by), run.marks)
 
 
 def _three(answer: Answer, of_range: Answer, marks: Sequence[Mapping[str, Any]]) -> tuple[View, View, View]:
@@ -166,7 +167,7 @@ def _three(answer: Answer, of_range: Answer, marks: Sequence[Mapping[str, Any]])
     return (
         View(means, f"{said}.", signals),
         View({"points": rates, "gaps": gaps, "marks": noted}, _said(rates, "{:,.0f}".format, "a second"), signals),
-        View({"points": moved, "gaps": gaps, "marks": noted}, _said(moved, bandwidth, "MiB/s") or UNTOLD, units),
+        View({"points": moved, "gaps": gaps, "marks": noted}, _said(moved, bandwidth, "MiB/s") or NOT_LOGGED, units),
     )
 
 
@@ -200,14 +201,14 @@ def _chart(name: str, views: dict[str, View]) -> Chart:
 
 def _whole_table(runs: Sequence[MeansRun]) -> str:
     """Return the table of what fio says of each job over the whole run."""
-    told = [(run, one) for run in runs for one in run.told if not one.has_bins]
+    rows = [(run, whole) for run in runs for whole in run.told if not whole.has_bins]
     lines = []
-    for run, one in told[:MOST_ROWS]:
-        name = f"{run.run} {one.name}" if len(runs) > 1 else one.name
-        printed = {f"{float(name):g}": value for name, value in one.percentiles}
-        cells = [exact(one.count, f"{one.count:,}"), exact(one.mean_ns, shown_latency(one.mean_ns))]
+    for run, whole in rows[:MOST_ROWS]:
+        name = f"{run.run} {whole.name}" if len(runs) > 1 else whole.name
+        printed = {f"{float(name):g}": value for name, value in whole.percentiles}
+        cells = [exact(whole.count, f"{whole.count:,}"), exact(whole.mean_ns, shown_latency(whole.mean_ns))]
         cells += [exact(printed[name], shown_latency(printed[name])) if name in printed else "<td>&ndash;</td>" for name in SHOWN]
-        cells.append(exact(one.max_ns, shown_latency(one.max_ns)))
+        cells.append(exact(whole.max_ns, shown_latency(whole.max_ns)))
         lines.append(f'<tr><th scope="row" class="left">{text(name)}</th>{"".join(cells)}</tr>')
-    more = f", the first {MOST_ROWS} of {len(told):,} rows" if len(told) > MOST_ROWS else ""
+    more = f", the first {MOST_ROWS} of {len(rows):,} rows" if len(rows) > MOST_ROWS else ""
     return table_of(f"fio's own numbers{more}", TITLES, lines, 1, folded=len(lines) > MOST_HOSTS * 2)

@@ -24,7 +24,7 @@ LEFT = ("verdict",)
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The tables of a spec, what is to be said of them, signals, and a height in pixels (0: that of the spec)."""
+    """The tables of a spec, its caption, signals, and a height in pixels (0: that of the spec)."""
 
     tables: Mapping[str, vega.Columns]
     says: str

@@ -47,7 +47,7 @@ def trend_page(
     shown = list(groups.items())[:MOST_PANELS]
     left = [f"{len(groups)} groups: the page shows the first {MOST_PANELS}, csv has all"] if len(groups) > MOST_PANELS else []
     panels = [
-        _panel(place, name, nights, table.take(rows), [one for one in judgements if group_of(one) == name])
+        _panel(place, name, nights, table.take(rows), [judgement for judgement in judgements if group_of(judgement) == name])
         for place, (name, rows) in enumerate(shown)
     ]
     runs = f"{len(nights)} runs" if len(nights) > 1 else nights[0].run
@@ -89,16 +89,23 @@ def _facts(nights: Sequence[Night], table: Table) -> list[tuple[str, str]]:
 
 def _newest(judgements: Sequence[Judgement]) -> list[str]:
     """Return how the newest run stands, the largest certain ratios first."""
-    told = sorted((one for one in judgements if not math.isnan(one.least)), key=lambda one: -one.least)[:MOST_NAMED]
-    return [f"{one.run}: {' '.join(label or '-' for label in one.labels)} {_against(one)}".replace("  ", " ") for one in told]
+    named = sorted((judgement for judgement in judgements if not math.isnan(judgement.least)), key=lambda known: -known.least)[
+        :MOST_NAMED
+    ]
+    return [
+        f"{judgement.run}: {' '.join(label or '-' for label in judgement.labels)} {_against(judgement)}".replace("  ", " ")
+        for judgement in named
+    ]
 
 
-def _against(one: Judgement) -> str:
-    usual = f"the median of the {one.earlier} runs before" if one.earlier > 1 else "the run before"
-    least = "" if math.isnan(one.least) else f", at least {ratio_text(one.least)}"
-    name = f"p{one.percentile:.15g}"
+def _against(judgement: Judgement) -> str:
+    usual = f"the median of the {judgement.earlier} runs before" if judgement.earlier > 1 else "the run before"
+    least = "" if math.isnan(judgement.least) else f", at least {ratio_text(judgement.least)}"
+    name = f"p{judgement.percentile:.15g}"
     return (
-        f"{name} is {ratio_text(one.ratio)} times {usual}{least}" if not math.isnan(one.ratio) else f"{name} has too few samples"
+        f"{name} is {ratio_text(judgement.ratio)} times {usual}{least}"
+        if not math.isnan(judgement.ratio)
+        else f"{name} has too few samples"
     )
 
 
@@ -107,12 +114,12 @@ def _panel(place: int, name: str, nights: Sequence[Night], table: Table, judgeme
     columns = points(nights, table)
     order = sorted(range(len(columns["i"])), key=lambda at: columns["i"][at])
     columns = {key: [column[at] for at in order] for key, column in columns.items()}
-    told = [row for row in range(len(table)) if not math.isnan(table.columns["value"][row])]
-    columns["label"] = [percentile_text(table, told[at]) for at in order]
+    filled = [row for row in range(len(table)) if not math.isnan(table.columns["value"][row])]
+    columns["label"] = [percentile_text(table, filled[at]) for at in order]
     columns = _with_all_runs(columns, nights, percentile_text(table, 0))
-    newest = "; ".join(_against(one) for one in judgements)
+    newest = "; ".join(_against(judgement) for judgement in judgements)
     says = " ".join([*([f"{judgements[0].run}: {newest}."] if judgements else []), *_changes(table)])
-    view = View({"points": columns}, says if told else "Too few samples in every run.")
+    view = View({"points": columns}, says if filled else "Too few samples in every run.")
     title = f"Percentile by run: {name}" if name != "all" else "Percentile by run"
     hint = (
         "A dot for each run with its 95 % bounds; the wide pale line is the level, the median since the last change. "
@@ -137,33 +144,35 @@ def _with_all_runs(columns: vega.Columns, nights: Sequence[Night], label: str) -
 
 def _changes(table: Table) -> list[str]:
     """Return a sentence for each change of level."""
-    found = []
+    sentences = []
     for row in range(len(table)):
         change, level = float(table.columns["change"][row]), float(table.columns["level"][row])
         if not math.isnan(change):
             before = f"from {shown_latency(level / change)} " if 0 < change < math.inf else ""
-            found.append(
+            sentences.append(
                 f"{percentile_text(table, row)} changed at {table.columns['run'][row]}: {ratio_text(change)} times, "
                 f"{before}to {shown_latency(level)}."
             )
-    return found or ["No change of level."]
+    return sentences or ["No change of level."]
 
 
 def _line(table: Table, row: int) -> str:
-    told = {name: column[row] for name, column in table.columns.items()}
-    low, high = float(told["lo"]), float(told["hi"])
+    row_values = {name: column[row] for name, column in table.columns.items()}
+    low, high = float(row_values["lo"]), float(row_values["hi"])
     bounds = f"{shown_latency(low) or '?'} to {shown_latency(high) or '?'}" if shown_latency(low) or shown_latency(high) else ""
-    start = utc(int(told["start_ns"]))[:16].replace("T", " ") if told["start_ns"] else ""
-    value = shown_latency(told["value"]) and ("≥ " if told["value_censored"] else "") + shown_latency(told["value"])
-    change = ratio_text(float(told["change"]))
+    start = utc(int(row_values["start_ns"]))[:16].replace("T", " ") if row_values["start_ns"] else ""
+    value = shown_latency(row_values["value"]) and ("≥ " if row_values["value_censored"] else "") + shown_latency(
+        row_values["value"]
+    )
+    change = ratio_text(float(row_values["change"]))
     cells = [
-        f'<th scope="row" class="left">{text(str(told["run"]))}</th>',
+        f'<th scope="row" class="left">{text(str(row_values["run"]))}</th>',
         f'<td class="left">{start}</td>',
         f"<td>{percentile_text(table, row)}</td>",
-        exact(told["value"], value),
+        exact(row_values["value"], value),
         f'<td data-lo="{number(low)}" data-hi="{number(high)}">{bounds}</td>',
-        exact(told["count"], f"{int(told['count']):,}"),
-        exact(told["level"], shown_latency(told["level"])),
-        exact(told["change"], change and f"{change} times"),
+        exact(row_values["count"], f"{int(row_values['count']):,}"),
+        exact(row_values["level"], shown_latency(row_values["level"])),
+        exact(row_values["change"], change and f"{change} times"),
     ]
     return f"<tr>{''.join(cells)}</tr>"

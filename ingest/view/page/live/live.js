@@ -6,10 +6,10 @@
   const find = (id) => document.getElementById(id);
   const main = document.querySelector("main"), { shape } = main.dataset;
   const page = { tag: main.dataset.tag, asked: 0, taken: 0, failed: 0, drawn: 0 }; // for tests: what was asked and drawn
-  let offered, told, timer = 0, turn = 0, paused = false, pressed = false, at = Date.now(), since = Date.now(), trouble = "";
+  let offered, section, timer = 0, turn = 0, paused = false, pressed = false, at = Date.now(), since = Date.now(), trouble = "";
 
   // ---- Asking.
-  const every = () => Math.min(Math.max(SLOWEST, told.refresh), told.refresh * (document.hidden ? HIDDEN : 1));
+  const every = () => Math.min(Math.max(SLOWEST, section.refresh), section.refresh * (document.hidden ? HIDDEN : 1));
   async function ask() {
     clearTimeout(timer);
     const mine = ++turn;
@@ -37,7 +37,7 @@
       return;
     }
     if (body && body.shape !== shape) {
-      if (Date.now() - since > told.refresh) anew(); // there are panels that this page does not have
+      if (Date.now() - since > section.refresh) anew(); // there are panels that this page does not have
       return;
     }
     if (body) {
@@ -91,25 +91,25 @@
     return ask();
   }
   function option(select, values, value) {
-    const known = values.some(([one]) => one === value) ? values : [...values, [value, value]];
-    offered.offer(select, known.map(([one, shown]) => new Option(shown, one)));
+    const known = values.some(([key]) => key === value) ? values : [...values, [value, value]];
+    offered.offer(select, known.map(([key, shown]) => new Option(shown, key)));
     if (select !== document.activeElement || select.value !== value) select.value = value;
   }
   const states = { complete: "", loading: "being loaded", watched: "being watched" };
   function show() {
-    told = offered.now().content.sections.live;
-    const shown = told.runs.filter((run) => run.shown), query = words();
-    put(find("chosen"), `${shown.length} of ${told.runs.length + told.more}${shown.length === 1 ? `, ${shown[0].name}` : ""}`);
+    section = offered.now().content.sections.live;
+    const shown = section.runs.filter((run) => run.shown), query = words();
+    put(find("chosen"), `${shown.length} of ${section.runs.length + section.more}${shown.length === 1 ? `, ${shown[0].name}` : ""}`);
     const begun = shown.filter(({ state }) => state !== "complete"), known = begun.filter(({ final }) => final !== undefined);
-    const elapsed = offered.now().state.clock === "elapsed", [first] = known.sort((one, other) => one.final - other.final);
+    const elapsed = offered.now().state.clock === "elapsed", [first] = known.sort((a, b) => a.final - b.final);
     const place = first && (elapsed ? `${((first.final - first.start) / 1000).toFixed(1)} s elapsed` : clock(first.final));
     const until = known.length === begun.length && first ? `final up to ${place}` : "";
     put(find("final"), begun.length ? until || `${states[begun[0].state] ?? begun[0].state}: all of it is provisional` : "");
-    find("newest").checked = !told.own;
-    const names = JSON.stringify(told.runs);
+    find("newest").checked = !section.own;
+    const names = JSON.stringify(section.runs);
     if (find("offered").dataset.is !== names) {
       const focused = document.activeElement?.closest("#offered") && document.activeElement.value;
-      find("offered").replaceChildren(...told.runs.map(({ name, state, start, shown }) => {
+      find("offered").replaceChildren(...section.runs.map(({ name, state, start, shown }) => {
         const label = document.createElement("label"), box = document.createElement("input"), note = document.createElement("small");
         Object.assign(box, { type: "checkbox", value: name, checked: shown });
         note.textContent = [start && new Date(start).toISOString().slice(0, 16).replace("T", " "), states[state] ?? state].filter(Boolean).join(", ");
@@ -119,11 +119,11 @@
       find("offered").dataset.is = names;
       if (focused) [...find("offered").querySelectorAll("input")].find(({ value }) => value === focused)?.focus();
     }
-    find("unlisted").hidden = !told.more;
-    put(find("unlisted"), `${told.more} older ones are not listed: ?run=NAME in the address shows them.`);
+    find("unlisted").hidden = !section.more;
+    put(find("unlisted"), `${section.more} older ones are not listed: ?run=NAME in the address shows them.`);
     const from = query.get("from") ?? "";
     option(find("reach"), [...find("reach").options].map(({ value, text }) => [value, text]), from);
-    option(find("width"), [["", "auto"], ...told.steps.map((step) => [step, step])], query.get("step") ?? "");
+    option(find("width"), [["", "auto"], ...section.steps.map((step) => [step, step])], query.get("step") ?? "");
   }
   // What one looks at stands first, facts that hardly change last.
   function arrange() {
@@ -145,7 +145,7 @@
     });
     find("reach").addEventListener("change", ({ target }) => choose({ from: target.value ? [target.value] : [], to: [] }));
     find("width").addEventListener("change", ({ target }) => choose({ step: target.value ? [target.value] : [] }));
-    find("newest").addEventListener("change", ({ target }) => choose({ run: target.checked ? [] : told.runs.filter((run) => run.shown).map(({ name }) => name) }));
+    find("newest").addEventListener("change", ({ target }) => choose({ run: target.checked ? [] : section.runs.filter((run) => run.shown).map(({ name }) => name) }));
     find("offered").addEventListener("change", () => choose({ run: [...find("offered").querySelectorAll(":checked")].map(({ value }) => value) }));
     document.addEventListener("click", ({ target }) => target.closest("#choose") ?? find("choose").removeAttribute("open"));
     document.addEventListener("keydown", ({ key }) => key === "Escape" && find("choose").removeAttribute("open"));
@@ -159,13 +159,13 @@
     return {
       panels: {},
       shown() {
-        const begun = Boolean(told);
+        const begun = Boolean(section);
         show();
         if (begun) return;
         arrange();
         listen();
         say();
-        timer = setTimeout(ask, told.refresh);
+        timer = setTimeout(ask, section.refresh);
       },
     };
   });

@@ -40,7 +40,7 @@ def section(runs: Sequence[Kept]) -> Section:
         "panels/breaths.html",
         ("panels/breaths.js", "panels/breaths_panel.js"),
         specs(),
-        [told(kept) for kept in runs],
+        [content_of(kept) for kept in runs],
         AFTER_DISTRIBUTION,
         STATE,
     )
@@ -58,17 +58,17 @@ def specs() -> dict[str, dict[str, Any]]:
     return {"breaths": spec("breaths"), "density": spec("breath-density")}
 
 
-def told(kept: Kept) -> dict[str, Any]:
-    """Return what the page is told of a run: streams, their windows, points and edges of cells; no streams without breaths."""
+def content_of(kept: Kept) -> dict[str, Any]:
+    """Return what the page shows of a run: streams, their windows, points and edges of cells; no streams without breaths."""
     if not len(kept.windows):
         return {"streams": []}
     wide = widened(kept.windows)
     name, step = names_of(kept.windows), wide[0]
     windows, sample = wide[1], thinned(kept.sample)
     origin = int(windows.start_ns.min())
-    numbered = {one: number for number, one in enumerate(windows.table)}
+    numbered = {stream: number for number, stream in enumerate(windows.table)}
     return {
-        "streams": [{"name": printable(name(one)), "op": one.op, "app": printable(one.job)} for one in windows.table],
+        "streams": [{"name": printable(name(stream)), "op": stream.op, "app": printable(stream.job)} for stream in windows.table],
         "step": step // MS,
         "origin": origin / MS,
         "sampled": len(kept.sample),
@@ -77,7 +77,7 @@ def told(kept: Kept) -> dict[str, Any]:
                 "stream": windows.series,
                 "weight": weight_of(windows.rate),
                 "at": (windows.start_ns - origin) // step,
-                **{one: getattr(windows, one) for one in ("count", "known", "idle", "longest")},
+                **{column: getattr(windows, column) for column in ("count", "known", "idle", "longest")},
                 "sums": windows.sums[:, :FITTED_SUMS].T,
                 "ptr": windows.indptr,
                 "cell": windows.cells,
@@ -86,7 +86,7 @@ def told(kept: Kept) -> dict[str, Any]:
         ),
         "points": _contiguous(
             {
-                "stream": np.array([numbered[one] for one in sample.table], np.int64)[sample.series],
+                "stream": np.array([numbered[stream] for stream in sample.table], np.int64)[sample.series],
                 "t": -(-sample.at_ns // MS),
                 "x": sample.packets,
                 "y": sample.cycles,
@@ -104,10 +104,10 @@ def _contiguous(columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
 def widened(windows: BreathWindows) -> tuple[int, BreathWindows]:
     """Return a width in ns and the windows added up to it: the narrowest that leaves at most MOST_CELLS cells."""
     for seconds in WIDTHS:
-        found = added_up(windows, seconds * SECOND)
-        if len(found.cells) <= MOST_CELLS:
-            return seconds * SECOND, found
-    return WIDTHS[-1] * SECOND, found
+        wide = added_up(windows, seconds * SECOND)
+        if len(wide.cells) <= MOST_CELLS:
+            return seconds * SECOND, wide
+    return WIDTHS[-1] * SECOND, wide
 
 
 def added_up(windows: BreathWindows, step_ns: int) -> BreathWindows:
@@ -137,9 +137,9 @@ def added_up(windows: BreathWindows, step_ns: int) -> BreathWindows:
 
 
 def _summed(row: Int, rows: int, numbers: Int) -> Int:
-    found = np.zeros(rows, np.int64)
-    np.add.at(found, row, numbers)
-    return found
+    sums = np.zeros(rows, np.int64)
+    np.add.at(sums, row, numbers)
+    return sums
 
 
 def thinned(sample: BreathSample, most: int = MOST_POINTS) -> BreathSample:

@@ -20,24 +20,24 @@ const episodes = (() => {
     const fits = (own, wanted) => !own || !wanted || own === wanted;
     const ours = ({ run: name }) => content.runs.length === 1 || name === run.name;
     const inView = ({ t, t2 }) => t < to && t2 > from;
-    return all.filter((one) => ours(one) && inView(one) && fits(one.kind, state.kind) && fits(one.host, state.host) && fits(one.op, state.op));
+    return all.filter((episode) => ours(episode) && inView(episode) && fits(episode.kind, state.kind) && fits(episode.host, state.host) && fits(episode.op, state.op));
   }
 
   tailboard.sections.push(({ now, find, when }) => {
     let view = null;
     const shownRows = () => {
-      const told = now();
-      return chosen(told.content.sections.episodes ?? [], told).map((one) => ({ ...one, when: when(one) }));
+      const page = now();
+      return chosen(page.content.sections.episodes ?? [], page).map((episode) => ({ ...episode, when: when(episode) }));
     };
     const bands = () => view?.data("episodes", inLanes(shownRows()));
     return {
       panels: {
         episodes() {
-          const rows = shownRows().map((one) => {
+          const rows = shownRows().map((episode) => {
             const line = document.createElement("tr");
             for (const name of CELLS) {
               const cell = line.insertCell();
-              cell.textContent = one[name];
+              cell.textContent = episode[name];
               cell.classList.toggle("left", !NUMBERS.includes(name));
             }
             return line;

@@ -22,19 +22,19 @@ def sections(episodes: Sequence[Episode], starts_ns: Mapping[str, int], relative
     """Return the section where there are episodes; `starts_ns` is when each run began, `relative` are those without a clock."""
     if not episodes:
         return []
-    shown = sorted(episodes, key=lambda one: (one.start_ns, one.objective, one.labels))[:MOST_ROWS]
+    shown = sorted(episodes, key=lambda episode: (episode.start_ns, episode.objective, episode.labels))[:MOST_ROWS]
     left = len(episodes) - len(shown)
     note = f"{left} of {len(episodes)} episodes are left out: the page shows the first {MOST_ROWS}"
-    told = [_told(one) for one in shown]
-    times = [_when(one, starts_ns.get(one.run, 0), relative=one.run in relative) for one in shown]
-    rows = "".join(_row({**row, "when": when}) for row, when in zip(told, times, strict=True))
+    content = [_content(episode) for episode in shown]
+    times = [_when(episode, starts_ns.get(episode.run, 0), relative=episode.run in relative) for episode in shown]
+    rows = "".join(_row({**row, "when": when}) for row, when in zip(content, times, strict=True))
     return [
         Section(
             name="episodes",
             html="panels/episodes.html",
             scripts=("panels/episodes.js",),
             specs={"percentiles": derived("percentiles-episodes")},
-            content=told,
+            content=content,
             place=AFTER_PERCENTILES,
             notes=[note] if left else [],
             html_filling={"rows": rows},
@@ -42,38 +42,38 @@ def sections(episodes: Sequence[Episode], starts_ns: Mapping[str, int], relative
     ]
 
 
-def _told(one: Episode) -> dict[str, Any]:
-    """Return what the page is told of an episode; times in epoch ms, latencies in words."""
-    labels = dict(one.labels)
-    peak = "nothing completed" if one.peak_ns is None else ("≥ " if one.peak_open else "") + latency(one.peak_ns)
-    thin = f" ({one.thin} of {one.windows} windows too small for it)" if one.thin else ""
+def _content(episode: Episode) -> dict[str, Any]:
+    """Return what the page shows of an episode; times in epoch ms, latencies in words."""
+    labels = dict(episode.labels)
+    peak = "nothing completed" if episode.peak_ns is None else ("≥ " if episode.peak_open else "") + latency(episode.peak_ns)
+    thin = f" ({episode.thin} of {episode.windows} windows too small for it)" if episode.thin else ""
     return {
-        "run": printable(one.run),
-        "objective": printable(one.objective),
-        "group": printable(one.group),
-        "promise": f"p{one.percentile} at most {latency(one.threshold_ns)} in {format_duration(one.window_ns)}",
+        "run": printable(episode.run),
+        "objective": printable(episode.objective),
+        "group": printable(episode.group),
+        "promise": f"p{episode.percentile} at most {latency(episode.threshold_ns)} in {format_duration(episode.window_ns)}",
         "host": printable(labels.get("host", "")),
         "op": printable(labels.get("op", "")),
-        "kind": printable(one.kind),
-        "t": one.start_ns / MS,
-        "t2": one.end_ns / MS,
-        "lasted": format_duration(one.end_ns - one.start_ns),
+        "kind": printable(episode.kind),
+        "t": episode.start_ns / MS,
+        "t2": episode.end_ns / MS,
+        "lasted": format_duration(episode.end_ns - episode.start_ns),
         "peak": peak + thin,
-        "samples": f"{one.samples:,}",
-        "worst": printable(one.worst_host) or "-",
-        "state": one.state,
+        "samples": f"{episode.samples:,}",
+        "worst": printable(episode.worst_host) or "-",
+        "state": episode.state,
     }
 
 
-def _when(one: Episode, start_ns: int, *, relative: bool) -> str:
+def _when(episode: Episode, start_ns: int, *, relative: bool) -> str:
     """Return from when to when for those who have no script; the page's own then follows its clock."""
     if relative:
-        begin, end = (elapsed(start_ns)(stamp) for stamp in (one.start_ns, one.end_ns))
+        begin, end = (elapsed(start_ns)(stamp) for stamp in (episode.start_ns, episode.end_ns))
         return f"{begin} to {end} s elapsed"
-    begin, end = (utc(stamp)[11:23].replace(".000", "") for stamp in (one.start_ns, one.end_ns))
+    begin, end = (utc(stamp)[11:23].replace(".000", "") for stamp in (episode.start_ns, episode.end_ns))
     return f"{begin} to {end} UTC"
 
 
-def _row(told: Mapping[str, Any]) -> str:
-    cells = (f"<td{LEFT if name in WORDS else ''}>{escape(str(told[name]))}</td>" for name in CELLS)
+def _row(cells_of: Mapping[str, Any]) -> str:
+    cells = (f"<td{LEFT if name in WORDS else ''}>{escape(str(cells_of[name]))}</td>" for name in CELLS)
     return f"<tr>{''.join(cells)}</tr>"

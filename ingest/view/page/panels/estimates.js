@@ -7,7 +7,7 @@ const estimates = (() => {
   // Of the percentiles that were worked out the one that is asked for, else the nearest.
   function nearest(known, wanted) {
     const far = (text) => Math.abs(Number(text) - Number(wanted));
-    return [...known].sort((one, other) => far(one) - far(other))[0];
+    return [...known].sort((a, b) => far(a) - far(b))[0];
   }
   function offBy(v, truth) {
     const share = v / truth - 1;
@@ -28,33 +28,33 @@ const estimates = (() => {
   // The row that is furthest off by its ratio, either way.
   function furthest(points) {
     const far = ({ v, truth }) => Math.abs(Math.log(Math.max(v, 1) / truth));
-    return wrong(points).reduce((most, one) => (most && far(most) >= far(one) ? most : one), null);
+    return wrong(points).reduce((most, point) => (most && far(most) >= far(point) ? most : point), null);
   }
   // The median of how far each way is off, in the order of the labels.
   function typical(points) {
     const shares = new Map();
     for (const { label, v, truth } of wrong(points)) shares.set(label, [...(shares.get(label) ?? []), v / truth]);
-    return [...shares].map(([label, all]) => [label, all.sort((one, other) => one - other)[Math.floor((all.length - 1) / 2)]]);
+    return [...shares].map(([label, all]) => [label, all.sort((a, b) => a - b)[Math.floor((all.length - 1) / 2)]]);
   }
 
   function panels({ now, find, what, latency, when, windowsOf }) {
     return {
       estimates() {
-        const { run, state, content } = now(), told = content.sections.estimates[content.runs.indexOf(run)];
-        const hidden = !told?.t || told.kind !== state.kind;
+        const { run, state, content } = now(), estimated = content.sections.estimates[content.runs.indexOf(run)];
+        const hidden = !estimated?.t || estimated.kind !== state.kind;
         find("estimates").closest("section").hidden = hidden;
         if (hidden) return {};
         const level = run.levels.cluster, span = windowsOf(level).map((window) => level.origin + window * level.step);
-        const text = nearest(Object.keys(told.p), state.p), points = pointsOf(told, text, span[0] - told.step + 1, span[1]);
-        const labels = Object.keys(told.p[text]), top = furthest(points), name = what(text);
+        const text = nearest(Object.keys(estimated.p), state.p), points = pointsOf(estimated, text, span[0] - estimated.step + 1, span[1]);
+        const labels = Object.keys(estimated.p[text]), top = furthest(points), name = what(text);
         const ways = typical(points).map(([label, ratio]) => `${label} ${offBy(ratio, 1)}`);
         const bad = new Set(wrong(points).filter(({ v, truth }) => Math.abs(v / truth - 1) > SMALL).map(({ t }) => t)).size;
         const windows = new Set(points.map(({ t }) => t)).size;
         const says = [
-          text !== state.p && `Worked out for ${Object.keys(told.p).map(what).join(", ")}: here ${name}.`,
+          text !== state.p && `Computed for ${Object.keys(estimated.p).map(what).join(", ")}; shown: ${name}.`,
           top && `Furthest off: ${when(top)}, where ${top.label === "CBT" ? "CBT" : `the ${top.label}`} says ${latency(top.v)} and ${name} is ${latency(top.truth)} (${top.off}).`,
           ways.length && `Typical window: ${ways.join(", ")}.`,
-          `Off by more than 10 % in ${bad} of ${windows} windows of ${told.step / 1000} s, of ${told.series} series.`,
+          `Off by more than 10 % in ${bad} of ${windows} windows of ${estimated.step / 1000} s, of ${estimated.series} series.`,
         ];
         const data = { points, thin: [], gaps: [], whole: labels.map((label) => ({ label, v: 0 })) };
         return { data, span, says: points.length ? says.filter(Boolean).join(" ") : "Too few samples in view." };

@@ -46,16 +46,16 @@ NAME = "estimates"
 
 def sections(runs: Sequence[Overview], origin: Origin, question: Question) -> list[Section]:
     """Return the section where an estimate of any run is off; `origin` is where the runs come from."""
-    told = [_told(run, origin, question) for run in runs]
-    worst = max((float(one.pop("worst")) for one in told), default=0.0)
+    contents = [_content(run, origin, question) for run in runs]
+    worst = max((float(content.pop("worst")) for content in contents), default=0.0)
     if worst < LEAST:
         return []
     specs = {NAME: derived("percentiles-wide")}
-    return [Section(NAME, "panels/estimates.html", ("panels/estimates.js",), specs, told, AFTER_DISTRIBUTION)]
+    return [Section(NAME, "panels/estimates.html", ("panels/estimates.js",), specs, contents, AFTER_DISTRIBUTION)]
 
 
-def _told(run: Overview, origin: Origin, question: Question) -> dict[str, Any]:
-    """Return what the page is told of a run: of each percentile the exact values and those of every estimator, null for none."""
+def _content(run: Overview, origin: Origin, question: Question) -> dict[str, Any]:
+    """Return what the page shows of a run: of each percentile the exact values and those of every estimator, null for none."""
     nothing = {"kind": "", "p": {}, "worst": 0.0}
     exact = _exact(run)
     if exact is None:
@@ -64,19 +64,23 @@ def _told(run: Overview, origin: Origin, question: Question) -> dict[str, Any]:
     wanted = OF_TAILS if run.thread_tails is not None else COMMON
     table = percentiles(answer, Wanted(wanted))
     table = table.take(np.flatnonzero(table.columns["kind"] == kind))
-    found = estimates_of(run, answer, table, wanted)
+    estimates = estimates_of(run, answer, table, wanted)
     logs = origin.offers.get(LOGS)
     if logs is not None:
-        found |= _of_cbt(logs, run, question, answer, table, wanted)
-    errors = [relative(values[one.name], table.columns[one.name]) for values in found.values() for one in wanted]
+        estimates |= _of_cbt(logs, run, question, answer, table, wanted)
+    errors = [
+        relative(values[percentile.name], table.columns[percentile.name])
+        for values in estimates.values()
+        for percentile in wanted
+    ]
     return {
         "kind": kind,
         "step": answer.step_ns / MS,
         "t": [int(start) / MS for start in table.columns["start_ns"]],
         "n": [int(count) for count in table.columns["count"]],
         "series": len({key for part in run.threads.parts for key in part.table if isinstance(key, tuple) and key[-1] == kind}),
-        "p": {one.text: _lines(one.name, table, found) for one in wanted},
-        "worst": max((float(np.nanmax(np.abs(one))) for one in errors if not np.isnan(one).all()), default=0.0),
+        "p": {percentile.text: _lines(percentile.name, table, estimates) for percentile in wanted},
+        "worst": max((float(np.nanmax(np.abs(error))) for error in errors if not np.isnan(error).all()), default=0.0),
     }
 
 
@@ -94,10 +98,10 @@ def _exact(run: Overview) -> tuple[str, Answer] | None:
 def estimates_of(run: Overview, answer: Answer, table: Table, wanted: Sequence[Percentile]) -> dict[str, Mapping[str, Float]]:
     """Return what averages of the threads of a run say of each row of a table of its kinds."""
     places = Places(table, answer.step_ns)
-    found: dict[str, Mapping[str, Float]] = {}
-    found[MEAN_OF_PERCENTILES] = mean_of_percentiles(run.threads, answer.by, places, wanted)
+    estimates: dict[str, Mapping[str, Float]] = {}
+    estimates[MEAN_OF_PERCENTILES] = mean_of_percentiles(run.threads, answer.by, places, wanted)
     if run.thread_tails is not None:
-        return found
+        return estimates
     at, means = [np.zeros(0, np.int64)], [np.zeros(0)]
     for part in run.threads.parts:
         rows = part.take(np.flatnonzero(part.samples > 0))
@@ -105,8 +109,8 @@ def estimates_of(run: Overview, answer: Answer, table: Table, wanted: Sequence[P
         kept = np.flatnonzero(where >= 0)
         at.append(where[kept])
         means.append(extremes(rows)[2][kept])
-    found[MEAN_OF_MEANS] = percentiles_of_means(np.concatenate(at), np.concatenate(means), places.size, wanted)
-    return found
+    estimates[MEAN_OF_MEANS] = percentiles_of_means(np.concatenate(at), np.concatenate(means), places.size, wanted)
+    return estimates
 
 
 def _of_cbt(
@@ -121,7 +125,7 @@ def _of_cbt(
     return {CBT: cbt(files, asked, answer, table, Places(table, answer.step_ns), wanted).columns}
 
 
-def _lines(name: str, table: Table, found: Mapping[str, Mapping[str, Float]]) -> dict[str, list[int | None]]:
-    estimates = {LABELS[estimator].format(name): values[name] for estimator, values in found.items()}
+def _lines(name: str, table: Table, values_of: Mapping[str, Mapping[str, Float]]) -> dict[str, list[int | None]]:
+    estimates = {LABELS[estimator].format(name): values[name] for estimator, values in values_of.items()}
     columns = {"exact": table.columns[name], **estimates}
     return {label: [None if np.isnan(value) else round(float(value)) for value in values] for label, values in columns.items()}

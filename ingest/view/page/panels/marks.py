@@ -18,7 +18,7 @@ MOST_ROWS = 100
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A run that is shown: its name, when it begins, when its last window ends, and whether it has no time zero."""
+    """A run that is shown: its name, when it begins, when its last window ends, and whether its start is not known."""
 
     run: str
     start_ns: int
@@ -39,19 +39,21 @@ class Chosen:
     @property
     def notes(self) -> list[str]:
         """Return what must be said at the head of the page."""
-        told = []
+        sentences = []
         if self.given and self.outside == self.given:
-            unplaced = "the run has no time zero, and they have clock times: give --t0"
+            unplaced = "the start of the run is not known, and they have clock times: give --t0"
             why = unplaced if self.relative else "they are of other times than the run"
-            told.append(f"none of the {self.given:,} marks of --marks is shown: {why}")
+            sentences.append(f"none of the {self.given:,} marks of --marks is shown: {why}")
         if self.left:
-            told.append(f"the page holds {len(self.marks):,} marks, those that lasted longest; {self.left:,} more are left out")
-        return told
+            sentences.append(
+                f"the page holds {len(self.marks):,} marks, those that lasted longest; {self.left:,} more are left out"
+            )
+        return sentences
 
 
 def chosen(runs: Sequence[Shown], stored: Sequence[Mapping[str, Any]], given: Sequence[Mark]) -> Chosen:
     """Return the marks that a page of runs holds: those of a store, and those of files that overlap a run."""
-    found: dict[tuple[str, int, str], dict[str, Any]] = {}
+    marks_by_time: dict[tuple[str, int, str], dict[str, Any]] = {}
     placed: set[Mark] = set()
     left = 0
     for run in runs:
@@ -60,23 +62,31 @@ def chosen(runs: Sequence[Shown], stored: Sequence[Mapping[str, Any]], given: Se
         noted = of_run(own, run.run, run.start_ns, run.end_ns, relative=run.relative)
         kept = longest(noted, MOST_OF_RUN)
         left += len(noted) - len(kept)
-        found |= {(str(mark["run"]), *in_time_order(mark)): mark for mark in kept}
-    found |= {(str(mark.get("run", "")), *in_time_order(mark)): dict(mark) for mark in stored}
-    everything = sorted(found.values(), key=in_time_order)
+        marks_by_time |= {(str(mark["run"]), *in_time_order(mark)): mark for mark in kept}
+    marks_by_time |= {(str(mark.get("run", "")), *in_time_order(mark)): dict(mark) for mark in stored}
+    everything = sorted(marks_by_time.values(), key=in_time_order)
     kept = longest(everything, MOST_ON_PAGE)
     outside = sum(mark not in placed for mark in given)
     relative = any(run.relative for run in runs)
     return Chosen(kept, left + len(everything) - len(kept), outside, len(given), relative)
 
 
-def sections(found: Chosen, starts_ns: Mapping[str, int], *, relative: bool) -> list[Section]:
+def sections(chosen_marks: Chosen, starts_ns: Mapping[str, int], *, relative: bool) -> list[Section]:
     """Return the section of marks where there are any; `starts_ns` is when each run began, `relative`: they have no clock."""
-    if not found.marks:
+    if not chosen_marks.marks:
         return []
-    shown = longest([dict(mark) for mark in found.marks], MOST_ROWS)
+    shown = longest([dict(mark) for mark in chosen_marks.marks], MOST_ROWS)
     rows = "".join(_row(mark, starts_ns.get(str(mark.get("run", "")), 0), relative=relative) for mark in shown)
-    says = f"{len(found.marks):,} marks." if len(shown) == len(found.marks) else f"{len(shown)} of {len(found.marks):,} marks."
-    outside = f"{found.outside:,} of {found.given:,} marks of --marks are of other times than the run." if found.outside else ""
+    says = (
+        f"{len(chosen_marks.marks):,} marks."
+        if len(shown) == len(chosen_marks.marks)
+        else f"{len(shown)} of {len(chosen_marks.marks):,} marks."
+    )
+    outside = (
+        f"{chosen_marks.outside:,} of {chosen_marks.given:,} marks of --marks are of other times than the run."
+        if chosen_marks.outside
+        else ""
+    )
     return [
         Section(
             name="marks",

@@ -93,9 +93,9 @@ const offsetMap = (() => {
       const row = Math.floor((offset * rows) / period), place = Math.floor((column - low) / joined) * rows + row;
       if (edges[row + 1] >= offset * NS + tick || edges[row + 1] >= size) counts[place] += count;
       else {
-        const key = (column - low) * rows + row, found = straddling.get(key) ?? { place, part: edges[row + 1] - offset * NS, count: 0 };
-        found.count += count;
-        straddling.set(key, found);
+        const key = (column - low) * rows + row, share = straddling.get(key) ?? { place, part: edges[row + 1] - offset * NS, count: 0 };
+        share.count += count;
+        straddling.set(key, share);
       }
     });
     for (const { place, part, count } of straddling.values()) {
@@ -152,7 +152,7 @@ const offsetMap = (() => {
         sums.set(t, (sums.get(t) ?? 0) + run.late.count[at]);
       }
     }
-    return [...sums].sort(([one], [other]) => one - other).map(([t, n]) => ({ t, t2: t + wide, n }));
+    return [...sums].sort(([a], [b]) => a - b).map(([t, n]) => ({ t, t2: t + wide, n }));
   }
 
   // ---- Whose events.
@@ -160,7 +160,7 @@ const offsetMap = (() => {
   function groupsOf(run, only = {}, not = {}) {
     const has = (group, [label, values]) => values.includes(nameOf(group, label));
     return run.groups.flatMap((group, number) =>
-      (Object.entries(only).every((one) => has(group, one)) && !Object.entries(not).some((one) => has(group, one)) ? [number] : []));
+      (Object.entries(only).every((choice) => has(group, choice)) && !Object.entries(not).some((choice) => has(group, choice)) ? [number] : []));
   }
   // What a group is called by a label: threads that were added up (rest; 2: whatever their host) have a name of their own.
   function nameOf(group, label) {
@@ -180,7 +180,7 @@ const offsetMap = (() => {
       const name = count && nameOf(run.groups[group], label);
       if (count) sums.set(name, (sums.get(name) ?? 0) + count);
     });
-    return [...sums].map(([name, count]) => ({ name, count })).sort((one, other) => other.count - one.count || (one.name < other.name ? -1 : 1));
+    return [...sums].map(([name, count]) => ({ name, count })).sort((a, b) => b.count - a.count || (a.name < b.name ? -1 : 1));
   }
   return {
     LABELS, unpack, periodsOf, rowsOf, able, resampled, edgesOf, columnsOf, mapOf, summaryOf, shadesOf, cellAt, cellsOf, gapsOf, lateOf, groupsOf, nameOf,

@@ -41,33 +41,37 @@ STATE = {
 }
 
 
-def sections(found: Sequence[OffsetOverview], runs: Sequence[str]) -> list[Section]:
+def sections(overviews: Sequence[OffsetOverview], runs: Sequence[str]) -> list[Section]:
     """Return the section of the runs on a page that have offsets, if any; of others it is said where to find them."""
-    shown = [one for one in found if one.ticks.run in runs]
-    others = [f"{one.ticks.run} has no latencies: a report of it alone shows its offsets" for one in found if one not in shown]
+    shown = [overview for overview in overviews if overview.ticks.run in runs]
+    others = [
+        f"{overview.ticks.run} has no latencies: a report of it alone shows its offsets"
+        for overview in overviews
+        if overview not in shown
+    ]
     if not shown:
         return []
     whole = section(shown)
     return [replace(whole, notes=[*whole.notes, *others])]
 
 
-def section(found: Sequence[OffsetOverview]) -> Section:
+def section(overviews: Sequence[OffsetOverview]) -> Section:
     """Return the panels of the runs that have offsets."""
     return Section(
         name="offsets",
         html="panels/offsets.html",
         scripts=SCRIPTS,
         specs=specs(),
-        content={printable(one.ticks.run): _run(one) for one in found},
+        content={printable(overview.ticks.run): _run(overview) for overview in overviews},
         place=AFTER_HEATMAP,
         state=STATE,
-        notes=[note for one in found for note in notes_of(one, named=len(found) > 1)],
+        notes=[note for overview in overviews for note in notes_of(overview, named=len(overviews) > 1)],
     )
 
 
-def notes_of(found: OffsetOverview, *, named: bool) -> list[str]:
+def notes_of(overview: OffsetOverview, *, named: bool) -> list[str]:
     """Return what was left out or coarsened of a run's offsets, as sentences."""
-    ticks, fine = found.ticks, found.ticks.resolution
+    ticks, fine = overview.ticks, overview.ticks.resolution
     head = f"subsecond offsets of {ticks.run}" if named else "subsecond offsets"
     kept = []
     if fine.tick_ms > 1:
@@ -78,17 +82,17 @@ def notes_of(found: OffsetOverview, *, named: bool) -> list[str]:
         kept.append(
             f"by the {len(ticks.fine.groups) - _rests(ticks)} threads with the most events, {ticks.folded:,} others added up"
         )
-    told = [f"{head} are kept {', '.join(kept)}, for the size of the page (--full lifts that)"] if kept else []
-    return [*told, *(f"{head}: {note}" for note in found.notes)]
+    kept_notes = [f"{head} are kept {', '.join(kept)}, for the size of the page (--full lifts that)"] if kept else []
+    return [*kept_notes, *(f"{head}: {note}" for note in overview.notes)]
 
 
 def _rests(ticks: RunTicks) -> int:
     return sum(group[-1] == REST for group in ticks.fine.groups)
 
 
-def _run(found: OffsetOverview) -> dict[str, Any]:
-    """Return what the page is told of a run; its streams are `data`."""
-    ticks = found.ticks
+def _run(overview: OffsetOverview) -> dict[str, Any]:
+    """Return what the page shows of a run; its streams are `data`."""
+    ticks = overview.ticks
     streams: list[bytes] = []
     tables: dict[str, dict[str, Any] | None] = {"wide": None}
     for name, table in (("fine", ticks.fine), ("wide", ticks.wide), ("late", ticks.late)):
@@ -97,8 +101,8 @@ def _run(found: OffsetOverview) -> dict[str, Any]:
     edges = np.diff(ticks.gaps_ms.T.reshape(-1), prepend=ticks.first_ms)
     streams += [planes(edges[::2]), planes(edges[1::2])]
     return {
-        "start": found.start_ns / MS,
-        "relative": found.relative,
+        "start": overview.start_ns / MS,
+        "relative": overview.relative,
         "groups": [_group(group, by_host=ticks.resolution.by_host) for group in ticks.fine.groups],
         "folded": ticks.folded,
         "tick": ticks.resolution.tick_ms,

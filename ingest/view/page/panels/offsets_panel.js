@@ -1,5 +1,5 @@
 "use strict";
-// The panel of subsecond offsets: what is chosen in it, how a map is drawn, and what a cell tells. Follows offsets.js in the
+// The panel of subsecond offsets: what is chosen in it, how a map is drawn, and what a cell shows. Follows offsets.js in the
 // same script; panels.js hands over what is chosen on the page. Times are ms since 1970, offsets ns.
 (() => {
   const { LABELS, periodsOf, rowsOf, resampled, mapOf, summaryOf, shadesOf, cellAt, gapsOf, lateOf, groupsOf, nameOf, sharesOf } = offsetMap;
@@ -45,19 +45,19 @@
   let now, set, find, number, when, latency, atLeast, offer, seriesOf; // what panels.js offers
   const events = (n) => `${number(n)} ${n === 1 ? "event" : "events"}`;
   let seen = { key: null };
-  const told = () => now().content.sections.offsets?.[now().run.name] ?? null;
+  const packed = () => now().content.sections.offsets?.[now().run.name] ?? null;
   // What an address may hold as a choice: {label: [values]}.
   function chosen(text) {
     try {
-      const found = Object.entries(JSON.parse(text || "{}")).filter(([label, values]) => LABELS.includes(label) && Array.isArray(values));
-      return Object.fromEntries(found.map(([label, values]) => [label, values.map(String)]));
+      const entries = Object.entries(JSON.parse(text || "{}")).filter(([label, values]) => LABELS.includes(label) && Array.isArray(values));
+      return Object.fromEntries(entries.map(([label, values]) => [label, values.map(String)]));
     } catch {
       return {};
     }
   }
   // The map that is asked for, with all that is drawn of it; null where the run has no offsets.
   async function shown() {
-    const { run, state } = now(), held = told();
+    const { run, state } = now(), held = packed();
     if (!held) return null;
     if (!unpacked.has(held)) unpacked.set(held, offsetMap.unpack(held));
     const data = await unpacked.get(held), [only, not, lit] = CHOICES.map((name) => chosen(state[`offset_${name}`]));
@@ -96,37 +96,37 @@
     const others = groups.some((group) => data.groups[group].rest);
     return sentences(
       top ? `${events(sums.total)} in view; fullest cell: ${number(top.c)}, ${when(top)}, ${offsetText(top.lower, period)} – ${offsetText(top.upper, period)}.` : "No event in view.",
-      map.width > period && `A column is ${wide(map.width)}: neighbours are added up, offset by offset; ${map.width > finest ? "zoom for finer ones" : "the page holds none finer"}.`,
+      map.width > period && `A column is ${wide(map.width)}: neighbouring periods are added up; ${map.width > finest ? "zoom for finer ones" : "the page holds none finer"}.`,
       listed(only) && `Only ${listed(only)}.`,
       listed(not) && `Without ${listed(not)}.`,
       map.reds && `In red: ${listed(lit)}, ${number(reds)} of ${events(sums.total)}.`,
-      resampled(data, period, rows) && `${rows} rows are no whole ticks of ${data.tick} ms: counts are shared out by overlap.`,
-      missing && `${number(missing)} whole ${missing > 1 ? "periods" : "period"} without any event of the run: grey, not known.`,
+      resampled(data, period, rows) && `${rows} rows do not match the ticks of ${data.tick} ms: counts are split by overlap.`,
+      missing && `${number(missing)} whole ${missing > 1 ? "periods" : "period"} without any event of the run: shown in grey.`,
       behind && `${events(behind)} reported late: drawn at their own time.`,
       others && `“others” are ${number(data.folded)} threads with few events, added up for the size of the page.`,
     );
   }
   async function offsets() {
     const panel = find("offsets").closest("section");
-    panel.hidden = !told();
-    const one = await shown();
-    if (!one) return {};
-    const { map, period } = one, { colors } = themeOf(document.documentElement), { state } = now(), at = cursor(one);
+    panel.hidden = !packed();
+    const view = await shown();
+    if (!view) return {};
+    const { map, period } = view, { colors } = themeOf(document.documentElement), { state } = now(), at = cursor(view);
     const look = JSON.stringify([colors, state.offset_shading, state.offset_by, state.offset_each]);
-    if (one.look !== look) Object.assign(one, { look, tables: looked(one, state.offset_shading, colors) });
-    const signals = { period: period * 1e6, shading: state.offset_shading, highlight: map.reds ? listed(one.lit) : "", pointed: at && cellAt(map, at.column, at.row) };
-    return { data: one.tables, span: [map.begin, map.begin + (map.high - map.low) * map.unit], signals, says: says(one, one.marks) };
+    if (view.look !== look) Object.assign(view, { look, tables: looked(view, state.offset_shading, colors) });
+    const signals = { period: period * 1e6, shading: state.offset_shading, highlight: map.reds ? listed(view.lit) : "", pointed: at && cellAt(map, at.column, at.row) };
+    return { data: view.tables, span: [map.begin, map.begin + (map.high - map.low) * map.unit], signals, says: says(view, view.marks) };
   }
   // What is drawn of a map in some colours: it stays the same while only the chosen cell changes.
-  function looked(one, shading, colors) {
-    const { map, sums } = one, shades = shadesOf(sums, shading), quarter = (share) => sums.filled[Math.round(share * (sums.filled.length - 1))] ?? 0;
+  function looked(view, shading, colors) {
+    const { map, sums } = view, shades = shadesOf(sums, shading), quarter = (share) => sums.filled[Math.round(share * (sums.filled.length - 1))] ?? 0;
     const [least, q1, median, q3, most] = [0, 0.25, 0.5, 0.75, 1].map(quarter);
     const rows_of = Array.from(sums.sums, (c, row) => ({ lower: map.edges[row], upper: map.edges[row + 1], c })).filter(({ c }) => c);
     const picture = [{ t: map.begin, t2: map.end, image: imageOf(map, shades, colors) }];
-    names(one);
-    eachAlone(one, shading, colors);
-    one.marks = marked(one);
-    return { picture, pointed_at: [], levels: [{ least, q1, median, q3, most }], rows_of, total: [{ c: sums.total }], ...one.marks };
+    names(view);
+    eachAlone(view, shading, colors);
+    view.marks = marked(view);
+    return { picture, pointed_at: [], levels: [{ least, q1, median, q3, most }], rows_of, total: [{ c: sums.total }], ...view.marks };
   }
 
   // ---- Whose events: a list to tick, the most first.
@@ -155,18 +155,18 @@
     return set({ [`offset_${act}`]: JSON.stringify({ ...before, [by]: both }) });
   }
 
-  // A small map of each value of the label that events are told apart by, the most first, on the scales and shades of all.
+  // A small map of each value of the label that events are distinguished by, the most first, on the scales and shades of all.
   function eachAlone({ data, map, groups }, shading, colors) {
     const { state } = now(), by = state.offset_by, values = state.offset_each ? sharesOf(data, by, groups, map).slice(0, EACH) : [];
     const maps = values.map(({ name }) => {
       const mine = groups.filter((group) => nameOf(data.groups[group], by) === name);
       return { name, ...mapOf(data, { period: map.period, rows: map.rows, from: map.begin, to: map.begin + (map.high - map.low) * map.unit, most: SMALL }, mine) };
     });
-    const sums = maps.map(summaryOf), filled = Float64Array.from(sums.flatMap((one) => [...one.filled])).sort();
+    const sums = maps.map(summaryOf), filled = Float64Array.from(sums.flatMap((sum) => [...sum.filled])).sort();
     const shades = shadesOf({ filled, most: filled.at(-1) ?? 0 }, shading);
-    find("offset-each").replaceChildren(...maps.map((one, at) => {
-      const figure = document.createElement("figure"), caption = document.createElement("figcaption"), image = imageOf(one, shades, colors);
-      caption.textContent = `${one.name || "-"}: ${events(sums[at].total)}`;
+    find("offset-each").replaceChildren(...maps.map((small, at) => {
+      const figure = document.createElement("figure"), caption = document.createElement("figcaption"), image = imageOf(small, shades, colors);
+      caption.textContent = `${small.name || "-"}: ${events(sums[at].total)}`;
       image.setAttribute("role", "img");
       image.setAttribute("aria-label", `Subsecond offsets of ${caption.textContent}`);
       figure.append(caption, image);
@@ -175,22 +175,22 @@
   }
 
   // ---- What a cell holds.
-  function shares(one, label, column, row, c) {
-    const parts = sharesOf(one.data, label, one.groups, one.map, column, row), few = parts.slice(0, PARTS), whole = (n) => number(Number(n.toFixed(1)));
+  function shares(view, label, column, row, c) {
+    const parts = sharesOf(view.data, label, view.groups, view.map, column, row), few = parts.slice(0, PARTS), whole = (n) => number(Number(n.toFixed(1)));
     const words = few.map(({ name, count }) => `${name || "-"} ${whole(count)} (${percent(count / c)})`).join(", ");
     return parts.some(({ name }) => name && name !== "others") ? `By ${title(label)}: ${words}${parts.length > few.length ? ` and ${parts.length - few.length} more` : ""}.` : "";
   }
-  // Labels that tell more of these groups than others do: a thread of which host and process alone are known is no news.
+  // Labels that say more about these groups than others do: a thread of which host and process alone are known is no news.
   const newsOf = ({ data }) => LABELS.filter((label) => label !== "thread" || data.groups.some(({ host, process, thread, rest }) =>
     !rest && thread !== ([host, process && `process ${process}`].filter(Boolean).join(" ") || "-")));
   async function offset_column() {
-    const one = await shown(), at = one && cursor(one);
+    const view = await shown(), at = view && cursor(view);
     find("offset-details").hidden = !at;
     if (!at) return {};
-    const { map, period } = one, cell = cellAt(map, at.column, at.row), about = resampled(one.data, period, map.rows) ? "about " : "";
+    const { map, period } = view, cell = cellAt(map, at.column, at.row), about = resampled(view.data, period, map.rows) ? "about " : "";
     const range = `${offsetText(cell.lower, period)} – ${offsetText(cell.upper, period)}`, what = map.width > period ? "column" : "period";
     const first = `${when(cell)}, ${range}: ${about}${events(cell.c)}${cell.n ? `, ${percent(cell.c / cell.n)} of the ${events(cell.n)} of its ${what}` : ""}.`;
-    const lines = [first, map.reds && `${number(cell.lit)} of them in red.`, ...newsOf(one).map((label) => (cell.c ? shares(one, label, at.column, at.row, cell.c) : ""))];
+    const lines = [first, map.reds && `${number(cell.lit)} of them in red.`, ...newsOf(view).map((label) => (cell.c ? shares(view, label, at.column, at.row, cell.c) : ""))];
     find("offset-cell").replaceChildren(...lines.filter(Boolean).map((text) => Object.assign(document.createElement("span"), { textContent: `${text} ` })));
     const points = Array.from({ length: map.rows }, (_, row) => cellAt(map, at.column, row))
       .map(({ lower, upper, c }) => ({ lower, upper, c, told: `${offsetText(lower, period)} – ${offsetText(upper, period)}` }));
@@ -198,19 +198,19 @@
   }
   // The latencies of the windows that a column lies in, where the run has any.
   async function offset_latency() {
-    const one = await shown(), at = one && cursor(one), { run, state, content } = now();
+    const view = await shown(), at = view && cursor(view), { run, state, content } = now();
     find("offset-latency").hidden = true;
     if (!at || !run.levels.cluster) return {};
-    const { t, t2 } = cellAt(one.map, at.column, at.row), { level, pick, names: groups } = seriesOf(""), place = (ms) => (ms - level.origin) / level.step;
+    const { t, t2 } = cellAt(view.map, at.column, at.row), { level, pick, names: groups } = seriesOf(""), place = (ms) => (ms - level.origin) / level.step;
     const from = Math.max(0, Math.floor(place(t) + 1e-6)), to = Math.min(level.windows, Math.ceil(place(t2) - 1e-6));
-    const found = from < to && groups.length ? merged(level, content.layouts, pick, from, to, 0) : { rows: 0 };
-    if (!found.rows) return {};
+    const table = from < to && groups.length ? merged(level, content.layouts, pick, from, to, 0) : { rows: 0 };
+    if (!table.rows) return {};
     find("offset-latency").hidden = false;
     const [begin, end] = [from, to].map((window) => level.origin + window * level.step), finer = begin < t - 0.5 || end > t2 + 0.5;
-    const values = ["50", "99", "100"].map((p) => [p === "100" ? "max" : `p${p}`, valueOf(found, 0, percentileOf(p))]).filter(([, value]) => value);
-    const told_of = values.map(([name, value]) => `${name} ${atLeast(value)}`).join(", ");
-    const says = `Latency${state.kind && ` (${state.kind})`} of ${when({ t: begin, t2: end })}${finer ? ", the finest windows that the page holds" : ""}: ${number(found.done[0])} samples, ${told_of}.`;
-    return { data: { points: curveOf(found, groups).filter(({ v }) => v > 0) }, height: LOW, says };
+    const values = ["50", "99", "100"].map((p) => [p === "100" ? "max" : `p${p}`, valueOf(table, 0, percentileOf(p))]).filter(([, value]) => value);
+    const texts = values.map(([name, value]) => `${name} ${atLeast(value)}`).join(", ");
+    const says = `Latency${state.kind && ` (${state.kind})`} of ${when({ t: begin, t2: end })}${finer ? ", the finest windows that the page holds" : ""}: ${number(table.done[0])} samples, ${texts}.`;
+    return { data: { points: curveOf(table, groups).filter(({ v }) => v > 0) }, height: LOW, says };
   }
 
   // ---- Pointer and keys.
@@ -227,7 +227,7 @@
     for (let { column, row } = at; ; ) {
       [column, row] = [column + across, row + up];
       if (column < 0 || column >= map.columns || row < 0 || row >= map.rows) return;
-      const near = across ? rows.filter((one) => filled(column, one)).sort((one, other) => Math.abs(one - row) - Math.abs(other - row))[0] : filled(column, row) ? row : undefined;
+      const near = across ? rows.filter((other) => filled(column, other)).sort((a, b) => Math.abs(a - row) - Math.abs(b - row))[0] : filled(column, row) ? row : undefined;
       if (near !== undefined) return void choose(map, column, near);
     }
   }
@@ -251,15 +251,15 @@
   }
   // The choices that there are of a run's ticks.
   function choices() {
-    const held = told(), { state } = now();
+    const held = packed(), { state } = now();
     if (!held) return;
-    const options = (select, found, value) => {
-      offer(find("offsets").closest("section").querySelector(`[name=${select}]`), found.map(([text, each]) => new Option(text, each)));
-      if (!found.some(([, each]) => String(each) === state[select])) state[select] = String(value ?? found[0]?.[1]);
+    const options = (select, offered, value) => {
+      offer(find("offsets").closest("section").querySelector(`[name=${select}]`), offered.map(([text, each]) => new Option(text, each)));
+      if (!offered.some(([, each]) => String(each) === state[select])) state[select] = String(value ?? offered[0]?.[1]);
     };
     options("offset_period", periodsOf(held), 1000);
-    const rows = rowsOf(held, Number(state.offset_period)).map((one) => [String(one), one]);
-    options("offset_rows", rows, rows.some(([, one]) => one === 50) ? 50 : rows.at(-1)?.[1]);
+    const rows = rowsOf(held, Number(state.offset_period)).map((height) => [String(height), height]);
+    options("offset_rows", rows, rows.some(([, height]) => height === 50) ? 50 : rows.at(-1)?.[1]);
   }
   const drawn = ["offsets", "offset_column", "offset_latency"], keys = ["period", "rows", "shading", "only", "not", "lit", "cell"];
   const feeds = { ...Object.fromEntries(keys.map((key) => [`offset_${key}`, key === "shading" ? ["offsets"] : drawn])), offset_by: ["offsets"], offset_each: ["offsets"] };

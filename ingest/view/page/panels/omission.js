@@ -8,28 +8,28 @@ const omission = (() => {
   // A row a window and kind: median, percentile (null where the samples are too few for it), maximum.
   function bandsOf(tables, wanted) {
     return tables.flatMap(({ label, table }) => Array.from({ length: table.rows }, (_, row) => {
-      const [low, found, high] = [MEDIAN, wanted, HIGHEST].map((p) => valueOf(table, row, p)), t = table.t[row];
-      const told = { low: low.v, v: found?.v ?? null, high: high.v, n: table.done[row], open: found?.open ?? 0, open_high: high.open };
-      return { t, t2: t + table.width, label, ...told };
+      const [low, middle, high] = [MEDIAN, wanted, HIGHEST].map((p) => valueOf(table, row, p)), t = table.t[row];
+      const values = { low: low.v, v: middle?.v ?? null, high: high.v, n: table.done[row], open: middle?.open ?? 0, open_high: high.open };
+      return { t, t2: t + table.width, label, ...values };
     }));
   }
   // Stretches of windows in which none of the tables has a row; all have the same windows.
   function silenceOf(tables) {
     return tables.length ? gapsOf({ ...tables[0], groups: 1, t: tables.flatMap(({ t }) => [...t]) }, [""]) : [];
   }
-  // Response minus service at a percentile, of each window and group of which both can be told: as ingest/query/gap.py.
+  // Response minus service at a percentile, of each window and group of which both can be determined: as ingest/query/gap.py.
   function gapOf(service, response, wanted) {
     const name = (table, row) => table.names[table.group[row]], served = new Map(), out = [];
     for (let row = 0; row < service.rows; row++) {
-      const found = valueOf(service, row, wanted);
-      if (found) served.set(`${service.t[row]} ${name(service, row)}`, found);
+      const value = valueOf(service, row, wanted);
+      if (value) served.set(`${service.t[row]} ${name(service, row)}`, value);
     }
     for (let row = 0; row < response.rows; row++) {
-      const t = response.t[row], found = valueOf(response, row, wanted), other = served.get(`${t} ${name(response, row)}`);
-      if (!found || !other) continue;
-      const error = (2 * found.v) / layoutOf(response, row).half; // the bins of both
-      const told = { service: other.v, response: found.v, n: response.done[row], open: found.open, error };
-      out.push({ t, t2: t + response.width, label: name(response, row) || "all", v: found.v - other.v, ...told });
+      const t = response.t[row], value = valueOf(response, row, wanted), other = served.get(`${t} ${name(response, row)}`);
+      if (!value || !other) continue;
+      const error = (2 * value.v) / layoutOf(response, row).half; // the bins of both
+      const facts = { service: other.v, response: value.v, n: response.done[row], open: value.open, error };
+      out.push({ t, t2: t + response.width, label: name(response, row) || "all", v: value.v - other.v, ...facts });
     }
     return out;
   }
@@ -47,10 +47,10 @@ const omission = (() => {
   function worst(points, most) {
     const highest = new Map();
     for (const { label, v } of points) highest.set(label, Math.max(highest.get(label) ?? -Infinity, v));
-    const kept = new Set([...highest].sort((one, other) => other[1] - one[1]).slice(0, most).map(([label]) => label));
+    const kept = new Set([...highest].sort((a, b) => b[1] - a[1]).slice(0, most).map(([label]) => label));
     return { shown: points.filter(({ label }) => kept.has(label)), kept: kept.size, of: highest.size };
   }
-  const highestOf = (points) => points.reduce((top, one) => (one.v !== null && !(one.v <= top?.v) ? one : top), null);
+  const highestOf = (points) => points.reduce((top, point) => (point.v !== null && !(point.v <= top?.v) ? point : top), null);
   return { bandsOf, silenceOf, gapOf, aboveZero, zeroShare, worst, highestOf };
 })();
 if (typeof module !== "undefined") module.exports = omission;

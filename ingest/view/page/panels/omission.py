@@ -20,8 +20,8 @@ SAID = re.compile(r"(?:^|: )(?:coordinated omission|schedule): ")
 WARNING = re.compile(r"(?:^|: )coordinated omission: ")
 
 
-def told(kinds: Collection[str], warnings: Sequence[str]) -> dict[str, Any]:
-    """Return what the page is told of a run: the kinds to compare in the order of their colours, sentences, and if one warns.
+def content_of(kinds: Collection[str], warnings: Sequence[str]) -> dict[str, Any]:
+    """Return what the page shows of a run: the kinds to compare in the order of their colours, sentences, and if one warns.
 
     There are kinds where there are at least two to compare, or one that was measured while requests were not sent in time.
     Sentences that warn come first, at most MOST_SAID.
@@ -37,14 +37,14 @@ def told(kinds: Collection[str], warnings: Sequence[str]) -> dict[str, Any]:
     return {"kinds": compared if len(compared) > 1 or warned else [], "said": said[:MOST_SAID] + rest, "warned": warned}
 
 
-def section(told_of: Sequence[dict[str, Any]]) -> Section:
-    """Return the panels for the report; `told_of` is what is told of each of its runs, in their order."""
+def section(contents: Sequence[dict[str, Any]]) -> Section:
+    """Return the panels for the report; `contents` is what it shows of each of its runs, in their order."""
     return Section(
         "omission",
         "panels/omission.html",
         ("panels/omission.js", "panels/omission_panel.js"),
         specs(),
-        told_of,
+        contents,
         AFTER_PERCENTILES,
     )
 

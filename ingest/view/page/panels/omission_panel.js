@@ -37,14 +37,14 @@
     if (hidden("omission", kinds.length)) return {};
     schedule(here());
     const tables = tablesOf(BANDS), points = bandsOf(tables, percentileOf(p)), thin = points.filter(({ v }) => v === null).length;
-    const tops = tables.map(({ label }) => highestOf(points.filter((one) => one.label === label))).filter(Boolean);
-    const words = tops.sort((one, other) => other.v - one.v).map((top, at) => `${top.label} ${atLeast(top)}${at ? "" : ` (${when(top)})`}`);
+    const tops = tables.map(({ label }) => highestOf(points.filter((point) => point.label === label))).filter(Boolean);
+    const words = tops.sort((a, b) => b.v - a.v).map((top, at) => `${top.label} ${atLeast(top)}${at ? "" : ` (${when(top)})`}`);
     const says = sentences(
       tops.length ? `Highest ${name} of a window: ${words.join(", ")}.` : !points.length && "Nothing to show.",
       points.length && `Windows of ${tables[0].table.width / 1000} s.`,
       thin && `${thin} of ${points.length} have too few samples: circles at their maximum.`,
     );
-    const gaps = silenceOf(tables.map((one) => one.table));
+    const gaps = silenceOf(tables.map((entry) => entry.table));
     return { data: { points, gaps }, span: tables[0]?.table.span, signals: { what: name }, says };
   }
   function drawnGap() {
@@ -54,16 +54,16 @@
     const both = ["service", "response"].map((kind) => table("op", 0, run, kind, k)), points = gapOf(...both, wanted);
     const { shown, kept, of } = worst(points, MOST.worst);
     const top = highestOf(points.filter(({ v, error }) => v > error)), most = Math.max(0, ...points.map(({ v }) => v));
-    const twice = points.filter((one) => one.response > 2 * one.service).length, untold = both[1].rows - points.length;
+    const twice = points.filter((point) => point.response > 2 * point.service).length, thin = both[1].rows - points.length;
     const largest = () => {
       const response = atLeast({ v: top.response, open: top.open });
       return `Largest${most > top.v ? " beyond the error of the bins" : ""}: ${latency(top.v)}, ${top.label}, ${when(top)}: service ${name} says ${latency(top.service)}, response ${name} ${response}.`;
     };
     const says = sentences(
-      top ? largest() : !points.length ? `No window has samples enough for ${name} of both.`
-        : most > 0 ? `No gap: at most ${latency(most)}, which is within the error of the bins.` : `No gap: response ${name} is nowhere above service ${name}.`,
+      top ? largest() : !points.length ? `No window has enough samples for ${name} of both.`
+        : most > 0 ? `No gap: at most ${latency(most)}, which is within the error of the bins.` : `No gap: response ${name} never exceeds service ${name}.`,
       twice && `In ${twice} of ${points.length} windows${of > 1 ? " of an operation" : ""} response ${name} is more than twice service ${name}.`,
-      untold > 0 && points.length && `${untold} more ${untold > 1 ? "have" : "has"} too few samples.`,
+      thin > 0 && points.length && `${thin} more ${thin > 1 ? "have" : "has"} too few samples.`,
       kept < of && `The ${kept} worst of ${of} operations.`,
       `Windows of ${both[1].width / 1000} s.`,
     );
@@ -72,14 +72,14 @@
   function drawnCurves() {
     const { p, kinds } = here();
     if (hidden("kinds", kinds.length)) return {};
-    const tables = tablesOf(0).filter((one) => one.table.rows), room = MOST.curve / tables.length;
+    const tables = tablesOf(0).filter((entry) => entry.table.rows), room = MOST.curve / tables.length;
     // As in omission.json: of lines that lie on one another all are seen, and colours are in this order.
     const wide = (at) => (step) => ({ ...step, wide: 2 * (tables.length - at) });
-    const points = tables.flatMap(({ label, table: one }, at) => aboveZero(curveOf(one, [label], room)).map(wide(at)));
-    const values = tables.map(({ label, table: one }) => ({ label, ...valueOf(one, 0, percentileOf(p)) })).filter(({ v }) => v !== undefined);
+    const points = tables.flatMap(({ label, table: whole }, at) => aboveZero(curveOf(whole, [label], room)).map(wide(at)));
+    const values = tables.map(({ label, table: whole }) => ({ label, ...valueOf(whole, 0, percentileOf(p)) })).filter(({ v }) => v !== undefined);
     const waits = tables.find(({ label }) => label === "wait"), none = waits ? zeroShare(waits.table, 0) : 0;
-    const told = values.map((one) => `${one.label} ${atLeast(one)}`).join(", ") || "too few samples";
-    const says = sentences(`${what(p)} of the range in view: ${told}.`, none > 0 && `${percent(none)} of requests did not wait.`);
+    const shown = values.map((value) => `${value.label} ${atLeast(value)}`).join(", ") || "too few samples";
+    const says = sentences(`${what(p)} of the range in view: ${shown}.`, none > 0 && `${percent(none)} of requests did not wait.`);
     return { data: { points }, says };
   }
   const feeds = { p: ["omission", "gap", "kinds"], sla: ["omission", "kinds"] };

@@ -32,7 +32,7 @@ from ingest.view.page.report.section import Section
 
 def run_names(source: Origin) -> list[str]:
     """Return the names of all runs of files or of a store."""
-    return [one.run for one in source.runs()]
+    return [record.run for record in source.runs()]
 
 
 def parts_from(
@@ -57,12 +57,16 @@ def parts_from(
     """
     held = offset_overviews(source, shown_names(names, question), question, full=full) if offsets else []
     try:
-        runs = overviews(source, names, question, full=full, without={one.ticks.run for one in held})
+        runs = overviews(source, names, question, full=full, without={overview.ticks.run for overview in held})
     except InputError:
         if not held or "kind" in question.where:
             raise
         answer = offset_page.answer_of(held)
-        spans = [mark_section.Shown(name, one.start_ns, one.ticks.end_ms * MS, one.relative) for one in held for name in one.runs]
+        spans = [
+            mark_section.Shown(name, overview.start_ns, overview.ticks.end_ms * MS, overview.relative)
+            for overview in held
+            for name in overview.runs
+        ]
         noted = mark_section.chosen(spans, source.marks(answer), given)
         return offset_page.parts_of(held, source.facts(answer), [*noted.marks, *marks], more, noted.notes)
     chosen = replace(runs[0].cluster, runs=tuple(name for run in runs for name in run.cluster.runs))
@@ -75,17 +79,17 @@ def parts_from(
     averaged = estimate_section.sections(runs, source, question) if estimates else []
     noted = mark_section.chosen(_spans(runs), source.marks(chosen), given)
     of_marks = mark_section.sections(noted, starts, relative=chosen.relative)
-    found = [*of_episodes, *of_marks, *offset_section.sections(held, shown), *of_breaths, *averaged, *more]
+    sections = [*of_episodes, *of_marks, *offset_section.sections(held, shown), *of_breaths, *averaged, *more]
     said = [replace(runs[0], notes=(*runs[0].notes, *noted.notes)), *runs[1:]]
     known = labels_of(source)
     sweep = swept({name: known.get(name, {}) for name in shown}) if len(shown) > 1 else None
     shown_marks = [*noted.marks, *marks, *(band for run in runs for band in bands(run.cluster))]
-    return parts_of(said, source.facts(chosen), shown_marks, question.by, sla_ns, found, sweep)
+    return parts_of(said, source.facts(chosen), shown_marks, question.by, sla_ns, sections, sweep)
 
 
 def labels_of(source: Origin) -> RunLabels:
     """Return the labels of all runs of files or of a store."""
-    return {one.run: one.labels for one in source.runs()}
+    return {record.run: record.labels for record in source.runs()}
 
 
 def _spans(runs: Sequence[Overview]) -> list[mark_section.Shown]:
@@ -99,11 +103,11 @@ def _spans(runs: Sequence[Overview]) -> list[mark_section.Shown]:
 
 def means_from(source: Origin, names: Sequence[str], question: Question) -> str:
     """Return the page of the selected runs that were recorded as means alone; InputError where there is none."""
-    found, whole_runs = [], source.offers.get(WHOLE_RUNS)
+    means_runs, whole_runs = [], source.offers.get(WHOLE_RUNS)
     for run in chosen_runs(names, question):
         asked = replace(question, runs=(literal(run),), by=("host", "op", "kind"), merge_runs=False, windows=CLUSTER_WINDOWS)
         answer, whole = source.answer(asked), source.answer(replace(asked, step="all"))
         if all(not part.layout.has_bins for part in answer.parts):
-            found.append(MeansRun(run, answer, whole, whole_runs({run}) if whole_runs else [], source.marks(answer)))
-    facts = source.facts(replace(found[0].answer, runs=tuple(one.run for one in found)))
-    return means_page(found, [pair for pair in facts if pair[0] != OWN])
+            means_runs.append(MeansRun(run, answer, whole, whole_runs({run}) if whole_runs else [], source.marks(answer)))
+    facts = source.facts(replace(means_runs[0].answer, runs=tuple(means_run.run for means_run in means_runs)))
+    return means_page(means_runs, [pair for pair in facts if pair[0] != OWN])

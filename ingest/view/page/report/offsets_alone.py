@@ -21,63 +21,65 @@ from ingest.view.vega import note_of, printable, short_names
 TEMPLATE = "html/offsets_alone.html"
 
 
-def answer_of(found: Sequence[OffsetOverview]) -> Answer:
+def answer_of(overviews: Sequence[OffsetOverview]) -> Answer:
     """Return the answer without rows that facts and marks of these runs are asked by."""
-    runs = tuple(run for one in found for run in one.runs)
-    starts = {run: one.start_ns for one in found for run in one.runs}
-    return Answer((), (), 0, OFFSET, runs, starts, all(one.relative for one in found), 0)
+    runs = tuple(run for overview in overviews for run in overview.runs)
+    starts = {run: overview.start_ns for overview in overviews for run in overview.runs}
+    return Answer((), (), 0, OFFSET, runs, starts, all(overview.relative for overview in overviews), 0)
 
 
 def parts_of(
-    found: Sequence[OffsetOverview],
+    overviews: Sequence[OffsetOverview],
     facts: Sequence[tuple[str, str]] = (),
     marks: Sequence[Mapping[str, Any]] = (),
     more: Sequence[Section] = (),
     notes: Sequence[str] = (),
 ) -> Parts:
     """Return what fills the page of runs that have offsets alone; of `more` what stands in its controls; `notes` at its head."""
-    section = offset_section.section(found)
+    section = offset_section.section(overviews)
     content = {
         "specs": section.specs,
-        "sections": {one.name: one.content for one in (section, *more)},
+        "sections": {panel.name: panel.content for panel in (section, *more)},
         "marks": [note_of(mark) for mark in marks],
-        "state": {**_state(found), **section.state},
+        "state": {**_state(overviews), **section.state},
     }
-    names = [one.ticks.run for one in found]
-    timed = [one for one in found if not one.relative] or found
-    low, high = min(one.ticks.first_ms for one in timed) * MS, max(one.ticks.end_ms for one in timed) * MS
-    events = sum(one.ticks.samples for one in found)
-    relative = all(one.relative for one in found)
+    names = [overview.ticks.run for overview in overviews]
+    timed = [overview for overview in overviews if not overview.relative] or overviews
+    low, high = min(overview.ticks.first_ms for overview in timed) * MS, max(overview.ticks.end_ms for overview in timed) * MS
+    events = sum(overview.ticks.samples for overview in overviews)
+    relative = all(overview.relative for overview in overviews)
     known = [
         ("Runs", ", ".join(names[:RUNS_NAMED]) + (f" and {len(names) - RUNS_NAMED} more" if len(names) > RUNS_NAMED else "")),
         ("Events", f"{events:,}"),
-        ("Time", "elapsed only: no time zero is known" if relative else between(low, high)),
+        ("Time", "elapsed only: the start of the run is not known" if relative else between(low, high)),
         ("Duration", duration(high - low)),
         ("Latencies", "none: these runs hold moments alone"),
     ]
-    runs = [_run(one, label) for one, label in zip(found, short_names(names), strict=True)]
+    runs = [_run(overview, label) for overview, label in zip(overviews, short_names(names), strict=True)]
     filling = {
         "version": __version__,
         "runs": text(known[0][1]),
         "lead": text(f"{count(events)} events in {duration(high - low)}; they have no latencies"),
         "facts": fact_list([*known, *facts, ("Made by", f"tailboard {__version__}")]),
-        "notes": note_list([*dict.fromkeys(text for one in found for text in one.warnings), *section.notes, *notes]),
+        "notes": note_list(
+            [*dict.fromkeys(text for overview in overviews for text in overview.warnings), *section.notes, *notes]
+        ),
         "offsets": filled(section.html, section.html_filling),
-        IN_CONTROLS: "\n".join(filled(one.html, one.html_filling) for one in more if one.place == IN_CONTROLS),
+        IN_CONTROLS: "\n".join(filled(panel.html, panel.html_filling) for panel in more if panel.place == IN_CONTROLS),
         "clock": "" if relative else page_file("html/clock.html"),
         "data": bundled(content | {"runs": runs, "layouts": []}),
     }
-    return Parts(filling, (*section.scripts, *(name for one in more for name in one.scripts)), TEMPLATE)
+    return Parts(filling, (*section.scripts, *(name for panel in more for name in panel.scripts)), TEMPLATE)
 
 
-def _run(found: OffsetOverview, label: str) -> dict[str, Any]:
-    """Return what the page is told of a run without latencies."""
-    ticks = found.ticks
+def _run(overview: OffsetOverview, label: str) -> dict[str, Any]:
+    """Return what the page shows of a run without latencies."""
+    ticks = overview.ticks
     return {
         "name": printable(ticks.run),
         "label": label,
-        "start": found.start_ns / MS,
-        "relative": found.relative,
+        "start": overview.start_ns / MS,
+        "relative": overview.relative,
         "begin": ticks.first_ms,
         "end": ticks.end_ms,
         "seconds": (ticks.end_ms - ticks.first_ms) / 1000,
@@ -87,7 +89,7 @@ def _run(found: OffsetOverview, label: str) -> dict[str, Any]:
     }
 
 
-def _state(found: Sequence[OffsetOverview]) -> dict[str, str]:
-    clock = "elapsed" if all(one.relative for one in found) else "utc"
+def _state(overviews: Sequence[OffsetOverview]) -> dict[str, str]:
+    clock = "elapsed" if all(overview.relative for overview in overviews) else "utc"
     none = dict.fromkeys(("op", "host", "kind", "by", "from", "to", "least", "most", "highlight", "also", "sla"), "")
-    return {**none, "run": printable(found[0].ticks.run), "clock": clock, "p": "99", "tail": "99"}
+    return {**none, "run": printable(overviews[0].ticks.run), "clock": clock, "p": "99", "tail": "99"}

@@ -80,7 +80,7 @@ def packed(content: Mapping[str, Any], runs: Sequence[Overview]) -> tuple[str, l
     for scope, name in (("hosts", "bins by host"), ("threads", "threads"), ("cluster", "bins of the cluster")):
         while len(text) > MOST_CHARACTERS:
             wider = [_widened(run, scope) for run in shown]
-            if all(one is other for one, other in zip(wider, shown, strict=True)):
+            if all(part is other for part, other in zip(wider, shown, strict=True)):
                 break
             shown = wider
             text = _packed(content, shown)
@@ -108,16 +108,16 @@ def _widened(run: Overview, scope: str) -> Overview:
 def _packed(content: Mapping[str, Any], runs: Sequence[Overview]) -> str:
     streams = Streams()
     labels = short_names([run.run for run in runs])
-    told = [{"label": label, **_run(run, streams)} for label, run in zip(labels, runs, strict=True)]
-    return bundled({**content, "runs": told, "layouts": _layouts(streams)}, streams.parts)
+    packed_runs = [{"label": label, **_run(run, streams)} for label, run in zip(labels, runs, strict=True)]
+    return bundled({**content, "runs": packed_runs, "layouts": _layouts(streams)}, streams.parts)
 
 
 def _layouts(streams: Streams) -> list[dict[str, Any]]:
     """Return what the page must know of each layout; the last is the one that all can be moved to."""
-    found = list(streams.layouts)
-    common = common_layout(found)
-    return [_layout(layout, common, streams.highest[layout]) for layout in found] + [
-        _layout(common, common, max(int(layout.moved_to(common)[streams.highest[layout]]) for layout in found))
+    layouts = list(streams.layouts)
+    common = common_layout(layouts)
+    return [_layout(layout, common, streams.highest[layout]) for layout in layouts] + [
+        _layout(common, common, max(int(layout.moved_to(common)[streams.highest[layout]]) for layout in layouts))
     ]
 
 
@@ -138,7 +138,7 @@ def _run(run: Overview, streams: Streams) -> dict[str, Any]:
     low, high = run.span
     reach = run.reach or run.span
     start = answer.start_of
-    told: dict[str, Any] = {
+    content: dict[str, Any] = {
         "name": printable(run.run),
         "start": start / MS,
         "relative": answer.relative,
@@ -151,12 +151,12 @@ def _run(run: Overview, streams: Streams) -> dict[str, Any]:
         "tails": {},
     }
     if run.thread_tails is None:
-        told["levels"]["threads"] = _level(run.threads, (), streams)
+        content["levels"]["threads"] = _level(run.threads, (), streams)
     else:
-        told["tails"]["threads"] = _tails(run.thread_tails, streams)
+        content["tails"]["threads"] = _tails(run.thread_tails, streams)
     if run.tails is not None:
-        told["tails"]["hosts"] = _tails(_host_tails(run.tails), streams)
-    return told
+        content["tails"]["hosts"] = _tails(_host_tails(run.tails), streams)
+    return content
 
 
 def _covered(answer: Answer) -> tuple[int, int]:
@@ -168,12 +168,12 @@ def _covered(answer: Answer) -> tuple[int, int]:
 def _key(labels: Sequence[str], answer: Answer, extra: Sequence[str]) -> dict[str, str]:
     """Return what the page knows of a series: op, kind, host, thread, and the labels that were asked for beside them."""
     known = dict(zip(answer.by, labels, strict=True))
-    told = {name: printable(known.get(name, "")) for name in ("op", "kind", "host")}
+    key = {name: printable(known.get(name, "")) for name in ("op", "kind", "host")}
     if all(name in known for name in THREAD):
-        told["thread"] = printable(thread_name(tuple(known[name] for name in THREAD)))
+        key["thread"] = printable(thread_name(tuple(known[name] for name in THREAD)))
     if extra:
-        told["extra"] = printable(", ".join(known.get(name, "") or "-" for name in extra))
-    return told
+        key["extra"] = printable(", ".join(known.get(name, "") or "-" for name in extra))
+    return key
 
 
 def _level(answer: Answer, extra: Sequence[str], streams: Streams) -> dict[str, Any]:
@@ -198,8 +198,8 @@ def _level(answer: Answer, extra: Sequence[str], streams: Streams) -> dict[str, 
         columns["widths"].append(np.diff(part.indptr))
         columns["bins"].append(_steps(part.bins, part.indptr[:-1]))
         columns["counts"].append(part.counts >> WEIGHT_BITS if mixed else part.counts)
-        for name, told in zip(("maxima", "minima"), _exact(part), strict=True):
-            columns[name].append(told)
+        for name, values in zip(("maxima", "minima"), _exact(part), strict=True):
+            columns[name].append(values)
         columns["done"].append(np.zeros(len(part), np.int64) if part.completions is None else part.completions)
     kept = {"maxima": exact, "minima": exact, "done": weighted}
     for name, column in columns.items():
@@ -265,14 +265,14 @@ def _host_tails(answer: Answer) -> Tails:
     ops = {key[answer.by.index("op")] for part in answer.parts for key in part.groups}
     together = [regrouped(answer, names)] if len(ops) > 1 else []
     fine = (answer, *together)
-    return Tails(tuple(fitted(one, LEAST_WINDOWS)[0] for one in fine), fine)
+    return Tails(tuple(fitted(tail, LEAST_WINDOWS)[0] for tail in fine), fine)
 
 
 def _tail_rows(answers: Iterable[Answer], streams: Streams) -> dict[str, Any]:
-    told: dict[str, Any] = {}
+    content: dict[str, Any] = {}
     keys, sizes, layouts, columns = [], [], [], []
     for answer in answers:
-        told = told or _times(answer)
+        content = content or _times(answer)
         low, step = _clock(answer)
         for part in answer.parts:
             ordered = part.take(np.lexsort((part.start_ns, part.series)))
@@ -282,13 +282,13 @@ def _tail_rows(answers: Iterable[Answer], streams: Streams) -> dict[str, Any]:
                 keys.append({**key, "op": key["op"] if "op" in answer.by else ALL_OPS})
             sizes += counts.tolist()
             layouts += [streams.layout(part)] * len(codes)
-            shift = (low - told["origin"] * MS) // step
+            shift = (low - content["origin"] * MS) // step
             windows = (ordered.start_ns - low) // step + int(shift)
             summary = _summary(ordered, mixed=bool(mixed_rows(answer, ordered).any()))
             columns.append([_steps(windows, np.cumsum(counts) - counts), *summary])
     for column in zip(*columns, strict=True):
         streams.add(np.concatenate(column))
-    return {**told, "keys": keys, "rows": sizes, "layouts": layouts}
+    return {**content, "keys": keys, "rows": sizes, "layouts": layouts}
 
 
 def _summary(rows: Intervals, *, mixed: bool) -> tuple[Int, ...]:

@@ -39,8 +39,8 @@ PERCENTILE = "99"
 (MEDIAN,) = parse_percentiles("50")
 SPECS = ("percentiles", "tails", "heatmap", "rate", "surface", "distribution")
 RUN_SPECS = ("runs", "maps", "load")
-OFFLINE = "This file holds all its data and asks the network for nothing."
-LIVE = "This page asks the server that it came from, and nothing else."
+OFFLINE = "This file holds all its data and makes no network requests."
+LIVE = "This page requests data only from the server that it came from."
 GROUPINGS = ("op", "host", "thread")
 ACROSS = {"total_iodepth": "queue depth of all jobs", "numjobs": "jobs"}
 # The page's own script, joined in this order; what sections add stands between.
@@ -70,12 +70,11 @@ def report(
     sla_ns: int = 0,
     sections: Sequence[Section] = (),
 ) -> str:
-    """Return the page of some runs: the facts that they tell, followed by `facts`, the panels, and all data that these need.
+    """Return the page of some runs: their own facts, followed by `facts`, the panels, and all data that these need.
 
-    `marks` (run, at_ns, text, end_ns where there is one) are drawn as notes on the time axis, `by` is what lines are told apart
-    by at first (by host where there are a few), `sla_ns` is drawn as a line, `sections` are shown beside
-    those that the runs have by themselves. What had to be coarsened for the size of the page is said on it. UsageError where
-    vl-convert-python is not installed.
+    `marks` (run, at_ns, text, end_ns where there is one) are drawn as notes on the time axis, `by` is the label of lines at first
+    (host where there are a few), `sla_ns` is drawn as a line, `sections` are shown beside those that the runs have by
+    themselves. The page notes what was coarsened for its size. UsageError where vl-convert-python is not installed.
     """
     return page_of(parts_of(runs, facts, marks, by, sla_ns, sections))
 
@@ -90,19 +89,19 @@ def parts_of(
     sweep: Sweep | None = None,
 ) -> Parts:
     """Return what `report` fills its page with, from the same words; the load curve is over the depths of a `sweep`."""
-    schedules = [omission.told(_kinds(run.cluster), run.cluster.warnings) for run in runs]
-    shown = [*([omission.section(schedules)] if any(told["kinds"] for told in schedules) else []), *sections]
+    schedules = [omission.content_of(_kinds(run.cluster), run.cluster.warnings) for run in runs]
+    shown = [*([omission.section(schedules)] if any(schedule["kinds"] for schedule in schedules) else []), *sections]
     content = {
         "specs": _specs(shown, several=len(runs) > 1),
-        "sections": {one.name: one.content for one in shown},
+        "sections": {section.name: section.content for section in shown},
         "marks": [vega.note_of(mark) for mark in marks],
         "sweep": _sweep(sweep),
-        "state": {**first_state(runs, by, sla_ns), **{name: value for one in shown for name, value in one.state.items()}},
+        "state": {**first_state(runs, by, sla_ns), **{name: value for section in shown for name, value in section.state.items()}},
     }
     data, coarsened = packed(content, runs)
     labels = by or ("op",)
     warnings = dict.fromkeys(warning for run in runs for warning in (*run.notes, *run.cluster.warnings))
-    notes = [*warnings, *coarsened, *few(runs, labels), *(note for one in shown for note in one.notes)]
+    notes = [*warnings, *coarsened, *few(runs, labels), *(note for section in shown for note in section.notes)]
     filling = {
         "version": __version__,
         "runs": text(_title(runs)),
@@ -111,29 +110,32 @@ def parts_of(
         "notes": note_list(notes),
         "summary": summary(runs, labels),
         "worst": worst(runs, PERCENTILE),
-        **{place: "\n".join(filled(one.html, one.html_filling) for one in shown if one.place == place) for place in PLACES},
+        **{
+            place: "\n".join(filled(section.html, section.html_filling) for section in shown if section.place == place)
+            for place in PLACES
+        },
         "several": page_file("html/runs.html") if len(runs) > 1 else "",
         "grouping": _grouping(runs),
         "clock": "" if all(run.cluster.relative for run in runs) else page_file("html/clock.html"),
         "percentile": PERCENTILE,
         "data": data,
     }
-    scripts = tuple(dict.fromkeys(name for one in shown for name in one.scripts))
-    swapped = {f"{one.name}-{name}": html for one in shown for name, html in one.html_filling.items()}
-    return Parts(filling, scripts, swapped=swapped, sections=tuple(one.name for one in shown))
+    scripts = tuple(dict.fromkeys(name for section in shown for name in section.scripts))
+    swapped = {f"{section.name}-{name}": html for section in shown for name, html in section.html_filling.items()}
+    return Parts(filling, scripts, swapped=swapped, sections=tuple(section.name for section in shown))
 
 
-def page_of(parts: Parts, told: Mapping[str, str] | None = None) -> str:
-    """Return the page of its parts: one that opens offline, or one that was `told` something by the server that feeds it."""
+def page_of(parts: Parts, attributes: Mapping[str, str] | None = None) -> str:
+    """Return the page of its parts: one that opens offline, or one with the `attributes` of the server that feeds it."""
     script = script_of(parts)
     filling = {
         **parts.filling,
-        "policy": policy(runtime(), script, connect=told is not None),
+        "policy": policy(runtime(), script, connect=attributes is not None),
         "style": page_file("html/page.css"),
         "runtime": runtime(),
         "script": script,
-        "told": "".join(f' data-{name}="{text(value)}"' for name, value in (told or {}).items()),
-        "promise": OFFLINE if told is None else LIVE,
+        "attributes": "".join(f' data-{name}="{text(value)}"' for name, value in (attributes or {}).items()),
+        "promise": OFFLINE if attributes is None else LIVE,
     }
     return filled(parts.template, filling)
 
@@ -189,12 +191,12 @@ def _kinds(answer: Answer) -> set[str]:
 def _specs(sections: Sequence[Section], *, several: bool) -> dict[str, dict[str, Any]]:
     """Return the specs of the panels, without the version that vega-embed would warn of."""
     specs: dict[str, Mapping[str, Any]] = {name: vega.spec(name) for name in (*SPECS, *(RUN_SPECS if several else ()))}
-    specs |= {name: spec for one in sections for name, spec in one.specs.items()}
+    specs |= {name: spec for section in sections for name, spec in section.specs.items()}
     return {name: unversioned(spec) for name, spec in specs.items()}
 
 
 def facts_of(runs: Sequence[Overview]) -> list[tuple[str, str]]:
-    """Return (name, value) pairs that the answers themselves tell."""
+    """Return (name, value) pairs that the answers hold."""
     answers = [run.cluster for run in runs]
     dated = [run for run in runs if not run.cluster.relative]
     low, high = min(run.span[0] for run in dated or runs), max(run.span[1] for run in dated or runs)
@@ -205,7 +207,7 @@ def facts_of(runs: Sequence[Overview]) -> list[tuple[str, str]]:
         ("Runs", _names(runs)),
         ("Latency", ", ".join(sorted({kind for answer in answers for kind in _kinds(answer)}))),
         ("Samples", f"{sum(answer.samples for answer in answers):,}"),
-        ("Time", between(low, high) + elapsed if dated else "elapsed only: no time zero is known"),
+        ("Time", between(low, high) + elapsed if dated else "elapsed only: the start of the run is not known"),
         ("Duration", duration(high - low)),
         ("Step", ", ".join(sorted({_step(answer) for answer in answers}))),
         ("Error bound", f"{spaced(bound_text(bound, '± '))} of percentiles from the median on; counts are exact"),
@@ -228,8 +230,8 @@ def _step(answer: Answer) -> str:
 
 def _repairs(runs: Sequence[Overview]) -> str:
     """Return the rows that were repaired or rejected, by reason."""
-    told = dict.fromkeys(text for run in runs for text in run.cluster.warnings)
-    return "; ".join(text for text in told if " rows repaired: " in text or " rows rejected: " in text) or "none"
+    warnings = dict.fromkeys(text for run in runs for text in run.cluster.warnings)
+    return "; ".join(text for text in warnings if " rows repaired: " in text or " rows rejected: " in text) or "none"
 
 
 def _coverage(run: Overview, *, named: bool) -> str:
@@ -246,13 +248,17 @@ def _coverage(run: Overview, *, named: bool) -> str:
     windows = -(-(high - int(starts[0])) // step)
     full = int((reporting == len(threads)).sum())
     start = f"{run.run}: " if named else ""
-    told = f"{start}all {len(threads)} threads report in {full:,} of {windows:,} windows of {spaced(format_duration(step))}"
+    sentence = f"{start}all {len(threads)} threads report in {full:,} of {windows:,} windows of {spaced(format_duration(step))}"
     if full == windows:
-        return told
+        return sentence
     silent = windows - len(starts)
     fewest = int(np.argmin(reporting))
     at = (int(starts[fewest]) - run.cluster.start_of) / SECOND
-    return f"{told}; {silent} have none" if silent else f"{told}; the fewest are {reporting[fewest]}, {at:.1f} s after the start"
+    return (
+        f"{sentence}; {silent} have none"
+        if silent
+        else f"{sentence}; the fewest are {reporting[fewest]}, {at:.1f} s after the start"
+    )
 
 
 def _names(runs: Sequence[Overview]) -> str:
@@ -278,7 +284,7 @@ def _lead(runs: Sequence[Overview]) -> str:
 
 
 def _grouping(runs: Sequence[Overview]) -> str:
-    """Return the choices of what lines are told apart by."""
+    """Return the choices of labels that lines are distinguished by."""
     choices = [("", "nothing"), *((name, name) for name in GROUPINGS)]
     if runs[0].extra:
         choices.append(("extra", ", ".join(runs[0].extra)))

@@ -5,7 +5,7 @@
 is where report.html takes sections, by their `place`.
 
 Its script pushes one function to `tailboard.sections`. panels.js calls that once with what it offers (what is chosen, tables,
-words) and takes `panels` and `feeds` of what it returns; see there. What it is told lies in `content.sections[name]`.
+words) and takes `panels` and `feeds` of what it returns; see there. Its data lie in `content.sections[name]`.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def _cell(table: Table, name: str, row: int) -> str:
 
 def few(runs: Sequence[Overview], by: Sequence[str]) -> list[str]:
     """Return a sentence for each percentile of the summary that rests on fewer than 10 samples beyond it."""
-    found = []
+    sentences = []
     for run, short in zip(runs, vega.short_names([run.run for run in runs]), strict=True):
         answer, whole = _whole(run, by)
         names = vega.group_names(answer)
@@ -68,10 +68,10 @@ def few(runs: Sequence[Overview], by: Sequence[str]) -> list[str]:
                 name = names[tuple(whole.columns[label][row] for label in answer.by)]
                 where = f"{short}, {name}" if len(runs) > 1 else name
                 samples = f"{int(beyond[row])} sample{'s' if beyond[row] != 1 else ''}"
-                found.append(f"{percentile.name} of {where} rests on {samples} beyond it: take it as a hint")
-    more = len(found) - NOTES_SHOWN
+                sentences.append(f"{percentile.name} of {where} rests on {samples} beyond it: take it as a hint")
+    more = len(sentences) - NOTES_SHOWN
     rest = f"{more} more percentiles of the whole range rest on fewer than {FEW} samples"
-    return found[:NOTES_SHOWN] + ([rest] if more > 0 else [])
+    return sentences[:NOTES_SHOWN] + ([rest] if more > 0 else [])
 
 
 def worst(runs: Sequence[Overview], percentile: str) -> str:
@@ -79,12 +79,12 @@ def worst(runs: Sequence[Overview], percentile: str) -> str:
     answer = _kind_alone(runs[0].hosts, default_kind(_kinds(runs[0].hosts)))
     (wanted,) = parse_percentiles(percentile)
     lines = []
-    for one in worst_windows(answer, "host", wanted, WORST_SHOWN):
-        total = sum(samples for _, samples in one.makers)
-        makers = ", ".join(f"{name or '-'} {100 * samples / total:.0f} %" for name, samples in one.makers[:MAKERS_SHOWN])
-        begin, end = ((stamp - answer.start_of) / 1e9 for stamp in (one.start_ns, one.end_ns))
-        value = ("≥ " if one.open else "") + shown_latency(one.value_ns)
-        cells = [f"{begin:.1f} to {end:.1f} s elapsed", value, shown_latency(one.max_ns), f"{one.samples:,}", makers, ""]
+    for window in worst_windows(answer, "host", wanted, WORST_SHOWN):
+        total = sum(samples for _, samples in window.makers)
+        makers = ", ".join(f"{name or '-'} {100 * samples / total:.0f} %" for name, samples in window.makers[:MAKERS_SHOWN])
+        begin, end = ((stamp - answer.start_of) / 1e9 for stamp in (window.start_ns, window.end_ns))
+        value = ("≥ " if window.open else "") + shown_latency(window.value_ns)
+        cells = [f"{begin:.1f} to {end:.1f} s elapsed", value, shown_latency(window.max_ns), f"{window.samples:,}", makers, ""]
         lines.append("<tr>" + "".join(f"<td>{text(cell)}</td>" for cell in cells) + "</tr>")
     return "".join(lines)
 

@@ -95,8 +95,8 @@
     });
   }
   function fromAddress() {
-    const told = [...new URLSearchParams(location.hash.slice(1))].filter(([key]) => Object.hasOwn(content.state, key));
-    return { ...content.state, ...Object.fromEntries(told) };
+    const entries = [...new URLSearchParams(location.hash.slice(1))].filter(([key]) => Object.hasOwn(content.state, key));
+    return { ...content.state, ...Object.fromEntries(entries) };
   }
   function listen() {
     document.addEventListener("change", ({ target: { name, value } }) => Object.hasOwn(state, name) && value !== state[name] && set({ [name]: value }));
@@ -105,12 +105,12 @@
     let folded = [];
     addEventListener("beforeprint", () => {
       folded = [...document.querySelectorAll("details:not([open])")];
-      folded.forEach((one) => (one.open = true));
+      folded.forEach((part) => (part.open = true));
       root.classList.add("print");
       redraw();
     });
     addEventListener("afterprint", () => {
-      folded.forEach((one) => (one.open = false));
+      folded.forEach((part) => (part.open = false));
       root.classList.remove("print");
       redraw();
     });

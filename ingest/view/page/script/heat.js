@@ -1,5 +1,5 @@
 "use strict";
-// Latency heat maps: the rows of a map, its cells, what is highlighted in them, and who made the samples of one. Follows numbers.js
+// Latency heat maps: the rows of a map, its cells, what is highlighted in them, and where the samples of a cell came from. Follows numbers.js
 // in the same script. All pure, tested in Node and held against ingest/query/cells.py. Times are ms, latencies ns.
 const heat = (() => {
   const { MOST, layoutOf } = tailboard;
@@ -184,15 +184,15 @@ const heat = (() => {
   // highlighted in it, of the same columns.
   function heatMap(table, axis, drop, range = null, lit = null, layouts = null) {
     if (!table.rows) return { cells: [], below: 0, above: 0, reach: range };
-    const alike = !lit?.rows || lit.layouts[0] === table.layouts[0], [all, some] = alike ? [table, lit] : [table, lit].map((one) => inCommon(one, layouts));
-    const ladder = ladderOf(all, axis, drop, range), found = cellsOf(all, ladder);
+    const alike = !lit?.rows || lit.layouts[0] === table.layouts[0], [all, some] = alike ? [table, lit] : [table, lit].map((side) => inCommon(side, layouts));
+    const ladder = ladderOf(all, axis, drop, range), map = cellsOf(all, ladder);
     if (lit) {
       const key = ({ t, lower }) => `${Math.round((t - table.begin) / table.width)} ${lower}`;
       const counts = new Map(lit.rows ? cellsOf(some, ladder).cells.map((cell) => [key(cell), cell.c]) : []);
-      for (const cell of found.cells) cell.lit = counts.get(key(cell)) ?? 0;
+      for (const cell of map.cells) cell.lit = counts.get(key(cell)) ?? 0;
     }
-    compared(found.cells);
-    return { ...found, reach: ladder.reach };
+    compared(map.cells);
+    return { ...map, reach: ladder.reach };
   }
   // A map of each table with the same rows; shades compare the cells of all of them.
   function heatMaps(tables) {
@@ -213,7 +213,7 @@ const heat = (() => {
         if (share) sums.set(name, (sums.get(name) ?? 0) + (share * scale * (table.cum[at] - before)) / table.unit);
       }
     }
-    return [...sums].map(([name, count]) => ({ name, count })).sort((one, other) => other.count - one.count);
+    return [...sums].map(([name, count]) => ({ name, count })).sort((a, b) => b.count - a.count);
   }
   return { overlaps, autoscaled, heatOf, heatMap, heatMaps, splitOf };
 })();

@@ -1,5 +1,5 @@
 "use strict";
-// The panel of the latency heat map: which rows and columns, what is highlighted, and what a cell tells. Follows heat.js in the same
+// The panel of the latency heat map: which rows and columns, what is highlighted, and what a cell shows. Follows heat.js in the same
 // script; panels.js hands over what is chosen. Times are ms, latencies ns.
 const heatPanel = (() => {
   const { MOST, percentileOf, merged, pointsOf } = tailboard, { heatMap, splitOf } = heat;
@@ -9,10 +9,10 @@ const heatPanel = (() => {
     const [low, high] = [Number(least) * 1e6, most === "" ? Infinity : Number(most) * 1e6];
     return low >= 0 && low < high && (low > 0 || high < Infinity) ? [low, high] : null;
   }
-  let now, table, groupsOf, windowsOf, multipleOf, memo, held, find, what, latency, when, number, toldOr, tooFew, mixedIn; // what panels.js offers
+  let now, table, groupsOf, windowsOf, multipleOf, memo, held, find, what, latency, when, number, sayHighestOr, tooFew, mixedIn; // what panels.js offers
   const percent = (share) => `${Number((100 * share).toPrecision(4))} %`;
   const whole = (n) => number(Number(n.toFixed(1))); // counts spread by overlap have parts
-  let cursor = null; // the cell that is told about
+  let cursor = null; // the cell that is described
 
   // What can be highlighted: of each label that has several values, each.
   function choices() {
@@ -53,7 +53,7 @@ const heatPanel = (() => {
     const outside = [[below, "below"], [above, "above"]].filter(([n]) => n).map(([n, where]) => `${whole(n)} ${where}`).join(" and ");
     return [
       dropped && `${whole(dropped)} samples lie above the map.`,
-      outside && `Of the samples ${outside} the range of latency are not shown.`,
+      outside && `Samples not shown: ${outside} the range of latency.`,
       lit && `${name}: ${whole(sum((cell) => cell.lit))} of ${whole(sum((cell) => cell.c))} samples in the map.`,
     ];
   }
@@ -64,7 +64,7 @@ const heatPanel = (() => {
     if (!held(id)) yield;
     const map = memo(id, () => heatMap(total, axis, Number(drop), range, lit, content.layouts));
     const line = points.length ? `The line is ${what(state.p)}; windows` : map.cells.length && "Windows";
-    const says = toldOr(tooFew(state.p, map.cells), points, line && `${line} of ${total.width / 1000} s.`, ...sentence(map, lit, name), mixedIn(total));
+    const says = sayHighestOr(tooFew(state.p, map.cells), points, line && `${line} of ${total.width / 1000} s.`, ...sentence(map, lit, name), mixedIn(total));
     const signals = { shading, palette, axis, reach: map.reach, highlight: name, zoomable: true };
     return { merged: total, data: { cells: map.cells, points }, signals, says };
   }
@@ -78,15 +78,15 @@ const heatPanel = (() => {
     return { parts, t, t2, exact: t >= cell.t - 0.5 && t2 <= cell.t2 + 0.5 };
   }
   function sharesBy(label, cell, upper) {
-    const found = split(label, cell, upper);
-    if (!found) return "";
-    const { parts, exact } = found, all = exact ? cell.c : parts.reduce((sum, { count }) => sum + count, 0);
+    const shares = split(label, cell, upper);
+    if (!shares) return "";
+    const { parts, exact } = shares, all = exact ? cell.c : parts.reduce((sum, { count }) => sum + count, 0);
     const rest = all - parts.reduce((sum, { count }) => sum + count, 0), few = parts.slice(0, PARTS);
     const others = rest > 1e-6 * all ? [{ name: "those that the page has no bins of", count: rest }] : [];
     const words = [...few, ...others].map(({ name, count }) => `${name || "-"} ${number(count)} (${percent(count / all)})`).join(", ");
     const more = parts.length > few.length ? ` and ${parts.length - few.length} more` : "";
     const { run } = now(), title = label === "extra" ? run.extra : label;
-    return `By ${title}${exact ? "" : `, of ${when(found)}, the finest that the page holds`}: ${words}${more}.`;
+    return `By ${title}${exact ? "" : `, of ${when(shares)}, the finest that the page holds`}: ${words}${more}.`;
   }
   // Says what a cell of the map holds, and its split by host, thread, operation and what was asked beside them.
   function tell(cell) {
@@ -95,7 +95,7 @@ const heatPanel = (() => {
     const shares = `${percent(cell.c / cell.n)} of the window, ${percent(cell.cum / cell.n)} up to here`;
     const labels = LABELS.filter((label) => (label === "extra" ? run.extra : label !== "thread" || run.levels.threads));
     const first = `${when(cell)}, ${range}: ${number(cell.c)} samples, ${shares}.`;
-    const lines = [first, ...labels.map((label) => sharesBy(label, cell, upper)), run.levels.threads ? "" : "Of threads the page holds no bins."];
+    const lines = [first, ...labels.map((label) => sharesBy(label, cell, upper)), run.levels.threads ? "" : "The page holds no bins of threads."];
     find("cell").replaceChildren(...lines.filter(Boolean).map((text) => Object.assign(document.createElement("span"), { textContent: `${text} ` })));
     const { t, t2, lower } = (cursor = cell);
     page.views.heatmap.signal("pointed", { t, t2, lower, upper: cell.upper }).runAsync();
@@ -114,7 +114,7 @@ const heatPanel = (() => {
     if (beside.length) tell(beside.reduce((near, cell) => (far(cell) < far(near) ? cell : near)));
   }
   return function panel(offered) {
-    ({ now, table, groupsOf, windowsOf, multipleOf, memo, held, find, what, latency, when, number, toldOr, tooFew, mixedIn } = offered);
+    ({ now, table, groupsOf, windowsOf, multipleOf, memo, held, find, what, latency, when, number, sayHighestOr, tooFew, mixedIn } = offered);
     return { heatmap, choices, tell, step };
   };
 })();

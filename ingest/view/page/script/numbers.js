@@ -233,9 +233,9 @@ const tailboard = (() => {
     const out = [];
     for (const p of wanted) {
       for (let row = 0; row < table.rows; row++) {
-        const found = valueOf(table, row, p), name = names[table.group[row]];
+        const value = valueOf(table, row, p), name = names[table.group[row]];
         const label = labelOf(name, p, wanted.length > 1);
-        if (found) out.push({ ...timesOf(table, row), label, row: name, ...found, n: table.done[row] });
+        if (value) out.push({ ...timesOf(table, row), label, row: name, ...value, n: table.done[row] });
       }
     }
     return out;
@@ -317,13 +317,13 @@ const tailboard = (() => {
     }
     const total = [...sums.values()].reduce((sum, count) => sum + count, 0);
     const shares = [...sums].map(([name, count]) => ({ name, count, share: count / total }));
-    return shares.sort((one, other) => other.count - one.count);
+    return shares.sort((a, b) => b.count - a.count);
   }
   // The windows with the highest percentile, each with its row and the lower edge of the bin from which its tail counts.
   function worstOf(table, wanted, most) {
-    const found = Array.from(table.done, (n, row) => ({ ...timesOf(table, row), row, n, ...valueOf(table, row, wanted) }));
+    const windows = Array.from(table.done, (n, row) => ({ ...timesOf(table, row), row, n, ...valueOf(table, row, wanted) }));
     const edge = (row) => layoutOf(table, row).edges[table.bin[entryOf(table, row, rankOf(table.n[row], wanted))]];
-    const sorted = found.filter(({ v }) => v !== undefined).sort((one, other) => other.v - one.v || one.t - other.t);
+    const sorted = windows.filter(({ v }) => v !== undefined).sort((a, b) => b.v - a.v || a.t - b.t);
     const highest = (row) => valueOf(table, row, HIGHEST);
     return sorted.slice(0, most).map((window) => ({ ...window, lower: edge(window.row), highest: highest(window.row) }));
   }

@@ -2,7 +2,7 @@
 // Follows tables.js in the same script, and the scripts of sections. Times are ms, latencies ns.
 const panels = (() => {
   const { MOST, percentileOf, pointsOf, thinOf } = tailboard;
-  const { now, memo, held, find, when, told, toldOr } = chosen, { table, sharesIn, tailOf } = tables;
+  const { now, memo, held, find, when, sayHighest, sayHighestOr } = chosen, { table, sharesIn, tailOf } = tables;
   const { what, latency, atLeast, number, WEIGHED, mixedIn, tooFew } = words;
   const SURFACE = ["99.99", "99.95", "99.9", "99.5", "99", "98", "95", "90", "75", "50"];
 
@@ -11,10 +11,10 @@ const panels = (() => {
     const fewer = rows.length < names.length && `The ${rows.length} worst of ${names.length}.`;
     const data = { points, thin, gaps, rows }, wide = points.length ? (points[0].t2 - points[0].t) / 1000 : 0;
     const shown = [...points, ...thin].map((point) => ({ ...point, label: point.row }));
-    const says = told(shown, wide && `Windows of ${wide} s.`, fewer);
+    const says = sayHighest(shown, wide && `Windows of ${wide} s.`, fewer);
     return { data, signals: { what: what(now.state.tail) }, span, height: 12 + height * rows.length, says };
   }
-  // What is told apart where bins are needed for it: threads only where the page has bins of them.
+  // The label that is shown where bins are needed for it: threads only where the page has bins of them.
   const byBins = () => (now.state.by === "run" || (now.state.by === "thread" && !now.run.levels.threads) ? "" : now.state.by);
   // The highest threads where the page has no bins of them: the percentile that it holds.
   function worstThreads() {
@@ -23,7 +23,7 @@ const panels = (() => {
     const [shown, few] = [points, thin].map((cells) => cells.filter(({ row }) => worst.includes(row)));
     const why = `Of ${names.length} threads the page holds p50, p99 and max: ${what(state.tail)} of the ${worst.length} worst.`;
     const whole = worst.map((label) => ({ label, v: 0 }));
-    return { data: { points: shown, thin: few, gaps: [], whole }, span, says: toldOr(tooFew(state.p, few), shown, why) };
+    return { data: { points: shown, thin: few, gaps: [], whole }, span, says: sayHighestOr(tooFew(state.p, few), shown, why) };
   }
 
   const byName = {
@@ -38,7 +38,7 @@ const panels = (() => {
       const few = thin.length && `${thin.length} of ${all} have too few samples: circles at their maximum.`;
       const rest = frail && `${frail} rest on fewer than 10 samples beyond them.`;
       const data = { points, thin, whole: pointsOf(whole, whole.names, wanted) };
-      return { merged, data, says: told([...points, ...thin], `Windows of ${merged.width / 1000} s.`, few, rest, mixedIn(merged)) };
+      return { merged, data, says: sayHighest([...points, ...thin], `Windows of ${merged.width / 1000} s.`, few, rest, mixedIn(merged)) };
     },
     hosts: () => tailPanel("host", 28),
     threads: () => tailPanel("thread", 15),
@@ -54,26 +54,26 @@ const panels = (() => {
     surface() {
       const merged = table("", 120), points = SURFACE.flatMap((p) => pointsOf(merged, [`p${p}`], [percentileOf(p)]));
       const rows = SURFACE.map((p) => ({ row: `p${p}` })).filter(({ row }) => points.some((point) => point.row === row));
-      return { merged, data: { points, rows }, says: told(points, mixedIn(merged)) };
+      return { merged, data: { points, rows }, says: sayHighest(points, mixedIn(merged)) };
     },
     distribution() {
       const { state, content } = now;
-      const of = (one) => tailboard.curveOf(table("", 0, one), [one.label]), merged = table(byBins(), 0), [t, t2] = merged.span;
+      const of = (run) => tailboard.curveOf(table("", 0, run), [run.label]), merged = table(byBins(), 0), [t, t2] = merged.span;
       const points = state.by === "run" ? content.runs.flatMap(of) : tailboard.curveOf(merged, merged.names);
-      return { data: { points }, says: told(points.map((point) => ({ ...point, t, t2 })), mixedIn(merged)) };
+      return { data: { points }, says: sayHighest(points.map((point) => ({ ...point, t, t2 })), mixedIn(merged)) };
     },
     runs() {
       const { state, content } = now;
-      const shown = (one) => ({ t, t2, v }) => ({ run: one.name, name: one.label, t: t - one.start, t2: t2 - one.start, v });
-      const points = content.runs.flatMap((one) => pointsOf(table("", 60, one), [""], [percentileOf(state.p)]).map(shown(one)));
+      const shown = (run) => ({ t, t2, v }) => ({ run: run.name, name: run.label, t: t - run.start, t2: t2 - run.start, v });
+      const points = content.runs.flatMap((run) => pointsOf(table("", 60, run), [""], [percentileOf(state.p)]).map(shown(run)));
       return { data: { points }, signals: { what: what(state.p) }, says: `${content.runs.length} runs on the same scales.` };
     },
     * maps() {
       const { state, content } = now;
       const most = Math.max(12, Math.min(60, Math.floor(360 / content.runs.length)));
-      const tables = content.runs.map((one) => table("", most, one)), id = ["maps", ...tables.map((one) => one.id)];
+      const tables = content.runs.map((run) => table("", most, run)), id = ["maps", ...tables.map((run) => run.id)];
       if (!held(id)) yield;
-      const shift = (one) => (cell) => ({ ...cell, run: one.name, name: one.label, t: cell.t - one.start, t2: cell.t2 - one.start });
+      const shift = (run) => (cell) => ({ ...cell, run: run.name, name: run.label, t: cell.t - run.start, t2: cell.t2 - run.start });
       const cells = memo(id, () => heat.heatMaps(tables).flatMap((map, at) => map.map(shift(content.runs[at]))));
       const { shading, palette } = state, all = number(cells.reduce((sum, { c }) => sum + c, 0));
       const says = `${all} samples of ${content.runs.length} runs; time, latency and shades on the same scales.`;
@@ -82,26 +82,26 @@ const panels = (() => {
     load() {
       const { state, content } = now;
       const { sweep } = content, across = sweep?.across ?? "I/Os a second";
-      const whole = (one) => pointsOf(table("", 0, one), [""], [percentileOf(state.p)]).map(({ v }) => [v, table("", 0, one).events[0]]);
-      const points = content.runs.flatMap((one) => whole(one).map(([v, n]) => {
-        const rate = n / one.seconds, place = sweep?.places[one.name], name = sweep ? `${number(Math.round(rate))}/s` : one.label;
-        return { run: one.name, name, label: (place?.line || state.op) || "all", x: place?.x ?? rate, rate, v, n }; }));
+      const whole = (run) => pointsOf(table("", 0, run), [""], [percentileOf(state.p)]).map(({ v }) => [v, table("", 0, run).events[0]]);
+      const points = content.runs.flatMap((run) => whole(run).map(([v, n]) => {
+        const rate = n / run.seconds, place = sweep?.places[run.name], name = sweep ? `${number(Math.round(rate))}/s` : run.label;
+        return { run: run.name, name, label: (place?.line || state.op) || "all", x: place?.x ?? rate, rate, v, n }; }));
       find("h-load").textContent = `Load curve: percentile against ${sweep ? across : "I/O rate"}`;
-      const at = ({ run: name, x, label }) => (sweep ? `${label} at ${x}` : content.runs.find((one) => one.name === name).label);
-      const says = points.map((one) => `${at(one)}: ${number(Math.round(one.rate))} a second, ${latency(one.v)}`);
+      const at = ({ run: name, x, label }) => (sweep ? `${label} at ${x}` : content.runs.find((run) => run.name === name).label);
+      const says = points.map((point) => `${at(point)}: ${number(Math.round(point.rate))} a second, ${latency(point.v)}`);
       return { data: { points }, signals: { what: what(state.p), across, depth: Boolean(sweep) }, says: says.join("; ") };
     },
     worst() {
       const { run, state } = now;
       const thread = tailOf("thread"), wanted = percentileOf(state.p);
-      const shares = (by, one) => sharesIn(by, one, one.lower, Infinity).map(({ name, share }) => `${name || "-"} ${(100 * share).toFixed(0)} %`);
+      const shares = (by, window) => sharesIn(by, window, window.lower, Infinity).map(({ name, share }) => `${name || "-"} ${(100 * share).toFixed(0)} %`);
       const highest = ({ t, t2 }) => thread.points.filter((point) => point.t < t2 && point.t2 > t)
-        .sort((one, other) => other.v - one.v)
+        .sort((a, b) => b.v - a.v)
         .map((point) => `${point.row} ${what(state.tail)} ${atLeast(point)}`);
-      const lines = tailboard.worstOf(table("", MOST.columns), wanted, MOST.worst).map((one) => {
-        const threads = run.levels.threads ? shares("thread", one) : highest(one), line = document.createElement("tr");
-        const makers = [shares("host", one), threads].map((names) => names.slice(0, 3).join(", "));
-        for (const text of [when(one), atLeast(one), atLeast(one.highest), number(one.n), ...makers]) line.insertCell().textContent = text;
+      const lines = tailboard.worstOf(table("", MOST.columns), wanted, MOST.worst).map((window) => {
+        const threads = run.levels.threads ? shares("thread", window) : highest(window), line = document.createElement("tr");
+        const makers = [shares("host", window), threads].map((names) => names.slice(0, 3).join(", "));
+        for (const text of [when(window), atLeast(window), atLeast(window.highest), number(window.n), ...makers]) line.insertCell().textContent = text;
         return line;
       });
       find("worst-rows").replaceChildren(...lines);

@@ -33,12 +33,12 @@ const chosen = (() => {
     return `${range(both((ms) => new Date(ms - zero()).toISOString().slice(11, 23).replace(".000", "")))} ${zone()}`;
   }
   // `none` is what is said without any points.
-  function toldOr(none, points, ...more) {
+  function sayHighestOr(none, points, ...more) {
     const top = points.reduce((most, point) => (point.v > most.v ? point : most), { v: -1 });
     const first = top.v < 0 ? none : `Highest: ${atLeast(top)}, ${top.label ? `${top.label}, ` : ""}${when(top)}.`;
     return [first, ...more].filter(Boolean).join(" ");
   }
-  const told = (points, ...more) => toldOr("Nothing to show.", points, ...more);
+  const sayHighest = (points, ...more) => sayHighestOr("Nothing to show.", points, ...more);
 
   // ---- What is chosen.
   const changes = () => Object.entries(now.state).filter(([key, value]) => value !== now.defaults[key]);
@@ -84,7 +84,7 @@ const chosen = (() => {
     Object.assign(now.state, now.defaults, Object.fromEntries(kept.filter(([key]) => key in now.defaults)));
   }
   return {
-    page, now, WHOLE, find, every, memo, held, theme, forgetTheme, clockOf, zero, zone, when, toldOr, told, change, correct, fromAddress, toAddress,
+    page, now, WHOLE, find, every, memo, held, theme, forgetTheme, clockOf, zero, zone, when, sayHighestOr, sayHighest, change, correct, fromAddress, toAddress,
     chooseRun, unpacked, replaced,
   };
 })();

@@ -15,7 +15,7 @@ const tables = (() => {
     return [from, Math.max(from + 1, Math.min(level.windows, place(state.to, Math.ceil, level.windows)))];
   }
   const spanOf = (level, windows) => windows.map((window) => level.origin + window * level.step);
-  // The level that holds what is told apart by a label, the names of its groups, the group of each series, and the windows.
+  // The level that holds the groups of a label, the names of its groups, the group of each series, and the windows.
   function groupsOf(by, of = now.run, kind = now.state.kind) {
     const { state } = now;
     const level = of.levels[by === "thread" ? "threads" : state.host || by === "host" ? "hosts" : "cluster"];
@@ -49,7 +49,7 @@ const tables = (() => {
     const out = run.tails[`${scope}s`] ? tailOfTails(scope, run.tails[`${scope}s`].steps) : tailOfBins(scope);
     const highest = new Map(out.names.map((name) => [name, 0]));
     for (const { row, v } of [...out.points, ...out.thin]) highest.set(row, Math.max(highest.get(row), v));
-    const rows = [...highest].sort((one, other) => other[1] - one[1]).slice(0, MOST.rows).map(([row]) => ({ row }));
+    const rows = [...highest].sort((a, b) => b[1] - a[1]).slice(0, MOST.rows).map(([row]) => ({ row }));
     const kept = new Set(rows.map(({ row }) => row));
     for (const name of ["points", "thin", "gaps"]) out[name] = out[name].filter(({ row }) => kept.has(row));
     return { ...out, rows };

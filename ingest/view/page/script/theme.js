@@ -13,7 +13,7 @@ function themeOf(root) {
   return { config, colors: { ramp: list("ramp"), other: list("other"), hot: list("hot"), line: value("mark"), ...verdicts } };
 }
 function failed(error) {
-  const told = document.getElementById("failed"), can = "A current Firefox, Chrome, Edge or Safari can.";
-  told.textContent = `The charts cannot be drawn here (${error.message}). ${can}`;
-  told.hidden = false;
+  const notice = document.getElementById("failed"), can = "A current Firefox, Chrome, Edge or Safari can.";
+  notice.textContent = `The charts cannot be drawn here (${error.message}). ${can}`;
+  notice.hidden = false;
 }

@@ -11,7 +11,7 @@ const words = (() => {
   // How events that were stored at unlike rates come together (ingest/query/lags.py).
   const WEIGHED = "one of rate r counts 5^(9-r) times.";
   const mixedIn = ({ mixed }) => mixed.some(Boolean) && `Events of unlike rates: ${WEIGHED}`;
-  const tooFew = (p, cells) => (cells.length ? `No window has samples enough for ${what(p)}.` : "Nothing to show.");
+  const tooFew = (p, cells) => (cells.length ? `No window has enough samples for ${what(p)}.` : "Nothing to show.");
   return { what, latency, atLeast, number, WEIGHED, mixedIn, tooFew };
 })();
 if (typeof module !== "undefined") module.exports = words;
