@@ -62,7 +62,7 @@ def test_the_readme_session_is_what_the_commands_print(command: str, shown: str,
 
 def lines_of(page: str) -> list[str]:
     """The indented command lines of a page that call tailboard."""
-    return re.findall(r"^    (tailboard .*)$", (ROOT / "docs" / page).read_text(), re.MULTILINE)
+    return re.findall(r"^    (tailboard .*)$", (ROOT / "docs" / "guides" / page).read_text(), re.MULTILINE)
 
 
 @pytest.mark.parametrize("line", lines_of("cbt.md"))
@@ -76,7 +76,7 @@ def test_the_commands_of_the_cbt_page_are_real(line: str) -> None:
 
 
 def test_the_yaml_of_the_cbt_page_is_yaml_and_names_the_wrapper() -> None:
-    text = re.search(r"^    benchmarks:\n(?:     .*\n)+", (ROOT / "docs" / "cbt.md").read_text(), re.MULTILINE)
+    text = re.search(r"^    benchmarks:\n(?:     .*\n)+", (ROOT / "docs" / "guides" / "cbt.md").read_text(), re.MULTILINE)
     settings = yaml.safe_load(text[0])["benchmarks"]["librbdfio"]
     assert settings["cmd_path"] == "/opt/tailboard/fio"
     assert settings["workloads"]["4krandomread"]["total_iodepth"] == [16, 64]

@@ -113,7 +113,7 @@ def check(globs: tuple[str, ...], *, mend: bool, as_json: bool, store: str | Non
 
     One line for each kind of fault: how often, where, the first place, what to do. Exit status 0 if nothing was found, 4 if
     something was: with --mend if something is left to do, such as to load a file again. Nothing is changed without --mend.
-    Runs that are being loaded or watched are looked at for owners alone (docs/scale.md).
+    Runs that are being loaded or watched are looked at for owners alone (docs/guides/scale.md).
     """
     from ingest.core.errors import StoreError
     from ingest.core.plain import shown

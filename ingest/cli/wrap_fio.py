@@ -32,7 +32,7 @@ def wrap_fio(fio: str, log_hist_msec: int) -> None:
     Install it under the name fio at the same path on every client, and name that path in CBT's YAML (cmd_path, or fio_cmd).
     To a command line with --write_lat_log=P it adds --write_hist_log=P --log_hist_msec=MS, and json+ in place of json;
     everything else, and every other command line, reaches fio as it came. fio 3.6 to 3.16 gets json+ only, as its histogram
-    logs are damaged. The clients need no Python. docs/cbt.md leads from there to the report.
+    logs are damaged. The clients need no Python. docs/guides/cbt.md leads from there to the report.
 
     \b
     Examples:

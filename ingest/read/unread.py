@@ -13,7 +13,7 @@ from ingest.read.sources import CONTEXT, REFUSED, SKIPPED
 from ingest.read.text import plain_name
 
 MEANS = "a mean over time, not latencies; counts the means of averaged logs beside it"
-DESCRIBE = "describe its columns in a few lines of YAML: --input-format events.yml (docs/formats.md)"
+DESCRIBE = "describe its columns in a few lines of YAML: --input-format events.yml (docs/reference/formats.md)"
 FEWEST_COLUMNS = 2
 
 
@@ -65,7 +65,7 @@ def known_by_head(path: Path, start: bytes) -> Unread:
         return Unread(SKIPPED, "empty file")
     name, start = plain_name(path), start[: formats.BEGINNING]
     if looks_like_gc_log(start) or looks_like_old_gc_log(start):
-        return Unread(SKIPPED, "a GC log of a JVM: give it with --marks (docs/marks.md)")
+        return Unread(SKIPPED, "a GC log of a JVM: give it with --marks (docs/guides/marks.md)")
     for one in BY_HEAD:
         if re.search(one.head, start) or (one.name and re.search(one.name, name)):
             return one

@@ -183,7 +183,7 @@ class Connection:
         except Unreachable as error:
             told = str(error.message)
             if any(word in told.lower() for word in ("certificate", "fingerprint")):
-                advice = "check TAILBOARD_ES_CA_FILE or TAILBOARD_ES_FINGERPRINT (docs/security.md)"
+                advice = "check TAILBOARD_ES_CA_FILE or TAILBOARD_ES_FINGERPRINT (docs/guides/security.md)"
                 raise StoreError(f"{self.address.url}: the TLS connection fails ({told[:200]}): {advice}") from None
             raise TransientError(_unreachable(told)) from None
         except SerializationError:
@@ -258,7 +258,7 @@ def _judged(error: Any) -> Exception:
         return OverloadedError(text, kind, reason, durability) if status == 429 else TransientError(text)
     if status == 401:
         variables = "TAILBOARD_ES_API_KEY, or TAILBOARD_ES_USER and TAILBOARD_ES_PASSWORD"
-        return StoreError(f"the server does not know us (401): set {variables} (docs/security.md)")
+        return StoreError(f"the server does not know us (401): set {variables} (docs/guides/security.md)")
     if status == 403 and kind != "cluster_block_exception":
         return StoreError(_forbidden(reason))
     return Refusal(status, kind, reason)
@@ -288,7 +288,7 @@ def _forbidden(reason: str) -> str:
     granted = re.search(r"granted by the (index|cluster) privileges? \[([^\]]+)\]", reason)
     what = f"the action {action[1]}" if action else "this"
     needed = f": give it one of the {granted[1]} privileges {granted[2]}" if granted else ""
-    return f"the server does not let us do {what} (403){needed} (docs/security.md)"
+    return f"the server does not let us do {what} (403){needed} (docs/guides/security.md)"
 
 
 def _first_contact(error: Refusal) -> str:

@@ -147,7 +147,7 @@ class Connection:
         except ConnectionTimeout:
             raise TransientError(f"no answer within {self.request_seconds:g} s") from None
         except TlsError as error:
-            advice = "check TAILBOARD_KIBANA_CA_FILE or TAILBOARD_KIBANA_FINGERPRINT (docs/kibana.md)"
+            advice = "check TAILBOARD_KIBANA_CA_FILE or TAILBOARD_KIBANA_FINGERPRINT (docs/guides/kibana.md)"
             raise StoreError(f"{self.url}: the TLS connection fails ({str(error.message)[:200]}): {advice}") from None
         except Unreachable as error:
             raise self._unreachable(str(error.message)) from None
@@ -187,9 +187,9 @@ class Connection:
         if 300 <= status < 400:
             return StoreError(f"{self.url} sends us on to {headers.get('location', 'elsewhere')}: give Kibana's own address")
         if status == 401:
-            return StoreError(f"Kibana does not know us (401): set {SECRETS} (docs/kibana.md)")
+            return StoreError(f"Kibana does not know us (401): set {SECRETS} (docs/guides/kibana.md)")
         if status == 403:
-            return StoreError(f"Kibana does not let us do this (403{why}): docs/kibana.md says what is needed")
+            return StoreError(f"Kibana does not let us do this (403{why}): docs/guides/kibana.md says what is needed")
         kibanas = isinstance(answer, Mapping) and "statusCode" in answer
         if status < 300 or (status in (404, 405) and not kibanas):
             return StoreError(f"{self.url} answers, but is no Kibana: check host, port and path")
