@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # One more than there are cores, as tests also wait; four at most.
 SPREAD := -n $(shell cores=$$(nproc 2>/dev/null || echo 2); echo $$((cores < 4 ? cores + 1 : 4))) --dist worksteal
 
-.PHONY: demo test test-all test-client8 check soak bench build audit clean
+.PHONY: demo test test-all test-client8 check soak bench build wheel audit clean
 
 demo: $(READY)
 	$(BIN)/tailboard demo -o report.html
@@ -43,6 +43,10 @@ bench: $(READY)
 
 build: $(READY)
 	$(BIN)/tailboard build
+
+# The wheel, used as somebody does who has no checkout.
+wheel: $(READY)
+	.ci/wheel $(CURDIR)/$(BIN)/python
 
 # Known vulnerabilities, and a bill of materials in build/. AUDIT=--strict: what could not be looked up is an error, too.
 audit: $(READY) .venv-audit/.ready

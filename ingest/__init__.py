@@ -14,7 +14,30 @@ Everything is in integer nanoseconds. The names below are the public interface; 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # what checkers of types see of the table below
+    from ingest.core.errors import TailboardError as TailboardError
+    from ingest.core.intervals import Intervals as Intervals
+    from ingest.core.layout import LogLinear as LogLinear
+    from ingest.core.ranks import Percentile as Percentile
+    from ingest.core.ranks import parse_percentiles as parse_percentiles
+    from ingest.core.series import Series as Series
+    from ingest.core.timing import Instant as Instant
+    from ingest.core.timing import parse_duration as parse_duration
+    from ingest.core.timing import parse_instant as parse_instant
+    from ingest.query.files import Files as Files
+    from ingest.query.heatmap import distribution as distribution
+    from ingest.query.heatmap import heatmap as heatmap
+    from ingest.query.percentiles import Wanted as Wanted
+    from ingest.query.percentiles import percentiles as percentiles
+    from ingest.query.percentiles import table_of as table_of
+    from ingest.query.question import Answer as Answer
+    from ingest.query.question import Question as Question
+    from ingest.query.table import Table as Table
+    from ingest.read.account import Account as Account
+    from ingest.read.sources import ReadOptions as ReadOptions
+    from ingest.store import open_store as open_store
 
 __version__ = "0.1.0"
 

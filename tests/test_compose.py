@@ -166,14 +166,14 @@ def test_a_refused_password_fails(services: dict[str, dict], tmp_path: Path) -> 
 
 
 def copied() -> list[str]:
-    """Return what the Dockerfile copies, each to the same place."""
+    """Return what the stages of the Dockerfile copy, each to the same place."""
     found: list[str] = []
     for line in (ROOT / "Dockerfile").read_text().splitlines():
         if line.startswith("COPY "):
             *sources, target = line.split()[1:]
             assert target in ("./", *sources)
             found += sources
-    return found
+    return list(dict.fromkeys(found))
 
 
 @pytest.fixture(scope="module")

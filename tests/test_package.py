@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+import os
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
+
+import ingest
 
 ROOT = Path(__file__).parents[1]
 
@@ -24,6 +28,8 @@ def test_the_wheel_carries_mappings_and_kibana_inside_the_package(tmp_path: Path
         "ingest/kibana/vega/heatmap.json",
         "ingest/view/page/report.html",
         "ingest/wrap/fio.sh",
+        "ingest/py.typed",
+        "ingest/examples/cbt-archive/results/cbt_config.yaml",
     } <= names
     assert {name.split("/")[0] for name in names if ".dist-info" not in name} == {"ingest"}
     with zipfile.ZipFile(wheel) as archive:
@@ -36,3 +42,22 @@ def test_the_wheel_carries_mappings_and_kibana_inside_the_package(tmp_path: Path
             [sys.executable, "-P", "-m", "ingest", *words], check=True, cwd=tmp_path, env=environment, capture_output=True
         )
     assert (tmp_path / "r.html").stat().st_size > 500_000
+
+
+def test_checkers_of_types_see_the_public_names() -> None:
+    """They are imported when they are first used, so types see them in a table of their own."""
+    tree = ast.parse((ROOT / "ingest" / "__init__.py").read_text())
+    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
+    seen = {(node.module, name.name) for node in block.body for name in node.names}
+    assert seen == {(getattr(ingest, name).__module__, name) for name in ingest.__all__ if name != "__version__"} | {
+        ("ingest.store", "open_store")
+    }
+
+
+def test_a_shell_completes_commands_and_options() -> None:
+    environment = {**os.environ, "COMP_CWORD": "1", "_TAILBOARD_COMPLETE": "bash_complete"}
+    for words, wanted in (("tailboard perc", "plain,percentiles"), ("tailboard --ver", "plain,--version")):
+        done = subprocess.run(
+            [sys.executable, "-m", "ingest"], env={**environment, "COMP_WORDS": words}, capture_output=True, text=True, check=True
+        )
+        assert wanted in done.stdout.splitlines()

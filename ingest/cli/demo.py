@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from pathlib import Path
 
 import click
 
 from ingest.cli.shared.options import PERCENTILES
 from ingest.core.errors import InputError
+from ingest.core.fields import assets
 
-EXAMPLE = Path("examples") / "cbt-archive"
+EXAMPLES, ARCHIVE = "examples", "cbt-archive"
 
 
 @click.command()
@@ -25,9 +25,9 @@ def demo(output: str) -> None:
     """
     from ingest.cli import tailboard
 
-    archive = next((folder / EXAMPLE for folder in (Path.cwd(), Path(__file__).parents[2]) if (folder / EXAMPLE).is_dir()), None)
-    if archive is None:
-        raise InputError("the example archive is not here: run the demo in a checkout of the project")
+    archive = assets(EXAMPLES) / ARCHIVE
+    if not archive.is_dir():
+        raise InputError("this installation came without the example archive: install it again, or run the demo in a checkout")
     with tempfile.TemporaryDirectory(prefix="tailboard-demo-") as folder:
         store = f"sqlite:{folder}/demo.db"
         for words in (

@@ -13,7 +13,7 @@ DATE_FORMAT = "epoch_millis||strict_date_optional_time"
 
 
 def assets(kind: str) -> Path:
-    """Return the folder `mappings` or `kibana`: of the checkout, or inside the installed package."""
+    """Return the folder `mappings`, `kibana` or `examples`: of the checkout, or inside the installed package."""
     beside = Path(__file__).parents[2] / kind
     return beside if beside.is_dir() else Path(__file__).parents[1] / kind
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ingest.cli import run as command
 from ingest.store.elastic.templates import Site, differences, templates
 from tests.doubles.elasticsearch import ElasticsearchDouble
-from tests.doubles.elasticsearch_proofs.replaying import send
+from tests.doubles.elasticsearch.proofs.replaying import send
 from tests.store.grounds import SERVERS
 
 pytestmark = pytest.mark.contract

@@ -25,7 +25,7 @@ from ingest.view.kibana.connection import Connection
 from ingest.view.kibana.rules import STEPS_NS, Rule, put_rule, question, reasons_against, rule_id, rules_for, stored_rule
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.doubles.kibana import KibanaDouble
-from tests.doubles.kibana_proofs.asking import send
+from tests.doubles.kibana.proofs.asking import send
 from tests.store.grounds import SERVERS, ElasticGround, SqliteGround, loaded
 
 ROOT = Path(__file__).parents[3]

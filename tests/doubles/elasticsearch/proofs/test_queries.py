@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.doubles.elasticsearch import ElasticsearchDouble
-from tests.doubles.elasticsearch_proofs.asking import CUTS, T0, ask, listed, numbers, rows
-from tests.doubles.elasticsearch_proofs.replaying import send
+from tests.doubles.elasticsearch.proofs.asking import CUTS, T0, ask, listed, numbers, rows
+from tests.doubles.elasticsearch.proofs.replaying import send
 
 pytestmark = pytest.mark.contract
 Json = Any

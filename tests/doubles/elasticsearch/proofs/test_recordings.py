@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.doubles.elasticsearch import ElasticsearchDouble
-from tests.doubles.elasticsearch_proofs.comparing import differences, recorded
-from tests.doubles.elasticsearch_proofs.replaying import Replay
+from tests.doubles.elasticsearch.proofs.comparing import differences, recorded
+from tests.doubles.elasticsearch.proofs.replaying import Replay
 
 pytestmark = pytest.mark.contract
 Json = Any

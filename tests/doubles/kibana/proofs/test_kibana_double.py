@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.doubles.kibana import KibanaDouble
-from tests.doubles.kibana_proofs.asking import FORM, XSRF, dashboard, data_view, everything, form, imported, lens, send
+from tests.doubles.kibana.proofs.asking import FORM, XSRF, dashboard, data_view, everything, form, imported, lens, send
 
 pytestmark = pytest.mark.contract
 IMPORT = "/api/saved_objects/_import?overwrite=true"

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.doubles.elasticsearch import ElasticsearchDouble
+from tests.doubles.elasticsearch.proofs.comparing import differences, recorded
+from tests.doubles.elasticsearch.proofs.replaying import Answered, send
 from tests.doubles.elasticsearch.shards import shard_number
-from tests.doubles.elasticsearch_proofs.comparing import differences, recorded
-from tests.doubles.elasticsearch_proofs.replaying import Answered, send
 
 pytestmark = pytest.mark.contract
 Json = Any

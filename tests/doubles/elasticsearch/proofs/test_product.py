@@ -22,8 +22,8 @@ import orjson
 import pytest
 
 from tests.doubles.elasticsearch import ElasticsearchDouble
-from tests.doubles.elasticsearch_proofs.comparing import differences, recorded
-from tests.doubles.elasticsearch_proofs.replaying import Answered, exchange
+from tests.doubles.elasticsearch.proofs.comparing import differences, recorded
+from tests.doubles.elasticsearch.proofs.replaying import Answered, exchange
 
 pytestmark = pytest.mark.contract
 Json = Any

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from tests.doubles.elasticsearch import ElasticsearchDouble
-from tests.doubles.elasticsearch_proofs.replaying import exchange, send
+from tests.doubles.elasticsearch.proofs.replaying import exchange, send
 
 pytestmark = pytest.mark.contract
 Json = Any

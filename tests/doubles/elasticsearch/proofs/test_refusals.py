@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.doubles.elasticsearch import ElasticsearchDouble
-from tests.doubles.elasticsearch_proofs.replaying import send
+from tests.doubles.elasticsearch.proofs.replaying import send
 
 pytestmark = pytest.mark.contract
 Json = Any

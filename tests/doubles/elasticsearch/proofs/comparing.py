@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 Json = Any
-DATA = Path(__file__).parents[2] / "data" / "elasticsearch"
+DATA = Path(__file__).parents[3] / "data" / "elasticsearch"
 VOLATILE = {
     "took", "pit_id", "uuid", "index_uuid", "cluster_uuid", "cluster_name", "node", "_seq_no", "_primary_term",
     "created_date_millis", "modified_date_millis", "creation_date", "index.creation_date", "index.uuid",

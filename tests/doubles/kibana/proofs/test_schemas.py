@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.doubles.kibana.proofs.asking import dashboard, data_view, everything, lens, vega
 from tests.doubles.kibana.schemas import problems
-from tests.doubles.kibana_proofs.asking import dashboard, data_view, everything, lens, vega
 
 pytestmark = pytest.mark.contract
 Json = Any

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from tests.doubles.elasticsearch import ElasticsearchDouble
-from tests.doubles.elasticsearch_proofs.replaying import send
+from tests.doubles.elasticsearch.proofs.replaying import send
 
 Json = Any
 T0 = 1_789_999_200_000  # 2026-09-21T14:00:00Z
