@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # One more than there are cores, as tests also wait; four at most.
 SPREAD := -n $(shell cores=$$(nproc 2>/dev/null || echo 2); echo $$((cores < 4 ? cores + 1 : 4))) --dist worksteal
 
-.PHONY: demo test test-all test-client8 check soak bench build wheel audit clean
+.PHONY: demo test test-all test-server8 check soak bench build wheel audit clean
 
 demo: $(READY)
 	$(BIN)/tailboard demo -o report.html
@@ -25,9 +25,9 @@ test-all: check tests/vega/node_modules
 tests/vega/node_modules: tests/vega/package-lock.json
 	@if command -v npm >/dev/null; then npm ci --prefix tests/vega --silent --no-audit --no-fund && touch $@; else echo "npm is not here: the tests that draw Kibana's panels will be skipped"; fi
 
-# The store with the other major of the client: its contract, and what a user sees of failures.
-test-client8: .venv8/.ready
-	.venv8/bin/python -m pytest $(SPREAD) -m "contract and not ordeal and not soak" tests/store tests/doubles
+# The store on a server of the other major, 8.19: its contract, and what a user sees of failures.
+test-server8: $(READY)
+	TAILBOARD_TEST_SERVER=8 $(BIN)/python -m pytest $(SPREAD) -m "contract and not ordeal and not soak" tests/store
 
 check: $(READY)
 	$(BIN)/ruff check .
@@ -62,10 +62,5 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[raw,report,serve,dev]'
 	touch $(READY)
 
-.venv8/.ready: pyproject.toml
-	$(PYTHON) -m venv .venv8
-	.venv8/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[raw,report,serve,dev]' 'elasticsearch>=8.15,<9'
-	touch .venv8/.ready
-
 clean:
-	rm -rf $(VENV) .venv8 .venv-audit tests/vega/node_modules report.html tailboard.db* build *.egg-info
+	rm -rf $(VENV) .venv-audit tests/vega/node_modules report.html tailboard.db* build *.egg-info

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-import elasticsearch  # noqa: F401  # a load into Elasticsearch imports it, too
+import urllib3  # noqa: F401  # a load into Elasticsearch imports it, too
 
 from ingest.core.intervals import Intervals
 from ingest.core.parallel import keep_freed_memory

@@ -65,9 +65,7 @@ FILED = ["output.*_clat_hist.*", "output.*_clat.*", "output.*_bw.*", "output.*_i
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("output", type=Path, help="folder to create, e.g. examples/cbt-archive")
     parser.add_argument("scratch", type=Path, help="existing folder for the data files")
     arguments = parser.parse_args()
@@ -157,9 +155,7 @@ def run(scratch):
         started = time.monotonic()
         processes = []
         for host, volume in volumes():
-            process = subprocess.Popen(
-                groups[host].enter_and(fio_command(host, volume)), cwd=scratch / host
-            )
+            process = subprocess.Popen(groups[host].enter_and(fio_command(host, volume)), cwd=scratch / host)
             cleanup.callback(interrupt, process)
             processes.append(process)
         print(f"{len(processes)} fio processes run for {CONFIG['time']} s", flush=True)
@@ -281,9 +277,7 @@ def write_archive(scratch, results):
             (folder / f"{file.name}.{host}.gz").write_bytes(packed)
 
     notice = "# Written by examples/record.py in the shape of CBT's own file; see PROVENANCE.md.\n"
-    (folder / "benchmark_config.yaml").write_text(
-        notice + "cluster:\n" + yaml_lines(CONFIG, indent=2)
-    )
+    (folder / "benchmark_config.yaml").write_text(notice + "cluster:\n" + yaml_lines(CONFIG, indent=2))
     options = {key: CONFIG[key] for key in CONFIG if key not in ("benchmark", "iteration")}
     cluster = {
         "clients": HOSTS,

@@ -1,32 +1,114 @@
-"""What the environment says of servers: seconds of patience, logins of netrc."""
+"""What the environment says: who we are to a server, which certificates we trust, and for how many seconds we wait.
+
+It stands in variables or in netrc, never in an argument or a URL, and no sentence holds a secret.
+"""
 
 from __future__ import annotations
 
+import base64
 import os
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
 
 from ingest.core.errors import StoreError, UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A kind of server, and its variables of the environment: TAILBOARD_<word>_USER and so on.
+
+    What is not set is taken from the variables of `fallback`. `page` is the document that explains them, `scheme` how the key is
+    sent, `if_refused` what to check where nobody listens.
+    """
+
+    word: str
+    page: str
+    port: int
+    key: str = "API_KEY"
+    scheme: str = "ApiKey"
+    fallback: str = ""
+    if_refused: str = ""
+    patience_seconds: float = 120.0
+    request_seconds: float = 60.0
+
+    @property
+    def secrets(self) -> str:
+        """Return the variables that say who we are."""
+        return f"{self.variable(self.key)}, or {self.variable('USER')} and {self.variable('PASSWORD')}"
+
+    def variable(self, name: str) -> str:
+        """Return the full name of a variable."""
+        return f"TAILBOARD_{self.word}_{name}"
+
+    def parts(self, url: str, shown: str = "") -> SplitResult:
+        """Return the parts of a URL, called `shown` where it is a secret; UsageError for a login in it, or what is no URL."""
+        try:
+            parts = urlsplit(url)
+            _ = parts.port
+        except ValueError as error:
+            reason = "the port is no number from 1 to 65535" if "Port" in str(error) else "this is no URL"
+            raise UsageError(f"{shown or repr(url.rpartition('@')[2])}: {reason}") from None
+        if parts.username or parts.password:
+            raise UsageError(f"no user or password in a URL: set {self.secrets}")
+        return parts
+
+    def login(self, host: str) -> dict[str, str]:
+        """Return the header that says who we are, none where nothing does. StoreError for a broken key or netrc file."""
+        variable, text = self._first(self.key, "USER")
+        if variable.endswith(self.key):
+            if not text.isascii() or not text.isprintable() or " " in text:
+                raise StoreError(
+                    f"{variable} holds a space, a line break or a letter that no key has: copy it again ({self.page})"
+                )
+            return {"authorization": f"{self.scheme} {text}"}
+        login = (text, self._first("PASSWORD")[1]) if text else _netrc_login(host)
+        return {"authorization": f"Basic {base64.b64encode(':'.join(login).encode()).decode()}"} if login else {}
+
+    def login_failed(self, status: int) -> str:
+        """Return what to do where the server does not accept the login."""
+        return f"Login failed ({status}). Set {self.secrets} ({self.page})"
+
+    def trusted(self) -> tuple[str, str]:
+        """Return the variable that says which certificates are trusted, and its text; both empty where the system's are.
+
+        StoreError for a file that is not there, or what is no fingerprint.
+        """
+        variable, text = self._first("FINGERPRINT", "CA_FILE")
+        if variable.endswith("CA_FILE") and not Path(text).is_file():
+            raise StoreError(f"{variable}: there is no file {text}")
+        if variable.endswith("FINGERPRINT"):
+            text = text.replace(":", "").lower()
+            if len(text) != 64 or not set(text) <= set("0123456789abcdef"):
+                raise StoreError(f"{variable} is not a SHA-256 fingerprint: 64 hexadecimal digits ({self.page})")
+        return variable, text
+
+    def _first(self, *names: str) -> tuple[str, str]:
+        """Return the first variable that is set, and its text: first its own, each of `names` in turn, then the fallback's."""
+        every = [f"TAILBOARD_{word}_{name}" for word in (self.word, self.fallback) if word for name in names]
+        return next(((variable, os.environ[variable]) for variable in every if os.environ.get(variable)), ("", ""))
 
 
 def seconds(name: str, default: float) -> float:
     """Return the seconds that a variable of the environment says; UsageError if it holds something else."""
     text = os.environ.get(name) or str(default)
     try:
-        found = float(text)
+        number = float(text)
     except ValueError:
-        found = -1.0
-    if not 0 < found < 1e6:
+        number = -1.0
+    if not 0 < number < 1e6:
         raise UsageError(f"{name} is a number of seconds, not {text!r}")
-    return found
+    return number
 
 
-def netrc_login(host: str) -> tuple[str, str] | None:
+def _netrc_login(host: str) -> tuple[str, str] | None:
     """Return the name and password that netrc has for a host, if any; StoreError where netrc cannot be read."""
     import netrc
 
     try:
-        found = netrc.netrc().authenticators(host)
+        entry = netrc.netrc().authenticators(host)
     except netrc.NetrcParseError as error:
         raise StoreError(f"the netrc file is not used: {error}") from None
     except OSError:
         return None
-    return (found[0], found[2] or "") if found else None
+    return (entry[0], entry[2] or "") if entry else None

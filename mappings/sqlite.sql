@@ -1,5 +1,5 @@
 -- Generated from fields.yml by `tailboard build`; do not edit.
-PRAGMA user_version = 4;
+PRAGMA user_version = 5;
 CREATE TABLE intervals (
   id INTEGER PRIMARY KEY NOT NULL,
   count INTEGER NOT NULL,
@@ -8,7 +8,8 @@ CREATE TABLE intervals (
   max INTEGER,
   coding INTEGER NOT NULL,
   bins BLOB NOT NULL,
-  generation INTEGER NOT NULL
+  generation INTEGER NOT NULL,
+  bytes INTEGER
 );
 CREATE TABLE series (
   id INTEGER PRIMARY KEY NOT NULL,
@@ -54,6 +55,7 @@ CREATE TABLE rollups (
   final INTEGER NOT NULL,
   coding INTEGER NOT NULL,
   bins BLOB NOT NULL,
+  bytes INTEGER,
   PRIMARY KEY (run, scope, kind, step_ns, start_ns, op, host)
 );
 CREATE TABLE runs (

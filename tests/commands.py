@@ -7,7 +7,6 @@ tests/test_package.py and tests/test_docs.py, which start it anew.
 
 from __future__ import annotations
 
-import atexit
 import functools
 import io
 import json
@@ -24,15 +23,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+from tests.wires import wire_to
+
 ROOT = Path(__file__).parents[1]
 BY_START = ("PYTHON", "LC_", "LANG", "LD_", "OPENBLAS", "OMP_")  # read when a program starts, or with NumPy
 
 WAITING = """
-import importlib, json, os, pkgutil, socket, sys, time
+import json, os, socket, sys, time
 import ingest.cli
-for module in pkgutil.walk_packages(ingest.__path__, "ingest."):
-    if not module.name.endswith("__main__"):
-        importlib.import_module(module.name)
+import tests.imported
 wire = socket.socket(fileno=int(sys.argv[1]))
 while True:
     told, pipes, *_ = socket.recv_fds(wire, 1 << 20, 3)
@@ -64,17 +63,7 @@ while True:
 @functools.cache
 def waiting() -> socket.socket:
     """Return the wire to the process that has imported everything."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    line = [sys.executable, "-c", WAITING, str(theirs.fileno())]
-    process = subprocess.Popen(line, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, cwd=ROOT)
-    theirs.close()
-
-    def end() -> None:
-        ours.close()
-        process.wait(10)
-
-    atexit.register(end)
-    return ours
+    return wire_to(WAITING)
 
 
 def tailboard(

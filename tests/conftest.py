@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -18,6 +20,7 @@ from ingest.core.layout import LogLinear  # noqa: E402  # tests/ first
 from ingest.core.series import Series  # noqa: E402
 from ingest.read import ReadOptions, discover, read  # noqa: E402
 from ingest.read.account import Account  # noqa: E402
+from tests.browsing import launched  # noqa: E402
 
 settings.register_profile(
     "tailboard", derandomize=True, deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
@@ -89,6 +92,13 @@ Take = Callable[..., Taken]
 
 
 @pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """A Chromium: one for all tests, as it takes a second to start."""
+    with launched() as chromium:
+        yield chromium
+
+
+@pytest.fixture(scope="session")
 def taken() -> Take:
     """Return the function that reads files: `taken(path, ..., options=ReadOptions(...))`."""
     return take
@@ -125,3 +135,13 @@ def lines_with_text(content: bytes) -> int:
 
 LogWriter = Callable[..., Path]
 Paths = Sequence[Path]
+
+
+@pytest.fixture
+def masked(tmp_path: Path) -> Path:
+    """Return a folder with a damaged histogram log of fio 3.7 and fio's JSON, without the raw log."""
+    folder = tmp_path / "m"
+    folder.mkdir()
+    for name in ("out.json", "x_clat_hist.1.log"):
+        shutil.copy(HERE / "data" / "fio" / "cases" / "fio37-masked" / name, folder)
+    return folder

@@ -6,18 +6,17 @@ ended. See tests/commands.py for commands one after another.
 
 from __future__ import annotations
 
-import atexit
 import functools
 import json
 import os
 import signal
 import socket
-import subprocess
-import sys
 import tempfile
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from tests.wires import wire_to
 
 ROOT = Path(__file__).parents[1]
 
@@ -27,7 +26,7 @@ import ingest.cli
 for module in pkgutil.walk_packages(ingest.__path__, "ingest."):
     if not module.name.endswith("__main__"):
         importlib.import_module(module.name)
-import elasticsearch
+import urllib3
 wire = socket.socket(fileno=int(sys.argv[1]))
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 while True:
@@ -63,17 +62,7 @@ while True:
 @functools.cache
 def keeping() -> socket.socket:
     """Return the wire to the process that has imported everything."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    line = [sys.executable, "-c", KEEPING, str(theirs.fileno())]
-    process = subprocess.Popen(line, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, cwd=ROOT)
-    theirs.close()
-
-    def end() -> None:
-        ours.close()
-        process.wait(10)
-
-    atexit.register(end)
-    return ours
+    return wire_to(KEEPING)
 
 
 @dataclass

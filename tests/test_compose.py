@@ -23,8 +23,7 @@ import yaml
 from ingest.view.kibana.compile import compiled
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.doubles.kibana import KibanaDouble
-from tests.store.grounds import SERVERS
-from tests.store.test_elastic import MAJOR
+from tests.store.grounds import SERVER
 
 ROOT = Path(__file__).parent.parent
 FILE = ROOT / "docker-compose.yml"
@@ -249,7 +248,7 @@ def loaded(elastic: ElasticsearchDouble) -> tuple[int, list[int]]:
 def test_up_ends_in_filled_dashboards_and_may_be_repeated(services: dict[str, dict], image: Path) -> None:
     login = ("elastic", 'p$ss w"rd')
     with (
-        ElasticsearchDouble(version=SERVERS[MAJOR], modules=("reindex",), basic=login) as elastic,
+        ElasticsearchDouble(version=SERVER, modules=("reindex",), basic=login) as elastic,
         KibanaDouble(basic=login) as kibana,
     ):
         answers = {"TAILBOARD_STORE": elastic.url, "KIBANA_URL": kibana.url, "TAILBOARD_ES_PASSWORD": login[1]}
@@ -267,9 +266,9 @@ def test_up_ends_in_filled_dashboards_and_may_be_repeated(services: dict[str, di
 
 
 def test_up_fails_with_a_sentence_where_something_is_wrong(services: dict[str, dict], image: Path) -> None:
-    with ElasticsearchDouble(version=SERVERS[MAJOR]) as elastic, KibanaDouble(basic=("elastic", "right")) as kibana:
+    with ElasticsearchDouble(version=SERVER) as elastic, KibanaDouble(basic=("elastic", "right")) as kibana:
         done = up(services, image, TAILBOARD_STORE=elastic.url, KIBANA_URL=kibana.url, TAILBOARD_ES_PASSWORD="wrong")
     assert done.returncode == 4
-    assert "Kibana does not know us (401)" in done.stderr.splitlines()[-1]
+    assert "Login failed (401). Set TAILBOARD_KIBANA_API_KEY" in done.stderr.splitlines()[-1]
     assert "loaded" not in done.stderr
     assert elastic.documents("tailboard-intervals-*") == {}

@@ -103,6 +103,6 @@ def test_modules_stay_small() -> None:
     large = {
         str(path.relative_to(ROOT)): lines
         for path in (ROOT / "ingest").rglob("*.py")
-        if (lines := len(path.read_text().splitlines())) > 420
+        if (lines := len(path.read_text().splitlines())) > 430
     }
     assert large == {}

@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from ingest.core.csr import MOST_SAMPLES
+from ingest.core.documents import Whole
 from ingest.core.errors import InputError
-from ingest.core.grid import clipped, in_flight, to_windows
-from ingest.core.intervals import NO_MAX, NO_MIN, Exact, Intervals, merged, told_exact
+from ingest.core.grid import clipped, coarsened, in_flight, to_windows
+from ingest.core.intervals import (
+    NO_BYTES,
+    NO_MAX,
+    NO_MIN,
+    NO_SUM,
+    Exact,
+    Intervals,
+    Sum,
+    concatenate,
+    merged,
+    no_exact,
+    told_exact,
+)
 from ingest.core.layout import NO_BINS, common_layout, fio_layout, parse_layout
 from ingest.core.ranks import bounds, extremes, parse_percentiles, percentile_values, saturated, share_below
 from ingest.core.series import Series, default_kind, kind_preference
+from ingest.live.watch.held import Held
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer
 from ingest.read.account import Account
@@ -20,8 +39,8 @@ MS = 1_000_000
 READ = Series(run="r", op="read", kind="completion.mean")
 
 
-def means(*rows: tuple[int, int, int, int, int | None]) -> Intervals:
-    """Return rows (start ms, end ms, count, mean in ns, maximum in ns or None)."""
+def means(*rows: tuple[int, int, int, int, int | None], moved: list[int | None] | None = None) -> Intervals:
+    """Return rows (start ms, end ms, count, mean in ns, maximum in ns or None), and the bytes of each or None."""
     starts, ends, counts, values, highs = zip(*rows, strict=True)
     sums = [count * value for count, value in zip(counts, values, strict=True)]
     return Intervals(
@@ -33,7 +52,7 @@ def means(*rows: tuple[int, int, int, int, int | None]) -> Intervals:
         indptr=np.arange(len(rows) + 1),
         bins=np.zeros(len(rows), np.int64),
         counts=np.array(counts, np.int64),
-        exact=told_exact(sums, [None] * len(rows), highs),
+        exact=told_exact(sums, [None] * len(rows), highs, moved),
     )
 
 
@@ -56,7 +75,9 @@ def test_a18_means_are_never_added_to_histograms() -> None:
 
 
 def test_a18_merged_means_are_weighted_and_an_unknown_maximum_stays_unknown() -> None:
-    rows = merged([means((0, 100, 3, 100, 500)), means((0, 100, 1, 500, 900)), means((100, 200, 1, 7, 9), (100, 200, 1, 9, None))])
+    rows = merged(
+        [means((0, 100, 3, 100, 500)), means((0, 100, 1, 500, 900)), means((100, 200, 1, 7, 9), (100, 200, 1, 9, None))]
+    )
     low, high, mean, exact = extremes(rows)
     assert rows.samples.tolist() == [4, 2]
     assert mean.tolist() == [200, 8]
@@ -121,8 +142,88 @@ def test_a18_means_are_the_default_kind_only_where_nothing_has_bins() -> None:
 
 
 def test_a18_unknown_values_survive_the_form_that_stores_keep() -> None:
-    found = told_exact([5, None, 7], [None, None, 1], [3, None, None])
-    assert found.known.tolist() == [True, False, True]
-    assert found.min_ns.tolist() == [NO_MIN, 0, 1]
-    assert found.max_ns.tolist() == [3, 0, NO_MAX]
+    found = told_exact([5, None, 7, None], [None, None, 1, None], [3, None, None, 4], [None, 0, 9, None])
+    assert found.known.tolist() == [True, False, True, True]
+    assert found.known_sum.tolist() == [True, False, True, False]
+    assert found.min_ns.tolist() == [NO_MIN, 0, 1, NO_MIN]
+    assert found.max_ns.tolist() == [3, 0, NO_MAX, 4]
+    assert found.sum_ns.tolist() == [5, 0, 7, NO_SUM]
+    assert found.moved.tolist() == [NO_BYTES, 0, 9, NO_BYTES]
     assert isinstance(found, Exact)
+    assert told_exact([5], [1], [6], [None]).bytes is None
+
+
+amounts = st.one_of(st.integers(0, 5000), st.integers(0, 2**40), st.none())
+
+
+@st.composite
+def moving(draw: st.DrawFn) -> Intervals:
+    """Draw rows of means with the bytes that their I/Os moved, of some of them not known."""
+    rows, moved = [], []
+    for _ in range(draw(st.integers(1, 12))):
+        start = draw(st.integers(0, 3000))
+        width = draw(st.sampled_from([0, 1, 99, 100, 101, 499, 1700]))
+        rows.append((start, start + width, draw(st.integers(1, 50)), draw(st.integers(1, 10**6)), None))
+        moved.append(draw(amounts))
+    return means(*rows, moved=moved)
+
+
+def by_window(rows: Intervals, step_ms: int) -> dict[int, int | None]:
+    """Return the bytes of each window by a plain loop: a row goes whole where its middle lies, and one that is open leaves all open."""
+    found: dict[int, int | None] = {}
+    moved = [None if one == NO_BYTES else one for one in rows.exact.moved.tolist()]
+    for start, end, one in zip(rows.start_ns.tolist(), rows.end_ns.tolist(), moved, strict=True):
+        window = -(-(start + (end - start) // 2) // (step_ms * MS)) - 1
+        before = found.get(window, 0)
+        found[window] = None if one is None or before is None else before + one
+    return found
+
+
+def told(rows: Intervals, step_ms: int) -> dict[int, int | None]:
+    moved = (None if one == NO_BYTES else one for one in (rows.exact or no_exact(len(rows))).moved.tolist())
+    return dict(zip((rows.start_ns // (step_ms * MS)).tolist(), moved, strict=True))
+
+
+@given(rows=moving(), cuts=st.lists(st.integers(0, 12), max_size=3), factor=st.sampled_from([1, 2, 5]))
+def test_a18_bytes_are_kept_by_splitting_merging_and_coarsening(rows: Intervals, cuts: list[int], factor: int) -> None:
+    edges = sorted({0, len(rows), *(min(one, len(rows)) for one in cuts)})
+    pieces = [rows.take(np.arange(low, high)) for low, high in zip(edges, edges[1:])] or [rows]
+    expected = by_window(rows, 100)
+    windows = [to_windows(piece, 100 * MS) for piece in pieces]
+    assert told(merged(windows), 100) == expected
+    assert told(merged([merged([one]) for one in windows]), 100) == expected
+    assert told(merged(windows[::-1]), 100) == expected
+    running = Sum(most_entries=2)
+    for one in windows:
+        running.add(one)
+    assert told(merged(running.parts()), 100) == expected
+    coarse = merged([coarsened(merged(windows), factor * 100 * MS)])
+    joined: dict[int, int | None] = {}
+    for window, one in expected.items():
+        before = joined.get(window // factor, 0)
+        joined[window // factor] = None if one is None or before is None else before + one
+    assert told(coarse, factor * 100) == joined
+    together = concatenate(windows)
+    if all(one is not None for one in expected.values()):
+        assert sum(joined.values()) == int(rows.exact.moved.sum()) == int(together.exact.moved.sum())
+
+
+@given(rows=moving())
+def test_a18_bytes_are_kept_while_windows_are_held(rows: Intervals) -> None:
+    windows = merged([to_windows(rows, 100 * MS)])
+    whole = Whole()
+    found = [*whole.add([windows.take(np.arange(len(windows) // 2))]), *whole.add([windows.take(np.arange(len(windows) // 2, len(windows)))])]
+    assert told(merged([*found, *whole.rest()]), 100) == told(windows, 100)
+    held = Held()
+    held.add([windows])
+    again = Held(json.loads(json.dumps(held.state())))
+    [before], [after] = held.add([windows]), again.add([windows])
+    assert told(before, 100) == told(after, 100)
+
+
+def test_a18_bytes_past_what_can_be_counted_are_unknown_and_never_wrap() -> None:
+    rows = merged([means((0, 100, 1, 1, None), moved=[MOST_SAMPLES - 1]), means((0, 100, 1, 1, None), moved=[7])])
+    assert rows.exact.moved.tolist() == [NO_BYTES]
+    assert rows.exact.known_sum.tolist() == [True]
+    rows = merged([means((0, 100, 1, 1, None), moved=[MOST_SAMPLES - 7]), means((0, 100, 1, 1, None), moved=[7])])
+    assert rows.exact.moved.tolist() == [MOST_SAMPLES]

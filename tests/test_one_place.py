@@ -40,7 +40,9 @@ WRITTEN = {
 
 def test_h4_rows_have_the_columns_of_fields_yml() -> None:
     documents = {name: [column(field) for field in in_store(one, "sqlite")] for name, one in fields()["documents"].items()}
-    assert {name: set(columns) for name, columns in documents.items()} == {name: set(columns) for name, columns in WRITTEN.items()}
+    assert {name: set(columns) for name, columns in documents.items()} == {
+        name: set(columns) for name, columns in WRITTEN.items()
+    }
     assert all(len(set(columns)) == len(columns) for columns in WRITTEN.values())
 
 
@@ -56,7 +58,9 @@ def test_h4_the_order_of_columns_in_the_file_does_not_matter(turned: bool) -> No
     db.executescript(sqlite_schema())
     if turned:
         db.execute("DROP TABLE watches")
-        db.execute("CREATE TABLE watches (told_ns INTEGER, largest_ns INTEGER, final_ns INTEGER, watch TEXT, run TEXT, PRIMARY KEY (run, watch))")
+        db.execute(
+            "CREATE TABLE watches (told_ns INTEGER, largest_ns INTEGER, final_ns INTEGER, watch TEXT, run TEXT, PRIMARY KEY (run, watch))"
+        )
     for told in (3, 4):
         db.execute(put("watches", sqlite.WATCHES), ("r", "w", 1, 2, told))
     assert db.execute(sqlite.SELECT_WATCHES).fetchall() == [("r", "w", 1, 2, 4)]
@@ -66,10 +70,10 @@ def test_h4_an_older_row_never_replaces_a_newer_one() -> None:
     db = sqlite3.connect(":memory:")
     db.executescript(sqlite_schema())
     for generation, count in ((2, 20), (1, 10), (2, 21)):
-        db.execute(sqlite_documents.PUT_DOCUMENT, (7, count, None, None, None, 1, b"", generation))
+        db.execute(sqlite_documents.PUT_DOCUMENT, (7, count, None, None, None, 1, b"", generation, None))
     assert db.execute("SELECT id, count, generation FROM intervals").fetchall() == [(7, 21, 2)]
     with pytest.raises(sqlite3.IntegrityError):
-        db.execute(insert("intervals", sqlite_documents.INTERVALS), (7, 1, None, None, None, 1, b"", 3))
+        db.execute(insert("intervals", sqlite_documents.INTERVALS), (7, 1, None, None, None, 1, b"", 3, None))
     assert "excluded.count" not in put_unless_newer("intervals", ("id", "count"), ("id", "count"))
 
 

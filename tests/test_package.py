@@ -26,7 +26,9 @@ def test_the_wheel_carries_mappings_and_kibana_inside_the_package(tmp_path: Path
         "ingest/mappings/sqlite.sql",
         "ingest/mappings/fields.yml",
         "ingest/kibana/vega/heatmap.json",
-        "ingest/view/page/report.html",
+        "ingest/view/page/html/report.html",
+        "ingest/view/page/script/state.js",
+        "ingest/view/specs/offsets-map.json",
         "ingest/wrap/fio.sh",
         "ingest/py.typed",
         "ingest/examples/cbt-archive/results/cbt_config.yaml",
@@ -37,7 +39,11 @@ def test_the_wheel_carries_mappings_and_kibana_inside_the_package(tmp_path: Path
     log = ROOT / "tests" / "data" / "fio" / "randrw"
     store = f"sqlite:{tmp_path / 's.db'}"
     environment = {"PYTHONPATH": str(tmp_path / "site"), "PATH": "/usr/bin:/bin"}
-    for words in (["load", str(log), "--run", "r", "--store", store], ["report", store, "-o", str(tmp_path / "r.html")], ["wrap-fio"]):
+    for words in (
+        ["load", str(log), "--run", "r", "--store", store],
+        ["report", store, "-o", str(tmp_path / "r.html")],
+        ["wrap-fio"],
+    ):
         subprocess.run(
             [sys.executable, "-P", "-m", "ingest", *words], check=True, cwd=tmp_path, env=environment, capture_output=True
         )

@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
 HOUSE = Path(__file__).parents[1] / "ingest"
-ROOMS = ("core", "environment", "http", "read", "query", "store", "load", "objectives", "view", "live", "cli")  # docs/design.md 10
+ROOMS = (
+    "core",
+    "environment",
+    "http",
+    "read",
+    "query",
+    "store",
+    "load",
+    "objectives",
+    "view",
+    "live",
+    "cli",
+)  # docs/design.md 10
 
 
 def room_of(module: str) -> str:
@@ -30,16 +43,12 @@ def imports_of(nodes: Iterable[ast.AST]) -> list[str]:
     found: list[str] = []
     for node in nodes:
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "ingest":
-            found += [f"{node.module}.{one.name}" if is_module(f"{node.module}.{one.name}") else node.module for one in node.names]
+            found += [
+                f"{node.module}.{one.name}" if is_module(f"{node.module}.{one.name}") else node.module for one in node.names
+            ]
         elif isinstance(node, ast.Import):
             found += [one.name for one in node.names if one.name.split(".")[0] == "ingest"]
     return found
-
-
-def first_imports(path: Path) -> list[str]:
-    """Return the modules of the house that are imported with a file: not those of types, nor those within functions."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    return imports_of([node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)])
 
 
 def modules() -> dict[str, Path]:
@@ -70,21 +79,11 @@ def test_a_room_imports_only_from_the_rooms_before_it() -> None:
     assert upward == []
 
 
-def test_no_circle_of_modules() -> None:
-    known = modules()
-    wants = {module: {other for other in first_imports(path) if other in known and other != module} for module, path in known.items()}
-    done: set[str] = set()
-    for first in known:
-        way: list[str] = []
-
-        def walk(module: str) -> None:
-            if module in done:
-                return
-            assert module not in way, f"a circle: {' -> '.join([*way[way.index(module):], module])}"
-            way.append(module)
-            for other in sorted(wants[module]):
-                walk(other)
-            way.pop()
-            done.add(module)
-
-        walk(first)
+def test_every_room_and_every_place_that_the_guides_name_is_there() -> None:
+    readme = (HOUSE / "README.md").read_text(encoding="utf-8")
+    named = {name for row in readme.splitlines() if row.startswith("| `") for name in re.findall(r"`([a-z]+)(?:\.py|/)`", row.split("|")[1])}
+    assert named == set(ROOMS)
+    table = (HOUSE.parent / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## Where is ...")[2].partition("\n## ")[0]
+    places = [place for row in table.splitlines() for place in re.findall(r"`([^`]+/[^`]*)`", row) if "COMMAND" not in place]
+    assert len(places) > 20
+    assert [place for place in places if not (HOUSE.parent / place).exists()] == []

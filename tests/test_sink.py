@@ -52,7 +52,10 @@ def sink(tmp_path: Path) -> Iterator[Sink]:
 
 
 def actions(count: int, **words: object) -> list[dict]:
-    return [{"_index": "tailboard-intervals-2026.11", "_id": str(number), "_source": {"n": number, "t": 'a\n"{"delete"'}, **words} for number in range(count)]
+    return [
+        {"_index": "tailboard-intervals-2026.11", "_id": str(number), "_source": {"n": number, "t": 'a\n"{"delete"'}, **words}
+        for number in range(count)
+    ]
 
 
 def bodies_in(record: Path) -> list[bytes]:
@@ -85,7 +88,11 @@ def test_the_real_clients_bulk_is_counted_and_recorded(sink: Sink) -> None:
 def test_mixed_operations_keep_their_order_in_the_answer(sink: Sink) -> None:
     chance = random.Random(4)
     ops = [chance.choice(["index", "create", "delete"]) for _ in range(500)]
-    lines = [part for op in ops for part in ([{op: {"_index": "i", "_id": "x"}}] if op == "delete" else [{op: {"_index": "i"}}, {"n": 1}])]
+    lines = [
+        part
+        for op in ops
+        for part in ([{op: {"_index": "i", "_id": "x"}}] if op == "delete" else [{op: {"_index": "i"}}, {"n": 1}])
+    ]
     with Elasticsearch(sink.url) as client:
         got = client.bulk(operations=lines)
         assert [next(iter(item)) for item in got["items"]] == ops
@@ -98,10 +105,15 @@ def test_mixed_operations_keep_their_order_in_the_answer(sink: Sink) -> None:
 
 def test_filter_path_cuts_the_answer_as_a_node_does(sink: Sink) -> None:
     body = b'{"index":{}}\n{}\n' * 3
-    assert sink.ask("POST", "/i/_bulk?filter_path=errors,items.*.status", body)[1] == {"errors": False, "items": [{"index": {"status": 201}}] * 3}
+    assert sink.ask("POST", "/i/_bulk?filter_path=errors,items.*.status", body)[1] == {
+        "errors": False,
+        "items": [{"index": {"status": 201}}] * 3,
+    }
     assert sink.ask("POST", "/i/_bulk?filter_path=errors,items.*.error", body)[1] == {"errors": False}
     assert set(sink.ask("POST", "/i/_bulk", body)[1]) == {"errors", "took", "items"}
-    assert set(sink.ask("POST", "/i/_bulk?filter_path=took,items.*.result,items.*.error.type", body)[1]["items"][0]["index"]) == {"result"}
+    assert set(sink.ask("POST", "/i/_bulk?filter_path=took,items.*.result,items.*.error.type", body)[1]["items"][0]["index"]) == {
+        "result"
+    }
     status, got = sink.ask("POST", "/i/_bulk?filter_path=-items", body)
     assert status == 400 and "filter_path=-items" in got["error"]["reason"]
 
@@ -139,7 +151,9 @@ def test_what_a_load_asks_besides(sink: Sink) -> None:
         with pytest.raises(NotFoundError):
             client.indices.get_index_template(name="tailboard-intervals")
         template = {"index_patterns": ["tailboard-intervals-*"], "_meta": {"version": "1"}}
-        client.indices.put_index_template(name="tailboard-intervals", index_patterns=template["index_patterns"], meta=template["_meta"])
+        client.indices.put_index_template(
+            name="tailboard-intervals", index_patterns=template["index_patterns"], meta=template["_meta"]
+        )
         for name in ("tailboard-intervals", "tailboard-*"):
             (got,) = client.indices.get_index_template(name=name)["index_templates"]
             assert (got["name"], got["index_template"]) == ("tailboard-intervals", template)
@@ -152,7 +166,11 @@ def test_what_a_load_asks_besides(sink: Sink) -> None:
         client.delete(index="runs", id="r/1")
         with pytest.raises(NotFoundError):
             client.get(index="runs", id="r/1")
-        aggregations = {"w": {"date_histogram": {"field": "t", "fixed_interval": "1s"}}, "n": {"sum": {"field": "c"}}, "p": {"percentiles": {"field": "h"}}}
+        aggregations = {
+            "w": {"date_histogram": {"field": "t", "fixed_interval": "1s"}},
+            "n": {"sum": {"field": "c"}},
+            "p": {"percentiles": {"field": "h"}},
+        }
         got = client.search(index="i", aggs=aggregations)
         assert got["aggregations"] == {"w": {"buckets": []}, "n": {"value": 0}, "p": {"values": {}}}
         pit = client.open_point_in_time(index="i", keep_alive="1m")["id"]

@@ -80,11 +80,10 @@ def tailboard() -> None:
       tailboard load ./cbt-archive --run nightly-42
       tailboard report --run 'nightly-42*' -o report.html
 
-    A SOURCE is a store (sqlite:x.db, http://host:9200), log files or folders read on the fly, or - for standard input;
-    without one the store in $TAILBOARD_STORE or sqlite:tailboard.db is asked. Latencies are in ns unless --unit says
-    otherwise, times in UTC.
-    Data goes to stdout, everything else to stderr. Exit status: 0 done, 1 objective violated, 2 usage, 3 input refused,
-    4 store unavailable, 5 cannot tell, 70 internal error, 130 interrupted.
+    A SOURCE is a store (sqlite:x.db, http://host:9200), log files or folders, or - for standard input. Without a SOURCE
+    tailboard reads the store in $TAILBOARD_STORE, or sqlite:tailboard.db. Latencies are in ns (--unit changes that),
+    times in UTC. Data goes to stdout, everything else to stderr. Exit status: 0 done, 1 objective violated, 2 wrong usage,
+    3 input refused, 4 store unavailable, 5 cannot be determined, 70 internal error, 130 interrupted.
     """
 
 

@@ -23,11 +23,11 @@ class RuleError(TailboardError):
 
 
 @click.command()
-@click.option("--check", is_flag=True, help="Write nothing; exit with 1 if a file is not what would be built.")
+@click.option("--check", is_flag=True, help="Write nothing; exit with status 1 if a file is not up to date.")
 def build(*, check: bool) -> None:
-    """Build the files that are generated from others: SQL schema, templates, Kibana's objects, field and command reference.
+    """Build the generated files: SQL schema, templates, Kibana objects, field and command reference.
 
-    Kibana's objects are held against rules: one that breaks a rule is named, and the exit status is 1.
+    Kibana objects are checked against rules; an object that breaks a rule is named, and the exit status is 1.
 
     \b
     Example:

@@ -56,20 +56,25 @@ class Options(shared.Reading, shared.Showing):
 @click.command()
 @click.argument("sla", metavar="SLA.yml", type=click.Path(path_type=Path))
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
-@click.option("--run", "runs", metavar="GLOB", multiple=True, help="Runs to judge, by id or name of the load.")
-@click.option("--where", metavar="K=GLOB", multiple=True, help="Only series whose label K matches.")
-@click.option("--from", "begin", metavar="T", help="From: ISO 8601, epoch s or ms, +90s (from each run's start), now-15m.")
-@click.option("--to", "end", metavar="T", help="Up to, likewise.")
-@click.option("--record", is_flag=True, help="Keep the episodes in the store, for reports and dashboards.")
-@click.option("--allow-unknown", is_flag=True, help="Exit 0, not 5, where missing samples leave a verdict open.")
-@click.option("--webhook", metavar="URL", help="POST each episode as JSON; env:NAME takes the address from the environment.")
+@click.option("--run", "runs", metavar="GLOB", multiple=True, help="Only runs whose name matches GLOB.")
+@click.option("--where", metavar="K=GLOB", multiple=True, help="Only data whose label K matches GLOB.")
+@click.option(
+    "--from",
+    "begin",
+    metavar="T",
+    help="Start of the range: ISO 8601, epoch s or ms, +90s (after the start of each run), now-15m.",
+)
+@click.option("--to", "end", metavar="T", help="End of the range, in the same forms.")
+@click.option("--record", is_flag=True, help="Save the episodes in the store, for reports and dashboards.")
+@click.option("--allow-unknown", is_flag=True, help="Exit with status 0 in place of 5 if missing samples leave a verdict open.")
+@click.option("--webhook", metavar="URL", help="POST each episode as JSON to URL; env:NAME reads the URL from the environment.")
 @shared.reading_options
 @shared.time_option
 @shared.unit_option
 @click.option("--format", type=click.Choice(["table", "csv", "ndjson", "junit"]), default="table", show_default=True)
 @shared.typed(Options)
 def check(sla: Path, sources: tuple[str, ...], options: Options) -> int:
-    """Objectives held against runs: when did the problem start and end, and who made it.
+    """Check runs against objectives: when a promised latency was exceeded, for how long, and which host contributed most.
 
     \b
     Examples:
@@ -78,9 +83,9 @@ def check(sla: Path, sources: tuple[str, ...], options: Options) -> int:
       tailboard check SLA.yml http://host:9200 --run 'nightly-*' --format junit > sla.xml
 
     SLA.yml holds objectives: name, percentile, threshold, window; for, hold, no_data, budget, where, by (docs/guides/check.md).
-    csv and ndjson have one line an episode: objective, the by labels, start,end, peak (in --unit, ns), samples, worst_host,
-    state (open, ended, or provisional where windows are not final). Exit status 1 where an objective is violated, 5 where missing
-    samples could change the verdict ("cannot tell"; --allow-unknown makes it 0), 4 where the webhook could not be told.
+    csv and ndjson have one line per episode: objective, the by labels, start,end, peak (in --unit, ns), samples, worst_host,
+    state (open, ended, or provisional while windows can still change). Exit status: 1 if an objective is violated, 5 if missing
+    samples could change the verdict ("cannot tell"; --allow-unknown makes it 0), 4 if the webhook could not be reached.
     """
     from ingest.objectives.check import check as verdicts_of
     from ingest.objectives.check import keep

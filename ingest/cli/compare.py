@@ -55,21 +55,26 @@ class Options(EachRun):
 
 @click.command()
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
-@click.option("--baseline", required=True, metavar="GLOB", help="The run to compare with; of several those like --run's.")
-@click.option("--run", "run", required=True, metavar="GLOB", help="The run to judge, likewise.")
+@click.option(
+    "--baseline",
+    required=True,
+    metavar="GLOB",
+    help="Run to compare with; of several runs those that match one of --run.",
+)
+@click.option("--run", "run", required=True, metavar="GLOB", help="Run to judge, in the same way.")
 @shared.percentiles_option
-@click.option("--shifts", is_flag=True, help="Percentiles at every halving of 1-q instead: how the distributions differ.")
+@click.option("--shifts", is_flag=True, help="Use percentiles at every halving of 1-q: shows how the distributions differ.")
 @bounded_options
-@click.option("--merge-runs", is_flag=True, help="Add up the runs of a side where its glob matches several.")
-@click.option("--unlike-kinds", is_flag=True, help="Compare also where the runs hold unlike kinds of latency.")
-@click.option("--fail-above", metavar="RATIO", help="Exit with 1 where a ratio is certain (95 %) to be above this, as in 1.2.")
+@click.option("--merge-runs", is_flag=True, help="Merge the runs of each side where its glob matches several.")
+@click.option("--unlike-kinds", is_flag=True, help="Compare even where the two runs hold different kinds of latency.")
+@click.option("--fail-above", metavar="RATIO", help="Exit with status 1 if a ratio is above this (95 % confidence), such as 1.2.")
 @shared.reading_options
 @shared.unit_option
 @format_option
 @page_option
 @shared.typed(Options)
 def compare(sources: tuple[str, ...], options: Options) -> int:
-    """Two runs side by side: percentiles, their ratio with bounds, and who moved most.
+    """Compare two runs: percentiles side by side, their ratio with bounds, and which parts changed most.
 
     \b
     Examples:
@@ -77,10 +82,10 @@ def compare(sources: tuple[str, ...], options: Options) -> int:
       tailboard compare ./good ./bad --baseline good --run bad -p 99,99.9 --fail-above 1.2
       tailboard compare --baseline nightly-41 --run nightly-42 --by job -o compare.html
 
-    Several paths are a run each, named after the path. Where both globs name several runs (archives of CBT), those that are the
-    same below their archives are compared pair by pair, under a label `permutation`. csv and ndjson have the --by labels, then
+    Of several paths each is a run, named after the path. Where both globs match several runs (archives of CBT), runs with the
+    same path below their archives are compared in pairs, with a label `permutation`. csv and ndjson have the --by labels, then
     percentile,baseline,run,ratio,lo,hi,count_baseline,count_run, largest effect first: baseline and run in --unit (ns), lo and
-    hi the 95 % bounds of the ratio by order statistics. A cell is empty where there are too few samples to carry it.
+    hi the 95 % bounds of the ratio by order statistics. A cell is empty where there are too few samples for it.
     """
     from ingest.core.ranks import parse_percentiles
     from ingest.query.compare import COLUMNS, halvings, labelled, together
@@ -116,7 +121,7 @@ def compare(sources: tuple[str, ...], options: Options) -> int:
     status, told = _judged(table, limit)
     if output:
         from ingest.cli.compare_breaths import breath_panels
-        from ingest.view.page.compare_page import compare_page
+        from ingest.view.page.finished.compare import compare_page
 
         paths = named(split_sources(sources)[1])
         more = breath_panels(sources, paths, options, sides, question) if is_lag(baseline, run) else []

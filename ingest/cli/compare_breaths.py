@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ingest.cli.shared.sources import split_sources
-from ingest.cli.shared.values import cores, read_options
+from ingest.cli.shared.values import read_options
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ingest.cli.compare import Options
     from ingest.core.breaths import Kept
     from ingest.query.question import Question
-    from ingest.view.page.panels import Panel
+    from ingest.view.page.finished.page import Panel
 
 
 def breath_panels(
@@ -31,7 +31,7 @@ def breath_panels(
     """
     from ingest.query.breath_sources import together
     from ingest.query.overview import literal
-    from ingest.view.page.breath_overlay import breath_panel
+    from ingest.view.page.finished.breath_overlay import breath_panel
 
     found = []
     for names in sides:
@@ -52,5 +52,4 @@ def _kept(sources: tuple[str, ...], named: Sequence[tuple[Path, str]], options: 
         with open_store(stores[0]) as store:
             return from_store(store, question)
     reading = read_options(options)
-    jobs = cores(options.jobs)
-    return together([from_files(Files([path], replace(reading, run=name), jobs), question) for path, name in named])
+    return together([from_files(Files([path], replace(reading, run=name), options.jobs), question) for path, name in named])

@@ -15,7 +15,7 @@ EXAMPLES, ARCHIVE = "examples", "cbt-archive"
 
 
 @click.command()
-@click.option("-o", "--output", default="report.html", show_default=True, metavar="FILE", help="Where the report goes.")
+@click.option("-o", "--output", default="report.html", show_default=True, metavar="FILE", help="File to write the report to.")
 def demo(output: str) -> None:
     """Load the example archive, print the cluster's percentiles and write its report.
 

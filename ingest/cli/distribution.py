@@ -33,11 +33,11 @@ class Options(shared.Asking, shared.Showing):
     type=click.Choice(["table", "csv", "ndjson", "hgrm", "png", "svg"]),
     default="table",
     show_default=True,
-    help="hgrm is the text that HdrHistogram prints; png and svg are pictures.",
+    help="hgrm: the text that HdrHistogram prints; png, svg: picture.",
 )
 @shared.typed(Options)
 def distribution(sources: tuple[str, ...], options: Options) -> None:
-    """How latencies are distributed over the whole range.
+    """Show how latencies are distributed over the whole time range.
 
     \b
     Examples:
@@ -45,8 +45,8 @@ def distribution(sources: tuple[str, ...], options: Options) -> None:
       tailboard distribution --run nightly-42 --where op=write --unit us
       tailboard distribution stress.hdr --by op,kind --curves --sla sla.txt:ms --format csv
 
-    One row per group and occupied bin: the --by labels, lower,upper (in --unit), count, cumulative. With --curves one row
-    per percentile level, doubling in 1/(1-q): curve, percentile, x = 1/(1-q), value (in --unit), count.
+    csv and ndjson have one row per group and occupied bin: the --by labels, lower,upper (in --unit), count, cumulative. With
+    --curves they have one row per percentile level: curve, percentile, x = 1/(1-q), value (in --unit), count.
     """
     from ingest.query.heatmap import distribution as rows_of
 

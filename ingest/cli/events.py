@@ -49,20 +49,24 @@ class Options(shared.Showing):
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
-@click.option("--level", metavar="N|A-B", help="Only events of this level, or of these: 0 is outermost, as in 0-3.")
-@click.option("--name", "names", metavar="GLOB", multiple=True, help="Only events whose name or name with app matches.")
-@click.option("--from", "begin", metavar="T", help="From: ISO 8601, epoch s or ms, +90s (from the start).")
-@click.option("--to", "end", metavar="T", help="Up to, likewise.")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most so many, the oldest first.")
-@click.option("--tsc-hz", metavar="N", help="Frequency of the counter, if the timeline's own clock does not tell: 2.6e9.")
+@click.option("--level", metavar="N|A-B", help="Only events of this level or range of levels, such as 0-3; 0 is the outermost.")
+@click.option("--name", "names", metavar="GLOB", multiple=True, help="Only events whose name, with or without its app, matches.")
+@click.option("--from", "begin", metavar="T", help="Start of the range: ISO 8601, epoch s or ms, +90s (after the start).")
+@click.option("--to", "end", metavar="T", help="End of the range, in the same forms.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Show at most N, the oldest first.")
+@click.option(
+    "--tsc-hz",
+    metavar="N",
+    help="Frequency of the counter in Hz, such as 2.6e9, if the timeline's own clock does not give it.",
+)
 @click.option("--t0", metavar="T|mtime", help="Time of the first event, if the timeline's clock is not the time of day.")
-@click.option("--breaths", is_flag=True, help="A row a breath: cycles, packets, bytes, bits.")
-@click.option("--callbacks", is_flag=True, help="A row a callback of an app, where its events tell what it moved.")
+@click.option("--breaths", is_flag=True, help="One row per breath: cycles, packets, bytes, bits.")
+@click.option("--callbacks", is_flag=True, help="One row per callback of an app, where its events say what it moved.")
 @shared.time_option
 @click.option("--format", type=click.Choice(["table", "csv", "ndjson"]), default="table", show_default=True)
 @shared.typed(Options)
 def events(file: Path, options: Options) -> None:
-    """The events of a Snabb timeline, oldest first, with the lag of each.
+    """Show the events of a Snabb timeline, oldest first, each with its lag.
 
     \b
     Examples:
@@ -72,10 +76,10 @@ def events(file: Path, options: Options) -> None:
       tailboard events slow.timeline --breaths --format csv > breaths.csv
 
     ndjson has time (or elapsed seconds), tsc, core, node, level, rate, event, app, lag_ns, lag_cycles, after, fault, args. The
-    lag counts since `after`, the event before of the same level or further out; `fault` says why it is no latency. Events are
-    a sample: one of rate 9 is always stored, each rate below a fifth as often.
+    lag is the time since `after`, the previous event of the same level or an outer one; `fault` says why a lag is not a latency.
+    Events are a sample: those of rate 9 are always stored, those of each lower rate a fifth as often.
 
-    With --breaths and --callbacks: when it began (of a callback: ended), cycles, ns, what it moved, and the rate of its events.
+    --breaths and --callbacks show when each began (a callback: ended), cycles, ns, packets moved, and the rate of its events.
     """
     from ingest.cli import events_breaths as tables
     from ingest.core.timing import parse_instant

@@ -42,7 +42,7 @@ class Options(shared.Asking, shared.Showing):
 @click.option("--format", type=click.Choice(["csv", "hlog", "hgrm", "documents"]), default="csv", show_default=True)
 @shared.typed(Options)
 def export(sources: tuple[str, ...], options: Options) -> None:
-    """Everything that is stored, at the stored step: as csv, or as a log that HdrHistogram's own tools read.
+    """Export all data at the stored step: as csv, or as a log that HdrHistogram's own tools read.
 
     \b
     Examples:
@@ -54,9 +54,9 @@ def export(sources: tuple[str, ...], options: Options) -> None:
 
     csv: one row per series, window and occupied bin: start,end (UTC; +12.5s where no start is known), all labels, lower,upper
     (ns), count.
-    hlog: one line per window and tag, added up over all logs; --by op,kind,tag unless it says otherwise.
+    hlog: one line per window and tag, merged over all logs; --by op,kind,tag by default.
     hgrm: the percentile distribution of each --by group over the whole range, in --unit (ns).
-    documents: complete runs of a store, as the bulk requests that bring them into Elasticsearch (set up, period month).
+    documents: complete runs of a store, as bulk requests that load them into Elasticsearch (after setup, period month).
     """
     if options.format == "documents":
         _export_documents(sources, asked(options, "auto").runs)

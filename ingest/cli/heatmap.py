@@ -27,26 +27,31 @@ FINE_WINDOWS = 8
 
 rows_options = shared.stacked(
     click.option(
-        "--latency", metavar="A..B", help="Only this range of latency, in rows as fine as the bins: 1ms..20ms, ..5ms, 1s.."
+        "--latency", metavar="A..B", help="Only this range of latencies, in rows as fine as the bins: 1ms..20ms, ..5ms, 1s.."
     ),
-    click.option("--rows", "most_rows", type=click.IntRange(1, MOST_ROWS), help="Rows at most; on a linear axis so many."),
+    click.option(
+        "--rows",
+        "most_rows",
+        type=click.IntRange(1, MOST_ROWS),
+        help="Highest number of rows; with a linear axis the exact number.",
+    ),
     click.option(
         "--axis",
         type=click.Choice(["log", "linear"]),
         default="log",
         show_default=True,
-        help="Rows that nest in the bins, or of equal height with counts spread by overlap.",
+        help="log: rows made of whole bins; linear: rows of equal height, counts spread by overlap.",
     ),
-    click.option("--drop", metavar="0.1%", help="Leave out the highest share of samples: they go to one row above the map."),
+    click.option("--drop", metavar="0.1%", help="Show this share of the highest samples in one row above the map."),
     click.option(
-        "--columns", type=click.IntRange(1, MOST_COLUMNS), help="So many columns of equal width, counts spread by overlap."
+        "--columns", type=click.IntRange(1, MOST_COLUMNS), help="Number of columns of equal width; counts are spread by overlap."
     ),
 )
 drawing_options = shared.map_options(
     "--shading",
-    "Count series whose label K matches a second time.",
+    "Mark data whose label K matches in a colour of its own.",
     shades=("rank", "linear", "exponent"),
-    hues="How dark a cell is drawn: rank among all cells, in proportion, or square root.",
+    hues="Darkness of a cell: by rank among all cells, in proportion to its count, or to its square root.",
 )
 
 
@@ -75,7 +80,7 @@ class Options(shared.Asking, shared.Showing):
 @shared.unit_option
 @shared.typed(Options)
 def heatmap(sources: tuple[str, ...], options: Options) -> None:
-    """Counts by window and latency: what a latency heat map is drawn from.
+    """Show a latency heat map, or the counts by time window and latency that it is drawn from.
 
     \b
     Examples:
@@ -85,9 +90,10 @@ def heatmap(sources: tuple[str, ...], options: Options) -> None:
       tailboard heatmap ./cbt-archive --latency 1ms..20ms --rows 60
       tailboard heatmap ./cbt-archive --highlight host=ceph-b --format png > ceph-b.png
 
-    One row per window, group and occupied bin: start,end, the --by labels, lower,upper (in --unit), count. With --rows,
-    --latency, --axis linear, --columns, --drop or --highlight one row per cell of such a map, with highlighted (of count) and
-    over (1: what --drop left out). As a table a map in colours, as wide as the terminal; letters where there is no colour.
+    csv and ndjson have one row per window, group and occupied bin: start,end, the --by labels, lower,upper (in --unit), count.
+    With --rows, --latency, --axis linear, --columns, --drop or --highlight they have one row per cell of the map, with the
+    columns highlighted (part of count) and over (1: the samples that --drop left out). The table is a map in colours, as wide
+    as the terminal, or in letters where the terminal has no colours.
     """
     rows = _rows(options)
     answer, lit = _answers(sources, options)

@@ -13,7 +13,7 @@ import click
 
 from ingest.cli.shared import options as shared
 from ingest.cli.shared.sources import split_sources
-from ingest.cli.shared.values import cores, read_options
+from ingest.cli.shared.values import read_options
 from ingest.core.errors import InputError
 from ingest.core.plain import shown
 
@@ -37,13 +37,17 @@ class Options(shared.Reading):
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option(
-    "--why", "asked", metavar="PATH", multiple=True, help="What each fact about this file, or files of this folder, rests on."
+    "--why",
+    "asked",
+    metavar="PATH",
+    multiple=True,
+    help="Show what each fact about this file, or the files of this folder, is based on.",
 )
 @shared.reading_options
 @click.option("--format", type=click.Choice(["table", "ndjson"]), default="table", show_default=True)
 @shared.typed(Options)
 def inspect(paths: tuple[str, ...], options: Options) -> None:
-    """What each file is taken for: format, run, labels, time zero and its source, rows, and why others are skipped.
+    """Show what tailboard makes of each file: format, run, labels, start of the run, rows, and why files are skipped.
 
     \b
     Examples:
@@ -51,12 +55,13 @@ def inspect(paths: tuple[str, ...], options: Options) -> None:
       tailboard inspect ./cbt-archive --why ./cbt-archive/results
       tailboard inspect logs/ --host-alias 10.0.0.7=osd7 --format ndjson
 
-    Every log is read to its end, so that repairs and rejects show; nothing is stored.
+    Every log is read to its end, so that repaired and rejected rows are shown. Nothing is stored.
     """
     from ingest.core.parallel import fork_map
     from ingest.query.means import own_facts, told_of
     from ingest.read import Source, discover, read
     from ingest.read.copies import conflicts
+    from ingest.read.processes import processes
     from ingest.read.reconcile import reconciled, skew
 
     _, given = split_sources(paths)
@@ -76,7 +81,8 @@ def inspect(paths: tuple[str, ...], options: Options) -> None:
         yield source.context.account, tuple(sorted(ops))
 
     ops: dict[int, tuple[str, ...]] = {}
-    for number, (account, seen) in fork_map(work, found.sources, cores(options.jobs)):
+    jobs = processes(options.jobs, (source.path for source in found.sources))
+    for number, (account, seen) in fork_map(work, found.sources, jobs):
         found.sources[number].context.account.replace(account)
         ops[number] = seen
     rows = [_source_row(source, ops[number]) for number, source in enumerate(found.sources)]

@@ -16,7 +16,7 @@ from ingest.cli.shared.progress import Progress
 from ingest.cli.shared.say import say
 from ingest.cli.shared.sources import store_url
 from ingest.cli.shared.stores import letters_named
-from ingest.cli.shared.values import cores, pairs, parse_step, read_options
+from ingest.cli.shared.values import pairs, parse_step, read_options
 from ingest.core.errors import InputError, StoreError, TailboardError, UsageError, listed
 
 if TYPE_CHECKING:
@@ -40,14 +40,18 @@ class Options(shared.Loading):
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @shared.loading_options
-@click.option("--each", is_flag=True, help="Each PATH is a load of its own, named RUN/FOLDER: several archives at once.")
+@click.option("--each", is_flag=True, help="Load each PATH as a run of its own, named RUN/FOLDER: for several archives at once.")
 @shared.marks_option
-@click.option("--replace", is_flag=True, help="Load anew what is there: other step, units, offsets, or corrected files.")
-@click.option("--strict", is_flag=True, help="Exit with 3 if any row is rejected or any file refused.")
-@click.option("--json", "as_json", is_flag=True, help="Print the account as JSON on stdout.")
+@click.option(
+    "--replace",
+    is_flag=True,
+    help="Replace what is in the store: for another step, unit or host offset, or for corrected files.",
+)
+@click.option("--strict", is_flag=True, help="Exit with status 3 if any row is rejected or any file refused.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on stdout.")
 @shared.typed(Options)
 def load(paths: tuple[str, ...], options: Options) -> int:
-    """Load log files and folders into a store, exactly once.
+    """Load log files and folders into a store; each sample is counted exactly once.
 
     \b
     Examples:
@@ -57,9 +61,9 @@ def load(paths: tuple[str, ...], options: Options) -> int:
       tailboard load archives/2026-* --run nightly --each --jobs 4
       tailboard load ./cbt-archive --run nightly-42 --marks gc.log
 
-    With --each an archive that is refused is named and the others are loaded; the first refusal gives the exit status.
-    Run it again after it was interrupted, or when files have grown: what is there already is skipped. The account at the
-    end says what became of every file and row.
+    Run it again after an interruption, or when files have grown: data that is in the store already is skipped. With --each
+    an archive that is refused is named, the others are loaded, and the first refusal gives the exit status. The summary at
+    the end accounts for every file and row.
     """
     chosen, url = load_options(options, "a load"), store_url(options.store)
     marks, runs = read_all(options.marks), list[str]()
@@ -112,7 +116,7 @@ def load_options(options: shared.Loading, what: str) -> LoadOptions:
         labels=pairs(options.labels, "--label"),
         replace=options.replace,
         offsets=options.offsets,
-        jobs=cores(options.jobs),
+        jobs=options.jobs,
     )
 
 

@@ -14,20 +14,20 @@ from ingest.core.errors import UsageError
 
 @click.command()
 @click.argument("text", required=False)
-@click.option("--run", "run", required=True, metavar="GLOB", help="Run that it happened in.")
-@click.option("--at", "at", metavar="T", help="When: ISO 8601, epoch s or ms, +90s (from the start), now-15m.")
-@click.option("--end", "until", metavar="T", help="Until when it lasted, likewise.")
+@click.option("--run", "run", required=True, metavar="GLOB", help="Runs in which to note it.")
+@click.option("--at", "at", metavar="T", help="Time: ISO 8601, epoch s or ms, +90s (after the start of the run), now-15m.")
+@click.option("--end", "until", metavar="T", help="Time of its end, in the same forms.")
 @click.option(
     "--marks",
     "marks",
     metavar="FILE",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Many at once, in place of TEXT: lines of time,text or time,end,text, or a JVM's GC log (-Xlog:gc*).",
+    help="Note many marks, in place of TEXT: lines of time,text or time,end,text, or a JVM's GC log (-Xlog:gc*).",
 )
 @store_option
 def mark(text: str | None, run: str, at: str | None, until: str | None, marks: tuple[Path, ...], store: str | None) -> None:
-    """Note what happened at a time of a run; reports draw it.
+    """Note an event at a time of a run, for reports to draw.
 
     \b
     Examples:
@@ -35,7 +35,8 @@ def mark(text: str | None, run: str, at: str | None, until: str | None, marks: t
       tailboard mark --run nightly-42 --at +33s --end +44s "recovery"
       tailboard mark --run nightly-42 --marks gc.log --marks operations.csv
 
-    Marks of a file go to the runs that they overlap, those from +90s to every run; the same mark again is noted once.
+    Marks of a file are noted in the runs whose time they overlap, marks with times such as +90s in every run. The same mark is
+    noted once.
     """
     if marks:
         if text is not None or at or until:

@@ -30,19 +30,25 @@ class Options(shared.Asking, shared.Showing):
 
 @click.command()
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
-@click.option("--period", default="1s", show_default=True, metavar="P", help="Whole period of a column: 100ms, 1s, 1m, 1h, 1d.")
-@click.option("--rows", type=click.IntRange(1, 1000), default=50, show_default=True, help="Rows that a period is cut into.")
+@click.option("--period", default="1s", show_default=True, metavar="P", help="Time that a column spans: 100ms, 1s, 1m, 1h, 1d.")
+@click.option(
+    "--rows",
+    type=click.IntRange(1, 1000),
+    default=50,
+    show_default=True,
+    help="Number of rows that a period is divided into.",
+)
 @shared.selecting_options
 @shared.map_options(
     "--scale",
-    "Show events whose label K matches in a hue of their own.",
+    "Draw data whose label K matches in a colour of its own.",
     shades=("rank", "linear"),
-    hues="Shade cells by their rank among all cells, or in proportion to their count.",
+    hues="Darkness of a cell: by rank among all cells, or in proportion to its count.",
 )
 @shared.reading_options
 @shared.typed(Options)
 def offsets(sources: tuple[str, ...], options: Options) -> None:
-    """When within each second things happened: events by whole period and by offset within it.
+    """Show when within each second (minute, hour, day) operations happened.
 
     \b
     Examples:
@@ -51,9 +57,9 @@ def offsets(sources: tuple[str, ...], options: Options) -> None:
       tailboard offsets out.perf --highlight process=backup --format svg > map.svg
       tailboard offsets --run nightly-42 --where 'host!=ceph-b' --period 1m --rows 60 --format csv
 
-    One row per period, group and occupied row: start, the --by labels, offset_lower,offset_upper (ns), count; with --highlight
-    also highlighted (of count). Of several --where (or --highlight) of one label one must match; with != none may. From a
-    store 1 ms is the finest; files are exact.
+    csv and ndjson have one row per period, group and occupied row of the map: start, the --by labels,
+    offset_lower,offset_upper (ns), count; with --highlight also highlighted (part of count). Of several --where (or
+    --highlight) of one label one must match; with != none may match. A store keeps offsets in steps of 1 ms; files are exact.
     """
     from ingest.cli.shared.answers import stamp_of, warn
 
@@ -111,8 +117,6 @@ def _answered(sources: tuple[str, ...], options: Options, wanted: Wanted) -> Off
 
     Where something is highlighted it is asked a second time.
     """
-    from dataclasses import replace
-
     from ingest.cli.shared.sources import opened
     from ingest.query.offsets.map import highlighted
     from ingest.query.origin import OFFSETS, needed

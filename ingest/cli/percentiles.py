@@ -44,12 +44,28 @@ class Options(shared.Asking, shared.Showing):
 @shared.percentiles_option
 @shared.step_options
 @shared.selecting_options
-@click.option("--accuracy", metavar="10%", help="Widen the step until the highest percentile is this certain (95 %).")
-@click.option("--bounds", is_flag=True, help="Columns p99_lo,p99_hi: the least and the most that missing samples leave possible.")
-@click.option("--below", default="", metavar="LIST", help="Shares of samples below these latencies, as in 1ms,5ms.")
-@click.option("--approx", is_flag=True, help="Let Elasticsearch estimate (hdr, at most +0.1 %, one rank low): less to read.")
-@click.option("--interpolate", is_flag=True, help="Spread samples evenly within a bin instead of its reported value.")
-@click.option("--estimate", metavar="LIST", help="What averaging would say: cbt, mean-of-means, mean-of-percentiles, histogram.")
+@click.option(
+    "--accuracy",
+    metavar="10%",
+    help="Widen the windows until the highest percentile is known to this share (95 % confidence).",
+)
+@click.option(
+    "--bounds",
+    is_flag=True,
+    help="Add p99_lo,p99_hi: the lowest and highest value that missing samples leave possible (also of --below).",
+)
+@click.option("--below", default="", metavar="LIST", help="Add the share of samples below these latencies, such as 1ms,5ms.")
+@click.option(
+    "--approx",
+    is_flag=True,
+    help="Use estimates by Elasticsearch (hdr, at most +0.1 %, one rank low), which transfers less.",
+)
+@click.option("--interpolate", is_flag=True, help="Interpolate within a bin, as if its samples were spread evenly.")
+@click.option(
+    "--estimate",
+    metavar="LIST",
+    help="Also show what averaging reports: cbt, mean-of-means, mean-of-percentiles, histogram.",
+)
 @shared.marks_option
 @shared.reading_options
 @shared.time_option
@@ -59,11 +75,11 @@ class Options(shared.Asking, shared.Showing):
     type=click.Choice(["table", "csv", "ndjson", "fiologparser", "png", "svg"]),
     default="table",
     show_default=True,
-    help="fiologparser is the format of fio's fiologparser_hist.py; png and svg are pictures.",
+    help="fiologparser: the format of fio's fiologparser_hist.py; png, svg: picture.",
 )
 @shared.typed(Options)
 def percentiles(sources: tuple[str, ...], options: Options) -> None:
-    """Latency percentiles over time, by nearest rank from exactly merged histograms.
+    """Show latency percentiles over time, from exactly merged histograms.
 
     \b
     Examples:
@@ -72,8 +88,9 @@ def percentiles(sources: tuple[str, ...], options: Options) -> None:
       tailboard percentiles --run 'nightly-*' --step all --format csv > nightly.csv
 
     csv and ndjson have start,end, the --by labels, count,rate,min,mean,max,exact,complete, then p50, p99.9, ... in --unit (ns).
-    A cell is empty where there are too few samples to carry it: above p50 at least one sample must lie beyond. With
-    --estimate the usual wrong ways stand beside the exact columns (p99_cbt), each with its error as a share (p99_cbt_error).
+    Means without a histogram also have mib_s (MiB per second) behind rate.
+    A percentile is empty where there are too few samples for it: above p50 at least one sample must lie beyond it.
+    --estimate adds what averaging would have reported (p99_cbt) and its error as a share (p99_cbt_error).
     """
     from ingest.cli.shared.sources import opened
     from ingest.core.ranks import parse_percentiles

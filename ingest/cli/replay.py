@@ -16,13 +16,13 @@ from ingest.core.errors import InputError, StoreError
 @click.argument("dead_letters", metavar="DEADLETTERS")
 @store_option
 def replay(dead_letters: str, store: str | None) -> int:
-    """Send the documents of a dead-letter file again, after what the server had against them was mended.
+    """Send the documents of a dead-letter file again, after the cause of their refusal was removed.
 
     \b
     Example:
       tailboard replay tailboard-dead-letters.ndjson --store http://127.0.0.1:9200
 
-    What is still refused stays in the file; rollups are made right, and runs of which nothing is missing are complete.
+    Documents that are refused again stay in the file. Rollups are updated, and runs with all their documents become complete.
     """
     from ingest.query.origin import needed
     from ingest.store import open_store

@@ -29,22 +29,22 @@ class Options(shared.Asking):
 
 @click.command()
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
-@click.option("-o", "--output", default="report.html", show_default=True, metavar="FILE", help="Where to; - is stdout.")
-@click.option("--sla", metavar="LATENCY", help="Draw a line at this latency, as in 5ms.")
+@click.option("-o", "--output", default="report.html", show_default=True, metavar="FILE", help="File to write; - for stdout.")
+@click.option("--sla", metavar="LATENCY", help="Draw a line at this latency, such as 5ms.")
 @click.option(
     "--objectives",
     metavar="SLA.yml",
     type=click.Path(path_type=Path),
-    help="Draw when these were violated, as check finds it [default: what check --record has kept].",
+    help="Show when these objectives were violated [default: what check --record has saved].",
 )
-@click.option("--full", is_flag=True, help="All windows, hosts and threads, whatever the size of the page.")
+@click.option("--full", is_flag=True, help="Include all windows, hosts and threads, however large the page gets.")
 @shared.marks_option
 @shared.step_options
 @shared.selecting_options
 @shared.reading_options
 @shared.typed(Options)
 def report(sources: tuple[str, ...], options: Options) -> None:
-    """One HTML file that shows where the tail came from; opens offline.
+    """Write one HTML file, which opens offline, that shows when the tail was bad, on which host, and why.
 
     \b
     Examples:
@@ -52,9 +52,9 @@ def report(sources: tuple[str, ...], options: Options) -> None:
       tailboard report --run 'nightly-42*' --by host --sla 5ms -o nightly-42.html
       tailboard report ./cbt-archive --marks gc.log --marks deploys.csv
 
-    Percentiles over time, hosts and threads over time, the worst windows and who made them, a latency heat map, subsecond
-    offsets of single events, rates, the distribution, and the facts of the run; of several runs the load curve. Filters and
-    zoom work in the page itself.
+    The page shows percentiles over time, hosts and threads over time, the worst windows and which host contributed most, a
+    latency heat map, offsets within the second of single operations, rates, the distribution and facts about the run; for
+    several runs also the load curve. Filters and zoom work in the page itself.
     """
     write_page(page_of(sources, options), options.output)
 
@@ -65,8 +65,8 @@ def page_of(sources: tuple[str, ...], options: Options) -> str:
     from ingest.cli.shared.sources import opened
     from ingest.core.timing import parse_duration
     from ingest.query.means import MeansAloneError
-    from ingest.view.page.contents import means_from, parts_from, run_names
-    from ingest.view.page.report import page_of as page
+    from ingest.view.page.report.contents import means_from, parts_from, run_names
+    from ingest.view.page.report.page import page_of as page
 
     question = asked(options, parse_step(options.step), force=options.force)
     sla = parse_duration(options.sla) if options.sla else 0

@@ -35,7 +35,7 @@ def runs() -> None:
 @store_option
 @click.option("--format", "form", type=click.Choice(["table", "ndjson"]), default="table", show_default=True)
 def list_(store: str | None, form: str) -> None:
-    """All runs: state, step, sources, samples, time zero, when loaded."""
+    """List all runs: state, step, sources, samples, start time, time of loading."""
     from ingest.core.timing import format_duration
     from ingest.core.whole_runs import means_alone
     from ingest.core.writing import utc
@@ -81,7 +81,7 @@ def list_(store: str | None, form: str) -> None:
 @click.argument("run")
 @store_option
 def show(run: str, store: str | None) -> None:
-    """One run as JSON: parameters, labels, time zero, and each source with its account and marks."""
+    """Show one run as JSON: parameters, labels, start time, marks, and each source with its summary."""
     from dataclasses import asdict
 
     with opened_store(store) as store_:
@@ -100,10 +100,10 @@ def show(run: str, store: str | None) -> None:
 @runs.command()
 @click.argument("globs", nargs=-1, metavar="[RUN]...")
 @click.option("--mend", is_flag=True, help="Repair what can be repaired.")
-@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the faults as JSON.")
 @store_option
 def check(globs: tuple[str, ...], *, mend: bool, as_json: bool, store: str | None) -> int:
-    """Verify a store: owners, sums, rollups, bins, readings; what does not fit together is named and can be mended.
+    """Verify that a store is consistent, name what is not, and repair it on request.
 
     \b
     Examples:
@@ -111,9 +111,9 @@ def check(globs: tuple[str, ...], *, mend: bool, as_json: bool, store: str | Non
       tailboard runs check 'nightly-*' --store http://host:9200 --json
       tailboard runs check --mend
 
-    One line for each kind of fault: how often, where, the first place, what to do. Exit status 0 if nothing was found, 4 if
-    something was: with --mend if something is left to do, such as to load a file again. Nothing is changed without --mend.
-    Runs that are being loaded or watched are looked at for owners alone (docs/guides/scale.md).
+    Prints one line for each kind of fault: how often, where, the first place, what to do. Exit status: 0 if there is no fault,
+    4 if there is one (with --mend: if something is left to do, such as loading a file again). Nothing is changed without
+    --mend. Of runs that are being loaded or watched only the owners of data are checked (docs/guides/scale.md).
     """
     from ingest.core.errors import StoreError
     from ingest.core.plain import shown
@@ -137,29 +137,32 @@ def check(globs: tuple[str, ...], *, mend: bool, as_json: bool, store: str | Non
 
 
 older_option = click.option(
-    "--older-than", "age", metavar="D", help="Only runs that began longer ago, as in 30d (without a time zero: that were loaded)."
+    "--older-than",
+    "age",
+    metavar="D",
+    help="Only runs that began longer ago, such as 30d (runs without a start time: that were loaded).",
 )
-dry_option = click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+dry_option = click.option("--dry-run", is_flag=True, help="Only show what would be done.")
 
 
 @runs.command()
 @click.argument("run", required=False)
 @older_option
 @dry_option
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--force", is_flag=True, help="Also runs that are being loaded or watched, or of which a load was cut off.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--force", is_flag=True, help="Also delete runs that are being loaded or watched, or whose load was interrupted.")
 @store_option
 def delete(run: str | None, *, age: str | None, dry_run: bool, yes: bool, force: bool, store: str | None) -> int:
-    """Delete runs with all that belongs to them: documents, rollups, sources, marks and the rest.
+    """Delete runs with all their data: documents, rollups, sources, marks.
 
     \b
     Examples:
       tailboard runs delete nightly-42
       tailboard runs delete 'nightly-*' --older-than 400d --yes
 
-    RUN is a name or a glob; without it --older-than chooses among all. Cut off, the same command goes on. A SQLite file
-    keeps its size: the room is used by the next loads. A run that somebody may be writing to is left alone, exit status 4;
-    with --force it is deleted, and who still writes to it ends with a sentence.
+    RUN is a name or a glob; without it --older-than selects among all runs. After an interruption the same command continues.
+    A SQLite file keeps its size: later loads use the free space. A run that is being loaded is left alone (exit status 4); with
+    --force it is deleted, and a load that still writes to it ends with an error.
     """
     with opened_store(store, write=not dry_run) as store_:
         found = _selected(store_, run, age)
@@ -184,20 +187,20 @@ def delete(run: str | None, *, age: str | None, dry_run: bool, yes: bool, force:
 
 @runs.command()
 @click.argument("run", required=False)
-@click.option("--step", required=True, metavar="S", help="The larger step: 1s, 5s, 10s, 30s, 1m, 5m, 10m, 30m, 1h.")
+@click.option("--step", required=True, metavar="S", help="New width of windows: 1s, 5s, 10s, 30s, 1m, 5m, 10m, 30m, 1h.")
 @older_option
 @dry_option
 @store_option
 def coarsen(run: str | None, *, step: str, age: str | None, dry_run: bool, store: str | None) -> int:
-    """Add the windows of runs up to a larger step, exactly: what is asked at that step has the same answer before and after.
+    """Merge the windows of runs into wider ones, exactly: questions at the new step have the same answers as before.
 
     \b
     Examples:
       tailboard runs coarsen nightly-42 --step 1m
       tailboard runs coarsen 'nightly-*' --step 5m --older-than 30d
 
-    What is finer than the new step is gone; offsets keep their seconds. Cut off, the same command completes it. Later the
-    same sources are skipped as already loaded, others are refused for this run, and --replace loads all of it anew.
+    Detail finer than the new step is lost; offsets within the second stay. After an interruption the same command completes
+    the work. Loading the same files again is skipped, other files are refused for this run, and load --replace loads it anew.
     """
     from ingest.core.timing import format_duration, parse_duration
     from ingest.store.coarsening import check_step

@@ -17,7 +17,7 @@ from ingest.cli.shared.answers import asked
 from ingest.cli.shared.marks import read_all
 from ingest.cli.shared.say import say
 from ingest.cli.shared.sources import split_sources
-from ingest.cli.shared.values import cores, parse_step, read_options
+from ingest.cli.shared.values import parse_step, read_options
 from ingest.core.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -41,23 +41,29 @@ class Options(shared.Asking):
 
 @click.command()
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
-@click.option("--port", type=click.IntRange(0, 65535), default=8350, show_default=True, help="Port; 0 takes any that is free.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8350, show_default=True, help="Port; 0 for any free one.")
 @click.option(
     "--host",
     "address",
     default="127.0.0.1",
     show_default=True,
-    help="Address to listen at: any but this computer's own opens it to others.",
+    help="Address to listen on; any address other than this computer's own lets others read the page.",
 )
-@click.option("--refresh", default="10s", show_default=True, metavar="D", help="How often an open page asks for news.")
+@click.option("--refresh", default="10s", show_default=True, metavar="D", help="How often an open page asks for new data.")
 @shared.marks_option
-@click.option("--sla", metavar="LATENCY", help="Draw a line at this latency, as in 5ms.")
-@click.option("--step", default="auto", show_default=True, metavar="S|auto|all", help="Window: 10s, 1m, about 150, or all.")
+@click.option("--sla", metavar="LATENCY", help="Draw a line at this latency, such as 5ms.")
+@click.option(
+    "--step",
+    default="auto",
+    show_default=True,
+    metavar="S|auto|all",
+    help="Width of windows, such as 10s; auto: about 150 windows; all: one window.",
+)
 @shared.selecting_options
 @shared.reading_without_host
 @shared.typed(Options)
 def serve(sources: tuple[str, ...], options: Options) -> int:
-    """The report as a page that refreshes by itself, on 127.0.0.1.
+    """Serve the report as a page that refreshes itself, on 127.0.0.1.
 
     \b
     Examples:
@@ -66,15 +72,14 @@ def serve(sources: tuple[str, ...], options: Options) -> int:
       tailboard serve http://127.0.0.1:9200 --port 0 --from now-15m
       tailboard serve /var/log/bench --refresh 2s
 
-    SOURCE is a store, which others may write meanwhile, or log files and folders, which are watched while they are served: in a
-    store of their own, gone when the page is. The page draws what is new and keeps what was chosen in it; without
-    --run it shows the run that began last. Runs, range and step are chosen in the page and stand in its address. Neither
-    store nor logs are ever written to. Ctrl-C ends it.
+    SOURCE is a store, which others may write at the same time, or log files and folders, which are read as they grow (into a
+    temporary store). The page adds new data and keeps what you selected in it; without --run it shows the newest run. Runs,
+    range and step are selected in the page and are part of its address. Neither store nor logs are changed. Ctrl-C ends it.
     """
     from ingest.core.timing import parse_duration
     from ingest.live.serve.app import application
     from ingest.live.serve.page import Subject
-    from ingest.view.page.parts import runtime
+    from ingest.view.page.template import runtime
 
     try:
         from ingest.live.serve.server import is_local, listening, names_of, served
@@ -125,7 +130,7 @@ def _store_of(stores: Sequence[str], paths: Sequence[Path], options: Options, qu
         read=read_options(options, run),
         step_ns=None if fine is None else int(fine),
         attribution=options.attribution,
-        jobs=cores(options.jobs),
+        jobs=options.jobs,
     )
     with as_store(paths, chosen, _say) as url:
         yield url

@@ -34,14 +34,24 @@ class Options:
 
 
 @click.command()
-@click.option("--elasticsearch", "url", metavar="URL", help="Server [default: $TAILBOARD_STORE if it is one].")
-@click.option("--kibana", metavar="URL", help="Kibana: dashboards are imported, those there overwritten.")
-@click.option("--space", metavar="S", help="Space of Kibana [default: the default one].")
-@click.option("--rules", metavar="SLA.yml", help="Alert rules in Kibana, for the objectives that rollups answer exactly.")
-@click.option("--index-prefix", metavar="P", help="What all index names begin with [default: that of the URL, else tailboard].")
-@click.option("--period", default="month", show_default=True, metavar="month|week|day", help="What one index covers.")
-@click.option("--shards", type=int, default=1, show_default=True, help="Primary shards of an index of intervals, and of rollups.")
-@click.option("--compact", is_flag=True, help="A third of the disk on 9.x (logsdb), queries 1.7 times slower; nothing on 8.x.")
+@click.option("--elasticsearch", "url", metavar="URL", help="Elasticsearch server [default: $TAILBOARD_STORE if it is one].")
+@click.option("--kibana", metavar="URL", help="Kibana server: imports the dashboards and overwrites earlier ones.")
+@click.option("--space", metavar="S", help="Kibana space [default: the default space].")
+@click.option(
+    "--rules",
+    metavar="SLA.yml",
+    help="Also install Kibana alert rules, for the objectives that rollups answer exactly.",
+)
+@click.option("--index-prefix", metavar="P", help="Prefix of all index names [default: that of the URL, else tailboard].")
+@click.option("--period", default="month", show_default=True, metavar="month|week|day", help="Time that one index covers.")
+@click.option(
+    "--shards",
+    type=int,
+    default=1,
+    show_default=True,
+    help="Primary shards of each index of intervals, and of rollups.",
+)
+@click.option("--compact", is_flag=True, help="Use a third of the disk, with queries 1.7 times slower (9.x only, logsdb).")
 @click.option("--dry-run", is_flag=True, help="Only show what would change.")
 @click.option("--overwrite", is_flag=True, help="Change templates that differ.")
 @shared.typed(Options)
@@ -55,9 +65,9 @@ def setup(url: str | None, options: Options) -> int:
       tailboard setup --elasticsearch http://127.0.0.1:9200 --kibana http://127.0.0.1:5601 --dry-run
       tailboard setup --kibana https://kibana:5601 --space perf --rules SLA.yml
 
-    Templates: what is missing is created; what differs is shown and changed with --overwrite alone. The component template
+    Missing templates are created; templates that differ are shown, and changed only with --overwrite. The component template
     P@custom is yours: it is created empty and never written again. With --kibana alone only Kibana is set up; its objects
-    have fixed ids, so setting up again overwrites them. Secrets come from the environment (docs/guides/security.md,
+    have fixed ids, so a second setup overwrites them. Secrets come from the environment (docs/guides/security.md,
     docs/guides/kibana.md).
     """
     from ingest.cli.setup_kibana import set_up, target_of

@@ -32,7 +32,7 @@ class Target:
 def target_of(options: Options, prefix: str) -> Target | None:
     """Return what a call wants of Kibana, None where they do not name it. Raises UsageError, InputError."""
     from ingest.objectives.objectives import read_objectives
-    from ingest.view.kibana.credentials import DEFAULT_SPACE, checked_space, checked_url
+    from ingest.view.kibana.address import DEFAULT_SPACE, checked_space, checked_url
 
     if not options.kibana:
         for option in ("space", "rules"):

@@ -46,21 +46,31 @@ class Options(EachRun):
 
 @click.command()
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
-@click.option("--run", "runs", metavar="GLOB", multiple=True, help="Runs to take, by id or name of the load [default: all].")
+@click.option("--run", "runs", metavar="GLOB", multiple=True, help="Only runs whose name matches GLOB [default: all].")
 @click.option("-p", "wanted", default="99", show_default=True, metavar="LIST", help="Percentiles, 0 to 100.")
 @bounded_options
-@click.option("--least-change", default="10%", show_default=True, metavar="SHARE", help="A smaller change of level is none.")
 @click.option(
-    "--last", type=click.IntRange(1, 10_000), default=7, show_default=True, help="Runs that --fail-above takes the median of."
+    "--least-change",
+    default="10%",
+    show_default=True,
+    metavar="SHARE",
+    help="Smallest change of level that is reported.",
 )
-@click.option("--fail-above", metavar="RATIO", help="Exit with 1 where the newest run is certain (95 %) to be above this.")
+@click.option(
+    "--last",
+    type=click.IntRange(1, 10_000),
+    default=7,
+    show_default=True,
+    help="Number of runs before the newest that --fail-above takes the median of.",
+)
+@click.option("--fail-above", metavar="RATIO", help="Exit with status 1 if the newest run is above this ratio (95 % confidence).")
 @shared.reading_options
 @shared.unit_option
 @format_option
 @page_option
 @shared.typed(Options)
 def trend(sources: tuple[str, ...], options: Options) -> int:
-    """A percentile by run, in the order in which the runs began: bounds, change points, a verdict on the newest.
+    """Show a percentile of each run, in the order in which runs began, with bounds, change points and a verdict on the newest.
 
     \b
     Examples:
@@ -68,10 +78,10 @@ def trend(sources: tuple[str, ...], options: Options) -> int:
       tailboard trend --run 'nightly-*' -p 99 --where op=read --last 7 --fail-above 1.2
       tailboard trend ./nights/* -p 50,99 -o trend.html
 
-    Several paths are a run each, named after the path; archives of CBT that hold many runs are a series for each, with a label
-    `permutation`. csv and ndjson have the --by labels, then run,start,percentile,value,lo,
-    hi,count,level,change: value in --unit (ns) with its 95 % bounds, level the median since the last change, change the ratio
-    of levels where a new one begins. --fail-above holds the newest run's lower bound against the median of the runs before it.
+    Of several paths each is a run, named after the path. Archives of CBT with many runs give one line for each kind of run, with
+    a label `permutation`. csv and ndjson have the --by labels, then run,start,percentile,value,lo,hi,count,level,change: value
+    in --unit (ns) with its 95 % bounds, level the median since the last change, change the ratio of levels where a new level
+    begins. --fail-above compares the lower bound of the newest run with the median of the runs before it.
     """
     from ingest.core.ranks import parse_percentiles
     from ingest.core.series import run_matches
@@ -104,7 +114,7 @@ def trend(sources: tuple[str, ...], options: Options) -> int:
     found = judged(table, nights[-1].run, options.last)
     status, told = _verdict(found, nights[-1].run, limit)
     if output:
-        from ingest.view.page.trend_page import trend_page
+        from ingest.view.page.finished.trend import trend_page
 
         calm = [f"{nights[-1].run}: nothing is certain to be above {limit:g} times the usual."] if limit < math.inf else []
         written(trend_page(nights, table, found, told or calm, notes, bad=bool(status)), output)

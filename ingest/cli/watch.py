@@ -49,19 +49,28 @@ class Options(shared.Loading):
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @shared.loading_options
 @shared.marks_option
-@click.option("--interval", default="1s", show_default=True, metavar="D", help="How often to look at the files.")
-@click.option("--until-idle", metavar="D", help="End once nothing has come for so long, as in 60s [default: never].")
+@click.option("--interval", default="1s", show_default=True, metavar="D", help="How often to check the files.")
+@click.option("--until-idle", metavar="D", help="End when nothing new has come for this long, such as 60s [default: never].")
 @click.option(
     "--objectives",
     metavar="SLA.yml",
     type=click.Path(path_type=Path),
-    help="Tell when these are violated and when no longer (check), and keep the episodes.",
+    help="Report when these objectives are violated and when they are met again, and save the episodes.",
 )
-@click.option("--webhook", metavar="URL", help="POST each of them as JSON, too; env:NAME takes the address from there.")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object for each cycle that did something, one at the end.")
+@click.option(
+    "--webhook",
+    metavar="URL",
+    help="Also POST each episode as JSON to URL; env:NAME reads the URL from the environment.",
+)
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print a JSON object for each cycle that found new data, and one at the end.",
+)
 @shared.typed(Options)
 def watch(paths: tuple[str, ...], options: Options) -> int:
-    """Load log files and folders while they grow, and new ones as they come.
+    """Load log files and folders while they grow, and new files as they appear.
 
     \b
     Examples:
@@ -70,9 +79,9 @@ def watch(paths: tuple[str, ...], options: Options) -> int:
       fio job.fio --status-interval=1 --output-format=json+ --output=out/fio.json &
       tailboard watch out/ --run test-8 --until-idle 10s
 
-    HdrHistogram logs are read line by line, fio's status dumps document by document, logs of operations from the beginning
-    whenever they have grown; other files are loaded once they have not changed for a cycle. Run it again after it was
-    killed: it goes on where it stopped. Ctrl-C settles the run, a second one ends at once.
+    HdrHistogram logs are read line by line, fio's status dumps document by document; logs of operations are read again when
+    they have grown; other files are loaded when they have not changed for a cycle. After a kill, run it again: it continues
+    where it stopped. Ctrl-C completes the run and ends; a second Ctrl-C ends at once.
     """
     from ingest.live.watch.cycle import Watch
     from ingest.live.watch.files import hold_many_files

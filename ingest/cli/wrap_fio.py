@@ -17,22 +17,22 @@ DEFAULT = "/usr/bin/fio"
 
 
 @click.command("wrap-fio")
-@click.option("--fio", default=DEFAULT, show_default=True, metavar="PATH", help="The fio that the script starts on the clients.")
+@click.option("--fio", default=DEFAULT, show_default=True, metavar="PATH", help="Path of the real fio on the clients.")
 @click.option(
     "--log-hist-msec",
     type=click.IntRange(1, 2**31 - 1),
     default=1000,
     show_default=True,
     metavar="MS",
-    help="The time between two rows of a histogram log.",
+    help="Interval of the histogram log.",
 )
 def wrap_fio(fio: str, log_hist_msec: int) -> None:
-    """Print a shell script that starts fio with histograms wherever it logs latencies: for CBT, which has no option for them.
+    """Print a shell script that runs fio and adds histogram logs, for CBT, which has no option for them.
 
-    Install it under the name fio at the same path on every client, and name that path in CBT's YAML (cmd_path, or fio_cmd).
-    To a command line with --write_lat_log=P it adds --write_hist_log=P --log_hist_msec=MS, and json+ in place of json;
-    everything else, and every other command line, reaches fio as it came. fio 3.6 to 3.16 gets json+ only, as its histogram
-    logs are damaged. The clients need no Python. docs/guides/cbt.md leads from there to the report.
+    Install the script as a file called fio at the same path on every client, and set that path in CBT's YAML (cmd_path, or
+    fio_cmd). It adds --write_hist_log=P --log_hist_msec=MS to a command line with --write_lat_log=P, and replaces json by
+    json+. All other arguments, and all other command lines, reach fio unchanged. fio 3.6 to 3.16 gets json+ only, because its
+    histogram logs are damaged. The clients need no Python. docs/guides/cbt.md leads from the YAML to the report.
 
     \b
     Examples:

@@ -131,6 +131,14 @@ def joined_rows(pointers: Sequence[Int]) -> Int:
     return np.concatenate([[0], *(part[1:] + at for part, at in zip(pointers, offsets, strict=False))])
 
 
+def distinct(values: Int) -> Int:
+    """Return what `np.unique` does of numbers, which takes 8 ms to import masked arrays when it is called first."""
+    ordered = np.sort(values)
+    new = np.ones(len(ordered), np.bool_)
+    new[1:] = ordered[1:] != ordered[:-1]
+    return ordered[new]
+
+
 def summed(values: Int, group: Int, groups: int) -> Int:
     """Return the sum of the values of each group, in int64."""
     total = np.zeros(groups, np.int64)

@@ -30,7 +30,8 @@ from ingest.core.series import Group, Series
 Int = NDArray[np.int64]
 Bool = NDArray[np.bool_]
 
-NO_MIN, NO_MAX = -1, 2**63 - 1  # as min_ns and max_ns of rows without bins that know their sum alone; a merge keeps them
+# In place of what nothing told of a row without bins; a merge keeps them.
+NO_MIN, NO_MAX, NO_SUM, NO_BYTES = -1, 2**63 - 1, -1, -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +47,16 @@ class Histogram:
 class Exact:
     """Exact `min_ns`, `max_ns`, `sum_ns` of each row, valid where `known`: never where the sum would pass 2^62 ns.
 
-    Of rows without bins (layout `NO_BINS`) sums are as good as the means that they come from, and where nothing told the minimum
-    or the maximum they are NO_MIN and NO_MAX. A merge of rows with one of these has it, too.
+    Of rows without bins (layout `NO_BINS`) sums are as good as the means that they come from, and where nothing told the minimum,
+    the maximum or the sum they are NO_MIN, NO_MAX and NO_SUM. A merge of rows with one of these has it, too. These rows alone
+    have `bytes`: what their I/Os moved, NO_BYTES where nothing told it, and None where nothing told it of any row.
     """
 
     min_ns: Int
     max_ns: Int
     sum_ns: Int
     known: Bool
+    bytes: Int | None = None
 
     @property
     def known_min(self) -> Bool:
@@ -67,9 +70,31 @@ class Exact:
         told: Bool = self.known & (self.max_ns != NO_MAX)
         return told
 
+    @property
+    def known_sum(self) -> Bool:
+        """Return where the sum is known."""
+        told: Bool = self.known & (self.sum_ns != NO_SUM)
+        return told
+
+    @property
+    def told(self) -> tuple[tuple[Int, Bool], ...]:
+        """Return sum, minimum and maximum, each with where it is known, as stores keep them."""
+        return (self.sum_ns, self.known_sum), (self.min_ns, self.known_min), (self.max_ns, self.known_max)
+
+    @property
+    def moved(self) -> Int:
+        """Return the bytes of each row, NO_BYTES where nothing told them."""
+        return np.full(len(self.known), NO_BYTES) if self.bytes is None else self.bytes
+
+    @property
+    def says_nothing(self) -> bool:
+        """Return whether nothing is known of any row."""
+        return not self.known.any() and (self.bytes is None or bool((self.bytes == NO_BYTES).all()))
+
     def take(self, rows: Int) -> Exact:
         """Return the values of `rows`."""
-        return Exact(self.min_ns[rows], self.max_ns[rows], self.sum_ns[rows], self.known[rows])
+        moved = None if self.bytes is None else self.bytes[rows]
+        return Exact(self.min_ns[rows], self.max_ns[rows], self.sum_ns[rows], self.known[rows], moved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +252,7 @@ def _joined_exact(chunks: list[Intervals]) -> Exact | None:
         np.concatenate([part.max_ns for part in filled]),
         np.concatenate([part.sum_ns for part in filled]),
         np.concatenate([part.known for part in filled]),
+        None if all(part.bytes is None for part in filled) else np.concatenate([part.moved for part in filled]),
     )
 
 
@@ -237,15 +263,22 @@ def _joined_completions(chunks: list[Intervals]) -> Int | None:
     return np.concatenate(known) if known else None
 
 
-def told_exact(sums: Sequence[int | None], lows: Sequence[int | None], highs: Sequence[int | None]) -> Exact:
-    """Return exact values as stores keep them: known where there is a sum, NO_MIN and NO_MAX where it stands alone."""
-    known = np.array([value is not None for value in sums], np.bool_)
-    total = np.array([value or 0 for value in sums], np.int64)
-    low, high = (
-        np.where(known, np.array([none if value is None else value for value in values], np.int64), 0)
-        for values, none in ((lows, NO_MIN), (highs, NO_MAX))
-    )
-    return Exact(low, high, total, known)
+def told_exact(
+    sums: Sequence[int | None],
+    lows: Sequence[int | None],
+    highs: Sequence[int | None],
+    moved: Sequence[int | None] | None = None,
+) -> Exact:
+    """Return exact values as stores keep them, None where nothing told them; `moved` are bytes of rows without bins."""
+    told = ((sums, NO_SUM), (lows, NO_MIN), (highs, NO_MAX))
+    columns = [np.array([none if value is None else value for value in values], np.int64) for values, none in told]
+    known = np.zeros(len(sums), np.bool_)
+    for column, (_, none) in zip(columns, told, strict=True):
+        known |= column != none
+    total, low, high = (np.where(known, column, 0) for column in columns)
+    if moved is None or all(value is None for value in moved):
+        return Exact(low, high, total, known)
+    return Exact(low, high, total, known, np.array([NO_BYTES if value is None else value for value in moved], np.int64))
 
 
 def no_exact(rows: int) -> Exact:
@@ -309,7 +342,7 @@ def _table_ranks(table: Sequence[Series | Group]) -> Int:
 
 
 def _summed_exact(exact: Exact | None, group: Int, groups: int) -> Exact | None:
-    if exact is None or not exact.known.any():
+    if exact is None or exact.says_nothing:
         return None
     low = np.full(groups, np.iinfo(np.int64).max)
     high = np.zeros(groups, np.int64)
@@ -317,9 +350,24 @@ def _summed_exact(exact: Exact | None, group: Int, groups: int) -> Exact | None:
     np.minimum.at(low, group, exact.min_ns)
     np.maximum.at(high, group, exact.max_ns)
     np.logical_and.at(known, group, exact.known)
-    total, past = summed_ns(exact.sum_ns, group, groups)
+    total, past = _summed_known(exact.sum_ns, group, groups, NO_SUM)
     known &= ~past
-    return Exact(np.where(known, low, 0), np.where(known, high, 0), np.where(known, total, 0), known)
+    moved = None
+    if exact.bytes is not None:
+        moved, too_many = _summed_known(exact.bytes, group, groups, NO_BYTES)
+        moved[too_many] = NO_BYTES
+    return Exact(np.where(known, low, 0), np.where(known, high, 0), np.where(known, total, 0), known, moved)
+
+
+def _summed_known(values: Int, group: Int, groups: int, none: int) -> tuple[Int, Bool]:
+    """Return the sums of groups, `none` of those of which a value is `none`; and where they pass 2^62."""
+    lacks = values == none
+    if not lacks.any():
+        return summed_ns(values, group, groups)
+    total, past = summed_ns(np.where(lacks, 0, values), group, groups)
+    total[group[lacks]] = none
+    past[group[lacks]] = False
+    return total, past
 
 
 class Sum:

@@ -27,6 +27,7 @@ Int = NDArray[np.int64]
 Float = NDArray[np.float64]
 
 REPORTS = MIDPOINT, HIGHEST, UPPER, NOTHING = ("midpoint", "highest", "upper", "nothing")
+LAST_NS = 2**63 - 1
 NO_BINS_TEXT = "nobins"
 UNLIKE = "means without a histogram are never added to histograms: choose one kind, as in --where kind=completion"
 
@@ -97,11 +98,20 @@ class LogLinear:
 
     @property
     def values(self) -> Int:
-        """Return the value in ns that is reported for each bin."""
+        """Return the value in ns that is reported for each bin; none is above what the open last bin reports.
+
+        The open last bin reports the lowest latency that its samples can have: its lower edge; where unlike bins were merged,
+        less, as one of these may have begun below.
+        """
         return _values(self)
 
+    @property
+    def keys(self) -> Int:
+        """Return the number that stands for each bin where a store keeps one instead of the bin: each is another, rising."""
+        return _keys(self)
+
     def middles_of(self, bins: Int) -> Int:
-        """Return the middles of bins in ns, which means are made of; the lower edge of the open last bin.
+        """Return the middles of bins in ns, which means are made of; what the open last bin reports, and none above it.
 
         Half of a bin's width in whole grains above its lower edge, as HdrHistogram's medianEquivalentValue.
         """
@@ -110,7 +120,11 @@ class LogLinear:
         lower = self.edges[bins]
         width = self.edges[bins + 1] - lower
         middle = lower + (width >> 1 if self.grain == 1 else width // self.grain // 2 * self.grain)
-        return np.where(bins == self.bins - 1, lower, middle) if self.open_ended else middle
+        if not self.open_ended:
+            return middle
+        least = self.values[-1]
+        found: Int = np.where(bins == self.bins - 1, least, np.minimum(middle, least))
+        return found
 
     def lowest_of(self, bins: Int) -> Int:
         """Return the lowest latency in ns that a sample in each of the bins can have: its lower edge.
@@ -169,7 +183,9 @@ class LogLinear:
         return np.minimum(found, self.bins - 1).astype(np.int64)
 
     def nests_in(self, coarser: LogLinear) -> bool:
-        """Return whether every edge of `coarser` below its last bin is an edge here, so that moving counts is exact."""
+        """Return whether moving counts is exact: each edge of `coarser` below its last bin is one here, and it ends no lower."""
+        if not coarser.open_ended and (self.open_ended or coarser.edges[-1] < self.edges[-1]):
+            return False
         inner = coarser.edges[:-1]
         at = np.searchsorted(self.edges, inner)
         inside = at < len(self.edges) - (1 if self.open_ended else 0)
@@ -192,6 +208,9 @@ def _edges(layout: LogLinear) -> Int:
     octave = np.maximum(index // layout.half - 1, 0)
     lower = np.where(index < 2 * layout.half, index, (layout.half + index % layout.half) << octave)
     edges: Int = lower * layout.unit_ns
+    octave = max(layout.fine // layout.half - 1, 0)
+    if ((layout.fine - octave * layout.half) << octave) * layout.unit_ns > LAST_NS:  # of merged bins the last may end at 2^63
+        edges[-1] = LAST_NS
     if (np.diff(edges) <= 0).any():
         raise ValueError(f"{layout} reaches past 2^63 ns")
     edges.flags.writeable = False
@@ -211,10 +230,21 @@ def _values(layout: LogLinear) -> Int:
         values = upper.copy()
     else:
         values = lower.copy()
-    if layout.open_ended:  # 1 ns above the edge that the bin before it reports, so that the value tells the bin
-        values[-1] = lower[-1] + (layout.reports == UPPER)
+    if layout.open_ended:
+        values = np.minimum(values, layout.lowest_of(np.array([layout.bins - 1])))
     values.flags.writeable = False
     return values
+
+
+@lru_cache(maxsize=64)
+def _keys(layout: LogLinear) -> Int:
+    if layout.reports != UPPER:
+        return layout.values
+    keys = layout.edges[1:].copy()
+    if layout.open_ended:  # 1 ns above the edge that stands for the bin before it
+        keys[-1] = layout.edges[-2] + 1
+    keys.flags.writeable = False
+    return keys
 
 
 @lru_cache(maxsize=64)
@@ -264,7 +294,8 @@ def common_layout(layouts: Iterable[LogLinear]) -> LogLinear:
     width = max(Fraction(1 << layout.coarseness, layout.half) for layout in found)
     half = max(1, 1 << (int(1 / width).bit_length() - 1)) if width <= 1 else 1
     tops = [int(layout.edges[-2]) for layout in found if layout.open_ended]
-    top = min(tops) if tops else max(int(layout.edges[-1]) for layout in found)
+    # Of bins that were merged before the last begins where they would end here: merging again must not add another.
+    top = min(tops) if tops else max(int(layout.edges[-2 if layout.reports == UPPER else -1]) for layout in found)
     first = max(layout.first_ns for layout in found)
     wide = LogLinear(half, _bins_up_to(top, half), reports=UPPER, open_ended=bool(tops), grain_ns=first if first > 1 else 0)
     return wide if width <= 1 else replace(wide, coarseness=int(width).bit_length() - 1)

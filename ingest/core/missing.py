@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.caveats import Caveat
-from ingest.core.csr import gather
+from ingest.core.csr import distinct, gather
 from ingest.core.intervals import Int, Intervals
 from ingest.core.ranks import INT64_MAX, Percentile
 from ingest.core.series import LABELS, Series
@@ -114,6 +114,32 @@ class Lacking:
         return found
 
 
+    def shares_below(
+        self, threshold_ns: int, below: NDArray[np.float64], samples: Int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the least and the largest share of each row's samples that can lie below a threshold.
+
+        Of the `samples` of a row that are there so many are `below`. Missing samples in unknown number may be as many as it
+        takes.
+        """
+        surely, never = self.high_ns < threshold_ns, self.low_ns >= threshold_ns
+        unknown = self.most == UNKNOWN
+        fewest, many = self._summed(self.least, samples), self._summed(np.where(unknown, 0, self.most), samples)
+        lowest = (below + fewest(surely)) / (samples + fewest(surely) + many(~surely))
+        highest = (below + many(~never)) / (samples + fewest(never) + many(~never))
+        lowest[self.row[unknown & ~surely]] = 0
+        highest[self.row[unknown & ~never]] = 1
+        return lowest, highest
+
+    def _summed(self, numbers: Int, samples: Int) -> Callable[[NDArray[np.bool_]], NDArray[np.float64]]:
+        """Return how the numbers of some of the entries are added up by row."""
+
+        def summed(chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
+            return np.bincount(self.row[chosen], numbers[chosen].astype(np.float64), len(samples)).astype(np.float64)
+
+        return summed
+
+
 NO_LACK = Lacking(*(np.empty(0, np.int64) for _ in range(5)))
 
 Values = Callable[[Int, Int], NDArray[np.float64]]
@@ -127,7 +153,7 @@ class Possible:
     """
 
     def __init__(self, rows: Intervals, lacking: Lacking, values: Values) -> None:
-        self.rows = np.unique(lacking.row)
+        self.rows = distinct(lacking.row)
         self._values = values
         self._samples = rows.samples[self.rows]
         indptr, flat = gather(rows.indptr, self.rows)

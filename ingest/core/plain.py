@@ -17,6 +17,8 @@ NO_UNICODE = re.compile("[\ud800-\udfff]")
 CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff\ufffe\uffff]")
 NUMBERED = re.compile(rb"\\x([89a-f][0-9a-f])")
 
+STANDS_FOR: dict[str, str] = {}  # what people know the files as that this program made, by path
+
 
 def as_text(name: Path | str) -> str:
     """Return a name that is Unicode throughout: bytes that are no UTF-8 stand as their numbers."""
@@ -35,7 +37,10 @@ def as_path(text: str) -> Path:
 
 def shown(text: object) -> str:
     """Return text for people, in one line: control characters stand as their numbers, so that none acts on the terminal."""
-    return CONTROLS.sub(lambda found: _number(found[0]), str(text))
+    plain = str(text)
+    for path, name in STANDS_FOR.items():
+        plain = plain.replace(path, name)
+    return CONTROLS.sub(lambda found: _number(found[0]), plain)
 
 
 def _number(character: str) -> str:

@@ -116,11 +116,16 @@ class Ranked:
         return within_exact(self.rows, picked, self.rows.layout.values[self.bins(picked, ranks)])
 
     def interpolated(self, picked: Int, ranks: Int) -> NDArray[np.float64]:
-        """Return the value in ns at each rank, spread evenly over its bin: the last rank in a bin gets its upper edge."""
-        entry, edges = self.entries(picked, ranks), self.rows.layout.edges
-        lower, upper = edges[self.rows.bins[entry]], edges[self.rows.bins[entry] + 1]
+        """Return the value in ns at each rank, spread evenly over its bin: the last rank in a bin gets its upper edge.
+
+        None is above what the open last bin reports: nothing is known of how samples are spread in it.
+        """
+        layout, entry = self.rows.layout, self.entries(picked, ranks)
+        lower, upper = layout.edges[self.rows.bins[entry]], layout.edges[self.rows.bins[entry] + 1]
         within = ranks - (self.total[entry] - self.total[self.rows.indptr[picked]])
         values: NDArray[np.float64] = lower + (upper - lower) * (within / self.rows.counts[entry])
+        if layout.open_ended:
+            values = np.minimum(values, layout.values[-1])
         return within_exact(self.rows, picked, values)
 
 
@@ -255,7 +260,7 @@ def _told_extremes(rows: Intervals) -> tuple[NDArray[np.float64], NDArray[np.flo
     exact = rows.exact or no_exact(len(rows))
     low = np.where(exact.known_min, exact.min_ns, np.nan)
     high = np.where(exact.known_max, exact.max_ns, np.nan)
-    mean = np.where(exact.known, exact.sum_ns / rows.samples, np.nan)
+    mean = np.where(exact.known_sum, exact.sum_ns / rows.samples, np.nan)
     return low, high, mean, exact.known_min & exact.known_max
 
 

@@ -5,12 +5,13 @@
     labels a, 3 digits      segment 0 again
 
 Documents of a series can then be told from their identity to hold bins of one layout, and are never moved to another one.
-Numbers follow the order in which a source brings its layouts, so that every reading of it gives the same.
+Numbers follow the order in which a source brings its layouts, so that every reading of it gives the same. From when to when
+a series reaches is said of all its segments.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -61,3 +62,13 @@ class Segments:
             [*(getattr(series, label) for label in LABELS), series.segment, str(layout), given.segment]
             for (series, layout), given in self._given.items()
         ]
+
+
+def of_all_segments(reach: Mapping[Series, tuple[int, int]]) -> dict[Series, tuple[int, int]]:
+    """Return from when to when series reach, each segment as far as all of its labels: one without a sample is not stored."""
+    found: dict[Series, tuple[int, int]] = {}
+    for series, (first, last) in reach.items():
+        whole = series.replaced(segment=0)
+        low, high = found.get(whole, (first, last))
+        found[whole] = min(low, first), max(high, last)
+    return {series: found[series.replaced(segment=0)] for series in reach}

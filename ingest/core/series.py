@@ -63,10 +63,28 @@ def in_flight_kind(series: Series) -> Series:
     return series.replaced(kind=f"{series.kind}.{IN_FLIGHT}")
 
 
+def kinds_made_of(kind: str) -> tuple[str, ...]:
+    """Return a kind, and those that are made of its samples: weights in flight, and data corrected for omission."""
+    return kind, f"{kind}.{IN_FLIGHT}", f"{kind}.{CORRECTED}", f"{kind}.{CORRECTED}.{IN_FLIGHT}"
+
+
 def run_matches(run: str, globs: Iterable[str]) -> bool:
     """Return whether a run is selected: by a glob on its id, or by the name of the load that it came from."""
     patterns = tuple(map(as_text, globs))  # as runs are named after folders
     return not patterns or any(fnmatchcase(run, glob) or fnmatchcase(run, f"{glob}/*") for glob in patterns)
+
+
+def runs_asked(runs: Iterable[str], globs: Iterable[str], where: Mapping[str, str], run_labels: RunLabels) -> list[str]:
+    """Return the runs that a question names: by globs, and of these by what it says of labels of runs where any has them so."""
+    patterns = tuple(globs)
+    named = [run for run in runs if run_matches(run, patterns)]
+    of_runs = {name: glob for name, glob in where.items() if name == "run" or name not in LABELS}
+    fits = [
+        run
+        for run in named
+        if all(fnmatchcase(label_of(Series(run=run), name, run_labels), glob) for name, glob in of_runs.items())
+    ]
+    return fits or named
 
 
 def mean_kind(kind: str) -> str:

@@ -107,5 +107,3 @@ def _instant(text: str) -> Instant:
     if stamp_ns is None:
         raise UsageError(f"{text!r} is not a time: give ISO 8601, epoch seconds or ms, +90s (from the run's start) or now-15m")
     return Instant(stamp_ns)
-
-

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ingest.core.csr import MOST_SAMPLES
 from ingest.core.intervals import Exact
 from ingest.core.ranks import COMMON
 from ingest.core.series import Series
@@ -24,7 +25,7 @@ class WholeRun:
     """A job, op and kind over the whole run, as its tool printed it; `percentiles` are (text, ns).
 
     `window_ns` is the time that each logged mean is over, 0 where nothing was logged over time. `has_bins` says that the tool
-    wrote its histogram, too: then there is more than means.
+    wrote its histogram, too: then there is more than means. `bytes` are those that its I/Os moved, None where it does not say.
     """
 
     series: Series
@@ -35,12 +36,14 @@ class WholeRun:
     percentiles: tuple[tuple[str, int], ...] = ()
     window_ns: int = 0
     has_bins: bool = False
+    bytes: int | None = None
 
     def told(self) -> dict[str, Any]:
         """Return plain values that `of` takes."""
         numbers = {name: getattr(self, name) for name in NUMBERS}
         labels = {name: value for name in LABELS if (value := getattr(self.series, name))}
-        return {**labels, **numbers, "percentiles": [list(pair) for pair in self.percentiles]}
+        moved = {} if self.bytes is None else {"bytes": self.bytes}
+        return {**labels, **numbers, **moved, "percentiles": [list(pair) for pair in self.percentiles]}
 
     @staticmethod
     def of(run: str, told: Mapping[str, Any]) -> WholeRun:
@@ -48,7 +51,7 @@ class WholeRun:
         labels = {name: str(told.get(name, "")) for name in LABELS}
         percentiles = tuple((str(text), int(value)) for text, value in told["percentiles"])
         numbers = {name: told[name] for name in NUMBERS}
-        return WholeRun(Series(run=run).replaced(**labels), percentiles=percentiles, **numbers)
+        return WholeRun(Series(run=run).replaced(**labels), percentiles=percentiles, bytes=told.get("bytes"), **numbers)
 
     @property
     def name(self) -> str:
@@ -110,10 +113,23 @@ def sum_of(parts: Sequence[WholeRun]) -> tuple[int, int, int, int]:
     return sum(one.count for one in parts), total, min(one.min_ns for one in parts), max(one.max_ns for one in parts)
 
 
-def replaced_rows(exact: Exact, rows: Mapping[int, tuple[int, int, int]]) -> Exact:
-    """Return exact values with (sum, minimum, maximum) of some rows in place of what was there."""
+def bytes_of(parts: Iterable[WholeRun]) -> int | None:
+    """Return the bytes of several together, None where one of them does not say."""
+    total = 0
+    for one in parts:
+        if one.bytes is None:
+            return None
+        total += one.bytes
+    return total if total <= MOST_SAMPLES else None
+
+
+def replaced_rows(exact: Exact, rows: Mapping[int, tuple[int, int, int]], moved: Mapping[int, int] | None = None) -> Exact:
+    """Return exact values with (sum, minimum, maximum) of some rows, and bytes of some, in place of what was there."""
     low, high, total = (column.copy() for column in (exact.min_ns, exact.max_ns, exact.sum_ns))
-    known = exact.known.copy()
+    known, carried = exact.known.copy(), exact.bytes
     for at, (sums, least, most) in rows.items():
         low[at], high[at], total[at], known[at] = least, most, sums, True
-    return Exact(low, high, total, known)
+    if moved:
+        carried = exact.moved.copy()
+        carried[list(moved)] = list(moved.values())
+    return Exact(low, high, total, known, carried)

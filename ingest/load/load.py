@@ -23,14 +23,15 @@ from ingest.core.intervals import Intervals
 from ingest.core.offsets import Stored, is_offsets
 from ingest.core.parallel import fork_map
 from ingest.core.plain import as_text
-from ingest.core.segments import Segments
+from ingest.core.segments import Segments, of_all_segments
 from ingest.core.series import IN_FLIGHT, Series, in_flight_kind
 from ingest.load.plan import LoadOptions, Plan, plans
 from ingest.read import Found, Source, Windows, discover, read
 from ingest.read.account import Account, nothing_taken
 from ingest.read.event_once import offset_sources, once
+from ingest.read.formats import SNABB
 from ingest.read.lacks import dead
-from ingest.read.snabb.work import kept_of
+from ingest.read.processes import processes
 from ingest.store import Store
 from ingest.store.records import COMPLETE, UNKNOWN_ZERO, SourceRecord, Spans
 
@@ -56,7 +57,7 @@ class LoadAccount:
     runs: list[str] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)
     caveats: list[str] = field(default_factory=list)
-    lacks: tuple[Caveat, ...] = ()
+    lacks: dict[Caveat, None] = field(default_factory=dict)  # each once, in order
     delivered: Mapping[str, int] = field(default_factory=dict)
     seconds: float = 0.0
 
@@ -126,8 +127,13 @@ def load_found(found: Found, store: Store, options: LoadOptions, progress: Progr
     offsets = {source.path for source in offset_sources(found.sources)} if options.offsets else set()
     total = sum(len(plan.work) for plan in todo)
     done = 0
+    states = {} if all(plan.work for plan in todo) else {record.run: record.state for record in store.runs()}
     for plan in todo:
         account.runs.append(plan.record.run)
+        if not plan.work:
+            if states.get(plan.record.run, COMPLETE) != COMPLETE:
+                store.finish_run(plan.record)
+            continue
         for finished in _load_run(plan, store, options, account, offsets):
             done += finished
             if progress:
@@ -141,13 +147,12 @@ def _storable(todo: list[Plan], store: Store, account: LoadAccount) -> list[Plan
 
     Where all runs are without a clock, all are returned: the store then says so.
     """
-    good = [plan for plan in todo if not store.needs_clock or plan.record.zero != UNKNOWN_ZERO]
-    if not good:
+    timeless = [plan for plan in todo if store.needs_clock and plan.record.zero == UNKNOWN_ZERO]
+    if len(timeless) == len(todo):
         return todo
-    for plan in todo:
-        if plan not in good:
-            account.refused |= {as_text(source.path): NO_CLOCK for source, _ in plan.work}
-    return good
+    for plan in timeless:
+        account.refused |= {as_text(source.path): NO_CLOCK for source, _ in plan.work}
+    return [plan for plan in todo if not store.needs_clock or plan.record.zero != UNKNOWN_ZERO]
 
 
 def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccount, offsets: Collection[Path]) -> Iterator[int]:
@@ -156,11 +161,6 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
     The events of files in `offsets` are written by their offset, too. CapacityError before the run would hold more samples than
     the store adds up exactly.
     """
-    if not plan.work:
-        stored = {record.run: record for record in store.runs()}.get(plan.record.run)
-        if stored is not None and stored.state != COMPLETE:
-            store.finish_run(plan.record)
-        return
     store.begin(plan.record, [record for _, record in plan.work], anew=options.replace)
 
     held, most = plan.held, store.most_samples
@@ -180,21 +180,20 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
                     counts = chunk.counts if chunk.completions is None else chunk.completions
                     samples = None if is_offsets(chunk) else sum_of(counts)
                     yield store.packed(plan.record, record, chunk), samples, None, {}
-            if (kept := kept_of(source)) is not None:
-                yield kept, 0, None, {}
+            if source.format == SNABB:
+                from ingest.read.snabb.work import kept_of
+
+                yield kept_of(source), 0, None, {}
         except InputError as error:
             source.context.account.note(f"not read: {error.reason}")
             source.context.account.lack(dead(source, error.reason))
-        yield None, 0, source.context.account, spans
+        yield None, 0, source.context.account, of_all_segments(spans)
 
-    for number, (packed, samples, rows, spans) in fork_map(work, plan.work, options.jobs):
+    for number, (packed, samples, rows, spans) in fork_map(work, plan.work, processes(options.jobs, plan.paths)):
         source, record = plan.work[number]
         held += samples or 0
         if held > most:
-            raise CapacityError(
-                f"{source.path}: with it {plan.record.run} would hold more than 2^{most.bit_length() - 1} samples, and this "
-                "store could not add them up: load it as a run of its own (--run)"
-            )
+            raise no_room(source.path, plan.record.run, most)
         if isinstance(packed, Kept):
             account.breath_documents += store.write_breaths(record, packed)
         elif packed is not None:
@@ -209,13 +208,21 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
                     rows.lack(entry)
             if number == 0:
                 rows.caveats += plan.caveats
-            account.lacks = tuple(dict.fromkeys((*account.lacks, *(entry.caveat for entry in rows.missing))))
+            account.lacks.update(dict.fromkeys(entry.caveat for entry in rows.missing))
             account.loaded += 1
             account.sources.append(source)
             store.finish_source(replace(record, account=rows.as_dict()), spans)
             yield 1
     account.windows = account.documents
     store.finish_run(plan.record)
+
+
+def no_room(path: Path, run: str, most: int) -> CapacityError:
+    """Return the error of a source with which a run would hold more samples than its store can add up."""
+    return CapacityError(
+        f"{path}: with it {run} would hold more than 2^{most.bit_length() - 1} samples, and this "
+        "store could not add them up: load it as a run of its own (--run)"
+    )
 
 
 def whole_windows(

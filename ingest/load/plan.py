@@ -8,7 +8,7 @@ skipped, what grew or was repaired is read again in a new generation, anything e
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,8 +24,9 @@ from ingest.core.timing import format_duration
 from ingest.query.files import finest_width, median_width, run_starts
 from ingest.query.steps import check_step
 from ingest.read import Found, ReadOptions, Source
-from ingest.read.copies import rival, two_formats, two_of_one
+from ingest.read.copies import labels_in, rival, two_formats, two_of_one
 from ingest.read.formats import AVERAGED, PLAIN_JSON
+from ingest.read.processes import processes
 from ingest.read.sources import PREFER_HIST
 from ingest.read.undated import apart
 from ingest.store import Store
@@ -41,7 +42,8 @@ MOST_LABELS = 32
 class LoadOptions:
     """How a load is to be done, beside how files are read. `step_ns` None takes the step that the rows suggest.
 
-    With `offsets` single events are stored by their offset within each second, too.
+    `jobs` is how many processes read, None as `processes` has it. With `offsets` single events are stored by their offset
+    within each second, too.
     """
 
     read: ReadOptions
@@ -50,7 +52,7 @@ class LoadOptions:
     attribution: str = "completion"
     labels: Mapping[str, str] = field(default_factory=dict)
     replace: bool = False
-    jobs: int = 2
+    jobs: int | None = None
     offsets: bool = True
 
 
@@ -69,6 +71,11 @@ class Plan:
     carrier: Path | None = None
     missing: tuple[Missing, ...] = ()
     caveats: tuple[Caveat, ...] = ()
+
+    @property
+    def paths(self) -> list[Path]:
+        """Return the files to read."""
+        return [source.path for source, _ in self.work]
 
 
 def plans(
@@ -90,6 +97,7 @@ def plans(
     for source in found.sources:
         by_run.setdefault(source.context.series.run, []).append(source)
     found_plans = []
+    caveats = _caveats_by_run(found)
     for run, sources in sorted(by_run.items()):
         record = record_of(run, sources, {**found.labels.get(run, {}), **options.labels}, known.get(run), options)
         known_ios = Counter[str]() if shadowed is None else shadowed
@@ -100,24 +108,21 @@ def plans(
             check_addable(known[run], len(work))
         if options.replace and known.get(run):
             _check_all_replaced(known[run], record, work, store)
-        found_plans.append(Plan(record, work, held, carrier, lacking, _caveats_of(found, run, len(by_run))))
+        found_plans.append(Plan(record, work, held, carrier, lacking, caveats[run]))
     return found_plans
 
 
-def _caveats_of(found: Found, run: str, runs: int) -> tuple[Caveat, ...]:
-    """Return the caveats of one of so many runs: those that name its files or their folders, and those that name no file."""
-    if runs == 1:
-        return found.caveats
-    places = {run: set[str](), "": set[str]()}
+def _caveats_by_run(found: Found) -> dict[str, tuple[Caveat, ...]]:
+    """Return the caveats of each run: those that name its files or their folders, and those that name no file at all."""
+    places: dict[str, set[str]] = {}
     for source in found.sources:
-        own = source.context.series.run == run
-        places[run if own else ""] |= {str(source.path), str(source.path.parent)}
-    mine, others = places[run], places[""]
-    return tuple(
-        one
-        for one in found.caveats
-        if any(place in one.subject for place in mine) or not any(place in one.subject for place in others)
-    )
+        places.setdefault(source.context.series.run, set()).update((str(source.path), str(source.path.parent)))
+    kept: dict[str, list[Caveat]] = {run: [] for run in places}
+    for one in found.caveats:
+        named = [run for run, mine in places.items() if any(place in one.subject for place in mine)]
+        for run in named or places:
+            kept[run].append(one)
+    return {run: tuple(found.caveats) if len(places) == 1 else tuple(mine) for run, mine in kept.items()}
 
 
 def record_of(
@@ -215,6 +220,9 @@ def _to_do(
     stored = {record.source: record for record in store.sources(run)}
     contents = {(record.digest, _measured(record.source)): record.source for record in stored.values()}
     claimed: dict[str, Source] = {}
+    alike: dict[str, list[str]] = defaultdict(list)
+    for name in stored:
+        alike[labels_in(name)].append(name)
     work = []
     for source in sources:
         (digest, size), identity = digests[source.path], source.identity
@@ -223,10 +231,12 @@ def _to_do(
                 duplicates["same content under another name"] += 1
                 continue
             raise InputError(two_of_one(source, str(claimed[identity].path)), source.path)
-        if (other := rival(source, (*claimed, *stored))) is not None:
+        same_labels = labels_in(identity)
+        if (other := rival(source, alike[same_labels])) is not None:
             there = claimed[other].path if other in claimed else stored[other].path
             raise InputError(two_formats(source, str(there)), source.path)
         claimed[identity] = source
+        alike[same_labels].append(identity)
         old = stored.get(identity)
         if old is None and any(twin in stored for twin in source.twins):
             shadowed["the store holds the same I/Os from another log of this job"] += 1
@@ -297,12 +307,12 @@ def _read_beside(source: Source) -> tuple[str, ...]:
     return tuple(f"{log.name} {digest_of(log, None)}" for log in dict.fromkeys(logs))
 
 
-def _digests(sources: Sequence[Source], jobs: int) -> dict[Path, tuple[str, int]]:
+def _digests(sources: Sequence[Source], jobs: int | None) -> dict[Path, tuple[str, int]]:
     def work(path: Path) -> Iterator[tuple[str, int]]:
         yield digested(path, None)
 
     paths = [source.path for source in sources]
-    return {paths[number]: digest for number, digest in fork_map(work, paths, jobs)}
+    return {paths[number]: digest for number, digest in fork_map(work, paths, processes(jobs, paths))}
 
 
 def digest_of(path: Path, size: int | None) -> str:

@@ -8,31 +8,29 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ingest.core.errors import InputError, listed
-from ingest.core.events import Events
-from ingest.core.grid import UNTIMED, clipped, coarsened, in_flight, in_windows, stored_step, window_parts
+from ingest.core.grid import UNTIMED, stored_step
 from ingest.core.intervals import Intervals, Sum
 from ingest.core.parallel import fork_map
-from ingest.core.series import IN_FLIGHT, LABELS, OFFSET, in_flight_kind
+from ingest.core.series import LABELS, runs_asked
 from ingest.core.whole_runs import WholeRun
 from ingest.query.clocks import beside, left_out, logs_left_out, shown_beside, undated_runs
 from ingest.query.file_offers import offers_of
 from ingest.query.means import described, holds_means_alone, own_facts, told_of, with_left_out, with_whole_runs
 from ingest.query.missing import Lack, lacks
 from ingest.query.origin import Offers
-from ingest.query.question import ALL, AUTO, Answer, Question, check_labels, finish, keys_of, moved_edges, note_layouts, range_in
-from ingest.query.spans import Bounds, dense, note_reach, of_runs, over_reach, reach_inside, together
-from ingest.query.steps import auto_span, auto_step, check_step, sure_step, widened
-from ingest.query.summed import Summed, in_order, is_grained, of_kinds, told_apart, wide_enough
+from ingest.query.question import ALL, AUTO, Answer, Question, check_labels, finish, keys_of, moved_edges, range_in
+from ingest.query.spans import Bounds, of_runs, over_reach, reach_inside
+from ingest.query.steps import auto_span, auto_step, check_step, widened
+from ingest.query.summed import Adding, Summed, all_of, by_run, in_order, is_grained, of_kinds, told_apart
 from ingest.query.whole_rows import whole_rows_of, with_whole_rows
-from ingest.read import Found, ReadOptions, Source, Windows, discover, read
+from ingest.read import Found, ReadOptions, Source, discover, read, read_many, small_ones_together
 from ingest.read.account import Account, nothing_taken
 from ingest.read.copies import conflicts
-from ingest.read.events import MOMENTS, events_layout
-from ingest.read.formats import HDR, SNABB
+from ingest.read.events import MOMENTS
+from ingest.read.formats import HDR, SNABB, row_labels, single_events
 from ingest.read.lacks import dead
+from ingest.read.processes import processes
 from ingest.read.reconcile import reconciled, skew
 
 if TYPE_CHECKING:
@@ -41,6 +39,7 @@ if TYPE_CHECKING:
     from ingest.query.verdicts import Episode
 
 DEFAULT_WIDTH_NS = 1_000_000_000
+MOST_TOGETHER, SHARES = 64, 4  # small logs read in one pass, in at least so many shares for each process
 HELD_ENTRIES = 1_000_000  # bins a process holds before it adds them up: adding up takes several times their memory
 
 
@@ -62,18 +61,20 @@ class Files:
         self,
         paths: Sequence[Path | str],
         options: ReadOptions | None = None,
-        jobs: int = 2,
+        jobs: int | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
         """Look under `paths`; nothing is read yet. `progress` is called with (done, total) files while they are read.
+
+        `jobs` is how many processes read, None as `processes` has it.
 
         Raises InputError where there is nothing to read.
         """
         self.paths = tuple(paths)
         self.options = options or ReadOptions()
-        self.jobs = jobs
         self.progress = progress
         self.found: Found = discover([Path(path) for path in paths], self.options)
+        self.jobs = processes(jobs, (source.path for source in self.found.sources))
         for conflict in conflicts(self.found):
             raise InputError(conflict.sentence, conflict.subject)
         by_run: dict[str, list[Source]] = {}
@@ -115,15 +116,22 @@ class Files:
         Raises InputError where nothing is selected or no row could be taken, UsageError for labels and steps that cannot be.
         """
         check_labels(question, self.found.labels)
-        sources, apart = self.choice(question)
+        return self._answer(question, *self.choice(question))
+
+    def _answer(self, question: Question, sources: Sequence[Source], apart: tuple[str, ...]) -> Answer:
         width = median_width(sources)
-        stored = max(self.stored[source.context.series.run] for source in sources)
+        stored = max(self.stored[run] for run in self._named(question, sources))
         stored *= max(1, math.ceil(0.9 * width / stored)) if question.step == AUTO else 1
         step = stored if question.step == AUTO else 0 if question.step == ALL else int(question.step)
         warning = check_step(step, finest_width(sources), force=question.force) if step else ""
         starts, undated = self.starts_of(sources), beside(undated_runs(sources))
         summed = self._added_up(sources, question, step, starts)
         parts = summed.parts
+        found = {key[0] for part in parts for key in keys_of(part) if isinstance(key, tuple)}
+        if any(source.context.series.run not in found for source in sources):
+            every = self.choice(question, every_kind=True)[0]
+            if len(every) > len(sources):  # the default kind is the best of what is there in the range
+                return self._answer(question, every, apart)
         self._check_rejects(sources, parts)
         kept = self.bounds_of(question, step, starts)
         if question.step == AUTO and parts:
@@ -204,18 +212,20 @@ class Files:
         total, of_process, finished = Sum(HELD_ENTRIES), Sum(HELD_ENTRIES), 0
         found = Summed()
 
-        def work(source: Source) -> Iterator[tuple[Account, Summed]]:
-            one = self._summed(source, question, step, starts)
+        def work(some: Sequence[Source]) -> Iterator[tuple[list[Account], Summed]]:
+            one = self._summed(some, question, step, starts)
             for part in one.parts:
                 of_process.add(part)
-            yield source.context.account, replace(one, parts=[])
+            yield [source.context.account for source in some], replace(one, parts=[])
 
-        for number, result in fork_map(work, sources, self.jobs, of_process.parts):
-            if number < len(sources):
-                account, one = result
-                sources[number].context.account.replace(account)
+        items = small_ones_together(sources, min(MOST_TOGETHER, max(1, len(sources) // (SHARES * self.jobs))))
+        for number, result in fork_map(work, items, self.jobs, of_process.parts):
+            if number < len(items):
+                accounts, one = result
+                for source, account in zip(items[number], accounts, strict=True):
+                    source.context.account.replace(account)
                 found.widen(one)
-                finished += 1
+                finished += len(accounts)
                 if self.progress:
                     self.progress(finished, len(sources))
             else:
@@ -237,7 +247,7 @@ class Files:
         fixed = replace(question, step=step)
         groups = told_apart(sources) if question.by[:4] == LABELS[:4] else [sources]
         flat = [source for some in groups for source in some]
-        found = fork_map(lambda one: iter([self._summed(one, fixed, step, starts).parts]), flat, self.jobs)
+        found = fork_map(lambda one: iter([self._summed([one], fixed, step, starts).parts]), flat, self.jobs)
         yield from in_order(found, [len(some) for some in groups])
 
     def facts(self, answer: Answer) -> list[tuple[str, str]]:
@@ -272,78 +282,56 @@ class Files:
         """Return the sources that can hold what is asked; labels that only their rows tell are decided later."""
         return self.choice(question)[0]
 
-    def choice(self, question: Question) -> tuple[list[Source], tuple[str, ...]]:
-        """Return the sources that can hold what is asked and share an axis of time, and a sentence about those that do not."""
+    def choice(self, question: Question, *, every_kind: bool = False) -> tuple[list[Source], tuple[str, ...]]:
+        """Return the sources that can hold what is asked and share an axis of time, and a sentence about those that do not.
+
+        With `every_kind` also those whose kind is asked for only where there is none of a better one.
+        """
         sources = self._matching(question)
         apart = left_out(question, undated_runs(sources))
         names = [str(source.path) for source in sources if source.context.series.run in apart]
         kept = [source for source in sources if source.context.series.run not in apart]
-        return of_kinds(kept, question), (logs_left_out(names, len(sources), apart),) if names else ()
+        return kept if every_kind else of_kinds(kept, question), (logs_left_out(names, len(sources), apart),) if names else ()
+
+    def _named(self, question: Question, sources: Sequence[Source]) -> set[str]:
+        """Return the runs whose steps decide that of an answer: as in a store, those that are named, whatever is selected."""
+        named = runs_asked(self.stored, question.runs, question.where, self.found.labels)
+        apart = left_out(question, undated_runs(self.found.sources))
+        return {source.context.series.run for source in sources} | {run for run in named if run not in apart}
 
     def _matching(self, question: Question) -> list[Source]:
+        labels = [row_labels(source) for source in self.found.sources]
         keys = {
             told: replace(question, where={k: v for k, v in question.where.items() if k not in told}).key(self.found.labels)
-            for told in {source.row_labels for source in self.found.sources}
+            for told in set(labels)
         }
-        sources = [source for source in self.found.sources if keys[source.row_labels](source.context.series) is not None]
+        asked = zip(self.found.sources, labels, strict=True)
+        sources = [source for source, told in asked if keys[told](source.context.series) is not None]
         if not sources:
             runs = sorted({source.context.series.run for source in self.found.sources})
             raise InputError(f"no log matches --run/--where; there are the runs {listed(runs)}")
         return sources
 
-    def _summed(self, source: Source, question: Question, step: int, starts: dict[str, int]) -> Summed:
-        """Return the sums of one source, and from when to when it reaches."""
-        key = question.key(self.found.labels)
-        run = source.context.series.run
-        stored = self.stored[run]
-        grained = is_grained(step, stored)
-        weighed = question.attribution == IN_FLIGHT
-        begin, end = range_in(question, starts[run], stored if grained else step if weighed else 1)
-        # Read anew, counted anew: a report asks the same files more than once.
-        source.context.account.replace(Account(path=source.context.account.path, notes=source.context.account.notes))
-        total, found, finest = Sum(), Summed(), step
-        bounded = begin is not None or end is not None
-        # Where a store could answer, single events are cut as it cuts them: so rows reach as far as there.
-        width = stored if grained else step
-        windows = Windows(width, in_flight=True) if weighed else Windows(width, whole=False)
-        if not grained:
-            windows = replace(windows, begin_ns=begin, end_ns=end)
-
-        def seen(events: Events) -> None:  # what lies outside of a range is not made into rows
-            if not grained and bounded and not weighed:
-                present = np.flatnonzero(np.bincount(events.series)).tolist()
-                groups = (key(events.table[code]) for code in present if events.table[code].kind != OFFSET)
-                layout = events_layout(source.context.digits)
-                note_layouts(found.layouts, (group for group in groups if group is not None), layout)
-
-        try:
-            for chunk in read(source, windows, seen):
-                rows = chunk.relabelled(lambda series: key(in_flight_kind(series) if weighed else series))
-                note_reach(found.reach, rows)
-                note_layouts(found.layouts, keys_of(rows), rows.layout)
-                if weighed and rows.completions is None:
-                    rows = in_flight(rows, width)
-                if bounded:
-                    rows = in_windows(rows, begin, end, stored) if grained else clipped(rows, begin, end)
-                if weighed and step:
-                    rows = coarsened(rows, step)
-                if not step and bounded:
-                    rows = found.windowed(rows, stored)
-                if not step:
-                    total.add(dense(together(rows)))
-                elif weighed:
-                    total.add(rows)
-                elif len(rows):
-                    if question.step == AUTO:
-                        first, last = auto_span(of_runs(found.reach), {run: (begin, end)}, finest)
-                        step, total = wide_enough(total, step, sure_step(first, last, finest, question.windows))
-                    for part in window_parts(rows, step, stored if grained else 0):
-                        total.add(dense(part))
-        except InputError as error:
-            source.context.account.note(f"not read: {error.reason}")
-            source.context.account.lack(dead(source, error.reason))
-        found.parts = total.parts()
-        return found
+    def _summed(self, sources: Sequence[Source], question: Question, step: int, starts: dict[str, int]) -> Summed:
+        """Return the sums of some sources, and from when to when they reach; small ones are read in one pass."""
+        for source in sources:  # read anew, counted anew: a report asks the same files more than once
+            source.context.account.replace(Account(path=source.context.account.path, notes=source.context.account.notes))
+        key, adding = question.key(self.found.labels), dict[str, Adding]()
+        for run in dict.fromkeys(source.context.series.run for source in sources):
+            adding[run] = Adding(question, key, step, self.stored[run], starts[run], run)
+        chunks, left = read_many(sources)
+        for chunk in chunks:
+            for run, rows in by_run(chunk):
+                adding[run].add(rows)
+        for source in left:
+            mine = adding[source.context.series.run]
+            try:
+                for chunk in read(source, mine.windows, mine.seen(source)):
+                    mine.add(chunk)
+            except InputError as error:
+                source.context.account.note(f"not read: {error.reason}")
+                source.context.account.lack(dead(source, error.reason))
+        return all_of(one.summed() for one in adding.values())
 
     def _check_rejects(self, sources: Iterable[Source], parts: Sequence[Intervals]) -> None:
         account = self.account
@@ -385,7 +373,7 @@ def median_width(sources: Iterable[Source]) -> float:
 
 def finest_width(sources: Iterable[Source]) -> float:
     """Return the width in ns that a step must not fall below: that of the rows, 0 where all are single events."""
-    recorded = [source for source in sources if not source.single_events]
+    recorded = [source for source in sources if not single_events(source)]
     return median_width(recorded) if recorded else 0.0
 
 

@@ -34,8 +34,6 @@ def split(answer: Answer, question: Question, highlighted: Mapping[str, str]) ->
         parts.append(part.take(np.flatnonzero(np.array(told, np.bool_)[part.series])))
     if not any(len(part) for part in parts):
         asked = " ".join(f"--highlight {name}={glob}" for name, glob in highlighted.items())
-        found = {
-            ", ".join(key[at] or "-" for at in places) for part in answer.parts for key in part.groups
-        }
+        found = {", ".join(key[at] or "-" for at in places) for part in answer.parts for key in part.groups}
         raise InputError(f"nothing matches {asked}; there are {listed(sorted(found))}")
     return regrouped(answer, by), regrouped(replace(answer, parts=tuple(parts)), by)

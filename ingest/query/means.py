@@ -15,7 +15,7 @@ from ingest.core.errors import InputError, listed
 from ingest.core.intervals import Intervals, no_exact
 from ingest.core.series import Group, Series, is_mean, mean_kind
 from ingest.core.timing import format_duration
-from ingest.core.whole_runs import WholeRun, replaced_rows, sum_of, whole_runs
+from ingest.core.whole_runs import WholeRun, bytes_of, replaced_rows, sum_of, whole_runs
 from ingest.query.question import ALL, Answer, Key, Question
 
 if TYPE_CHECKING:  # stores answer with means, too, and need no reader for that
@@ -84,7 +84,7 @@ def with_bins(answer: Answer) -> Answer:
 def with_whole_runs(
     parts: Sequence[Intervals], question: Question, key: Key, told: Sequence[WholeRun]
 ) -> list[Intervals]:
-    """Return parts of an answer about whole runs with the tool's own sums and extremes where they are of the same samples.
+    """Return parts of an answer about whole runs with the tool's own sums, extremes and bytes where they are of the same samples.
 
     Rows are keyed as `key` keys series. They are the same samples where both count the same.
     """
@@ -95,18 +95,20 @@ def with_whole_runs(
         group = key(one.series.replaced(kind=mean_kind(one.series.kind)))
         if group is not None:
             groups.setdefault(group, []).append(one)
-    sums = {group: sum_of(members) for group, members in groups.items()}
+    sums = {group: (*sum_of(members), bytes_of(members)) for group, members in groups.items()}
     return [part if part.layout.has_bins else _replaced(part, sums) for part in parts]
 
 
-def _replaced(part: Intervals, sums: dict[Group, tuple[int, int, int, int]]) -> Intervals:
-    rows = {}
+def _replaced(part: Intervals, sums: dict[Group, tuple[int, int, int, int, int | None]]) -> Intervals:
+    rows, moved = {}, {}
     for row, (code, count) in enumerate(zip(part.series.tolist(), part.samples.tolist(), strict=True)):
         group = part.table[code]
         found = sums.get(group) if isinstance(group, tuple) else None
         if found is not None and found[0] == count:
-            rows[row] = found[1:]
-    return replace(part, exact=replaced_rows(part.exact or no_exact(len(part)), rows))
+            rows[row] = found[1:4]
+            if found[4] is not None:
+                moved[row] = found[4]
+    return replace(part, exact=replaced_rows(part.exact or no_exact(len(part)), rows, moved))
 
 
 def described(answer: Answer, told: Sequence[WholeRun]) -> Answer:

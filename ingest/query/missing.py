@@ -20,7 +20,7 @@ from ingest.core.intervals import Bool, Int, Intervals
 from ingest.core.marks import Noted, in_time_order, noted
 from ingest.core.missing import ANY_TIME, NO_LACK, OPEN, UNKNOWN, Lacking, Missing, Possible
 from ingest.core.ranks import Percentile, Ranked
-from ingest.core.series import LABELS, Group, RunLabels, run_matches
+from ingest.core.series import CORRECTED, LABELS, Group, RunLabels, kinds_made_of, run_matches
 from ingest.query.spans import Bounds
 from ingest.query.table import Table
 
@@ -32,7 +32,7 @@ Float = NDArray[np.float64]
 EARLIER = "before"
 OLD_NOTES = ("bins from 786 us up", "never writes the last partial interval", "samples, all of", "not read: ")
 MISSING_HERE = "samples are missing"
-MOST = "_most"  # ends the name of a column of the largest possible value, which only tables for people show
+MOST = "_most"  # ends the name of a column of the largest possible value, which only tables for people show; -inf: that is shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +61,16 @@ def lacks(
             continue
         labels = {**run_labels.get(entry.run, {}), **entry.labels}
         asked = [labels.get(name, None if name in LABELS else "") for name in question.where]
-        globs = question.where.values()
-        if any(value is not None and not fnmatchcase(value, glob) for value, glob in zip(asked, globs, strict=True)):
+        wanted = zip(question.where.items(), asked, strict=True)
+        if any(value is not None and not _matches(name, value, glob) for (name, glob), value in wanted):
             continue
         found.append(Lack(replace(entry, labels=labels), None not in asked and entry is whole))
     return tuple(found)
+
+
+def _matches(name: str, value: str, glob: str) -> bool:
+    """Return whether a label of what is missing is asked for; with a kind, whether anything that is made of it is."""
+    return any(fnmatchcase(one, glob) for one in (kinds_made_of(value) if name == "kind" else (value,)))
 
 
 def _in_range(entry: Missing, bounds: Bounds) -> Missing | None:
@@ -80,8 +85,21 @@ def _in_range(entry: Missing, bounds: Bounds) -> Missing | None:
 
 
 def of_kinds(found: Iterable[Lack], taken: Mapping[str, Sequence[str]]) -> tuple[Lack, ...]:
-    """Return the entries that may be of the kinds that an answer takes of each run."""
-    return tuple(one for one in found if one.entry.labels.get("kind") in (None, *taken.get(one.entry.run, ())))
+    """Return the entries that may be of the kinds that an answer takes of each run.
+
+    What is missing of a kind is missing of what is made of it, too; how many samples a correction would add is not known.
+    """
+    kept = []
+    for one in found:
+        kind, kinds = one.entry.labels.get("kind"), taken.get(one.entry.run, ())
+        if kind is None:
+            kept.append(one)
+            continue
+        for own in (own for own in kinds_made_of(kind) if own in kinds):
+            number = None if CORRECTED in own else one.entry.count
+            entry = one.entry if own == kind else replace(one.entry, labels={**one.entry.labels, "kind": own}, count=number)
+            kept.append(replace(one, entry=entry))
+    return tuple(kept)
 
 
 def stored_entries(run: str, accounts: Iterable[Mapping[str, Any]]) -> list[Missing]:
@@ -185,6 +203,20 @@ class Rows:
         given = ~self.uncounted | (least == measured)
         return Cells(np.where(given, least, measured), np.where(given, least, np.nan), np.where(given, most, np.nan))
 
+    def shares(self, threshold_ns: int, measured: Float) -> Cells:
+        """Return the share of each row's samples below a threshold, which is `measured` of those that are there.
+
+        What is shown is the least that it can be. Samples that are missing in unknown number make an interval only where they
+        cannot lower the share; where they cannot raise it, `most` alone is known.
+        """
+        samples = self.rows.samples
+        least, most = self.lacking.shares_below(threshold_ns, measured * samples, samples)
+        untouched = self.complete | np.isnan(measured)  # not even by rounding
+        least, most = (np.where(untouched, measured, one) for one in (least, most))
+        given = ~self.uncounted | (least == measured)
+        known = np.where(given | (most == measured), most, np.nan)
+        return Cells(np.where(given, least, measured), np.where(given, least, np.nan), known)
+
     def limits(self, percentile: Percentile, measured: Float) -> tuple[Float, Float]:
         """Return the least and the largest value of a percentile of each row: any number of samples where it is unknown.
 
@@ -280,4 +312,3 @@ def folded(caveats: Iterable[Caveat]) -> tuple[Caveat, ...]:
     return tuple(
         Caveat(code, listed(sorted(subjects)), sentence, remedy) for (code, sentence, remedy), subjects in together.items()
     )
-

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from ingest.core.errors import UsageError
 from ingest.core.grid import INT64_MAX
-from ingest.core.intervals import Int, Intervals
+from ingest.core.intervals import NO_BYTES, Int, Intervals, no_exact
 from ingest.core.ranks import Percentile, Ranked, bounds, censored, extremes, percentile_values, share_below
 from ingest.core.timing import format_duration
 from ingest.query.lags import answered, events_of, mixed_rows
-from ingest.query.means import check_bins
+from ingest.query.means import check_bins, lacks_bins
 from ingest.query.missing import MOST, Rows
 from ingest.query.origin import PERCENTILES, Origin
 from ingest.query.precision import precision_in
@@ -23,7 +23,8 @@ from ingest.query.spans import Span
 from ingest.query.steps import widened
 from ingest.query.table import Table, concatenated
 
-NS = 1e9
+NS, MIB = 1e9, 1 << 20
+BANDWIDTH = "mib_s"
 WIDENINGS = 20
 CONFIDENT_SHARE = 0.5
 
@@ -43,10 +44,12 @@ def percentiles(answer: Answer, wanted: Wanted) -> Table:
     """Return one row per window and group: start_ns, end_ns, labels, count, rate, min, mean, max, exact, complete, p.., below_...
 
     Latencies in ns, rate in samples a second of the window (of sampled events: in events, stored or not), `below_` as shares.
-    A window that the data covers in part, the first or the last one, has the rate of that part.
-    NaN where the data cannot carry a number. `complete` says that no sample is missing; where a known number is, a percentile is
-    the least that it can be, and `p.._lo`, `p.._hi` (where asked for) are the least and the largest: NaN where the number of
-    missing samples is not known, inf without an upper bound. Counts, rates, means, extremes are of the samples that are there.
+    A window that the data covers in part, the first or the last one, has the rate of that part. An answer with means without
+    a histogram has `mib_s` behind `rate`: MiB that were moved in a second, NaN where not all that the row is of tells them.
+    NaN where the data cannot carry a number. `complete` says that no sample is missing; where a known number is, a percentile, or
+    a share, is the least that it can be, and `p.._lo`, `p.._hi` (where asked for) are the least and the largest: NaN where the
+    number of missing samples is not known, inf without an upper bound. Counts, rates, means, extremes are of the samples that
+    are there.
     Error bound: the table's `precision`, that of the bins that carry its percentiles (1/128 for fio's own from 128 ns on); counts
     are exact.
     """
@@ -75,7 +78,10 @@ def _rows(part: Intervals, answer: Answer, wanted: Wanted) -> Table:
     for place, name in enumerate(answer.by):
         values = np.array([key[place] for key in rows.groups], object)
         columns[name] = values[rows.series] if len(values) else values
-    columns |= {"count": count, "rate": events / seconds, "min": low, "mean": mean, "max": high}
+    columns |= {"count": count, "rate": events / seconds}
+    if lacks_bins(answer):
+        columns[BANDWIDTH] = _moved(rows) / seconds / MIB
+    columns |= {"min": low, "mean": mean, "max": high}
     ranked, mixed = Ranked(rows), mixed_rows(answer, rows)
     told = Rows(rows, answer, ranked=ranked, interpolate=wanted.interpolate)
     columns |= {"exact": exact & told.complete, "complete": told.complete}
@@ -94,9 +100,20 @@ def _rows(part: Intervals, answer: Answer, wanted: Wanted) -> Table:
         highest = max(wanted.percentiles)
         columns[f"{highest.name}_lo"], columns[f"{highest.name}_hi"] = bounds(rows, highest)
     for threshold in wanted.below_ns:
-        columns[f"below_{format_duration(threshold)}"] = share_below(rows, threshold)
+        name, shares = f"below_{format_duration(threshold)}", told.shares(threshold, share_below(rows, threshold))
+        columns[name] = shares.value
+        if wanted.possible:
+            columns |= {f"{name}_lo": shares.least, f"{name}_hi": shares.most}
+        columns[f"{name}{MOST}"] = np.where(np.isnan(shares.least) & ~np.isnan(shares.most), -np.inf, shares.most)
     bound = precision_in(ranked, wanted.percentiles, interpolate=wanted.interpolate)
     return Table(columns, labels=answer.by, precision=bound)
+
+
+def _moved(rows: Intervals) -> NDArray[np.float64]:
+    """Return the bytes of each row, NaN where they are not known."""
+    moved = (rows.exact or no_exact(len(rows))).moved
+    found: NDArray[np.float64] = np.where(moved == NO_BYTES, np.nan, moved)
+    return found
 
 
 def covered_seconds(answer: Answer, rows: Intervals) -> NDArray[np.float64]:

@@ -170,7 +170,7 @@ def finish(
 
     def regroup(key: Group) -> Group | None:
         run, kind, *labels = key
-        if kind not in shape.taken[run]:
+        if kind not in shape.taken.get(run, ()):  # a table may hold keys that no row is of
             return None
         return (*((run,) if name_runs else ()), *((kind,) if name_kinds else ()), *labels)
 

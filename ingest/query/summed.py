@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 import numpy as np
 
-from ingest.core.grid import to_windows
+from ingest.core.events import Events
+from ingest.core.grid import clipped, coarsened, in_flight, in_windows, to_windows, window_parts
 from ingest.core.intervals import Intervals, Sum
 from ingest.core.layout import LogLinear
-from ingest.core.series import LABELS, default_kind
-from ingest.query.question import Question
-from ingest.query.spans import Reach, Span, ranges, widen
-from ingest.query.steps import widened
+from ingest.core.series import IN_FLIGHT, LABELS, OFFSET, default_kind, in_flight_kind
+from ingest.query.question import AUTO, Key, Question, keys_of, note_layouts, range_in
+from ingest.query.spans import Reach, Span, dense, note_reach, of_runs, ranges, together, widen
+from ingest.query.steps import auto_span, sure_step, widened
 from ingest.query.streaming.ordered import ordered
-from ingest.read import Source
+from ingest.read import Source, Windows
+from ingest.read.events import events_layout
+from ingest.read.formats import row_labels
 
 Met = dict[tuple[str, str], set[LogLinear]]  # layouts by run and kind
 
@@ -46,6 +49,26 @@ class Summed:
             self.layouts.setdefault(key, set()).update(layouts)
         for run, span in other.windows.items():
             widen(self.windows, run, span)
+
+
+def all_of(found: Iterable[Summed]) -> Summed:
+    """Return what was found of several runs as one."""
+    first, *rest = found
+    for one in rest:
+        first.widen(one)
+        first.parts += one.parts
+    return first
+
+
+def by_run(rows: Intervals) -> Iterator[tuple[str, Intervals]]:
+    """Yield the rows of each run."""
+    runs = [series.run for series in rows.streams]
+    names = list(dict.fromkeys(runs))
+    if len(names) == 1:
+        yield names[0], rows
+        return
+    places = np.array([names.index(run) for run in runs], np.int64)[rows.series]
+    yield from ((name, rows.take(np.flatnonzero(places == place))) for place, name in enumerate(names))
 
 
 def wide_enough(total: Sum, step: int, wider: int) -> tuple[int, Sum]:
@@ -85,7 +108,7 @@ def of_kinds(sources: list[Source], question: Question) -> list[Source]:
 def told_apart(sources: Sequence[Source]) -> list[list[Source]]:
     """Return the sources by run, host, volume and job, in this order; by as many of these as are known before files are read."""
     first = LABELS[:4]
-    known = min(first.index(name) if name in first else 4 for source in sources for name in (*source.row_labels, "kind"))
+    known = min(first.index(name) if name in first else 4 for source in sources for name in (*row_labels(source), "kind"))
     groups: dict[tuple[str, ...], list[Source]] = {}
     for source in sources:
         labels = tuple(str(getattr(source.context.series, name)) for name in first[:known])
@@ -107,3 +130,70 @@ def in_order(found: Iterable[tuple[int, Sequence[Intervals]]], sizes: Sequence[i
         while turn < len(sizes) and not left[turn]:
             yield from ordered([held[turn]])
             held[turn], turn = [], turn + 1
+
+
+class Adding:
+    """Adds up the rows of sources of one run, as they are read, to the windows of a question.
+
+    `key` is that of the question, `stored` the step that a store would keep the run at, `start_ns` when the run began.
+    """
+
+    def __init__(self, question: Question, key: Key, step: int, stored: int, start_ns: int, run: str) -> None:
+        self._question, self._key, self._run = question, key, run
+        self._step = self._finest = step
+        self._stored = stored
+        self._grained = is_grained(step, stored)
+        self._weighed = question.attribution == IN_FLIGHT
+        self._width = stored if self._grained else step
+        self._bounds = range_in(question, start_ns, stored if self._grained else step if self._weighed else 1)
+        self._total, self._found = Sum(), Summed()
+
+    @property
+    def windows(self) -> Windows:
+        """Return how single events are cut: where a store could answer, as it cuts them, so that rows reach as far as there."""
+        windows = Windows(self._width, in_flight=True) if self._weighed else Windows(self._width, whole=False)
+        begin, end = self._bounds
+        return windows if self._grained else replace(windows, begin_ns=begin, end_ns=end)
+
+    def seen(self, source: Source) -> Callable[[Events], None]:
+        """Return what notes the layouts of the single events of a source: those outside of a range are not made into rows."""
+
+        def seen(events: Events) -> None:
+            if not self._grained and self._bounds != (None, None) and not self._weighed:
+                present = np.flatnonzero(np.bincount(events.series)).tolist()
+                groups = (self._key(events.table[code]) for code in present if events.table[code].kind != OFFSET)
+                layout = events_layout(source.context.digits)
+                note_layouts(self._found.layouts, (group for group in groups if group is not None), layout)
+
+        return seen
+
+    def add(self, chunk: Intervals) -> None:
+        """Add the rows of a chunk."""
+        question, stored, weighed, bounded = self._question, self._stored, self._weighed, self._bounds != (None, None)
+        rows = chunk.relabelled(lambda series: self._key(in_flight_kind(series) if weighed else series))
+        note_reach(self._found.reach, rows)
+        note_layouts(self._found.layouts, keys_of(rows), rows.layout)
+        if weighed and rows.completions is None:
+            rows = in_flight(rows, self._width)
+        if bounded:
+            rows = in_windows(rows, *self._bounds, stored) if self._grained else clipped(rows, *self._bounds)
+        if weighed and self._step:
+            rows = coarsened(rows, self._step)
+        if not self._step and bounded:
+            rows = self._found.windowed(rows, stored)
+        if not self._step:
+            self._total.add(dense(together(rows)))
+        elif weighed:
+            self._total.add(rows)
+        elif len(rows):
+            if question.step == AUTO:
+                first, last = auto_span(of_runs(self._found.reach), {self._run: self._bounds}, self._finest)
+                wider = sure_step(first, last, self._finest, question.windows)
+                self._step, self._total = wide_enough(self._total, self._step, wider)
+            for part in window_parts(rows, self._step, stored if self._grained else 0):
+                self._total.add(dense(part))
+
+    def summed(self) -> Summed:
+        """Return the sums of all that was added, and from when to when it reaches."""
+        self._found.parts = self._total.parts()
+        return self._found

@@ -7,7 +7,8 @@ stores or views.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -20,8 +21,8 @@ from ingest.core.timing import OUT_OF_RANGE, is_instant
 from ingest.read.context import EXPECTED, Context
 from ingest.read.event_rows import Windows
 from ingest.read.events import events_layout, latencies
-from ingest.read.formats import reader_of
-from ingest.read.lacks import counted, followed
+from ingest.read.formats import SMALL, reader_of
+from ingest.read.lacks import counted, followed, held_against
 from ingest.read.placing import discover
 from ingest.read.sources import Evidence, Found, ReadOptions, Skipped, Source
 
@@ -43,6 +44,7 @@ def read(source: Source, windows: Windows | None = None, seen: Callable[[Events]
         rows = event_rows.intervals(
             latencies(chunks, context.account), windows or Windows(), layout, context.account, totals=known
         )
+        rows = held_against(source, rows) if known else rows
     else:
         rows = reader.rows(source.path, context)
     rows = followed(source, _addable(rows, source))
@@ -52,6 +54,34 @@ def read(source: Source, windows: Windows | None = None, seen: Callable[[Events]
     from ingest.read.omission import with_corrected
 
     return with_corrected(rows, int(expected), context.account)
+
+
+def read_many(sources: Sequence[Source]) -> tuple[list[Intervals], list[Source]]:
+    """Return the intervals of many small sources of one format, and the sources that are left to `read`, untouched."""
+    many = reader_of(sources[0].format).many
+    if many is None or len(sources) == 1 or any(source.context.options.get(EXPECTED) for source in sources):
+        return [], list(sources)
+    rows, left = many([(source.path, source.context) for source in sources])
+    return rows, [sources[number] for number in left]
+
+
+def small_ones_together(sources: Iterable[Source], most: int) -> list[list[Source]]:
+    """Return each source once: large ones alone, and first; small ones of a format that `read_many` knows, at most so many."""
+    alone: list[list[Source]] = []
+    small: dict[str, list[Source]] = {}
+    for source in sources:
+        if reader_of(source.format).many is not None and _is_small(source.path):
+            small.setdefault(source.format, []).append(source)
+        else:
+            alone.append([source])
+    return alone + [some[first : first + most] for some in small.values() for first in range(0, len(some), most)]
+
+
+def _is_small(path: Path) -> bool:
+    try:
+        return path.stat().st_size <= SMALL
+    except OSError:  # `read` says so
+        return False
 
 
 def _addable(rows: Iterator[Intervals], source: Source) -> Iterator[Intervals]:
@@ -105,4 +135,6 @@ __all__ = [
     "discover",
     "events",
     "read",
+    "read_many",
+    "small_ones_together",
 ]

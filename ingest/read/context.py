@@ -26,7 +26,8 @@ NOT_RELATIVE = "a real time in a log of times since its start: another clock"
 class Summary:
     """What the tool itself reports of one job (or group of jobs), op and kind, over the whole run.
 
-    `bins` is None unless the tool wrote its histogram (fio json+). `percentiles` are (text, ns) as the tool printed them.
+    `bins` is None unless the tool wrote its histogram (fio json+). `percentiles` are (text, ns) as the tool printed them. `bytes`
+    are those that all its I/Os of the op moved, None where the tool does not say.
     """
 
     count: int
@@ -36,11 +37,12 @@ class Summary:
     mean_ns: float
     percentiles: tuple[tuple[str, int], ...] = ()
     bins: Histogram | None = None
+    bytes: int | None = None
 
     def whole_run(self, series: Series, window_ns: int = 0) -> WholeRun:
         """Return this of a series, as the account of its source keeps it."""
         numbers = (self.count, self.min_ns, self.max_ns, self.mean_ns, self.percentiles)
-        return WholeRun(series, *numbers, window_ns, has_bins=self.bins is not None)
+        return WholeRun(series, *numbers, window_ns, has_bins=self.bins is not None, bytes=self.bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,8 @@ class Context:
     `jobs` are the tool's own summaries, by (op, kind), of the jobs whose measurements the file holds: one for an ordinary
     log, several where jobs share a log, none where the tool's output is not at hand. `segments` counts, by op, how often
     time begins anew in a shared log. Where the tool reported only sums of job groups, `grouped` is the number of jobs in
-    them, and the log of the last job carries the sums, with the other logs as `siblings`. `offset_ns` is added to stamps,
+    them, and the log of the last job carries the sums, with the other logs as `siblings`, and in `absent` the numbers of the jobs
+    whose logs are not there; `absent_here` says that of some of them a log of the other form is. `offset_ns` is added to stamps,
     `restart_ns` to those of segments after the first (a latency_target reset begins time anew).
     `version` is that of the tool, `since` the earliest it can be where only that is known.
     `digits` 0 bins single events as finely as fio, `shadowed` are the ops that another source of the same I/Os is taken for,
@@ -89,6 +92,8 @@ class Context:
     segments: Mapping[str, int] = field(default_factory=dict)
     grouped: int = 0
     siblings: tuple[Path, ...] = ()
+    absent: tuple[int, ...] = ()
+    absent_here: bool = False
     restart_ns: int = 0
     recorded_unit_ns: int | None = None
     digits: int = 0

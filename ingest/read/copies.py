@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ingest.core.caveats import Caveat
@@ -35,8 +35,13 @@ def once_by_content(
     copied: list[tuple[Source, Source]] = []
     for group in twins.values():
         ordered = sorted(group, key=lambda one: (not _has_host(one, place_of), one.path))
-        for number, source in enumerate(ordered[1:], 1):
-            other = next((one for one in ordered[:number] if _same_measurement(one, source, place_of)), None)
+        earlier: dict[tuple[str, ...], list[Source]] = defaultdict(list)
+        for source in ordered:
+            other = next((one for one in _candidates(earlier, source) if _same_measurement(one, source, place_of)), None)
+            for key in _alike_by(source):
+                earlier[key].append(source)
+            if source is ordered[0]:
+                continue
             if other is not None:
                 dropped.add(source.path)
                 skipped.append(Skipped(source.path, SKIPPED, f"the same content as {other.path}: counted once"))
@@ -52,6 +57,20 @@ def once_by_content(
 def _has_host(source: Source, place_of: Callable[[Path], Place | None]) -> bool:
     place = place_of(source.path)
     return (place is not None and any("id-" in part for part in place.run.split("/"))) or bool(source.context.series.host)
+
+
+def _alike_by(source: Source) -> tuple[tuple[str, ...], ...]:
+    """Return what a source is found by: only those that share one of these can be one measurement."""
+    series = source.context.series
+    return (series.run, source.identity), (series.volume, series.job, series.kind)
+
+
+def _candidates(earlier: Mapping[tuple[str, ...], Sequence[Source]], source: Source) -> Iterator[Source]:
+    """Yield the earlier sources of the same bytes that may be the same measurement as a source."""
+    labels, thread = _alike_by(source)
+    if not source.context.series.host:
+        yield from earlier.get(thread, ())
+    yield from earlier.get(labels, ())
 
 
 def _same_measurement(one: Source, other: Source, place_of: Callable[[Path], Place | None]) -> bool:
@@ -116,12 +135,10 @@ def labels_in(identity: str) -> str:
 
 
 def rival(source: Source, identities: Iterable[str]) -> str | None:
-    """Return the first of the identities of other sources of its run that would write the same series in another format."""
+    """Return which of the identities of its labels is of a source of another format, so that both would write the same series."""
     if source.format not in TIMED:
         return None
-    mine = labels_in(source.identity)
-    others = (one for one in identities if labels_in(one) == mine and one != source.identity)
-    return next((one for one in others if one.partition("|")[0] in TIMED), None)
+    return next((one for one in identities if one != source.identity and one.partition("|")[0] in TIMED), None)
 
 
 def two_formats(source: Source, other: str) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from ingest.core.events import Events
 from ingest.core.series import default_kind
 from ingest.read import events
-from ingest.read.formats import RAW, YCSB
+from ingest.read.formats import RAW, YCSB, single_events
 from ingest.read.sources import Source
 
 AGAIN = {YCSB: "response"}  # the kind of the second line of an operation, by format
@@ -25,7 +25,7 @@ def offset_sources(sources: Sequence[Source]) -> list[Source]:
     for source in sources:
         kinds.setdefault(_job(source), set()).add(source.context.series.kind)
     return [
-        source for source in sources if source.single_events and source.context.series.kind == default_kind(kinds[_job(source)])
+        source for source in sources if single_events(source) and source.context.series.kind == default_kind(kinds[_job(source)])
     ]
 
 

@@ -17,10 +17,13 @@ LONGEST_PATH = 4096  # Linux' PATH_MAX; others have less
 OWN_STREAMS = ("/dev/fd/", "/dev/stdin", "/proc/")  # opened by the caller already, as <(...) of a shell is
 
 
-def files_under(paths: Iterable[Path], closed: list[Path] | None = None) -> Iterator[Path]:
+def files_under(
+    paths: Iterable[Path], closed: list[Path] | None = None, linked: list[Path] | None = None
+) -> Iterator[Path]:
     """Yield all files under the paths once, those of a folder in order; what is no file (pipes, sockets, devices) is not there.
 
-    Folders below them that cannot be listed are added to `closed`. InputError for a path that is not there, closed, or no file.
+    Folders below them that cannot be listed are added to `closed`, links to folders to `linked`. InputError for a path that is
+    not there, closed, or no file.
     """
     seen = set()
     for path in paths:
@@ -35,7 +38,7 @@ def files_under(paths: Iterable[Path], closed: list[Path] | None = None) -> Iter
             raise InputError(WAITS, path)
         if stat.S_ISDIR(mode) and not os.access(path, os.R_OK | os.X_OK):
             raise InputError("no permission to list this folder: check owner and mode", path)
-        for file in listed_files(path, closed) if stat.S_ISDIR(mode) else [path]:
+        for file in listed_files(path, closed, linked) if stat.S_ISDIR(mode) else [path]:
             if file not in seen:
                 seen.add(file)
                 yield file
@@ -51,10 +54,11 @@ def check_is_file(path: Path) -> None:
         raise InputError(f"{ODD}: name a file", path)
 
 
-def listed_files(folder: Path, closed: list[Path] | None = None) -> list[Path]:
-    """Return the paths of all files under a folder, in the order of their parts; folders that are links are not entered.
+def listed_files(folder: Path, closed: list[Path] | None = None, linked: list[Path] | None = None) -> list[Path]:
+    """Return the paths of all files under a folder, in the order of their parts.
 
-    Folders that cannot be listed are added to `closed`: without permission, or nested past the longest path of the system.
+    Links to folders are not entered, but added to `linked`. Folders that cannot be listed are added to `closed`: without
+    permission, or nested past the longest path of the system.
     What the entries of a folder tell is believed: only links are looked at.
     """
     found: list[str] = []
@@ -68,6 +72,8 @@ def listed_files(folder: Path, closed: list[Path] | None = None) -> list[Path]:
                         left.append(entry.path)
                     elif is_file(entry):
                         found.append(entry.path)
+                    elif linked is not None and _is_folder(entry):
+                        linked.append(Path(entry.path))
         except OSError as error:
             if closed is not None and error.errno in (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG):
                 closed.append(Path(here))  # else it is gone meanwhile
@@ -86,6 +92,22 @@ def is_file(entry: os.DirEntry[str]) -> bool:
         return entry.is_file()
     except OSError:  # a link to itself, or past a folder that is closed
         return False
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """Return whether an entry is a link to a folder."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def leading_out(links: Iterable[Path], paths: Iterable[Path]) -> list[Path]:
+    """Return the links to folders that are not among the paths of the call, nor below one of them."""
+    found = sorted(links)
+    roots = {path.resolve() for path in paths} if found else set()
+    targets = {link: link.resolve() for link in found}
+    return [link for link, target in targets.items() if not roots.intersection((target, *target.parents))]
 
 
 def root_of(paths: Sequence[Path]) -> Path:

@@ -9,26 +9,36 @@ files, `watch` and the list in docs/reference/formats.md follow from it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from ingest.core.events import Events
-    from ingest.core.intervals import Intervals
-    from ingest.read.context import Context
-    from ingest.read.sources import Around, Source
-
-HIST, RAW, JSON, HDR, OPERATIONS = "fio-hist", "fio-raw", "fio-json", "hdr-log", "operations"
-AVERAGED, PLAIN_JSON = "fio-averaged", "fio-plain-json"
-SMALLFILE, YCSB, PERF, CHROME, SNABB, DESCRIBED = "smallfile", "ycsb-raw", "perf-script", "chrome-trace", "snabb", "described"
+from ingest.core.events import Events
+from ingest.core.intervals import Intervals
+from ingest.read.context import Context
+from ingest.read.format_names import (
+    AVERAGED,
+    CHROME,
+    DESCRIBED,
+    HDR,
+    HIST,
+    JSON,
+    OPERATIONS,
+    PERF,
+    PLAIN_JSON,
+    RAW,
+    SMALLFILE,
+    SNABB,
+    YCSB,
+)
+from ingest.read.sources import Around, Source
 
 WHOLE, AGAIN, PIECES = "whole", "again", "pieces"
 ROW_LABELS = ("op", "kind", "job", "tag")
 STDIN = "stdin"
+SMALL = 1 << 18  # a file of at most so many bytes is read with others of its kind where its reader can
 FIRST_LINES, BEGINNING, WHOLE_HEAD = 1 << 11, 1 << 13, 1 << 16
 
 
@@ -40,7 +50,8 @@ class Reader:
     refused. `rows` yields its histograms, or `events` its single operations: a format has one of the two. `accepts` decides
     where the test in the table is only a first look. `row_labels` are those that only its rows hold. `grows` says how `watch`
     reads a file that is still written: in PIECES, AGAIN from its beginning, or once it is WHOLE. `folder_is_host` is false for
-    files whose folder never stands for a host. `arrow` is set where pyarrow is needed.
+    files whose folder never stands for a host. `arrow` is set where pyarrow is needed. `many` yields the histograms of many small
+    files in one pass, and the numbers of those that are left to `rows`.
     """
 
     locate: Callable[[Path, Around], Source]
@@ -51,6 +62,7 @@ class Reader:
     grows: str = WHOLE
     folder_is_host: Callable[[Path], bool] | None = None
     arrow: bool = False
+    many: Callable[[Sequence[tuple[Path, Context]]], tuple[list[Intervals], list[int]]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +214,10 @@ TABLE: list[Format] = [
 
 def format_of(name: str) -> Format:
     """Return the line of a format; KeyError where there is none of that name."""
-    return {line.name: line for line in TABLE}[name]
+    for line in TABLE:
+        if line.name == name:
+            return line
+    raise KeyError(name)
 
 
 def names() -> list[str]:
@@ -236,3 +251,52 @@ def _reader(place: str) -> Reader:
 def reader_of(name: str) -> Reader:
     """Return the reader of a format; its module is imported when it is asked for first."""
     return _reader(format_of(name).module)
+
+
+def single_events(source: Source) -> bool:
+    """Return whether a file holds single operations: their moments are known, so any step can be asked."""
+    return reader_of(source.format).events is not None
+
+
+def row_labels(source: Source) -> tuple[str, ...]:
+    """Return the labels that only the rows of a file may tell: whether they match is not known before it is read."""
+    told = source.context.description
+    described = () if told is None else (*told.labels, *told.fixed)
+    return (*reader_of(source.format).row_labels, *described)
+
+
+__all__ = [
+    "AGAIN",
+    "AVERAGED",
+    "BEGINNING",
+    "CHROME",
+    "DESCRIBED",
+    "FIRST_LINES",
+    "HDR",
+    "HIST",
+    "INTEGER_ROW",
+    "JSON",
+    "OPERATIONS",
+    "PERF",
+    "PIECES",
+    "PLAIN_JSON",
+    "RAW",
+    "ROW_LABELS",
+    "SMALL",
+    "SMALLFILE",
+    "SNABB",
+    "STDIN",
+    "TABLE",
+    "WHOLE",
+    "WHOLE_HEAD",
+    "YCSB",
+    "Format",
+    "Reader",
+    "format_of",
+    "names",
+    "reader_of",
+    "reference",
+    "row_labels",
+    "single_events",
+    "titles",
+]

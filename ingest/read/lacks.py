@@ -10,14 +10,21 @@ from ingest.core.caveats import Caveat
 from ingest.core.intervals import Intervals
 from ingest.core.missing import Missing, labels_of
 from ingest.core.plain import as_text
-from ingest.read.formats import DESCRIBED, OPERATIONS, RAW, SMALLFILE, YCSB
+from ingest.core.series import MIXED
+from ingest.read.formats import DESCRIBED, OPERATIONS, RAW, SMALLFILE, YCSB, row_labels
+from ingest.read.text import blocks
 
 if TYPE_CHECKING:
     from ingest.core.events import Events
+    from ingest.read.context import Summary
     from ingest.read.sources import Source
 
 LINES = frozenset((RAW, OPERATIONS, SMALLFILE, YCSB, DESCRIBED))  # formats of a line for each operation
-REFUSED, CUT_SHORT, REJECTED = "refused", "cut-short", "rejected-rows"
+REFUSED, CUT_SHORT, REJECTED, SHORT = "refused", "cut-short", "rejected-rows", "short-log"
+LATENCY_TARGET = "latency_target"
+NOT_OF_ONE = "not of one run, so its start may be wrong, too"
+UNCLEAR = "how many of the others are missing cannot be determined"
+AGAIN, ALL_LOGS = "copy the log again", "keep the logs of all jobs in one folder"
 SEE_INSPECT = "tailboard inspect says more"
 HOLES = ("NUL", "longer than", "too long")  # in the reason of a rejected line that may stand for many rows
 
@@ -76,6 +83,68 @@ def counted(source: Source, chunks: Iterator[Events]) -> Iterator[Events]:
         _keep_rejected(source, number, waiting[1] if waiting else last_ns, None)
 
 
+def held_against(source: Source, rows: Iterator[Intervals]) -> Iterator[Intervals]:
+    """Yield the rows of a log of single operations; what the tool itself counts beyond them is kept as missing in its account.
+
+    When they completed cannot be told: a log may have been cut, or have lost lines. Where the tool gives but one sum, for all ops
+    or for a group of jobs, so are the logs added up.
+    """
+    first: int | None = None
+    last = 0
+    for part in rows:
+        if len(part):
+            low, high = int(part.start_ns.min()), int(part.end_ns.max())
+            first, last = (low, high) if first is None else (min(first, low), max(last, high))
+        yield part
+    context, account = source.context, source.context.account
+    told = _counted_by_tool(source)
+    held = {op: int(total.counts.sum()) for op, total in account.totals.items()}
+    if context.siblings or MIXED in told:
+        if context.shadowed:
+            return
+        told = {"": told.get(MIXED) or [one for several in told.values() for one in several]}
+        held = {"": sum(held.values()) + sum(map(_lines_of, context.siblings))}
+    counts = {op: sum(one.count for one in several) for op, several in told.items()}
+    if context.series.job and not context.siblings and LATENCY_TARGET not in context.options:  # a reset of it counts anew
+        for op, count in counts.items():
+            if held.get(op, 0) > count > 0:
+                name = f"{op}: " if op else ""
+                account.note(f"{name}the log holds {held[op]} I/Os, fio's JSON counts {count}: {NOT_OF_ONE}")
+    short = {op: lost for op, count in counts.items() if (lost := count - held.get(op, 0)) > 0 and op not in context.shadowed}
+    if account.cut_short or sum(short.values()) <= account.rows_rejected:  # these are missing by themselves
+        return
+    begin = (context.zero.epoch_ns or 0) + context.offset_ns
+    end = begin + context.restart_ns + context.runtime_ns
+    if first is not None:
+        begin, end = min(begin, first), max(end, last)
+    labels = {**_labels(source), "kind": context.series.kind}
+    if context.siblings:  # the sum of a group of jobs is that of none of them
+        labels.pop("job", None)
+    remedy = ALL_LOGS if context.siblings else AGAIN
+    word = UNCLEAR if context.absent_here else "the others are missing"
+    for op, lost in sorted(short.items()):
+        sentence = f"fio counts {counts[op]:,} {op or 'I/O'}s, of which {held.get(op, 0):,} are in logs of single I/Os: {word}"
+        extremes = min(one.min_ns for one in told[op]), max(one.max_ns for one in told[op])
+        own = {**labels, "op": op} if op else labels
+        number = None if account.rows_rejected or context.absent_here else lost
+        account.lack(Missing(own, begin, end, number, *extremes, Caveat(SHORT, account.path, sentence, remedy)))
+
+
+def _counted_by_tool(source: Source) -> dict[str, list[Summary]]:
+    """Return what the tool itself says of the operations of a source's kind, by op; nothing of a log that is still written."""
+    found: dict[str, list[Summary]] = {}
+    if source.context.upto is None:
+        for job in source.context.jobs:
+            for (op, kind), summary in job.items():
+                if kind == source.context.series.kind and summary.count:
+                    found.setdefault(op, []).append(summary)
+    return found
+
+
+def _lines_of(path: Path) -> int:
+    return sum(bytes(block).count(b"\n") for block in blocks(path))
+
+
 def _keep_rejected(source: Source, number: int, from_ns: int | None, to_ns: int | None) -> None:
     account = source.context.account
     many = any(word in reason for reason in account.rejected for word in HOLES)
@@ -86,4 +155,4 @@ def _keep_rejected(source: Source, number: int, from_ns: int | None, to_ns: int 
 
 
 def _labels(source: Source) -> dict[str, str]:
-    return labels_of(source.context.series, unknown=source.row_labels)
+    return labels_of(source.context.series, unknown=row_labels(source))

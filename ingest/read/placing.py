@@ -25,10 +25,9 @@ from ingest.read.decodable import decodable
 from ingest.read.fio.doubts import doubts
 from ingest.read.fio.joining import Documents, documents_of, log_name_of
 from ingest.read.fio.names import LogName, parse_log_name, parse_summary_name
-from ingest.read.fio.plain_json import left_of
 from ingest.read.fio.readers import counted_once, kind_of_log
 from ingest.read.fio.versions import version_of_text
-from ingest.read.folders import files_under, root_of, why_closed
+from ingest.read.folders import files_under, leading_out, root_of, why_closed
 from ingest.read.formats import AVERAGED, DESCRIBED, HIST, JSON, RAW, TABLE, reader_of
 from ingest.read.not_held import not_held
 from ingest.read.sources import CONTEXT, REFUSED, SKIPPED, Around, Evidence, Found, Place, ReadOptions, Skipped, Source
@@ -41,6 +40,8 @@ LONGEST_TEXT = 8 << 20  # what fio prints of its jobs before its JSON
 MOST_NEIGHBOURS = 200
 HEAD = 1 << 16
 NO_RESULT = "fio wrote no result here: it died or was killed, so what it did is missing from every answer"
+NAME_IT = "name it to read what it holds"
+LINKED = f"a link to a folder elsewhere, which is not entered: {NAME_IT}"
 DIED = "see the output file beside it, and run this part again"
 
 
@@ -50,10 +51,14 @@ def discover(paths: Sequence[Path], options: ReadOptions) -> Found:
     Raises InputError for a path that does not exist or cannot be listed, or where nothing under them can be read.
     """
     closed: list[Path] = []
-    files = list(files_under(paths, closed))
+    linked: list[Path] = []
+    files = list(files_under(paths, closed, linked))
     call = _Call(paths, options)
     for folder in closed:
         call.refuse(folder, why_closed(folder))
+    for link in leading_out(linked, paths):
+        call.skipped.append(Skipped(link, SKIPPED, LINKED))
+        call.caveats.append(Caveat("linked-folder", str(link), "a link to a folder elsewhere, which is not entered", NAME_IT))
     for path in files:
         call.recognise(path)
     logs = {path: log_name_of(path, kind_of_log(path, call.formats[path])) for path in call.formats if call.is_log(path)}
@@ -219,7 +224,11 @@ class _Call:
         if copy is not None and self.around(copy.path).run == self.around(path).run:
             self.skipped.append(Skipped(path, SKIPPED, f"the same fio summary as {copy.path}: counted once"))
             return False
-        if logs and not (self.documents.means >= logs and left_of(beside.document, tuple(logs))):
+        if not logs:
+            return True
+        from ingest.read.fio.plain_json import left_of  # most calls meet no such JSON, and each import takes its time
+
+        if not (self.documents.means >= logs and left_of(beside.document, tuple(logs))):
             self.skipped.append(Skipped(path, CONTEXT, "fio's own totals, time zero and options"))
             return False
         return True
@@ -258,8 +267,8 @@ def _neighbours(logs: Mapping[Path, LogName], known: set[Path], call: _Call) -> 
     folders = {path.parent for path in logs if path in call.named}
     for path in call.paths:
         parts = path.resolve().parts
-        if CLIENTS in parts[:-1] and any(log == path or path in log.parents for log in logs):
-            folders.add(Path(*parts[: len(parts) - 2 - parts[-2::-1].index(CLIENTS)]))
+        if CLIENTS in parts and any(log == path or path in log.parents for log in logs):
+            folders.add(Path(*parts[: len(parts) - 1 - parts[::-1].index(CLIENTS)]))
     found: list[Path] = []
     resolved = {path.resolve() for path in known} if folders else set()
     for folder in sorted(folders):
@@ -311,10 +320,12 @@ def _check_readable(paths: Sequence[Path], sources: Sequence[Source], skipped: S
     names = ", ".join(str(path) for path in paths)
     if not skipped:
         raise InputError("there is no file to read", names)
-    reasons = Counter(entry.reason for entry in skipped)
+    advice = unread.advice()
+    reasons = Counter(entry.reason.removesuffix(advice) for entry in skipped)
     commonest = "; ".join(f"{count} x {reason}" if len(skipped) > 1 else reason for reason, count in reasons.most_common(3))
     several = f"{len(skipped)} files, none of them a latency histogram or log"
-    raise InputError(f"{several if len(skipped) > 1 else '1 file, and it is no latency histogram or log'}: {commonest}", names)
+    what = several if len(skipped) > 1 else "1 file, and it is no latency histogram or log"
+    raise InputError(f"{what}: {commonest}{advice if any(entry.reason.endswith(advice) for entry in skipped) else ''}", names)
 
 
 __all__ = ["discover"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ingest.core.caveats import Caveat
 from ingest.core.errors import listed
@@ -14,11 +13,9 @@ from ingest.core.series import Series
 from ingest.read.account import Account
 from ingest.read.context import EXPECTED, INTENDED, RATE, TSC_HZ, Context, TimeZero
 from ingest.read.delimited.description import Description
-from ingest.read.formats import AVERAGED, HIST, RAW, reader_of
+from ingest.read.fio.joining import Documents
+from ingest.read.format_names import AVERAGED, HIST, RAW
 from ingest.read.text import COMPRESSED, last_line_end
-
-if TYPE_CHECKING:
-    from ingest.read.fio.joining import Documents
 
 COMPLETION = "completion"
 PREFER_HIST, PREFER_RAW = "hist", "raw"
@@ -185,18 +182,6 @@ class Source:
         series = self.context.series
         kind = f":{series.kind}" if self.format in (RAW, AVERAGED) else ""  # one job has raw logs of several kinds
         return f"{self.format}{kind}|{series.host}|{series.volume}|{series.job}|{series.process}"
-
-    @property
-    def single_events(self) -> bool:
-        """Return whether the file holds single operations: their moments are known, so any step can be asked."""
-        return reader_of(self.format).events is not None
-
-    @property
-    def row_labels(self) -> tuple[str, ...]:
-        """Return the labels that only the rows of the file may tell: whether they match is not known before it is read."""
-        told = self.context.description
-        described = () if told is None else (*told.labels, *told.fixed)
-        return (*reader_of(self.format).row_labels, *described)
 
     @property
     def twins(self) -> tuple[str, ...]:

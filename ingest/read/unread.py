@@ -8,13 +8,14 @@ from pathlib import Path
 
 from ingest.read import formats
 from ingest.read.archives import cbt
-from ingest.read.gc_log import looks_like_gc_log, looks_like_old_gc_log
 from ingest.read.sources import CONTEXT, REFUSED, SKIPPED
 from ingest.read.text import plain_name
 
-MEANS = "a mean over time, not latencies; counts the means of averaged logs beside it"
+MEANS = "a mean over time, not latencies; tells what the means of averaged logs beside it stand for"
 DESCRIBE = "describe its columns in a few lines of YAML: --input-format events.yml (docs/reference/formats.md)"
 FEWEST_COLUMNS = 2
+LONGEST_CELL = 30
+NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,26 +65,35 @@ def known_by_head(path: Path, start: bytes) -> Unread:
     if not start:
         return Unread(SKIPPED, "empty file")
     name, start = plain_name(path), start[: formats.BEGINNING]
+    from ingest.read.gc_log import looks_like_gc_log, looks_like_old_gc_log  # most calls meet no file that nobody knows
+
     if looks_like_gc_log(start) or looks_like_old_gc_log(start):
         return Unread(SKIPPED, "a GC log of a JVM: give it with --marks (docs/guides/marks.md)")
     for one in BY_HEAD:
         if re.search(one.head, start) or (one.name and re.search(one.name, name)):
             return one
-    return Unread(
-        SKIPPED, f"{_resembles(start)}; tailboard reads {formats.titles()}, {DESCRIBE}, or name the format with --input-format"
-    )
+    return Unread(SKIPPED, f"{_resembles(start)}{advice()}")
+
+
+def advice() -> str:
+    """Return how a sentence about a file of no known format ends: what is read, and what to do."""
+    return f"; tailboard reads {formats.titles()}, {DESCRIBE}, or name the format with --input-format"
 
 
 def _resembles(start: bytes) -> str:
     """Return what the first lines of an unknown file look like."""
-    if b"\0" in start[:4096]:
+    if NO_TEXT.search(start[:4096]):
         return "a binary file of no known format"
     line = next((line for line in start.splitlines() if line.strip() and not line.startswith(b"#")), b"")
     text = line.decode("utf-8", "replace").strip()
     for mark, word in ((",", "commas"), ("\t", "tabs"), (";", "semicolons")):
-        cells = [cell.strip() for cell in text.split(mark)]
+        cells = [_shortened(cell.strip()) for cell in text.split(mark)]
         if len(cells) >= FEWEST_COLUMNS and not text.startswith(("{", "[")):
             return f"looks like a table with {word} ({', '.join(cells[:4])}{', ...' if len(cells) > 4 else ''})"  # a line's worth
     if text.startswith(("{", "[")):
         return "looks like JSON of another tool"
     return "no latency log of a known format"
+
+
+def _shortened(cell: str) -> str:
+    return cell if len(cell) <= LONGEST_CELL else f"{cell[:LONGEST_CELL]}..."

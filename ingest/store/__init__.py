@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from ingest.core.breaths import Kept
 from ingest.core.errors import UsageError
 from ingest.core.intervals import Int, Intervals
 from ingest.query.origin import KINDS, Origin, needed
 from ingest.query.question import Key
-from ingest.query.verdicts import Episode
 from ingest.store.capabilities import GROWTH
 from ingest.store.coarsening import Coarsened
 from ingest.store.live import LiveStore
 from ingest.store.records import RunRecord, SourceRecord, Spans
-from ingest.store.verify import Chosen, Verification
+
+if TYPE_CHECKING:
+    from ingest.query.verdicts import Episode
+    from ingest.store.verify import Chosen, Verification
 
 
 class Store(Origin, Protocol):

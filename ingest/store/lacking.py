@@ -8,7 +8,7 @@ from typing import Any
 from ingest.core.caveats import Caveat
 from ingest.core.intervals import Bool, Intervals
 from ingest.core.missing import ANY_TIME
-from ingest.query.missing import Lack, cut_at, lacks, stored_entries
+from ingest.query.missing import Lack, cut_at, lacks, of_kinds, stored_entries
 from ingest.query.question import Question, range_in
 from ingest.store.records import CLUSTER, WHOLE_RUN, RunRecord
 from ingest.store.rollups import key_of
@@ -45,4 +45,6 @@ def complete_rollups(windows: Intervals, step_ns: int, missing: tuple[Lack, ...]
     start_ns, end_ns = windows.start_ns, windows.end_ns
     if step_ns == WHOLE_RUN:
         start_ns, end_ns = start_ns * 0 + ANY_TIME[0], end_ns * 0 + ANY_TIME[1]
-    return cut_at(windows.series, table, start_ns, end_ns, by, missing).complete(len(windows))
+    kinds = tuple(dict.fromkeys(key.kind for key in keys))
+    own = of_kinds(missing, {one.entry.run: kinds for one in missing})
+    return cut_at(windows.series, table, start_ns, end_ns, by, own).complete(len(windows))

@@ -91,7 +91,10 @@ class LiveStore(Protocol):
         ...
 
     def set_aside(self, run: RunRecord, source: str, kept: SourceRecord, segment: int) -> None:
-        """Move the documents of a source to another one, complete, their series' segments moved by `segment`."""
+        """Move the documents of a source to another one, complete, their series' segments moved by `segment`.
+
+        Nothing is done once a later reading of the source has begun: it takes over what there is of it.
+        """
         ...
 
     def finish(self, source: SourceRecord, spans: Spans) -> None:

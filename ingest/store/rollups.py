@@ -10,7 +10,7 @@ import numpy as np
 
 from ingest.core.documents import known_only
 from ingest.core.errors import StoreError
-from ingest.core.intervals import Intervals, Sum, no_exact
+from ingest.core.intervals import NO_BYTES, Intervals, Sum, no_exact
 from ingest.core.layout import LogLinear, common_layout
 from ingest.core.ranks import STORED, Percentile, Ranked, extremes, percentile_values
 from ingest.core.series import Group, Series
@@ -25,7 +25,7 @@ def column_of(percentile: Percentile) -> str:
     return percentile.name.replace(".", "_")
 
 
-VALUES = ("sum", "min", "mean", "max", "exact", *map(column_of, STORED))
+VALUES = ("sum", "min", "mean", "max", "exact", "bytes", *map(column_of, STORED))
 
 
 class Key(NamedTuple):
@@ -148,17 +148,20 @@ def without_time(windows: Intervals) -> Intervals:
 
 
 def rollup_values(windows: Intervals) -> dict[str, list[Any]]:
-    """Return the numbers of merged windows by name: VALUES, in ns; None where unknown."""
+    """Return the numbers of merged windows by name: VALUES, latencies in ns; None where unknown."""
     low, high, mean, exact = extremes(windows)
-    lows, highs = low.tolist(), high.tolist()
+    lows, highs, means = low.tolist(), high.tolist(), mean.tolist()
+    sums: list[Any] = [None] * len(windows)
+    moved = sums
+    if windows.exact is not None:
+        sums = known_only(windows.exact.sum_ns, windows.exact.known_sum)
     if not windows.layout.has_bins:
         told = windows.exact or no_exact(len(windows))
         lows, highs = known_only(told.min_ns, told.known_min), known_only(told.max_ns, told.known_max)
-    sums: list[Any] = [None] * len(windows)
-    if windows.exact is not None:
-        sums = known_only(windows.exact.sum_ns, windows.exact.known)
+        means = [None if unknown else value for value, unknown in zip(means, np.isnan(mean).tolist(), strict=True)]
+        moved = known_only(told.moved, told.moved != NO_BYTES)
     ranked = Ranked(windows)
-    values = {"sum": sums, "min": lows, "mean": mean.tolist(), "max": highs, "exact": exact.astype(int).tolist()}
+    values = {"sum": sums, "min": lows, "mean": means, "max": highs, "exact": exact.astype(int).tolist(), "bytes": moved}
     for percentile in STORED:
         column = percentile_values(windows, percentile, ranked=ranked).tolist()
         values[column_of(percentile)] = [None if value != value else value for value in column]  # noqa: PLR0124  # NaN

@@ -5,8 +5,8 @@ A store finds `Finding`s (and with `mend` repairs them); here they are added up 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ingest.core.errors import listed
@@ -132,6 +132,12 @@ class Verification:
         ]
         told = {"runs": self.runs, "documents": self.documents, "faults": faults, "unfinished": self.unfinished}
         return {**told, "load_again": sorted(self.again.values())}
+
+
+def note_again(again: MutableMapping[tuple[str, str], SourceRecord], source: SourceRecord, generation: int = 0) -> None:
+    """Note among those by run and name that a source has to be read again, above all its generations that were met."""
+    known = again.get((source.run, source.source), source)
+    again[source.run, source.source] = replace(known, generation=max(generation, known.generation))
 
 
 def is_whole(record: RunRecord) -> bool:

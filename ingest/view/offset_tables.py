@@ -12,6 +12,7 @@ from ingest.core.timing import format_duration
 from ingest.query.offsets.map import OffsetMap, joined, lit_counts
 from ingest.view import vega
 from ingest.view.pictures import clock_signals
+from ingest.view.specs import derived
 
 RUNS_NAMED = 2
 MOST_COLUMNS = 700
@@ -71,12 +72,7 @@ def picture(answer: OffsetMap, shading: str = "rank", clock: str = "utc", highli
     red = []
     if answer.lit is not None:
         red = [f"{vega.printable(highlight)} in red: {int(answer.lit.counts.sum()):,} of {answer.samples:,} events"]
-    title = {
-        "text": vega.printable(", ".join(answer.runs[:RUNS_NAMED]) + (f" and {more} more" if more > 0 else "")),
-        "subtitle": [told + wide, *red],
-        "anchor": "start",
-        "offset": 14,
-    }
+    runs = vega.printable(", ".join(answer.runs[:RUNS_NAMED]) + (f" and {more} more" if more > 0 else ""))
     signals = {
         "period": periods.period_ns,
         "first": answer.first_ns / vega.MS,
@@ -85,4 +81,5 @@ def picture(answer: OffsetMap, shading: str = "rank", clock: str = "utc", highli
         "highlight": vega.printable(highlight),
         **clock_signals(clock, answer.start_of, answer.first_ns),
     }
-    return {**vega.with_values(vega.spec("offsets"), tables, **signals), "background": "white", "title": title}
+    head = derived("picture", text=runs, subtitle=[told + wide, *red])
+    return {**vega.with_values(vega.spec("offsets"), tables, **signals), **head}

@@ -16,6 +16,7 @@ from ingest.query.missing import bands
 from ingest.query.question import Answer
 from ingest.query.steps import widened
 from ingest.view import vega
+from ingest.view.specs import derived
 from ingest.view.terminal.heatmap import Asked, told
 
 WHOLE_RANGE = 1 << 62
@@ -100,14 +101,9 @@ def _filled(name: str, tables: Mapping[str, vega.Columns], answer: Answer, clock
     more = len(answer.runs) - RUNS_NAMED
     runs = ", ".join(answer.runs[:RUNS_NAMED]) + (f" and {more} more" if more > 0 else "")
     step = f", windows of {format_duration(answer.step_ns)}" if answer.step_ns else ""
-    title = {
-        "text": vega.printable(runs),
-        "subtitle": f"{answer.kind} latency, {answer.samples:,} samples{step}",
-        "anchor": "start",
-        "offset": 14,
-    }
+    head = derived("picture", text=vega.printable(runs), subtitle=f"{answer.kind} latency, {answer.samples:,} samples{step}")
     spec = vega.with_values(vega.spec(name), tables, **_clock(answer, clock))
-    return {**spec, "background": "white", "title": title}
+    return {**spec, **head}
 
 
 def _clock(answer: Answer, clock: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from ingest.query.missing import MOST
 from ingest.query.table import Table
 
 UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
-PLAIN = ("count", "rate", "exact", "complete", "cumulative", "percentile", "x", "highlighted", "over")
+PLAIN = ("count", "rate", "mib_s", "exact", "complete", "cumulative", "percentile", "x", "highlighted", "over")
 
 
 def _column(name: str, values: Any, stamp: Stamp, unit: str, labels: tuple[str, ...]) -> list[Any]:

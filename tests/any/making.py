@@ -1,6 +1,6 @@
 """Random data sets: logs of several formats as text, the rows that were written into them, and how they are loaded.
 
-A data set is one run. What it may hold is behind the constants below; each says why where it is less than all there is.
+A data set is one run, or a few. What it may hold is behind the constants below; each says why where it is less than all there is.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from tests.any.model import LABELS, MS, SECOND, Asked, Labels, Lack, Layout, Poi
 from tests.oracles import hdr, logs
 
 EPOCH = 1_700_000_000
-MOST_IN_A_SERVER = 1 << 53  # sums of a server are doubles
-MOST_COUNT = 1 << 44  # of a bin: about a thousand of them stay below that
-RELOADED_AFTER_DELETE = False  # until deleting leaves a mark: a server refuses rollups of lower versions for a minute (B2)
+MOST_IN_A_SERVER = 1 << 53  # of a run: sums of a server are doubles
+MOST_ELSEWHERE = 1 << 62  # of a run, and of what is added up
+MOST_COUNT = 1 << 44  # of a bin: about a thousand of them stay below what a server takes
+RELOADED_AFTER_DELETE = True
 LAYOUTS_CHANGE = True  # within a series (B1, F1)
 KINDS_UNKNOWN = True  # also of runs that are replaced or coarsened (F2)
 MOST_WEIGHED = 300  # weights in flight are 2^16 an I/O, and wrap from 2^47 I/Os on (B3)
+MOST_IN_A_ROW = 1 << 50  # of a bin: a histogram of 2^53 samples or more is refused by its reader
 MOST_IN_FIO = 1 << 37  # above 2^40 in one interval fio's reader takes for damage
 HIST = {58: Layout(64, 1856, 1, 5), 232: Layout(64, 1856, 1, 3)}
 HDR = {2: Layout(128, 7168, reports="highest", open=False), 3: Layout(1024, 54272, reports="highest", open=False)}
@@ -51,10 +53,11 @@ class File:
 
 @dataclass(frozen=True)
 class Load:
-    """One step in the life of a run: load some files (`replace` what is there), delete the run, or coarsen it."""
+    """One step in the life of a run: load some files (`replace` what is there), `watch` them, delete the run, or coarsen it."""
 
     files: tuple[File, ...] = ()
     replace: bool = False
+    watch: bool = False
     delete: bool = False
     coarsen: int = 0
 
@@ -78,6 +81,12 @@ class Data:
     weighed: bool = False
 
     @property
+    def samples(self) -> int:
+        """Return how many samples were written into all files."""
+        rows = [row for one in self.files for row in one.written]
+        return sum(sum(row.counts.values()) if isinstance(row, Row) else len(row.events) for row in rows)
+
+    @property
     def coarse(self) -> int:
         return next((one.coarsen for one in reversed(self.loads) if one.coarsen), 0)
 
@@ -87,35 +96,45 @@ def labels_of(run: str, host: str, **labels: str) -> Labels:
     return tuple(told.get(name, "") for name in LABELS)
 
 
-def counts_of(rng: random.Random, layout: Layout, most: int) -> dict[int, int]:
-    """Counts of latencies around 0.5 ms; the last bin of an open layout stays empty."""
-    found: dict[int, int] = {}
-    for _ in range(rng.randint(1, 5)):
-        index = min(layout.index(int(rng.lognormvariate(13, 1.2))), layout.bins - 2)
-        found[index] = rng.randint(1, most)
-    return found
+@dataclass
+class Purse:
+    """How large counts are: each at most `most`, those of a run together less than what it began with."""
+
+    most: int
+    left: int = MOST_IN_A_SERVER - (1 << 20)
+
+    def counts(self, rng: random.Random, layout: Layout, most: int = MOST_IN_A_ROW) -> dict[int, int]:
+        """Counts of latencies around 0.5 ms; the last bin of an open layout stays empty."""
+        found: dict[int, int] = {}
+        for _ in range(rng.randint(1, 5)):
+            index = min(layout.index(int(rng.lognormvariate(13, 1.2))), layout.bins - 2)
+            count = rng.randint(1, max(1, min(self.most, most, self.left // 8)))
+            self.left -= count
+            found[index] = count
+        return found
 
 
 def spans(rng: random.Random, width: int, rows: int, *, joined: bool) -> list[tuple[int, int]]:
     """From when to when rows are, in ms: about as wide as `width`, with stalls, and with gaps where they are not `joined`."""
-    at, found = 0 if joined else rng.choice((0, rng.randint(0, 3 * width))), []
+    at, found, stalled = 0 if joined else rng.choice((0, rng.randint(0, 3 * width))), [], False
     for _ in range(rows):
         if not joined and rng.random() < 0.08:
             at += rng.randint(1, 6 * width)
-        wide = rng.randint(3, 5) if rng.random() < 0.05 else 1
+        wide = rng.randint(3, 5) if rows > 11 and not stalled and rng.random() < 0.08 else 1  # most of the time is in rows of one width
+        stalled |= wide > 1
         end = at + max(1, int(wide * width * rng.uniform(0.87, 1.05)))
         found.append((at, end))
         at = end
     return found
 
 
-def hist(rng: random.Random, run: str, host: str, zero: int, width: int, most: int) -> File:
+def hist(rng: random.Random, run: str, host: str, zero: int, width: int, purse: Purse) -> File:
     """A histogram log of fio: the rows of an op begin where the one before it ended."""
     bins = rng.choice(list(HIST))
     layout, lines, written = HIST[bins], [], []
     for op in rng.sample(range(2), rng.randint(1, 2)):
         for start, end in spans(rng, width, rng.randint(4, 30), joined=True):
-            counts = counts_of(rng, layout, min(most, MOST_IN_FIO))
+            counts = purse.counts(rng, layout, MOST_IN_FIO)
             lines.append((end, op, counts))
             labels = labels_of(run, host, process="a", job="1", op=OPS[op], kind="completion")
             written.append(Row(labels, layout, zero + start * MS, zero + end * MS, counts))
@@ -142,7 +161,7 @@ def unwritten(written: Sequence[Row]) -> tuple[Lack, ...]:
     return tuple(Lack(labels, max(ends), max(ends) + wide) for labels, ends in chains.items())
 
 
-def hlog(rng: random.Random, run: str, host: str, zero: int, width: int, most: int) -> File:
+def hlog(rng: random.Random, run: str, host: str, zero: int, width: int, purse: Purse) -> File:
     """An HdrHistogram log; the digits of its histograms may change from line to line."""
     known = rng.random() < 0.5 or not KINDS_UNKNOWN
     lines, written = [], []
@@ -153,7 +172,7 @@ def hlog(rng: random.Random, run: str, host: str, zero: int, width: int, most: i
         change = rng.randint(1, len(rows) - 1) if LAYOUTS_CHANGE else len(rows)
         for number, (start, end) in enumerate(rows):
             fine = digits[-1] if number >= change and rng.random() < 0.9 else digits[0]
-            counts = counts_of(rng, HDR[fine], most) if rng.random() > 0.05 else {}
+            counts = purse.counts(rng, HDR[fine]) if rng.random() > 0.05 else {}
             lines.append((start, hdr.line(f"{start / 1000:.3f}", f"{(end - start) / 1000:.3f}", counts, tag=tag, digits=fine)))
             labels = labels_of(run, host, process="x", op=op, kind=kind or ("lag" if known else ""), tag=left)
             written.append(Row(labels, HDR[fine], zero + start * MS, zero + end * MS, counts))
@@ -178,7 +197,7 @@ def points(written: dict[Labels, list[tuple[int, int]]], layout: Layout) -> tupl
     return tuple(Points(labels, layout, some, low, high) for labels, some in written.items())
 
 
-def operations(rng: random.Random, run: str, host: str, zero: int, width: int, most: int) -> File:
+def operations(rng: random.Random, run: str, host: str, zero: int, width: int, purse: Purse) -> File:
     """A log of operations, some of them late, some without an op; the reader makes rows of a second of it."""
     lines, found = ["start_us,end_us,op\n"], {}
     first = 0
@@ -194,7 +213,7 @@ def operations(rng: random.Random, run: str, host: str, zero: int, width: int, m
     return File("o.csv", "".join(lines), tuple(rows), first)
 
 
-def ycsb(rng: random.Random, run: str, host: str, zero: int, width: int, most: int) -> File:
+def ycsb(rng: random.Random, run: str, host: str, zero: int, width: int, purse: Purse) -> File:
     """Raw measurements of YCSB."""
     lines, found = ["READ latency raw data: op, timestamp(ms), latency(us)\n"], {}
     taken = moments(rng, width)
@@ -208,7 +227,7 @@ def ycsb(rng: random.Random, run: str, host: str, zero: int, width: int, most: i
     return File("y.raw", "".join(lines), points(found, RAW), zero + taken[0][0] * MS)
 
 
-def raw(rng: random.Random, run: str, host: str, zero: int, width: int, most: int) -> File:
+def raw(rng: random.Random, run: str, host: str, zero: int, width: int, purse: Purse) -> File:
     """A raw latency log of fio."""
     lines, found = [], {}
     for ms, latency, _ in moments(rng, width):
@@ -219,7 +238,7 @@ def raw(rng: random.Random, run: str, host: str, zero: int, width: int, most: in
     return File("r_lat.1.log", "".join(lines), points(found, RAW), zero)
 
 
-def described(rng: random.Random, run: str, host: str, zero: int, width: int, most: int) -> File:
+def described(rng: random.Random, run: str, host: str, zero: int, width: int, purse: Purse) -> File:
     """A table of single operations that a description tells of: the host is one of its columns, and may be missing."""
     lines, found = ["done_ms,took_us,type,node\n"], {}
     for ms, latency, op in moments(rng, width):
@@ -233,7 +252,7 @@ def described(rng: random.Random, run: str, host: str, zero: int, width: int, mo
 DESCRIPTION = "{time: done_ms, latency: took_us, labels: {op: type, host: node}}\n"
 
 
-def dump(rng: random.Random, run: str, host: str, zero: int, width: int, most: int) -> File:
+def dump(rng: random.Random, run: str, host: str, zero: int, width: int, purse: Purse) -> File:
     """fio's JSON of a finished run: one row a job and op over the whole run, with exact values."""
     jobs, written = [], []
     for number in range(rng.randint(1, 3)):
@@ -258,57 +277,69 @@ def dump(rng: random.Random, run: str, host: str, zero: int, width: int, most: i
     return File("out.json", json.dumps(document, indent=1) + "\n", tuple(written), zero)
 
 
-Maker = Callable[[random.Random, str, str, int, int, int], File]
+Maker = Callable[[random.Random, str, str, int, int, Purse], File]
 OVER_TIME: Sequence[Maker] = (hist, hlog, operations, ycsb, raw)
 
 
-def made(seed: int) -> Data:
-    """Return the data set of a seed."""
-    rng = random.Random(seed)
-    run = f"d{seed}"
+def made(seed: int) -> tuple[Data, ...]:
+    """Return the runs of a seed."""
+    first = made_run(random.Random(seed), f"d{seed}")
+    rng = random.Random(f"{seed} others")
+    others = 0 if first.weighed else rng.choice((0, 0, 0, 0, 0, 0, 0, 1, 1, 2))
+    return first, *(made_run(rng, f"d{seed}-{number}", small=True) for number in range(others))
+
+
+def made_run(rng: random.Random, run: str, *, small: bool = False) -> Data:
+    """Return a run; a `small` one, which comes beside others, is not watched, nor asked for shares in flight."""
     zero = (EPOCH * 1000 + rng.choice((0, 0, rng.randint(0, 99_999)))) * MS
-    most, weighed = rng.choice((9, 9, 300, MOST_COUNT)), rng.random() < 0.1
+    most, weighed = rng.choice((9, 9, 300, MOST_COUNT, MOST_IN_A_SERVER, MOST_ELSEWHERE)), not small and rng.random() < 0.1
     most = min(most, MOST_WEIGHED) if weighed else most
-    hosts = rng.choice(((), ("h1", "h2"), ("h1", "h2", "h3")))
+    hosts = rng.choice(((), ("h1", "h2"), () if small else ("h1", "h2", "h3")))
     way = rng.random()
     if way < 0.15:
-        makers, width = (dump,), rng.randint(8, 59) * 1000
+        makers, width = (dump,), rng.choice((*range(8, 34), *range(36, 60))) * 1000  # jobs are up to 5 % shorter
         natural = next(step for step in (10, 30, 60) if step * 1000 >= 0.9 * width) * SECOND
     elif way < 0.22:
         makers, width, natural, hosts = (described,), 1000, SECOND, ()
     else:
         width = rng.choice((1000, 1000, 1000, 100, 5000))
         kinds = rng.choice(((hlog,), (hist,), (hlog, hist), OVER_TIME))
-        makers = tuple(rng.sample(kinds, min(len(kinds), rng.randint(1, 3))))
+        makers = tuple(rng.sample(kinds, 1 if small else min(len(kinds), rng.randint(1, 3))))
         if width != 1000:  # the rows of operation logs are a second wide; single events suggest a second
             makers = tuple(one for one in makers if one not in (operations, ycsb, raw)) or (hist,)
         natural = width * MS
+    purse = Purse(most, (MOST_ELSEWHERE if most == MOST_ELSEWHERE else MOST_IN_A_SERVER) - (1 << 20))
     files = tuple(
         File(f"{host}/{one.name}" if host else one.name, one.text, one.written, one.zero, one.lacks)
         for host in hosts or ("",)
-        for one in (maker(rng, run, host, zero, width, most) for maker in makers)
+        for one in (maker(rng, run, host, zero, width, purse) for maker in makers)
     )
     step = natural if rng.random() < 0.8 else natural * rng.choice((2, 5)) if natural == SECOND else natural
     step = {2 * SECOND: 5 * SECOND}.get(step, step)
-    loads, start = life(rng, run, files, step)
     weighed &= makers != (dump,)
+    loads, start = life(rng, files, step, watched=not weighed and not small)
     return Data(run, zero, natural, step, loads, files, start, makers == (described,), weighed)
 
 
-def life(rng: random.Random, run: str, files: tuple[File, ...], step: int) -> tuple[tuple[Load, ...], int]:
-    """Return the steps in which files come into a store, and the start that the first load that counts has frozen."""
+def life(rng: random.Random, files: tuple[File, ...], step: int, *, watched: bool) -> tuple[tuple[Load, ...], int]:
+    """Return the steps in which files come into a store, and the earliest start that these tell."""
     some = part(rng, files)
-    first, all_first = (min(file.zero for file in one) for one in (some, files))
+    all_first = min(file.zero for file in files)
     turns: list[tuple[tuple[Load, ...], int]] = [
         ((Load(files),), all_first),
-        ((Load(some), Load(files)), first),
+        ((Load(some), Load(files)), all_first),
         ((Load(some), Load(delete=True), Load(files)), all_first),
-        ((Load(files), Load(delete=True), Load(some), Load(files)), first),
+        ((Load(files), Load(delete=True), Load(some), Load(files)), all_first),
         ((Load(files), Load(files, replace=True)), all_first),
         ((Load(some), Load(files, replace=True)), all_first),
+        ((Load(files, watch=True),), all_first),
+        ((Load(some), Load(delete=True), Load(files, watch=True)), all_first),
+        ((Load(some), Load(files, watch=True)), all_first),
     ]
     if not RELOADED_AFTER_DELETE:
         turns = [turn for turn in turns if not any(one.delete for one in turn[0])]
+    if not watched:
+        turns = [turn for turn in turns if not any(one.watch for one in turn[0])]
     loads, start = rng.choice(turns)
     if rng.random() < 0.25:
         loads = (*loads, Load(coarsen=rng.choice([wider for wider in STEPS if wider % step == 0 and wider > step][:3])))
@@ -326,17 +357,17 @@ def part(rng: random.Random, files: tuple[File, ...]) -> tuple[File, ...]:
     return tuple(one for one in files if Path(one.name).parts[0] in hosts and Path(one.name).name in names)
 
 
-def asked(rng: random.Random, data: Data) -> Asked:
+def asked(rng: random.Random, runs: Sequence[Data]) -> Asked:
     """Return a random question: ranges on and off the stored grid, absent labels, any step, any selection."""
-    stored = data.coarse or data.step
-    reach = max(end for one in data.files for row in one.written for end in (row.end if isinstance(row, Row) else row.high,))
-    length = max(reach - data.zero, stored)
+    stored, zero = max(one.coarse or one.step for one in runs), min(one.zero for one in runs)
+    written = [row for data in runs for one in data.files for row in one.written]
+    length = max(max(row.end if isinstance(row, Row) else row.high for row in written) - zero, stored)
 
     def instant() -> tuple[int, bool]:
         at = rng.choice((rng.randrange(-stored, length + stored), rng.randrange(0, length), rng.randrange(0, length)))
         if rng.random() < 0.3:
             return max(at // MS * MS, 0), True
-        at += data.zero
+        at += zero
         if rng.random() < 0.4:
             at = at // stored * stored
         return (at // SECOND * SECOND if rng.random() < 0.2 else at // MS * MS), False
@@ -345,13 +376,15 @@ def asked(rng: random.Random, data: Data) -> Asked:
     if rng.random() < 0.03:
         step = stored * 3 // 2
     where = rng.choice(({}, {}, {}, {"host": "h1"}, {"host": "h[12]"}, {"op": "read"}, {"op": ""}, {"kind": "*"}, {"kind": ""},
-                        {"kind": "service"}, {"process": "x"}, {"tag": "odd"}, {"op": "nope"}, {"job": "1"}))  # fmt: skip
+                        {"kind": "service"}, {"process": "x"}, {"tag": "odd"}, {"op": "nope"}, {"job": "1"},
+                        *([{"run": "*-0"}, {"run": "*-?"}] if len(runs) > 1 else [])))  # fmt: skip
     return Asked(
         by=tuple(rng.sample(LABELS, rng.randint(0, 3))),
         where=where,
         step=step,
         begin=instant() if rng.random() < 0.4 else None,
         end=instant() if rng.random() < 0.4 else None,
+        merge=len(runs) > 1 and rng.random() < 0.5,
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
@@ -19,6 +19,7 @@ MS = 1_000_000
 LABELS = ("run", "host", "volume", "job", "op", "kind", "tag", "process")
 PERCENTS = ("0", "50", "90", "99", "99.9", "100")
 PREFERENCE = {"response": 4, "total": 3, "service": 2, "completion": 1}
+MOST = 1 << 62  # samples that can be added up
 MULTIPLES = (1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
 
 Labels = tuple[str, ...]
@@ -61,15 +62,24 @@ class Layout:
         low, high = self.lower(index), self.lower(index + 1)
         if self.reports == "midpoint" or (self.open and index == self.bins - 1):
             return self.value(index)
-        return low + (high - low) // 2
+        return min(low + (high - low) // 2, self.value(self.bins - 1)) if self.open else low + (high - low) // 2
 
     def value(self, index: int) -> int:
         low, high = self.lower(index), self.lower(index + 1)
         if self.open and index == self.bins - 1:
-            return low
+            return self.least(index)
         if self.reports == "midpoint":
             return low + (high - low) // self.unit // 2 * self.unit
-        return high - self.unit if self.reports == "highest" else high
+        if self.reports == "highest":
+            return high - self.unit
+        return min(high, self.least(self.bins - 1)) if self.open else high
+
+    def least(self, index: int) -> int:
+        """Return the lowest latency that a sample of a bin can have: counts come into merged bins by their highest value."""
+        low = self.lower(index)
+        if self.reports != "upper":
+            return low
+        return max(min(low - self.first, low * self.half // (self.half + (1 << self.coarse))), 0)
 
 
 @cache
@@ -245,95 +255,149 @@ class Asked:
     step: int | str = "all"
     begin: tuple[int, bool] | None = None
     end: tuple[int, bool] | None = None
+    merge: bool = False
 
 
 def preference(kind: str) -> int:
     return -1 if kind.endswith(("in-flight", "corrected")) else PREFERENCE.get(kind, 0)
 
 
+AT = {name: place for place, name in enumerate(LABELS)}
+
+
+class Picked:
+    """What a question selects of a run: series, bounds (whole stored windows), windows, from when to when its series reach."""
+
+    def __init__(self, run: Held, asked: Asked) -> None:
+        self.run = run
+        self.chosen = {
+            labels
+            for labels in run.reach
+            if all(fnmatchcase(labels[AT[name]] if name in AT else "", glob) for name, glob in asked.where.items())
+        }
+        begin, end = (None if one is None else one[0] + (run.start if one[1] else 0) for one in (asked.begin, asked.end))
+        self.begin = None if begin is None else begin // run.step * run.step
+        self.end = None if end is None else -(-end // run.step) * run.step
+        self.reach = union(run.reach[labels] for labels in self.chosen)
+        self.windows = {
+            key: cell
+            for key, cell in run.windows.items()
+            if key[0] in self.chosen
+            and (self.begin is None or key[2] >= self.begin)
+            and (self.end is None or key[2] < self.end)
+        }
+        self.kinds = {key[0][AT["kind"]] for key in self.windows}
+        self.taken: set[str] = set()
+
+    def clipped(self, span: Span) -> Span | None:
+        low = span[0] if self.begin is None else max(span[0], self.begin)
+        high = span[1] if self.end is None else min(span[1], self.end)
+        return (low, high) if low <= high else None
+
+    @property
+    def span(self) -> Span:
+        """Return from when to when a row over all of the range is."""
+        assert self.reach
+        if self.begin is None and self.end is None:
+            return self.reach
+        step = self.run.step
+        first, last = min(key[2] for key in self.windows), max(key[2] for key in self.windows) + step
+        low = self.reach[0] if first < self.reach[0] < first + step else first
+        return low, self.reach[1] if last - step < self.reach[1] < last else last
+
+    @property
+    def covered(self) -> Span | None:
+        """Return from when to when there is data of what is shown, within the range."""
+        reach = self.run.reach
+        known = (union(reach[one] for one in self.chosen if one[AT["kind"]] == kind) for kind in self.taken)
+        return union(span for one in known if one and (span := self.clipped(one)))
+
+    def lacks(self) -> list[Lack]:
+        found = []
+        for one in self.run.lacks:
+            low, high = max(one.start, self.begin or one.start), one.end if self.end is None else min(one.end, self.end)
+            if one.labels in self.chosen and one.labels[AT["kind"]] in self.taken and low < high:
+                found.append(Lack(one.labels, low, high))
+        return found
+
+
+def union(spans: Iterable[Span]) -> Span | None:
+    known = list(spans)
+    return (min(low for low, _ in known), max(high for _, high in known)) if known else None
+
+
 def answer(runs: Sequence[Held], asked: Asked) -> list[str] | None:
     """Return the lines of the csv, the mean of each row as a fraction `top/bottom`; None where there can be only a refusal."""
-    [run] = runs
-    at = {name: place for place, name in enumerate(LABELS)}
-    chosen = [
-        labels
-        for labels in run.reach
-        if all(fnmatchcase(labels[at[name]] if name in at else "", glob) for name, glob in asked.where.items())
-    ]
-    begin, end = (None if one is None else one[0] + (run.start if one[1] else 0) for one in (asked.begin, asked.end))
-    begin = None if begin is None else begin // run.step * run.step
-    end = None if end is None else -(-end // run.step) * run.step
-    spans = [run.reach[labels] for labels in chosen]
-    if not spans:
+    glob = asked.where.get("run", "*")
+    every = [Picked(run, asked) for run in runs if fnmatchcase(run.run, glob)]
+    every = every or [Picked(run, asked) for run in runs]
+    step = step_of(every, asked)
+    picked = [one for one in every if one.windows]
+    if step is None or not picked:
         return None
-    reach = min(low for low, _ in spans), max(high for _, high in spans)
-    step = step_of(run, asked, reach, begin, end)
-    if step is None:
-        return None
-    mine = {
-        key: cell
-        for key, cell in run.windows.items()
-        if key[0] in set(chosen) and (begin is None or key[2] >= begin) and (end is None or key[2] < end)
-    }
-    if not mine:
-        return None
-    kinds = {key[0][at["kind"]] for key in mine}
-    named = "kind" in asked.by or "kind" in asked.where
-    taken = kinds if named else {min(kinds, key=lambda kind: (-preference(kind), kind))}
-    by = (*(("kind",) if named and "kind" not in asked.by and len(kinds) > 1 else ()), *asked.by)
-    span = reach
-    if begin is not None or end is not None:
-        first, last = min(key[2] for key in mine), max(key[2] for key in mine) + run.step
-        low = reach[0] if first < reach[0] < first + run.step else first
-        span = low, reach[1] if last - run.step < reach[1] < last else last
-    mine = {key: cell for key, cell in mine.items() if key[0][at["kind"]] in taken}
-    lacks = [
-        Lack(one.labels, low, high)
-        for one in run.lacks
-        for low, high in [(max(one.start, begin or one.start), one.end if end is None else min(one.end, end))]
-        if one.labels in set(chosen) and one.labels[at["kind"]] in taken and low < high
-    ]
-    groups: dict[tuple[int, Labels], dict[Layout, Cell]] = {}
-    for (labels, layout, start), cell in mine.items():
-        group = grouped(labels, by)
-        parts = groups.setdefault((start // step * step if step else span[0], group), {})
-        parts.setdefault(layout, Cell()).add(cell.counts, cell.told)
-    layouts: dict[str, set[Layout]] = {}  # of all that is selected, whenever it was; kinds that are told apart have one each
-    for labels, layout, _ in run.windows:
-        if labels in set(chosen) and labels[at["kind"]] in taken:
-            layouts.setdefault(labels[at["kind"]] if "kind" in by else "", set()).add(layout)
+    apart = "kind" in asked.by or "kind" in asked.where
+    for one in picked:
+        one.taken = one.kinds if apart else {min(one.kinds, key=lambda kind: (-preference(kind), kind))}
+    name_runs = len(picked) > 1 and "run" not in asked.by and not asked.merge
+    name_kinds = apart and "kind" not in asked.by and len({kind for one in picked for kind in one.taken}) > 1
+    by = (*(("run",) if name_runs else ()), *(("kind",) if name_kinds else ()), *asked.by)
+    together = union(one.span for one in picked) if asked.merge and "run" not in asked.by else None
 
-    def told_apart(group: Labels) -> str:
-        return group[by.index("kind")] if "kind" in by else ""
+    def told_apart(labels: Labels) -> Labels:
+        return tuple(labels[AT[name]] if name in by else "" for name in ("run", "kind"))
 
+    groups: dict[tuple[Span, Labels], dict[tuple[str, str], dict[Layout, Cell]]] = {}
+    layouts: dict[Labels, set[Layout]] = {}  # of all that is selected, whenever it was; what is told apart has one each
+    for one in picked:
+        for labels, layout, _ in one.run.windows:
+            if labels in one.chosen and labels[AT["kind"]] in one.taken:
+                layouts.setdefault(told_apart(labels), set()).add(layout)
+        for (labels, layout, at), cell in one.windows.items():
+            if labels[AT["kind"]] in one.taken:
+                bounds = (at // step * step, at // step * step + step) if step else together or one.span
+                parts = groups.setdefault((bounds, grouped(labels, by)), {}).setdefault((one.run.run, labels[AT["kind"]]), {})
+                parts.setdefault(layout, Cell()).add(cell.counts, cell.told)
     head = ["start", "end", *by, *"count,rate,min,mean,max,exact,complete".split(","), *(f"p{percent}" for percent in PERCENTS)]
     lines = [",".join(head)]
-    for (start, group), parts in sorted(groups.items(), key=lambda item: item[0]):
-        target = common(frozenset(layouts[told_apart(group)]))
+    whole = not step and asked.begin is None and asked.end is None
+    for (bounds, group), members in sorted(groups.items(), key=lambda item: (item[0][0][0], item[0][1])):
+        mine = [one for one in picked if any(run == one.run.run for run, _ in members)]
+        some = next(labels for one in mine for labels in one.chosen if grouped(labels, by) == group)
+        [target] = {common(frozenset(layouts[told_apart((run, *some[1:5], kind, *some[6:]))])) for run, kind in members}
         total = Cell()
-        for layout, cell in parts.items():
-            moved: dict[int, int] = {}
-            for index, count in cell.counts.items():
-                place = index if layout == target else target.index(layout.highest(index))
-                moved[place] = moved.get(place, 0) + count
-            total.add(moved, cell.told)
-        if not step and begin is None and end is None and not total.told:
-            total.told = whole_told(run, [labels for labels in chosen if grouped(labels, by) == group], total)
-        bounds = (start, start + step) if step else span
+        for (run, kind), parts in members.items():
+            part = Cell()
+            for layout, cell in parts.items():
+                part.add(moved(cell.counts, layout, target), cell.told)
+            held = next(one for one in mine if one.run.run == run)
+            if whole and not part.told:
+                names = [one for one in held.chosen if grouped(one, by) == group and one[AT["kind"]] == kind]
+                part.told = whole_told(held.run, names, part)
+            total.add(part.counts, part.told)
+        if sum(total.counts.values()) > MOST:
+            return None
         lacking = any(
-            grouped(one.labels, by) == group and (not step or (bounds[0] < one.end and bounds[1] > one.start)) for one in lacks
+            grouped(lack.labels, by) == group and (not step or (bounds[0] < lack.end and bounds[1] > lack.start))
+            for one in picked
+            for lack in one.lacks()
         )
         low, high = bounds
         if step:
-            spans = [run.reach[labels] for labels in chosen if labels[at["kind"]] in taken]
-            reach = min(first for first, _ in spans), max(last for _, last in spans)
-            edges = max(reach[0], begin if begin is not None else reach[0]), min(reach[1], end if end is not None else reach[1])
-            low, high = max(low, edges[0]), min(high, edges[1])
+            seen = union(span for one in (mine if "run" in by else picked) if (span := one.covered))
+            low, high = (max(low, seen[0]), min(high, seen[1])) if seen else bounds
             low, high = (low, high) if low < high else bounds
         lines.append(
             ",".join([utc(bounds[0]), utc(bounds[1]), *group, *cells_of(total, target, max(high - low, 1), whole=not lacking)])
         )
     return lines
+
+
+def moved(counts: Mapping[int, int], layout: Layout, target: Layout) -> dict[int, int]:
+    found: dict[int, int] = {}
+    for index, count in counts.items():
+        place = index if layout == target else target.index(layout.highest(index))
+        found[place] = found.get(place, 0) + count
+    return found
 
 
 def grouped(labels: Labels, by: Sequence[str]) -> Labels:
@@ -348,16 +412,16 @@ def whole_told(run: Held, members: Sequence[Labels], total: Cell) -> Told | None
     return min(told[0] for _, told in known), max(told[1] for _, told in known), sum(told[2] for _, told in known)
 
 
-def step_of(run: Held, asked: Asked, reach: Span, begin: int | None, end: int | None) -> int | None:
-    """Return the step in ns, 0 for all, None where the run cannot be asked at it."""
+def step_of(picked: Sequence[Picked], asked: Asked) -> int | None:
+    """Return the step in ns, 0 for all, None where runs cannot be asked at it; each of their steps divides the next wider one."""
     if asked.step == "all":
         return 0
+    stored = max(one.run.step for one in picked)
     if asked.step == "auto":
-        low = max(reach[0] // run.step * run.step, reach[0] // run.step * run.step if begin is None else begin)
-        high = min(-(-reach[1] // run.step) * run.step, -(-reach[1] // run.step) * run.step if end is None else end)
-        length = max(high - low, run.step)
-        return next(run.step * many for many in MULTIPLES if length <= 150 * run.step * many)
-    return None if int(asked.step) % run.step else int(asked.step)
+        spans = (one.reach and one.clipped((one.reach[0] // stored * stored, -(-one.reach[1] // stored) * stored)) for one in picked)
+        low, high = union(span for span in spans if span) or (0, 0)
+        return next(stored * many for many in MULTIPLES if max(high - low, stored) <= 150 * stored * many)
+    return None if any(int(asked.step) % one.run.step for one in picked) else int(asked.step)
 
 
 def cells_of(cell: Cell, layout: Layout, length: int, *, whole: bool) -> list[str]:
@@ -367,12 +431,10 @@ def cells_of(cell: Cell, layout: Layout, length: int, *, whole: bool) -> list[st
     if cell.told:
         low, high, total = cell.told
     else:
-        low = layout.lower(bins[0])
-        if layout.reports == "upper":  # counts came by the highest value of their bin, which began below
-            low = max(min(low - layout.first, low * layout.half // (layout.half + (1 << layout.coarse))), 0)
+        low = layout.least(bins[0])
         high = layout.value(bins[-1]) if layout.reports == "highest" else layout.lower(bins[-1] + 1)
         if layout.open and bins[-1] == layout.bins - 1:
-            high = layout.lower(bins[-1])
+            high = layout.least(bins[-1])
         total = sum(layout.middle(index) * cell.counts[index] for index in bins)
     found = [
         str(count),

@@ -21,20 +21,23 @@ from typing import Any
 import pytest
 
 from ingest import Files, Question, open_store
-from ingest.core.errors import TailboardError
+from ingest.core.errors import CapacityError, TailboardError
 from ingest.core.ranks import parse_percentiles
 from ingest.core.series import LABELS
 from ingest.core.timing import Instant
+from ingest.live.watch.cycle import Watch
+from ingest.live.watch.watching import Watching
 from ingest.load.load import load
 from ingest.load.plan import LoadOptions
 from ingest.query.percentiles import Wanted, percentiles
-from ingest.read import ReadOptions
+from ingest.read import Found, ReadOptions
 from ingest.read.delimited.description import parse_description
 from ingest.view.text import csv_lines
 from tests.any import model
-from tests.any.making import DESCRIPTION, Data, asked, made, write
+from tests.any.making import DESCRIPTION, MOST_IN_A_SERVER, Data, File, asked, made, write
 from tests.effort import figure
-from tests.store.grounds import grounds
+from tests.live.feeding import Clock
+from tests.store.grounds import ElasticGround, SqliteGround, grounds
 
 refusals: list[str] = []
 WANTED = Wanted(parse_percentiles(",".join(model.PERCENTS)))
@@ -70,21 +73,22 @@ def difference(told: Sequence[str], wanted: Sequence[str]) -> str:
 
 
 @contextmanager
-def stores(folder: Path) -> Iterator[dict[str, str]]:
-    """Give the URLs of a SQLite store and of the double, both empty."""
+def stores(folder: Path) -> Iterator[tuple[SqliteGround, ElasticGround]]:
+    """Give a SQLite store and the double, both empty."""
     with grounds("sqlite", folder) as sqlite, grounds("double", folder) as double:
-        yield {"sqlite": sqlite.url, "elasticsearch": double.url}
+        yield sqlite, double
 
 
 def reading(data: Data, folder: Path) -> ReadOptions:
     told = ReadOptions(run=data.run, t0=data.zero, recorded_unit_ns=1)
     if not data.described:
         return told
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "events.yml").write_text(DESCRIPTION)
     return replace(told, recorded_unit_ns=None, description=parse_description(folder / "events.yml"))
 
 
-def live(data: Data, url: str, folder: Path) -> None:
+def live(data: Data, name: str, url: str, folder: Path) -> None:
     """Lead a run through its life in a store."""
     for number, one in enumerate(data.loads):
         with open_store(url, write=True) as store:
@@ -93,9 +97,7 @@ def live(data: Data, url: str, folder: Path) -> None:
             elif one.coarsen:
                 store.coarsen(data.run, one.coarsen)
             else:
-                there = folder / f"{number}"
-                if not there.exists():
-                    write(there, one.files)
+                there = folder / f"{name} {number}"
                 options = LoadOptions(
                     read=reading(data, folder),
                     step_ns=data.step,
@@ -105,7 +107,23 @@ def live(data: Data, url: str, folder: Path) -> None:
                     jobs=1,
                     offsets=False,
                 )
-                load([there], store, options)
+                if one.watch:
+                    watched(there, one.files, store, options)
+                else:
+                    load([write(there, one.files)], store, options)
+
+
+def watched(folder: Path, files: Sequence[File], store: Any, options: LoadOptions) -> None:
+    """Load files as they grow: logs of HdrHistogram line by line, others once they are there."""
+    growing = [replace(one, text=one.text[: one.text.rindex("\n", 0, len(one.text) * 2 // 3) + 1]) for one in files]
+    clock = Clock()
+    watch = Watch(Watching.begun([write(folder, growing if files[0].name.endswith(".hlog") else files)], store, options, clock, clock.now_ns))
+    for _ in range(2):
+        watch.cycle()
+        write(folder, files)
+        clock.seconds += 2
+    watch.cycle(last=True)
+    watch.settle()
 
 
 def lacks_of(data: Data) -> list[model.Lack]:
@@ -119,11 +137,29 @@ def held(data: Data) -> model.Held:
     return model.coarsened(found, data.coarse) if data.coarse else found
 
 
-def question_of(data: Data, one: model.Asked) -> Question:
+def question_of(runs: Sequence[Data], one: model.Asked) -> Question:
     begin, end = (None if at is None else Instant(*at) for at in (one.begin, one.end))
-    attribution = "in-flight" if data.weighed else "completion"
-    words = {"by": one.by, "where": one.where, "step": one.step, "begin": begin, "end": end}
-    return Question(runs=(data.run,), attribution=attribution, **words)
+    attribution = "in-flight" if runs[0].weighed else "completion"
+    words = {"by": one.by, "where": one.where, "step": one.step, "begin": begin, "end": end, "merge_runs": one.merge}
+    return Question(runs=tuple(data.run for data in runs), attribution=attribution, **words)
+
+
+def opened(runs: Sequence[Data], folder: Path) -> Files:
+    """Return the files of runs, each in a folder of its own and with what is told of it."""
+    return joined([Files([write(folder / data.run, data.files)], reading(data, folder), jobs=1) for data in runs])
+
+
+def joined(each: Sequence[Files]) -> Files:
+    """Return the files of several runs as if they were those of one archive."""
+    found = Found(
+        sources=tuple(source for one in each for source in one.found.sources),
+        skipped=(),
+        labels={run: labels for one in each for run, labels in one.found.labels.items()},
+        caveats=tuple(caveat for one in each for caveat in one.found.caveats),
+        missing=tuple(missing for one in each for missing in one.found.missing),
+    )
+    each[0].found, each[0].stored = found, {run: step for one in each for run, step in one.stored.items()}
+    return each[0]
 
 
 def answered(origin: Any, question: Question) -> list[str] | None:
@@ -140,7 +176,7 @@ def exported(origin: Any, data: Data) -> list[tuple[Any, ...]]:
     """Return all that is held in the order in which it is exported: labels, layout, start, bins, counts."""
     return [
         (windows.table[code], str(windows.layout), start, windows.bins[low:high].tolist(), windows.counts[low:high].tolist())
-        for windows in origin.windows(Question(runs=(data.run,), by=LABELS, step="auto"))
+        for windows in origin.windows(replace(question_of([data], model.Asked(step="auto")), by=LABELS))
         for code, start, low, high in zip(
             windows.series.tolist(),
             windows.start_ns.tolist(),
@@ -154,49 +190,69 @@ def exported(origin: Any, data: Data) -> list[tuple[Any, ...]]:
 def export_faults(seed: int, origins: dict[str, Any], data: Data) -> Iterator[Fault]:
     """Yield where exports differ: files hold what a store does that was loaded at their own step."""
     found = {}
-    for name, opened in origins.items():
-        with opened() as origin:
+    for name, given in origins.items():
+        with given() as origin:
             found[name] = [repr(row) for row in exported(origin, data)]
     if data.step != data.natural or data.coarse:
-        del found["files"]
+        found.pop("files", None)
     if any(rows != found["sqlite"] for rows in found.values()):
         yield Fault(seed, QUESTIONS, "export", {"brute force": None, **found})
 
 
+def filled(runs: Sequence[Data], urls: dict[str, str], folder: Path) -> dict[str, Any]:
+    """Return how each store is opened that holds the runs: a server takes no more samples of a run than its sums can hold."""
+    ways = {}
+    for name, url in urls.items():
+        few = all(data.samples <= MOST_IN_A_SERVER for data in runs)
+        for data in runs:
+            if few or name == "sqlite":
+                live(data, name, url, folder / data.run)
+            elif data.samples > MOST_IN_A_SERVER:
+                with pytest.raises(CapacityError):
+                    live(data, name, url, folder / data.run)
+        if few or name == "sqlite":
+            ways[name] = functools.partial(open_store, url)
+    return ways
+
+
 def faults(seed: int, urls: dict[str, str], folder: Path, numbers: Sequence[int]) -> Iterator[Fault | None]:
     """Yield, for each question about a data set, where its answers differ, or None."""
-    data = made(seed)
-    for url in urls.values():
-        live(data, url, folder / "loads")
-    files = Files([write(folder / "files", data.files)], reading(data, folder), jobs=1)
-    assert files.stored == {data.run: data.natural}, (seed, files.stored, data.natural)
-    ways = {name: functools.partial(open_store, url) for name, url in urls.items()}
-    yield from export_faults(seed, {**ways, "files": functools.partial(nullcontext, files)}, data)
-    mine = held(data)
-    written = [row for one in data.files for row in one.written]
-    as_read = model.held(data.run, written, data.natural, min(one.zero for one in data.files), lacks_of(data))
+    runs = made(seed)
+    ways = filled(runs, urls, folder / "loads")
+    files = opened(runs, folder)
+    assert files.stored == {data.run: data.natural for data in runs}, (seed, files.stored)
+    for data in runs:
+        yield from export_faults(seed, {**ways, **({} if runs[1:] else {"files": functools.partial(nullcontext, files)})}, data)
+    mine = [held(data) for data in runs]
     rng = random.Random(f"{seed} questions")
-    for number, one in enumerate(asked(rng, data) for _ in range(max(numbers) + 1)):
+    for number, one in enumerate(asked(rng, runs) for _ in range(max(numbers) + 1)):
         if number not in numbers:
             continue
-        question = question_of(data, one)
-        if data.weighed:
+        question = question_of(runs, one)
+        if runs[0].weighed:
+            [data] = runs
             yield weighed_fault(seed, number, one, question, ways, None if data.coarse or data.step != data.natural else files)
             continue
-        answers = {"brute force": brute(mine, one)}
-        for name, url in urls.items():
-            with open_store(url) as store:
+        answers = {"brute force": model.answer(mine, one)}
+        for name, way in ways.items():
+            with way() as store:
                 answers[name] = answered(store, question)
         wanted = answers["brute force"]
-        if not all(same(told, wanted) for told in answers.values()) or answers["sqlite"] != answers["elasticsearch"]:
+        if not all(same(told, wanted) for told in answers.values()) or len({str(answers[name]) for name in ways}) > 1:
             yield Fault(seed, number, one, answers)
-        straight = isinstance(one.step, int) and one.step % data.natural
+        straight = isinstance(one.step, int) and any(one.step % data.natural for data in runs)
         if straight and (one.begin or one.end):
             continue  # only of files, which are then cut at the very edges
-        cut = model.held(data.run, written, one.step, as_read.start, lacks_of(data)) if straight else as_read
-        if not same(told := answered(files, question), wanted := brute(cut, one)):
+        if not same(told := answered(files, question), wanted := model.answer([as_read(data, one) for data in runs], one)):
             yield Fault(seed, number, one, {"brute force": wanted, "files": told})
         yield None
+
+
+def as_read(data: Data, one: model.Asked) -> model.Held:
+    """Return what files hold of a run: they are cut at the very step that is asked for where their own does not divide it."""
+    step = one.step if isinstance(one.step, int) and one.step % data.natural else data.natural
+    written = [row for each in data.files for row in each.written]
+    return model.held(data.run, written, step, min(each.zero for each in data.files), lacks_of(data))
 
 
 def weighed_fault(
@@ -204,8 +260,8 @@ def weighed_fault(
 ) -> Fault | None:
     """Return where shares in flight differ between stores and files."""
     answers: dict[str, list[str] | None] = {}
-    for name, opened in ways.items():
-        with opened() as store:
+    for name, way in ways.items():
+        with way() as store:
             answers[name] = answered(store, question)
     if files is not None and not (isinstance(one.step, int) and one.step % files.stored[question.runs[0]]):
         answers["files"] = answered(files, question)
@@ -214,30 +270,31 @@ def weighed_fault(
     return Fault(seed, number, one, {"brute force": answers["sqlite"], **answers})
 
 
-def brute(one: model.Held, question: model.Asked) -> list[str] | None:
-    return model.answer([one], question)
-
-
 def same(told: list[str] | None, wanted: list[str] | None) -> bool:
     return told == wanted if told is None or wanted is None else told == wanted or model.alike(told, wanted)
 
 
-def ended(data: Data, urls: dict[str, str], folder: Path) -> None:
-    """Let go of a run."""
-    shutil.rmtree(folder, ignore_errors=True)
-    for url in urls.values():
-        with open_store(url, write=True) as store:
-            store.delete_run(data.run)
+def asked_of(seed: int, grounds: tuple[SqliteGround, ElasticGround], folder: Path, numbers: Sequence[int]) -> Iterator[Fault]:
+    """Yield the faults of a seed in stores that are empty before and after."""
+    sqlite, double = grounds
+    urls = {"sqlite": sqlite.url, "elasticsearch": double.url}
+    try:
+        for fault in faults(seed, urls, folder, numbers):
+            if fault is not None:
+                yield fault
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        for ending in ("", "-wal", "-shm"):
+            sqlite.path.with_name(f"{sqlite.path.name}{ending}").unlink(missing_ok=True)
+        double.empty()
 
 
 def test_any_question_has_one_answer(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     found = []
-    with stores(tmp_path) as urls:
+    with stores(tmp_path) as both:
         for seed in range(figure(60, 60, 4000)):
-            told = list(faults(seed, urls, tmp_path / "set", range(QUESTIONS)))
-            found += [str(fault) for fault in told if fault is not None]
-            ended(made(seed), urls, tmp_path / "set")
+            found += [str(fault) for fault in asked_of(seed, both, tmp_path / "set", range(QUESTIONS))]
     assert not found, "\n".join(found)
 
 
@@ -245,16 +302,13 @@ def main(words: Sequence[str]) -> None:
     """Ask the questions of some seeds, or one of them, and print what is not answered alike."""
     first, _, last = words[0].partition("-")
     numbers = [int(words[1])] if len(words) > 1 else range(QUESTIONS)
-    with tempfile.TemporaryDirectory() as folder, stores(Path(folder)) as urls:
+    with tempfile.TemporaryDirectory() as folder, stores(Path(folder)) as both:
         for seed in range(int(first), int(last or first) + 1):
-            there = Path(folder) / "set"
             try:
-                for fault in faults(seed, urls, there, numbers):
-                    if fault is not None:
-                        print(fault, flush=True)
+                for fault in asked_of(seed, both, Path(folder) / "set", numbers):
+                    print(fault, flush=True)
             except Exception as error:
                 print(f"seed {seed}: {type(error).__name__}: {error}", flush=True)
-            ended(made(seed), urls, there)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from ingest.read import ReadOptions
 from ingest.view.text import csv_lines
 from tests.any import model
 from tests.any.making import JSON
-from tests.any.test_any import WANTED
+from tests.any.test_any import WANTED, joined
 from tests.oracles import hdr, logs
 from tests.store.grounds import grounds, loaded
 
@@ -176,6 +176,49 @@ def test_b12_a_window_that_is_covered_in_part_has_the_rate_of_that_part(sites, t
         assert [line.split(",")[place] for line in lines[1:]] == ["750", "750", "750"]
     part = asked(sites, log, "b12", step=10 * SECOND, begin=parse_instant("+12s"), end=parse_instant("+15s"))
     assert [line.split(",")[place - 1] for line in part[1:]] == ["750"]  # without the label
+
+
+def test_auto_takes_the_steps_of_all_runs_that_are_named(sites, tmp_path: Path) -> None:
+    """Of runs of 1 s and of 5 s files made windows of 1 s where only the first has what is selected, stores of 5 s."""
+    runs = {}
+    for run, width, tag in (("fine", 1, "read-st"), ("wide", 5, "write-st")):
+        lines = [hdr.line(f"{n * width:.3f}", f"{width:.3f}", {100: 3}, tag=tag, digits=2) for n in range(9)]
+        runs[run] = tmp_path / f"{run}-h" / f"{run}.hlog"
+        runs[run].parent.mkdir()
+        runs[run].write_text(hdr.log(lines))
+        load_all(sites, runs[run], run)
+    files = joined([Files([path], ReadOptions(run=run), jobs=1) for run, path in runs.items()])
+    origins = [files, *(open_store(url) for url in sites)]
+    for where in ({}, {"process": "fine"}, {"run": "fine"}):
+        question = Question(runs=tuple(runs), step="auto", where=where)
+        found = [list(csv_lines(percentiles(origin.answer(question), WANTED))) for origin in origins]
+        assert found[0] == found[1] == found[2]
+        assert len(found[0]) == (10 if "run" in where else 3 if where else 12), where
+
+
+def test_the_default_kind_is_the_best_that_there_is_in_the_range(sites, tmp_path: Path) -> None:
+    """Files read the log of total latencies alone, which ends after 5 s, and said that there is nothing later."""
+    (tmp_path / "a_clat_hist.1.log").write_text(logs.text([(1000 * n, 0, {20: 4}) for n in range(1, 21)], 58))
+    (tmp_path / "r_lat.1.log").write_text("".join(f"{200 * n}, 50007, 1, 4096, {4096 * n}\n" for n in range(1, 26)))
+    reading = {"t0": EPOCH * SECOND, "recorded_unit_ns": 1}
+    for url in sites:
+        loaded(url, [tmp_path], "kinds", jobs=1, reading=reading)
+    origins = [Files([tmp_path], ReadOptions(run="kinds", **reading), jobs=1), *(open_store(url) for url in sites)]
+    for words, total in (({}, 25), ({"begin": parse_instant("+10s")}, 40), ({"where": {"op": "read"}}, 80)):
+        question = Question(runs=("kinds",), step=SECOND, **words)
+        found = [list(csv_lines(percentiles(origin.answer(question), WANTED))) for origin in origins]
+        assert found[0] == found[1] == found[2]
+        assert sum(counts(found[0])) == total
+
+
+def test_a_series_reaches_as_far_as_its_rows_of_another_layout_that_hold_nothing(sites, tmp_path: Path) -> None:
+    """The first row has no sample and other bins: the store forgot that it was there, and said a higher rate."""
+    empty = hdr.line("0.000", "4.000", {}, digits=3)
+    log = tmp_path / "x.hlog"
+    log.write_text(hdr.log([empty, *(hdr.line(f"{4 + n:.3f}", "1.000", {100: 10}, digits=2) for n in range(16))]))
+    load_all(sites, log, "reach")
+    lines = asked(sites, log, "reach", step=10 * SECOND)
+    assert [line.split(",")[3] for line in lines[1:]] == ["6", "10"]
 
 
 def test_zero_after_the_start_is_the_start() -> None:

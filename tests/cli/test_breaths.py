@@ -17,7 +17,7 @@ from oracles import snabb as oracle
 from tests import commands
 
 ROOT = Path(__file__).parents[2]
-SAMPLE = ROOT / "tests" / "data" / "snabb" / "real.timeline.xz"
+SAMPLE = ROOT / "tests" / "data" / "snabb" / "cut" / "real.timeline.xz"
 
 
 def tailboard(*words: object, status: int = 0) -> subprocess.CompletedProcess[str]:

@@ -146,6 +146,18 @@ def test_standard_input_is_a_source() -> None:
     assert rows(done)[0]["count"] == "1204"
 
 
+@pytest.mark.parametrize(("lines", "status"), [(None, 0), ("nonsense\n", 3), ("", 3)])
+def test_a14_messages_about_standard_input_name_no_temporary_file(lines: str | None, status: int, tmp_path: Path) -> None:
+    piped = tmp_path / "piped"
+    piped.write_text((FIO / "randrw" / "a_clat_hist.1.log").read_text() if lines is None else lines)
+    for words in ([], ["--format", "csv"]):
+        with piped.open() as stdin:
+            done = tailboard("percentiles", "-", *words, stdin=stdin)
+        told = done.stdout + done.stderr
+        assert done.returncode == status
+        assert "standard input" in told and "tailboard-" not in told
+
+
 def test_inspect_names_every_file() -> None:
     done = tailboard("inspect", EXAMPLE, "--format", "ndjson")
     entries = [json.loads(line) for line in done.stdout.splitlines()]

@@ -15,11 +15,11 @@ from ingest import Files, Question
 from ingest.query.compare import Pair, paired
 from ingest.view import vega
 from ingest.view.terminal import comparison
+from tests.browsing import missing
 from tests.cli.test_commands import EXAMPLE, FIO, ROOT, refused, rows, tailboard
 from tests.query.nights import drawn, written
 from tests.store.grounds import grounds, loaded
 from tests.vega.drawn import DARK, EACH_MAJOR, LIGHT, drawing, installed
-from tests.view.conftest import browser, missing  # noqa: F401  # browser is a fixture
 
 COMPARED = "percentile,baseline,run,ratio,lo,hi,count_baseline,count_run"
 TRENDED = "run,start,percentile,value,lo,hi,count,level,change"

@@ -32,7 +32,9 @@ def test_csv_has_the_estimates_behind_the_exact_columns() -> None:
         "mean_mean_of_means,mean_mean_of_means_error,p50_mean_of_means,p50_mean_of_means_error,p99_mean_of_means,p99_mean_of_means_error"
     ).split(",")
     exact = len(plain.stdout.splitlines()[0].split(","))
-    assert [line.split(",")[:exact] for line in wide.stdout.splitlines()] == [line.split(",") for line in plain.stdout.splitlines()]
+    assert [line.split(",")[:exact] for line in wide.stdout.splitlines()] == [
+        line.split(",") for line in plain.stdout.splitlines()
+    ]
     for row in rows(wide):
         assert float(row["p99_cbt_error"]) == pytest.approx(float(row["p99_cbt"]) / float(row["p99"]) - 1)
         assert row["host"] != "client2" or float(row["p99_cbt_error"]) < -0.7
@@ -73,7 +75,9 @@ def test_the_table_of_groups_names_them_once(tmp_path: Path) -> None:
     assert len([line for line in lines if line.split()[0] == "mean-of-means"]) == 2
 
 
-@pytest.mark.parametrize("words", [["--step", "10s"], ["--step", "all", "--by", "host"], ["--by", "op", "--where", "host=ceph-[ab]"]])
+@pytest.mark.parametrize(
+    "words", [["--step", "10s"], ["--step", "all", "--by", "host"], ["--by", "op", "--where", "host=ceph-[ab]"]]
+)
 def test_a_store_averages_to_the_same_as_files(store, words) -> None:
     asked = ("-p", "50,99", *words, "--estimate", AVERAGES, "--format", "csv")
     ours, theirs = tailboard("percentiles", store, *asked), tailboard("percentiles", EXAMPLE, *asked)
@@ -86,7 +90,10 @@ def test_a_store_averages_to_the_same_as_files(store, words) -> None:
     [
         (["--estimate", "cbt"], "--estimate cbt reads the logs themselves: name their files or folder, not a store"),
         (["--estimate", "histogram"], "--estimate histogram reads the logs themselves"),
-        (["--estimate", "average"], "no estimator 'average': --estimate takes cbt, mean-of-means, mean-of-percentiles, histogram"),
+        (
+            ["--estimate", "average"],
+            "no estimator 'average': --estimate takes cbt, mean-of-means, mean-of-percentiles, histogram",
+        ),
         (["--estimate", "mean-of-means", "--format", "png"], "--estimate goes with --format table, csv, ndjson, not png"),
         (["--estimate", "mean-of-means", "--format", "fiologparser"], "not fiologparser"),
         (["--estimate", "mean-of-means", "--approx"], "--estimate needs whole histograms: leave out --approx"),
@@ -98,6 +105,8 @@ def test_what_cannot_be_estimated_is_refused_in_a_sentence(store, words, said) -
 
 
 def test_accuracy_widens_the_windows_of_estimates_too() -> None:
-    done = tailboard("percentiles", CBT, "-p", "99", "--step", "1s", "--accuracy", "30%", "--format", "csv", "--estimate", AVERAGES)
+    done = tailboard(
+        "percentiles", CBT, "-p", "99", "--step", "1s", "--accuracy", "30%", "--format", "csv", "--estimate", AVERAGES
+    )
     found = rows(done)
     assert 0 < len(found) < 11 and all(row["p99_mean_of_percentiles"] and row["p99_lo"] is not None for row in found)

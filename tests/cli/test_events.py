@@ -17,7 +17,7 @@ from oracles import snabb as oracle
 from tests import commands
 
 ROOT = Path(__file__).parents[2]
-SAMPLE = ROOT / "tests" / "data" / "snabb" / "real.timeline.xz"
+SAMPLE = ROOT / "tests" / "data" / "snabb" / "cut" / "real.timeline.xz"
 HZ = 2_596_133_918
 SECOND = 10**9
 BEGAN = 1_700_000_000 * SECOND

@@ -47,7 +47,11 @@ def test_response_time_is_the_default_and_kinds_are_never_added_up() -> None:
 def test_files_and_a_store_answer_with_the_same_numbers(tmp_path: Path) -> None:
     store = f"sqlite:{tmp_path / 's.db'}"
     logs = [TAGGED, HDR / "resized.hlog", HDR / "2.0.3-3-digits.hlog"]
-    account = json.loads(tailboard("load", *logs, "--run", "r", "--store", store, "--recorded-unit", "ns", "--expected-interval", "1ms", "--json").stdout)
+    account = json.loads(
+        tailboard(
+            "load", *logs, "--run", "r", "--store", store, "--recorded-unit", "ns", "--expected-interval", "1ms", "--json"
+        ).stdout
+    )
     assert account["rows"] == account["accepted"] == 96 and account["rejected"] == {}
     question = ("--by", "process,op,kind,tag", "-p", "50,99,99.9,100")
     for step in ("1s", "5s", "all"):
@@ -55,10 +59,16 @@ def test_files_and_a_store_answer_with_the_same_numbers(tmp_path: Path) -> None:
         asked = rows("percentiles", *logs, *question, "--step", step, "--recorded-unit", "ns", "--expected-interval", "1ms")
         assert stored == asked and len(stored) >= 10
     assert {row["kind"] for row in stored} == {"", "corrected", "response", "service", "service.corrected", "wait"}
-    again = json.loads(tailboard("load", *logs, "--run", "r", "--store", store, "--recorded-unit", "ns", "--expected-interval", "1ms", "--json").stdout)
+    again = json.loads(
+        tailboard(
+            "load", *logs, "--run", "r", "--store", store, "--recorded-unit", "ns", "--expected-interval", "1ms", "--json"
+        ).stdout
+    )
     assert again["documents"] == 0 and sum(again["duplicate"].values()) == 3
     exported = tailboard("export", store, "--format", "hlog", "--by", "process,op,kind,tag").stdout
-    direct = tailboard("export", *logs, "--recorded-unit", "ns", "--expected-interval", "1ms", "--format", "hlog", "--by", "process,op,kind,tag").stdout
+    direct = tailboard(
+        "export", *logs, "--recorded-unit", "ns", "--expected-interval", "1ms", "--format", "hlog", "--by", "process,op,kind,tag"
+    ).stdout
     assert sorted(exported.splitlines()) == sorted(direct.splitlines())
 
 
@@ -99,7 +109,13 @@ def test_curves_stand_beside_hgrm_and_sla_files(tmp_path: Path) -> None:
     curve = tmp_path / "other.hgrm"
     curve.write_text(tailboard("distribution", TAGGED, "--format", "hgrm", "--unit", "ms").stdout)
     found = rows("distribution", TAGGED, "--curves", "--hgrm", f"{curve}:ms", "--sla", f"{tmp_path / 'sla.txt'}:ms")
-    assert {row["curve"] for row in found} == {"all", "other", "sla"} and list(found[0]) == ["curve", "percentile", "x", "value", "count"]
+    assert {row["curve"] for row in found} == {"all", "other", "sla"} and list(found[0]) == [
+        "curve",
+        "percentile",
+        "x",
+        "value",
+        "count",
+    ]
     assert "does not say its unit" in tailboard("distribution", TAGGED, "--hgrm", curve, status=2).stderr
 
 
@@ -117,7 +133,8 @@ def test_wrong_words_give_a_sentence(words: tuple[str, ...], status: int, senten
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"), [(("--step", "auto"), "--step of an export is a width"), (("--attribution", "in-flight"), "hlog holds whole samples")]
+    ("words", "sentence"),
+    [(("--step", "auto"), "--step of an export is a width"), (("--attribution", "in-flight"), "hlog holds whole samples")],
 )
 def test_what_cannot_be_exported_is_said(words: tuple[str, ...], sentence: str) -> None:
     assert sentence in tailboard("export", TAGGED, "--format", "hlog", *words, status=2).stderr
@@ -129,13 +146,18 @@ def test_a_target_rate_that_was_missed_is_said() -> None:
 
 
 def test_logs_in_us_and_ns_can_share_an_export(tmp_path: Path) -> None:
-    (tmp_path / "READ.hdr").write_text(hdr.log([hdr.line("0.000", "1.000", {700: 3})], "#[Logging for: READ]\n#[StartTime: 1700000000.0 (s)]\n"))
+    (tmp_path / "READ.hdr").write_text(
+        hdr.log([hdr.line("0.000", "1.000", {700: 3})], "#[Logging for: READ]\n#[StartTime: 1700000000.0 (s)]\n")
+    )
     done = tailboard("export", tmp_path / "READ.hdr", "--format", "hlog")
     assert "recorded unit us]" in done.stdout.splitlines()[0]
     both = tailboard("export", tmp_path / "READ.hdr", TAGGED, "--format", "hlog").stdout
     assert "recorded unit ns]" in both.splitlines()[0]
     (tmp_path / "both.hlog").write_text(both)
-    counts = {row["op"]: row["count"] for row in rows("percentiles", tmp_path / "both.hlog", "--by", "op", "--where", "kind=service", "--step", "all")}
+    counts = {
+        row["op"]: row["count"]
+        for row in rows("percentiles", tmp_path / "both.hlog", "--by", "op", "--where", "kind=service", "--step", "all")
+    }
     assert counts == {"insert": "3600", "read": "3603"}
 
 
@@ -144,11 +166,15 @@ def test_a_log_that_grew_is_loaded_to_its_new_end(tmp_path: Path) -> None:
     lines = TAGGED.read_text().splitlines(keepends=True)
     log.write_text("".join(lines[:30]) + lines[30][:60])
     first = tailboard("load", log, "--run", "r", "--store", store, "--json")
-    assert list(json.loads(first.stdout)["rejected"]) == ["the last line is cut off: the file was still being written, or was truncated"]
+    assert list(json.loads(first.stdout)["rejected"]) == [
+        "the last line is cut off: the file was still being written, or was truncated"
+    ]
     log.write_text("".join(lines))
     account = json.loads(tailboard("load", log, "--run", "r", "--store", store, "--json").stdout)
     assert (account["accepted"], account["rejected"]) == (60, {})
-    assert rows("percentiles", store, "--step", "1s", "--by", "op,kind") == rows("percentiles", log, "--step", "1s", "--by", "op,kind")
+    assert rows("percentiles", store, "--step", "1s", "--by", "op,kind") == rows(
+        "percentiles", log, "--step", "1s", "--by", "op,kind"
+    )
 
 
 def test_another_schedule_reads_a_loaded_log_again(tmp_path: Path) -> None:

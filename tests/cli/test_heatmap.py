@@ -41,7 +41,22 @@ def trace(tmp_path) -> list[str]:
 
 
 def test_boxes_are_those_that_are_published_and_those_of_the_script(trace):
-    done = tailboard("heatmap", *trace, "--step", "1s", "--axis", "linear", "--latency", "..2ms", "--rows", "50", "--unit", "us", "--format", "csv")
+    done = tailboard(
+        "heatmap",
+        *trace,
+        "--step",
+        "1s",
+        "--axis",
+        "linear",
+        "--latency",
+        "..2ms",
+        "--rows",
+        "50",
+        "--unit",
+        "us",
+        "--format",
+        "csv",
+    )
     cells = {(row["start"][17:19], int(row["lower"])): float(row["count"]) for row in rows(done)}
     assert {lower: cells["20", lower] for lower in SHIPPED} == SHIPPED
     events = [(time + second * 1_000_000, latency + 40 * second) for second in range(3) for time, latency in TRACE]
@@ -104,7 +119,11 @@ def test_a_range_of_latency_is_binned_anew():
     assert low <= 2_000_000 * 65 / 64 and high >= 20_000_000 * 63 / 64
     assert len({row["lower"] for row in coarse}) <= 15 < len({row["lower"] for row in fine})
     for row in coarse:
-        inside = [int(one["count"]) for one in every if one["start"] == row["start"] and int(row["lower"]) <= int(one["lower"]) < int(row["upper"])]
+        inside = [
+            int(one["count"])
+            for one in every
+            if one["start"] == row["start"] and int(row["lower"]) <= int(one["lower"]) < int(row["upper"])
+        ]
         assert int(row["count"]) == sum(inside)
 
 
@@ -112,13 +131,20 @@ def test_a_highlight_counts_what_the_filter_counts():
     found = rows(tailboard("heatmap", EXAMPLE, "--step", "1s", "--by", "op", "--highlight", "host=ceph-b", "--format", "csv"))
     alone = rows(tailboard("heatmap", EXAMPLE, "--step", "1s", "--by", "op", "--where", "host=ceph-b", "--format", "csv"))
     key = lambda row: (row["start"], row["op"], row["lower"])  # noqa: E731
-    assert {key(row): row["highlighted"] for row in found if row["highlighted"] != "0"} == {key(row): row["count"] for row in alone}
+    assert {key(row): row["highlighted"] for row in found if row["highlighted"] != "0"} == {
+        key(row): row["count"] for row in alone
+    }
     assert list(found[0]) == ["start", "end", "op", "lower", "upper", "count", "highlighted"]
     svg = tailboard("heatmap", EXAMPLE, "--step", "1s", "--highlight", "host=ceph-b", "--format", "svg").stdout
     assert "\u25a0 host=ceph-b" in svg and "\u25a0 all others" in svg
     letters = tailboard("heatmap", EXAMPLE, "--step", "1s", "--highlight", "host=ceph-b").stdout
     assert "host=ceph-b (letters, capital where it has half of a cell or more): 22,749 of 59,015" in letters
-    assert tailboard("heatmap", EXAMPLE, "--highlight", "host=ceph-b", "--unit", "ms", "--format", "ndjson").stdout.count('"highlighted":') > 100
+    assert (
+        tailboard("heatmap", EXAMPLE, "--highlight", "host=ceph-b", "--unit", "ms", "--format", "ndjson").stdout.count(
+            '"highlighted":'
+        )
+        > 100
+    )
 
 
 def test_columns_of_equal_width():
@@ -166,6 +192,10 @@ def test_a_highlight_that_nothing_matches():
 def test_the_same_from_a_store(tmp_path):
     store = f"sqlite:{tmp_path / 'x.db'}"
     assert tailboard("load", EXAMPLE, "--run", "r", "--store", store).returncode == 0
-    for words in (("--drop", "1%", "--highlight", "host=ceph-c"), ("--latency", "1ms..50ms", "--rows", "40"), ("--axis", "linear", "--columns", "20")):
+    for words in (
+        ("--drop", "1%", "--highlight", "host=ceph-c"),
+        ("--latency", "1ms..50ms", "--rows", "40"),
+        ("--axis", "linear", "--columns", "20"),
+    ):
         asked = ("heatmap", "--step", "1s", *words, "--format", "csv")
         assert tailboard(asked[0], store, *asked[1:]).stdout == tailboard(asked[0], EXAMPLE, *asked[1:]).stdout

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import shutil
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -21,15 +20,6 @@ def sla(tmp_path: Path) -> Path:
     path = tmp_path / "sla.yml"
     path.write_text(SLA)
     return path
-
-
-@pytest.fixture
-def masked(tmp_path: Path) -> Path:
-    folder = tmp_path / "m"
-    folder.mkdir()
-    for name in ("out.json", "x_clat_hist.1.log"):
-        shutil.copy(MASKED / name, folder)
-    return folder
 
 
 def test_a5_check_says_cannot_tell_of_the_damaged_log_and_violated_of_the_raw_log(masked: Path, sla: Path) -> None:
@@ -58,8 +48,11 @@ def test_a5_percentiles_are_ranges_in_tables_and_columns_with_bounds(masked: Pat
     assert [(row["complete"], row["p99"], row["p99_lo"], row["p99_hi"]) for row in rows][0] == (
         "false", "786432", "786432", "103743443",
     )  # fmt: skip
+    assert "73.000 % - 100.000 %" in tailboard(*words, "--below", "5ms").stdout
     (masked / "out.json").unlink()
     assert ">= " in tailboard(*words).stdout
+    first = [line for line in tailboard("percentiles", masked, "--step", "1s", "--below", "5ms").stdout.splitlines() if "5ms" not in line]
+    assert any("<= 100.000 %" in line for line in first)
     rows = list(csv.DictReader(io.StringIO(tailboard(*words, "--format", "csv", "--bounds").stdout)))
     assert all((row["complete"], row["p99_hi"]) == ("false", "") for row in rows)
 

@@ -13,8 +13,7 @@ from ingest.cli import run as command
 from ingest.view.kibana.saved_objects import SavedObject
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.doubles.kibana import KibanaDouble
-from tests.store.grounds import SERVERS
-from tests.store.test_elastic import MAJOR
+from tests.store.grounds import SERVER
 from tests.view.kibana.test_importing import board
 
 VIEW = {"name": "Rollups", "timeFieldName": "@timestamp"}
@@ -45,7 +44,7 @@ def kibana() -> Iterator[KibanaDouble]:
 
 @pytest.fixture
 def elastic() -> Iterator[ElasticsearchDouble]:
-    with ElasticsearchDouble(version=SERVERS[MAJOR]) as double:
+    with ElasticsearchDouble(version=SERVER) as double:
         yield double
         assert double.refusals == []
 
@@ -246,7 +245,7 @@ def test_a_mistake_in_the_objectives_is_told_with_its_line_before_anything_is_se
 
 def test_servers_that_do_not_answer_as_they_should_are_one_sentence(made, capsys, monkeypatch) -> None:
     monkeypatch.setenv("TAILBOARD_KIBANA_PATIENCE", "0.3")
-    with ElasticsearchDouble(version=SERVERS[MAJOR]) as elastic:
+    with ElasticsearchDouble(version=SERVER) as elastic:
         assert command(["setup", "--kibana", elastic.url]) == 4
     assert "is Elasticsearch, not Kibana: give Kibana's own address" in told(capsys)[-1]
     assert command(["setup", "--kibana", "http://127.0.0.1:1"]) == 4
@@ -260,7 +259,7 @@ def test_servers_that_do_not_answer_as_they_should_are_one_sentence(made, capsys
         monkeypatch.setenv("TAILBOARD_KIBANA_API_KEY", "d3Jvbmc6a2V5")
         assert command(["setup", "--kibana", kibana.url]) == 4
         (line,) = told(capsys)
-        assert "Kibana does not know us (401)" in line
+        assert "Login failed (401). Set TAILBOARD_KIBANA_API_KEY, or" in line
         assert "d3Jvbmc6a2V5" not in line
     with KibanaDouble(max_import_bytes=100) as kibana:
         monkeypatch.delenv("TAILBOARD_KIBANA_API_KEY")

@@ -22,8 +22,10 @@ from hypothesis import strategies as st
 from ingest.cli.wrap_fio import script
 
 FIO = "/usr/bin/fio"
-SHELLS = [pytest.param(words, marks=[] if shutil.which(words[0]) else [pytest.mark.skip(reason=f"no {words[0]} here")], id=words[0])
-          for words in (["dash"], ["busybox", "sh"], ["bash", "--posix"])]
+SHELLS = [
+    pytest.param(words, marks=[] if shutil.which(words[0]) else [pytest.mark.skip(reason=f"no {words[0]} here")], id=words[0])
+    for words in (["dash"], ["busybox", "sh"], ["bash", "--posix"])
+]
 
 
 def tailboard(*words: object, status: int = 0) -> subprocess.CompletedProcess:
@@ -147,8 +149,30 @@ ANY = st.one_of(
 )
 
 
-NO_VALUE_YET = (b"write_lat_log", b"write_hist_log", b"log_hist_msec", b"log_compression", b"log_store_compressed", b"output-format")
-UNTOUCHED = (b"parse-only", b"P", b"showcmd", b"s", b"server", b"S", b"help", b"h", b"version", b"v", b"cmdhelp", b"c", b"enghelp", b"i")
+NO_VALUE_YET = (
+    b"write_lat_log",
+    b"write_hist_log",
+    b"log_hist_msec",
+    b"log_compression",
+    b"log_store_compressed",
+    b"output-format",
+)
+UNTOUCHED = (
+    b"parse-only",
+    b"P",
+    b"showcmd",
+    b"s",
+    b"server",
+    b"S",
+    b"help",
+    b"h",
+    b"version",
+    b"v",
+    b"cmdhelp",
+    b"c",
+    b"enghelp",
+    b"i",
+)
 
 
 def meant(words: list[bytes]) -> list[tuple[bytes, bytes | None]]:
@@ -164,7 +188,12 @@ def meant(words: list[bytes]) -> list[tuple[bytes, bytes | None]]:
         name = name if word[:3].count(b"-") < 3 else b"-" * (len(word) - len(word.lstrip(b"-")) - 2) + name
         if word.startswith(b"-F"):
             name, equals, value = b"output-format", word[2:3], word[2:]
-        for start, full in ((b"write_l", b"write_lat_log"), (b"write_his", b"write_hist_log"), (b"log_hist_m", b"log_hist_msec"), (b"output-", b"output-format")):
+        for start, full in (
+            (b"write_l", b"write_lat_log"),
+            (b"write_his", b"write_hist_log"),
+            (b"log_hist_m", b"log_hist_msec"),
+            (b"output-", b"output-format"),
+        ):
             name = full if name.startswith(start) and full.startswith(name) else name
         found.append((b"", word) if ended else (name, None if name in NO_VALUE_YET and not equals else value))
     return found
@@ -186,7 +215,9 @@ def passed(words: list[bytes]) -> list[bytes]:
         else:
             after.append(word)
         if name == b"write_lat_log" and value and not packed and not {b"write_hist_log", b"client", b"C"} & set(names):
-            after += [b"--write_hist_log=" + value] + ([] if any(name == b"log_hist_msec" and value is not None for name, value in found) else [b"--log_hist_msec=1000"])
+            after += [b"--write_hist_log=" + value] + (
+                [] if any(name == b"log_hist_msec" and value is not None for name, value in found) else [b"--log_hist_msec=1000"]
+            )
     return after
 
 
@@ -362,7 +393,10 @@ def test_what_cannot_be_wrapped_is_refused(tmp_path: Path) -> None:
 
 def test_a_fio_that_only_the_clients_have_will_do(tmp_path: Path) -> None:
     done = tailboard("wrap-fio", "--fio", "/opt/elsewhere/fio")
-    assert done.stdout.startswith(b"#!/bin/sh\n") and done.stderr == b"tailboard: /opt/elsewhere/fio is not on this machine; it must be on the clients\n"
+    assert (
+        done.stdout.startswith(b"#!/bin/sh\n")
+        and done.stderr == b"tailboard: /opt/elsewhere/fio is not on this machine; it must be on the clients\n"
+    )
     (tmp_path / "plain").touch()
     assert b"cannot be executed on this machine" in tailboard("wrap-fio", "--fio", tmp_path / "plain").stderr
     assert b"CBT ends fio by the name fio" in tailboard("wrap-fio", "--fio", executable(tmp_path / "fio-3.42", b"x")).stderr
@@ -372,10 +406,20 @@ def test_a_fio_that_only_the_clients_have_will_do(tmp_path: Path) -> None:
 @pytest.mark.parametrize("shell", SHELLS)
 def test_a_client_without_that_fio_and_a_wrapper_in_its_place(shell, tmp_path: Path) -> None:
     missing = subprocess.run([*shell, wrapped("/opt/elsewhere/fio", tmp_path), "--name=a"], capture_output=True, text=True)
-    assert (missing.returncode, missing.stdout) == (127, "") and "there is no program /opt/elsewhere/fio on this machine" in missing.stderr
-    itself = subprocess.run([*shell, wrapped(tmp_path / "itself" / "fio", tmp_path / "itself"), "--name=a"], capture_output=True, text=True, timeout=20)
+    assert (missing.returncode, missing.stdout) == (
+        127,
+        "",
+    ) and "there is no program /opt/elsewhere/fio on this machine" in missing.stderr
+    itself = subprocess.run(
+        [*shell, wrapped(tmp_path / "itself" / "fio", tmp_path / "itself"), "--name=a"],
+        capture_output=True,
+        text=True,
+        timeout=20,
+    )
     (tmp_path / "link").symlink_to(tmp_path / "linked" / "fio")
-    linked = subprocess.run([*shell, wrapped(tmp_path / "link", tmp_path / "linked"), "--name=a"], capture_output=True, text=True, timeout=20)
+    linked = subprocess.run(
+        [*shell, wrapped(tmp_path / "link", tmp_path / "linked"), "--name=a"], capture_output=True, text=True, timeout=20
+    )
     assert (linked.returncode, linked.stdout) == (126, "")
     assert (itself.returncode, itself.stdout) == (126, "") and "in the place of the fio that it is to start" in itself.stderr
 

@@ -275,7 +275,14 @@ class FaultProxy:
         written: Iterator[object] = iter(got["items"])  # type: ignore[call-overload]
         index = next((part for part in request.path.split("/")[1:-1]), None)
         merged = [
-            {op: {"_index": words.get("_index", index), "_id": words.get("_id", f"rejected-{place}"), "status": 429, "error": REJECTED}}
+            {
+                op: {
+                    "_index": words.get("_index", index),
+                    "_id": words.get("_id", f"rejected-{place}"),
+                    "status": 429,
+                    "error": REJECTED,
+                }
+            }
             if place in rejected
             else next(written)
             for place, (op, words, _) in enumerate(items)

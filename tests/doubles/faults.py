@@ -90,7 +90,10 @@ class Answer:
     def text(self, keep: bool) -> bytes:
         reason = http.client.responses.get(self.status, "")
         length = len(self.body) if self.length is None else self.length
-        lines = [f"HTTP/1.1 {self.status} {reason}", *(f"{name}: {value}" for name, value in self.headers if name.lower() not in FRAMING)]
+        lines = [
+            f"HTTP/1.1 {self.status} {reason}",
+            *(f"{name}: {value}" for name, value in self.headers if name.lower() not in FRAMING),
+        ]
         lines += [f"Content-Length: {length}", f"Connection: {'keep-alive' if keep else 'close'}", "", ""]
         return "\r\n".join(lines).encode("latin-1") + self.body
 

@@ -25,7 +25,9 @@ class MemoryStore:
 
     indexed = True
 
-    def __init__(self, records: Sequence[RunRecord], windows: Sequence[Intervals], reach: Mapping[Series, tuple[int, int]]) -> None:
+    def __init__(
+        self, records: Sequence[RunRecord], windows: Sequence[Intervals], reach: Mapping[Series, tuple[int, int]]
+    ) -> None:
         self._records = records
         self._windows = windows
         self._reach = reach

@@ -115,7 +115,9 @@ def _weighted(part: Intervals) -> Intervals:
     return in_flight(part, SECOND)
 
 
-def random_rows(seed: int, windows: int = 40, hosts: int = 3, ops: Sequence[str] = ("read", "write"), threads: int = 2) -> list[Row]:
+def random_rows(
+    seed: int, windows: int = 40, hosts: int = 3, ops: Sequence[str] = ("read", "write"), threads: int = 2
+) -> list[Row]:
     """Return reproducible rows: most windows filled, some empty, counts from one to thousands."""
     random = np.random.default_rng(seed)
     rows: list[Row] = []

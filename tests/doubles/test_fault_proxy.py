@@ -110,7 +110,9 @@ def target() -> Iterator[Target]:
 
 
 def bulk(*ids: str, index: str = "i") -> bytes:
-    return b"".join(json.dumps(part).encode() + b"\n" for name in ids for part in ({"index": {"_index": index, "_id": name}}, {"n": name}))
+    return b"".join(
+        json.dumps(part).encode() + b"\n" for name in ids for part in ({"index": {"_index": index, "_id": name}}, {"n": name})
+    )
 
 
 def always(target: Target, *faults: Fault, **words: object) -> FaultProxy:
@@ -143,7 +145,9 @@ def test_without_faults_everything_passes_unchanged_over_one_connection(target: 
         place = urlsplit(proxy.url)
         connection = http.client.HTTPConnection(place.hostname, place.port, timeout=300)
         for number in range(5):
-            connection.request("POST", "/_bulk?x=%20y", bulk(str(number)), {"Content-Type": "application/x-ndjson", "X-Mine": "1"})
+            connection.request(
+                "POST", "/_bulk?x=%20y", bulk(str(number)), {"Content-Type": "application/x-ndjson", "X-Mine": "1"}
+            )
             answer = connection.getresponse()
             assert (answer.status, json.loads(answer.read())["items"][0]["index"]["status"]) == (200, 201)
             assert answer.headers["X-Elastic-Product"] == "Elasticsearch"
@@ -165,7 +169,9 @@ def test_chunked_both_ways_gzip_and_expect_continue(target: Target) -> None:
     with FaultProxy(target.url, share=0) as proxy:
         place = urlsplit(proxy.url)
         connection = http.client.HTTPConnection(place.hostname, place.port, timeout=300)
-        connection.request("POST", "/_bulk", iter([body[:9], body[9:]]), {"Content-Type": "application/x-ndjson"}, encode_chunked=True)
+        connection.request(
+            "POST", "/_bulk", iter([body[:9], body[9:]]), {"Content-Type": "application/x-ndjson"}, encode_chunked=True
+        )
         assert len(json.loads(connection.getresponse().read())["items"]) == 2
         connection.close()
         status, _, _ = ask(proxy, gzip.compress(bulk("c")), **{"Content-Encoding": "gzip"})
@@ -207,7 +213,9 @@ def test_a_target_that_is_not_there_is_told_apart_from_a_fault() -> None:
 def test_spared_calls_have_no_number_and_the_faults_of_the_others_do_not_move(target: Target) -> None:
     hit = []
     for spared in (0, 7):
-        with FaultProxy(target.url, seed=3, share=0.5, faults=[Fault.REJECT], only=lambda _, path: path.endswith("/_bulk")) as proxy:
+        with FaultProxy(
+            target.url, seed=3, share=0.5, faults=[Fault.REJECT], only=lambda _, path: path.endswith("/_bulk")
+        ) as proxy:
             for _ in range(spared):
                 assert ask(proxy, method="GET", path="/")[0] == 200
             hit.append([ask(proxy, bulk(str(number)))[0] for number in range(30)])
@@ -490,7 +498,9 @@ CLIENT = (
 
 
 @pytest.mark.parametrize(("fault", "error", "status", "written"), CLIENT)
-def test_what_the_real_client_raises(target: Target, fault: Fault, error: type[Exception], status: int | None, written: int) -> None:
+def test_what_the_real_client_raises(
+    target: Target, fault: Fault, error: type[Exception], status: int | None, written: int
+) -> None:
     with always(target, fault) as proxy, Elasticsearch(proxy.url, request_timeout=PATIENCE, max_retries=0) as client:
         with pytest.raises(error) as raised:
             client.bulk(body=bulk("a", "b"))

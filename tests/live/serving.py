@@ -18,7 +18,8 @@ from unittest.mock import patch
 
 import orjson
 
-from ingest.live.serve import app, desk
+from ingest.live.serve import app
+from ingest.live.serve import cache as desk
 from ingest.live.serve.app import application
 from ingest.live.serve.page import Subject
 from ingest.live.serve.server import listening

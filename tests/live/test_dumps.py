@@ -48,7 +48,10 @@ def fed(seed: int, content: bytes, url: str, scratch: Path) -> None:
     assert answers(url) == answers(batch(folder, scratch / "batch.db"))
 
 
-@pytest.mark.parametrize(("kind", "seed"), [("sqlite", 0), pytest.param("sqlite", 1, marks=pytest.mark.slow), pytest.param("double", 2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("kind", "seed"),
+    [("sqlite", 0), pytest.param("sqlite", 1, marks=pytest.mark.slow), pytest.param("double", 2, marks=pytest.mark.slow)],
+)
 def test_dumps_in_pieces(kind: str, seed: int, tmp_path: Path) -> None:
     with grounds(kind, tmp_path) as ground:
         fed(seed, DUMPS.read_bytes(), ground.url, tmp_path)

@@ -15,10 +15,13 @@ from pathlib import Path
 import pytest
 
 from ingest import Question, open_store
+from ingest.core.errors import CapacityError
 from ingest.core.parallel import fork_map
+from ingest.load.load import load
 from ingest.store.records import COMPLETE, LOADING, WATCHED
 from tests.commands import tailboard
 from tests.live.feeding import HEAD, SECOND, Clock, answers, batch, begun, log_lines, options
+from tests.oracles import hdr
 from tests.store.grounds import FIO, grounds
 
 ROOT = Path(__file__).parents[2]
@@ -193,6 +196,21 @@ def test_other_files_are_loaded_once_they_are_whole(ground, tmp_path: Path) -> N
         assert not watch.cycle().loaded
         ended(watch)
         assert answers(ground.url) == expected
+
+
+def test_a_watch_ends_before_a_run_holds_more_samples_than_its_store_adds_up(tmp_path: Path) -> None:
+    """A server adds up in doubles: a load was refused, a watch went on, and its rollups were off."""
+    folder, clock = tmp_path / "logs", Clock()
+    lines = [hdr.line(f"{second}.000", "1.000", {300: 2**51, 301: 1}, digits=2) for second in range(3)]
+    with grounds("double", tmp_path) as ground:
+        for name, rows in (("a", lines[:1]), ("b", lines)):
+            (folder / name).mkdir(parents=True)
+            (folder / name / "x.hlog").write_text(HEAD + "".join(rows))
+        with open_store(ground.url, write=True) as store:
+            load([folder / "a"], store, options())  # what is there already counts, too
+            watch = begun([folder], store, clock)
+            with pytest.raises(CapacityError, match=r"b/x.hlog: with it r would hold more than 2\^53 samples"):
+                watch.cycle(last=True)
 
 
 def test_watching_again_what_was_settled_does_nothing_until_it_grows(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ import sys
 import threading
 import time
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 
 import orjson
@@ -22,20 +21,20 @@ import pytest
 
 from ingest.cli import run as command
 from ingest.live.serve import app as apps
-from ingest.live.serve import desk as desks
+from ingest.live.serve import cache
 from ingest.live.serve import page as pages
 from ingest.live.serve import source as sources
-from ingest.live.serve.desk import BusyError, Desk
+from ingest.live.serve.cache import BusyError, Cache
 from ingest.query.question import Question
 from ingest.query.verdicts import Episode
 from ingest.store import live_store, open_store
 from ingest.store.live import NOTHING_FINAL, NOTHING_LEFT, Watch
 from ingest.store.sqlite import store as sqlite
-from ingest.view.page.contents import parts_from
+from ingest.view.page.report.contents import parts_from
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.doubles.origin import SECOND, ZERO, random_rows, series
 from tests.live.serving import Command, Relay, get, plain, put, raw, serving, update
-from tests.store.grounds import SERVERS, ElasticGround
+from tests.store.grounds import SERVER, ElasticGround
 from tests.view.page import HOSTILE
 from tests.view.test_report import Streams, content_of, level_of
 
@@ -69,7 +68,7 @@ def port(store):
         "/data/",
         "/data%00",
         "/index.html",
-        "/ingest/view/page/page.js",
+        "/ingest/view/page/script/state.js",
         "/.",
     ],
 )
@@ -404,8 +403,8 @@ def test_those_who_ask_the_same_share_one_answer():
         assert go.wait(300)
         return Sized(key)
 
-    desk, found = Desk(make, 60, 5), []
-    threads = [threading.Thread(target=lambda key=key: found.append(desk.ask(key).made.name)) for key in "aabbaa"]
+    kept, found = Cache(make, 60, 5), []
+    threads = [threading.Thread(target=lambda key=key: found.append(kept.ask(key).made.name)) for key in "aabbaa"]
     for one in threads:
         one.start()
     while len(made) < 2:
@@ -414,28 +413,28 @@ def test_those_who_ask_the_same_share_one_answer():
     for one in threads:
         one.join(300)
     assert sorted(found) == list("aaaabb") and sorted(made) == ["a", "b"]
-    assert desk.ask("a").made.name == "a" and len(made) == 2
+    assert kept.ask("a").made.name == "a" and len(made) == 2
 
 
 def test_too_many_questions_are_put_off(monkeypatch):
-    monkeypatch.setattr(desks, "FIRST_SECONDS", 0.05)
+    monkeypatch.setattr(cache, "FIRST_SECONDS", 0.05)
     go = threading.Event()
 
     def make(key, before):
         assert go.wait(300)
         return Sized(str(key))
 
-    desk = Desk(make, 60, 0.05)
-    for key in range(desks.MOST_PENDING):
+    kept = Cache(make, 60, 0.05)
+    for key in range(cache.MOST_PENDING):
         with pytest.raises(BusyError, match="takes long"):
-            desk.ask(key)
+            kept.ask(key)
     with pytest.raises(BusyError, match="too many questions"):
-        desk.ask("one more")
+        kept.ask("one more")
     go.set()
     begun = time.monotonic()
-    while len(desk._pending) and time.monotonic() - begun < 300:
+    while len(kept._pending) and time.monotonic() - begun < 300:
         time.sleep(0.01)
-    assert desk.ask(3).made.name == "3"
+    assert kept.ask(3).made.name == "3"
 
 
 def test_what_takes_long_is_answered_by_what_was_there():
@@ -446,20 +445,20 @@ def test_what_takes_long_is_answered_by_what_was_there():
         assert len(made) == 1 or go.wait(300)
         return Sized(f"{key}{len(made)}")
 
-    desk = Desk(make, 0.0, 0.05)
-    assert desk.ask("a").made.name == "a1"
+    kept = Cache(make, 0.0, 0.05)
+    assert kept.ask("a").made.name == "a1"
     time.sleep(0.1)
-    old = desk.ask("a")
+    old = kept.ask("a")
     assert old.made.name == "a1" and old.age > 0.1
     go.set()
     begun = time.monotonic()
-    while desk.ask("a").made.name == "a1":
+    while kept.ask("a").made.name == "a1":
         assert time.monotonic() - begun < 300
     assert made[0] is None and made[1].name == "a1"
 
 
 def test_what_fails_is_tried_again_and_what_is_kept_is_bounded(monkeypatch):
-    monkeypatch.setattr(desks, "MOST_BYTES", 1000)
+    monkeypatch.setattr(cache, "MOST_BYTES", 1000)
     fails = [True]
 
     def make(key, before):
@@ -467,13 +466,13 @@ def test_what_fails_is_tried_again_and_what_is_kept_is_bounded(monkeypatch):
             raise ValueError("once")
         return Sized(str(key), 300)
 
-    desk = Desk(make, 60, 5)
+    kept = Cache(make, 60, 5)
     with pytest.raises(ValueError, match="once"):
-        desk.ask(0)
+        kept.ask(0)
     for key in range(50):
-        desk.ask(key)
-    assert desk.size <= 1000 and list(desk._kept) == [47, 48, 49]
-    assert not desk._pending and not desk._waiting
+        kept.ask(key)
+    assert kept.size <= 1000 and list(kept._kept) == [47, 48, 49]
+    assert not kept._pending and not kept._waiting
 
 
 def test_many_browsers_at_once_are_all_answered(store):
@@ -562,7 +561,7 @@ def counts_by_level(told: dict) -> dict:
 
 @pytest.fixture
 def double():
-    with ElasticsearchDouble(version=SERVERS[version("elasticsearch").split(".")[0]]) as found:
+    with ElasticsearchDouble(version=SERVER) as found:
         yield found
         assert not found.refusals, found.refusals
 
@@ -703,7 +702,7 @@ def test_a_range_that_moves_on_is_kept_once(tmp_path, monkeypatch):
     url, zero = f"sqlite:{tmp_path / 'a.db'}", (time.time_ns() // SECOND - 60) * SECOND
     put(url, plain(range(60)), zero=zero)
     made = []
-    monkeypatch.setattr(apps, "Desk", lambda *words, **more: made.append(Desk(*words, **more)) or made[0])
+    monkeypatch.setattr(apps, "Cache", lambda *words, **more: made.append(Cache(*words, **more)) or made[0])
     with serving(url, refresh_ns=10**8) as port:
         begins = []
         for _ in range(4):

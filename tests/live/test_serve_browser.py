@@ -8,7 +8,6 @@ import shutil
 import socket
 import time
 from contextlib import contextmanager, suppress
-from importlib.metadata import version
 
 import pytest
 from playwright.sync_api import Error
@@ -17,13 +16,13 @@ from ingest.core.timing import Instant
 from ingest.query.question import Question
 from ingest.store import open_store
 from ingest.store.records import WATCHED
+from tests.browsing import blank_page, heard
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.doubles.origin import SECOND, ZERO, series
 from tests.effort import figure
 from tests.live.feeding import Clock, Writer, begun
 from tests.live.serving import Command, plain, put, serving
-from tests.store.grounds import SERVERS, ElasticGround
-from tests.view.conftest import browser  # noqa: F401  # the one of the other pages' tests
+from tests.store.grounds import SERVER, ElasticGround
 from tests.view.page import HOSTILE, answered, choose, drag, drawn, hovered, rows_of, settle
 
 TURNS = figure(60, 60, 600)  # of about a second; memory is looked at from a minute on
@@ -31,29 +30,19 @@ NETWORK = "Failed to load resource"
 
 
 @pytest.fixture
-def looking(browser):  # noqa: F811
+def looking(browser):
     """Return the context manager that opens a live page, and in the end finds no error but those of the network that it may have."""
 
     @contextmanager
-    def page_of(url, *, fails=False, script="", **context):
-        heard, asked = [], []
-        window = browser.new_context(**{"viewport": {"width": 1200, "height": 900}, "timezone_id": "Asia/Kolkata", **context})
-        window.set_default_timeout(300_000)
-        page = window.new_page()
-        page.add_init_script(script)
-        page.on("console", lambda message: heard.append(f"{message.type}: {message.text}"))
-        page.on("pageerror", lambda error: heard.append(str(error)))
-        page.on("request", lambda request: asked.append(request.url))
-        page.goto(url)
-        page.asked = asked
-        try:
+    def page_of(url, *, fails=False, script=""):
+        with blank_page(browser, script=script) as page, heard(page) as (told, asked):
+            page.goto(url)
+            page.asked = asked
             yield page
             if page.locator("#failed").count():
                 settle(page)
                 assert page.locator("#failed").is_hidden(), page.locator("#failed").inner_text()
-        finally:
-            window.close()
-        assert [said for said in heard if not (fails and NETWORK in said)] == []
+        assert [said for said in told if not (fails and NETWORK in said)] == []
         origin = re.match(r"http://[^/]+/", url)[0]
         assert all(one.startswith((origin, "data:")) for one in asked), asked
 
@@ -419,7 +408,7 @@ def test_a_watched_run_is_followed_until_it_is_settled(looking, tmp_path):
 
 @pytest.mark.slow
 def test_elasticsearch_is_followed_too(looking, tmp_path):
-    with ElasticsearchDouble(version=SERVERS[version("elasticsearch").split(".")[0]]) as double:
+    with ElasticsearchDouble(version=SERVER) as double:
         ground = ElasticGround(double.url)
         put(ground.url, plain(range(5)))
         with serving(ground.url, refresh_ns=SECOND) as port, looking(f"http://127.0.0.1:{port}/") as page:

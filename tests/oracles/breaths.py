@@ -80,7 +80,11 @@ def callbacks(events: list[dict]) -> list[dict]:
         start = events[event["anchor"]] if event["anchor"] is not None else None
         if event["name"] not in CALLBACKS or start is None or start["name"] != CALLBACKS[event["name"]]:
             continue
-        if start["attributes"] != event["attributes"] or start["core"] != event["core"] or start["breath_unit"] != event["breath_unit"]:
+        if (
+            start["attributes"] != event["attributes"]
+            or start["core"] != event["core"]
+            or start["breath_unit"] != event["breath_unit"]
+        ):
             continue
         before, after = (dict(zip(one["names"], one["arguments"])) for one in (start, event))
         grown = {name: after[name] - before[name] for name in after if name in before and after[name] >= before[name]}

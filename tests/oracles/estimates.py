@@ -55,7 +55,9 @@ def rows(text: str, ops: Sequence[str] = OPS) -> list[tuple[int, int, int]]:
     return [(stamp, value, direction) for stamp, value, direction, *_ in cells if OPS[direction] in ops]
 
 
-def cbt_volume(latencies: Sequence[str], rates: Sequence[str], zero: int, step: int, ops: Sequence[str] = OPS) -> dict[int, tuple]:
+def cbt_volume(
+    latencies: Sequence[str], rates: Sequence[str], zero: int, step: int, ops: Sequence[str] = OPS
+) -> dict[int, tuple]:
     """Return of each window of a volume the rows that CBT takes quantiles of, and the sum of its rates."""
     added: Counter[tuple[int, int]] = Counter()
     for text in latencies:

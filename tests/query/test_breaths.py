@@ -22,7 +22,7 @@ from ingest.read import ReadOptions
 from oracles import breaths as oracle
 from oracles import snabb
 
-SAMPLE = Path(__file__).parents[1] / "data" / "snabb" / "real.timeline.xz"
+SAMPLE = Path(__file__).parents[1] / "data" / "snabb" / "cut" / "real.timeline.xz"
 KINDS = {
     "totals": (GOOD, 3),
     "own packets": (Work(own=True), 3),
@@ -46,7 +46,9 @@ def cells_of(windows: BreathWindows) -> Counter:
     """Return the stored breaths in each cell by its edges; None where there is no upper one."""
     found = density(windows, lambda _: "all")
     top = PACKETS.edges[-2], CYCLES.edges[-2]
-    rows = zip(found.packets.tolist(), found.packets_to.tolist(), found.cycles.tolist(), found.cycles_to.tolist(), found.n.tolist())
+    rows = zip(
+        found.packets.tolist(), found.packets_to.tolist(), found.cycles.tolist(), found.cycles_to.tolist(), found.n.tolist()
+    )
     return Counter({(x, None if x == top[0] else x2, y, None if y == top[1] else y2): n for x, x2, y, y2, n in rows})
 
 
@@ -74,7 +76,13 @@ def test_cells_sums_and_windows_are_those_of_the_events(timeline) -> None:
     for row, start in enumerate(windows.start_ns.tolist()):
         mine = by_window[start]
         packets, cycles = [int(one["packets"]) for one in mine], [one["cycles"] for one in mine]
-        sums = [sum(packets), sum(cycles), sum(p * p for p in packets), sum(p * c for p, c in zip(packets, cycles)), sum(c * c for c in cycles)]
+        sums = [
+            sum(packets),
+            sum(cycles),
+            sum(p * p for p in packets),
+            sum(p * c for p, c in zip(packets, cycles)),
+            sum(c * c for c in cycles),
+        ]
         assert windows.sums[row, :5].tolist() == sums
         assert (windows.longest[row], windows.count[row]) == (max(cycles), len(mine))
 
@@ -101,7 +109,11 @@ def test_callbacks_are_those_with_link_statistics(timeline) -> None:
     assert {(one.job, one.op) for one in windows.table} == by_app.keys()
     for cost in costs(windows, lambda series: f"{series.job} {series.op}"):
         mine = [one for one in found if f"{one['app']} {one['op']}" == cost.name]
-        assert (cost.n, cost.packets, cost.cycles) == (len(mine), sum(one["packets"] for one in mine), sum(one["cycles"] for one in mine))
+        assert (cost.n, cost.packets, cost.cycles) == (
+            len(mine),
+            sum(one["packets"] for one in mine),
+            sum(one["cycles"] for one in mine),
+        )
     assert cells_of(windows) == oracle.density(found)
 
 
@@ -109,7 +121,9 @@ def test_the_sample_is_the_first_in_a_fixed_order(tmp_path) -> None:
     path = tmp_path / "many.timeline"
     path.write_bytes(ring(Work(breaths=KEPT + 600), 3))
     found = snabb.breaths(decoded(path.read_bytes())[0])
-    places = sorted((oracle.order("", "many", BREATH, "", int(one["number"]), one["cycles"]), one["packets"], one["cycles"]) for one in found)
+    places = sorted(
+        (oracle.order("", "many", BREATH, "", int(one["number"]), one["cycles"]), one["packets"], one["cycles"]) for one in found
+    )
     sample = kept_of(path).sample
     assert len(sample) == KEPT
     assert list(zip(sample.order.tolist(), sample.packets.tolist(), sample.cycles.tolist())) == places[:KEPT]

@@ -54,7 +54,9 @@ def test_nested_rows_equal_a_count_of_every_bin(half, k):
 def test_no_rows_asked_is_every_bin():
     answer = ORIGIN.answer(Question(by=("host",), step=SECOND))
     ours, table = cells(answer).table(dropped=False), heatmap(answer)
-    assert {name: ours.columns[name].tolist() for name in ours.columns} == {name: table.columns[name].tolist() for name in table.columns}
+    assert {name: ours.columns[name].tolist() for name in ours.columns} == {
+        name: table.columns[name].tolist() for name in table.columns
+    }
 
 
 @pytest.mark.parametrize(("low", "high", "rows"), [(0, 2_000_000, 50), (100_000, 900_000, 7), (3_000_000, 3_100_000, 3)])
@@ -72,7 +74,9 @@ def test_equal_rows_equal_a_spread_of_every_bin(low, high, rows):
         assert found.n[mine].tolist() == pytest.approx([whole] * int(mine.sum()))
     assert counted(found) == pytest.approx(total)
     assert found.count.sum() + found.below + found.above == pytest.approx(SAMPLES)
-    finer = Fraction(high - low, rows) < max(np.diff(NS.edges)[place] for _, _, bins in ROWS for place in bins if low < NS.edges[place + 1] and NS.edges[place] < high)
+    finer = Fraction(high - low, rows) < max(
+        np.diff(NS.edges)[place] for _, _, bins in ROWS for place in bins if low < NS.edges[place + 1] and NS.edges[place] < high
+    )
     assert bool(found.notes) == finer
 
 
@@ -112,7 +116,12 @@ def test_a_range_has_rows_as_fine_as_bins_and_counts_the_rest():
     answer = ORIGIN.answer(Question(step=SECOND))
     low, high = int(NS.edges[900]), int(NS.edges[920])
     found = cells(answer, Rows(low_ns=low, high_ns=high))
-    expected = {(at, int(NS.edges[place]), int(NS.edges[place + 1])): count for at, bins in by_window().items() for place, count in bins.items() if 900 <= place < 920}
+    expected = {
+        (at, int(NS.edges[place]), int(NS.edges[place + 1])): count
+        for at, bins in by_window().items()
+        for place, count in bins.items()
+        if 900 <= place < 920
+    }
     assert counted(found) == expected
     assert found.edges.tolist() == NS.edges[900:921].tolist()
     below = sum(count for bins in by_window().values() for place, count in bins.items() if place < 900)
@@ -154,7 +163,9 @@ def test_what_is_highlighted_is_what_a_filter_answers(axis):
     assert counted(found) == counted(cells(ORIGIN.answer(question), rows))
     expected: dict = {}
     table = heatmap(alone).columns
-    for start, op, lower, upper, count in zip(*(table[name].tolist() for name in ("start_ns", "op", "lower", "upper", "count")), strict=True):
+    for start, op, lower, upper, count in zip(
+        *(table[name].tolist() for name in ("start_ns", "op", "lower", "upper", "count")), strict=True
+    ):
         expected.setdefault((start, op), []).append((lower, upper, count))
     for at in range(len(found)):
         ranges = expected.get((int(found.start_ns[at]), found.groups[found.group[at]][0]), [])
@@ -179,8 +190,15 @@ def test_highlights_that_cannot_be():
 
 
 def test_unlike_layouts_have_the_rows_of_their_common_one():
-    layouts = {"read": NS, "write": fio_layout(19, 1000, 2), "trim": LogLinear(128, 128 * 20, 1000, reports="highest", open_ended=False)}
-    origin = Made([(series(op), at, {place: 3 + at}) for at in range(6) for op, place in (("read", 1100), ("write", 120), ("trim", 300))], layout=layouts)
+    layouts = {
+        "read": NS,
+        "write": fio_layout(19, 1000, 2),
+        "trim": LogLinear(128, 128 * 20, 1000, reports="highest", open_ended=False),
+    }
+    origin = Made(
+        [(series(op), at, {place: 3 + at}) for at in range(6) for op, place in (("read", 1100), ("write", 120), ("trim", 300))],
+        layout=layouts,
+    )
     answer = origin.answer(Question(by=("op",), step=2 * SECOND))
     found = cells(answer, Rows(octave=4))
     assert found.count.sum() == answer.samples

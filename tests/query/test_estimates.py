@@ -84,9 +84,15 @@ def test_cbt_says_of_a_slow_client_what_was_worked_out_from_its_own_code(archive
         archive, ["cbt"], where={"host": "client2"}, step=SECOND, begin=parse_instant("+2s"), end=parse_instant("+5s")
     )
     said = {name: (values.min() / 1e6, values.max() / 1e6) for name, values in found["cbt"].columns.items()}
-    assert [f"{low:.1f} {high:.1f}" for low, high in (said["p50"], said["p99"], said["mean"])] == ["2.2 3.2", "5.7 7.6", "28.8 33.6"]
+    assert [f"{low:.1f} {high:.1f}" for low, high in (said["p50"], said["p99"], said["mean"])] == [
+        "2.2 3.2",
+        "5.7 7.6",
+        "28.8 33.6",
+    ]
     true = {name: (table.columns[name].min() / 1e6, table.columns[name].max() / 1e6) for name in ("p50", "p99", "mean")}
-    assert 1.4 <= true["p50"][0] <= true["p50"][1] < 1.56 and 29 < true["p99"][0] <= true["p99"][1] < 38 and true["mean"][1] < 3.05
+    assert (
+        1.4 <= true["p50"][0] <= true["p50"][1] < 1.56 and 29 < true["p99"][0] <= true["p99"][1] < 38 and true["mean"][1] < 3.05
+    )
     assert (found["cbt"].errors(table.columns)["p99"] < -0.75).all()
 
 
@@ -104,7 +110,9 @@ def test_rows_of_one_ms_of_two_jobs_are_added_and_ops_go_by_the_selection(tmp_pa
     random = np.random.default_rng(5)
     texts = {}
     for job in (1, 2):
-        lines = [(ms, int(random.integers(1000, 10**7)), int(random.integers(0, 2))) for ms in range(3, 4000, 7 if job == 1 else 14)]
+        lines = [
+            (ms, int(random.integers(1000, 10**7)), int(random.integers(0, 2))) for ms in range(3, 4000, 7 if job == 1 else 14)
+        ]
         texts[job] = "".join(f"{ms}, {value}, {op}, 4096, 0\n" for ms, value, op in lines)
         (tmp_path / f"output.0_clat.{job}.log").write_text(texts[job])
     files = Files([tmp_path], ReadOptions(t0=T0, fio_version=(3, 33)), jobs=1)
@@ -129,7 +137,9 @@ def test_without_a_clat_log_the_rows_are_the_means_of_intervals(tmp_path) -> Non
         text = (tmp_path / f"output.{volume}_clat_hist.1.log.client2").read_text()
         bins, rows = brute.bins_in(text), brute.rows_of(text)["write"]
         count = sum(sum(counts.values()) for _, _, counts in rows)
-        weighted += estimates.quantile([estimates.mean_of_bins(Counter(counts), bins) for _, _, counts in rows if counts], "95") * count
+        weighted += (
+            estimates.quantile([estimates.mean_of_bins(Counter(counts), bins) for _, _, counts in rows if counts], "95") * count
+        )
         counts += count
     assert close(found["cbt"].columns["p95"][0], weighted / counts) and counts == table.columns["count"][0]
     assert sorted(note.split(":")[1][:12] for note in found["cbt"].notes) == [" 2 of 2 jobs", " 2 of 2 jobs"]
@@ -201,7 +211,9 @@ def test_the_example_by_averages_is_what_a_slow_count_says(step) -> None:
 
 
 rows_drawn = st.lists(
-    st.tuples(st.integers(0, 5), st.integers(0, 7), st.dictionaries(st.integers(0, 1500), st.integers(1, 30), min_size=1, max_size=4)),
+    st.tuples(
+        st.integers(0, 5), st.integers(0, 7), st.dictionaries(st.integers(0, 1500), st.integers(1, 30), min_size=1, max_size=4)
+    ),
     min_size=1,
     max_size=30,
 )
@@ -231,7 +243,10 @@ def test_random_series_by_averages_are_what_a_slow_count_says(drawn, width, by) 
         wanted = [code for code in range(6) if all(table.columns[name][row] == getattr(names[code], name) for name in by)]
         fine = [counts for (code, at), counts in held.items() if code in wanted and low <= at < (end - ZERO) // SECOND]
         means = [estimates.mean_of_bins(counts, bins) for counts in fine]
-        together = [sum((counts for (c, at), counts in held.items() if c == code and low <= at < (end - ZERO) // SECOND), Counter()) for code in wanted]
+        together = [
+            sum((counts for (c, at), counts in held.items() if c == code and low <= at < (end - ZERO) // SECOND), Counter())
+            for code in wanted
+        ]
         assert close(found[MEANS].columns["mean"][row], sum(means) / len(means))
         for percent in PERCENTS:
             told = [estimates.of_bins(counts, bins, percent) for counts in together if counts]
@@ -240,9 +255,7 @@ def test_random_series_by_averages_are_what_a_slow_count_says(drawn, width, by) 
 
 
 def test_one_series_averages_to_itself() -> None:
-    table, found = asked(
-        Files([EXAMPLE], jobs=1), [OF_PERCENTILES], step=10 * SECOND, by=("host", "volume", "job", "op")
-    )
+    table, found = asked(Files([EXAMPLE], jobs=1), [OF_PERCENTILES], step=10 * SECOND, by=("host", "volume", "job", "op"))
     for percent in ("50", "95"):
         exact, told = table.columns[f"p{percent}"], found[OF_PERCENTILES].columns[f"p{percent}"]
         known = ~np.isnan(exact)

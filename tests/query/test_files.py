@@ -204,7 +204,19 @@ def test_csv_of_the_command_says_the_same(archive: Path, step: str, by: tuple[st
         cells = {name: int(row[name]) if row[name] else None for name in ("count", "min", "max", *(f"p{p}" for p in PERCENTS))}
         found[iso_ns(row["start"]), *(row[name] for name in by)] = cells
     assert found == wanted
-    assert list(rows[0]) == ["start", "end", *by, "count", "rate", "min", "mean", "max", "exact", "complete", *(f"p{p}" for p in PERCENTS)]
+    assert list(rows[0]) == [
+        "start",
+        "end",
+        *by,
+        "count",
+        "rate",
+        "min",
+        "mean",
+        "max",
+        "exact",
+        "complete",
+        *(f"p{p}" for p in PERCENTS),
+    ]
     assert {row["exact"] for row in rows} == {"false"}
 
 

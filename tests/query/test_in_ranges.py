@@ -124,7 +124,9 @@ def test_what_reaches_across_the_cut_is_read_in_one_piece(tmp_path: Path, taken:
 @pytest.mark.slow
 @given(seed=st.integers(0, 2**32), logs=st.integers(1, 3), jobs=st.integers(2, 3), step=st.sampled_from([1, 2, 5]))
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_logs(tmp_path_factory: pytest.TempPathFactory, taken: list[bool], seed: int, logs: int, jobs: int, step: int) -> None:
+def test_any_logs(
+    tmp_path_factory: pytest.TempPathFactory, taken: list[bool], seed: int, logs: int, jobs: int, step: int
+) -> None:
     """Also lines out of order, gaps, overlaps, comments and rubbish: in ranges or not, the numbers are the same."""
     noise = random.Random(seed)
     folder = tmp_path_factory.mktemp("ranges")

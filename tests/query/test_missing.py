@@ -6,6 +6,7 @@ import json
 import math
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -14,11 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest import Files, Question, parse_instant, parse_percentiles
+from ingest import Files, Question, open_store, parse_instant, parse_percentiles
 from ingest.core.caveats import Caveat
 from ingest.core.intervals import Intervals
 from ingest.core.layout import fio_layout
 from ingest.core.missing import Missing
+from ingest.load.load import load
+from ingest.load.plan import LoadOptions
 from ingest.objectives.check import check
 from ingest.objectives.objectives import read_objectives
 from ingest.query.compare import compare, paired
@@ -43,7 +46,7 @@ def nearest_rank(values: Sequence[int], text: str) -> int:
 
 def table_of(answer: Answer, percents: str = "50") -> Table:
     """Return percentiles with what is possible."""
-    return percentiles(answer, Wanted(parse_percentiles(percents), possible=True))
+    return percentiles(answer, Wanted(parse_percentiles(percents), below_ns=(40, 5_000_000), possible=True))
 
 
 def cells(table: Table, *names: str) -> list[tuple]:
@@ -121,9 +124,12 @@ def test_the_true_percentile_is_always_possible(world: tuple[list, list, list[Mi
             low, high = (float(table.columns[f"p{text}{end_}"][row]) for end_ in ("_lo", "_hi"))
             assert low <= nearest_rank(values, text) <= high
             assert table.columns[f"p{text}"][row] == low
+        least, most = (float(table.columns[f"below_40ns{end_}"][row]) for end_ in ("_lo", "_hi"))
+        assert least - 1e-12 <= sum(value < 40 for value in values) / len(values) <= most + 1e-12
+        assert table.columns["below_40ns"][row] == least
         assert not gone or not table.columns["complete"][row]
         if table.columns["complete"][row]:
-            assert low == high
+            assert low == high and least == most
 
 
 @pytest.mark.parametrize(
@@ -191,6 +197,50 @@ def test_a5_what_damaged_bins_held_makes_percentiles_ranges_that_hold_the_truth(
     read = {text: (table.columns[f"p{text}_lo"][0], table.columns[f"p{text}_hi"][0]) for text in texts}
     assert all(low == high for text, (low, high) in read.items() if float(text) <= 73)
     assert read["74"] == (786_432, max(value for _, value in raw["read"]))
+
+
+@pytest.mark.parametrize("where", [{}, {"kind": "completion.in-flight"}, {"op": "read", "kind": "completion*"}])
+def test_a5_shares_in_flight_lack_what_their_completions_lack(where: dict[str, str], masked: Path, tmp_path: Path) -> None:
+    asked = Question(step=SECOND, by=("op", "kind"), where=where)
+    with open_store(f"sqlite:{tmp_path / 's.db'}", write=True) as store:
+        load([masked], store, LoadOptions(ReadOptions(run="r"), attribution="in-flight", jobs=1))
+        stored = store.answer(asked)
+    read = Files([masked], ReadOptions(run="r"), jobs=1).answer(replace(asked, attribution="in-flight"))
+    tables = [table_of(one, "50,99") for one in (read, stored)]
+    assert all(not table.columns["complete"].any() for table in tables)
+    ops = {"read"} if "op" in where else {"read", "write"}
+    assert [{one.entry.labels["op"] for one in answer.missing} for answer in (read, stored)] == [ops, ops]
+    assert {one.code for one in read.caveats} == {one.code for one in stored.caveats} == {"damaged-bins"}
+
+
+def test_a5_corrected_data_lack_what_they_were_made_of(masked: Path) -> None:
+    options = ReadOptions(expected_interval_ns=1_000_000)
+    answer = Files([masked], options, jobs=1).answer(Question(step=SECOND, by=("kind",), where={"kind": "*"}))
+    table = table_of(answer)
+    assert set(table.columns["kind"]) == {"completion", "completion.corrected"} and not table.columns["complete"].any()
+    numbers = {one.entry.labels["kind"]: one.entry.count is None for one in answer.missing}
+    assert numbers == {"completion": False, "completion.corrected": True}
+
+
+def test_a5_a_share_below_a_latency_is_a_range_that_holds_the_truth(masked: Path, fio: Path) -> None:
+    raw = per_io.samples(fio / MASKED / "x_clat.1.log")
+    table = table_of(Files([masked], jobs=1).answer(Question(step="all", by=("op",))))
+    shares = cells(table, "below_5ms", "below_5ms_lo", "below_5ms_hi", "below_40ns_hi")
+    assert shares == [(876 / 1200, 876 / 1200, 1, 0), (1197 / 1201, 1197 / 1201, 1, 0)]  # 324 and 4 lie in damaged bins
+    for row, op in enumerate(("read", "write")):
+        values = [value for _, value in raw[op]]
+        assert shares[row][0] <= sum(value < 5_000_000 for value in values) / len(values) <= 1
+
+
+def test_a5_a_share_is_that_of_what_is_there_where_nobody_knows_how_much_is_missing(masked: Path) -> None:
+    (masked / "out.json").unlink()
+    table = table_of(Files([masked], jobs=1).answer(Question(step=SECOND)))
+    assert not table.columns["complete"].any() and (table.columns["below_5ms"] == 1).all()
+    assert np.isnan(table.columns["below_5ms_lo"]).all() and (table.columns["below_5ms_hi"] == 1).all()
+    quick = Question(step="all", where={"op": "read"})
+    table = percentiles(Files([masked], jobs=1).answer(quick), Wanted(parse_percentiles("50"), below_ns=(500_000,), possible=True))
+    assert 0.9 < table.columns["below_500us"][0] < 1
+    assert np.isnan(table.columns["below_500us_hi"][0])  # of what completed after the last row nothing is known
 
 
 def test_a5_without_a_json_every_percentile_is_at_least_what_is_there(masked: Path) -> None:
@@ -286,6 +336,81 @@ def test_a_job_without_a_log_is_missing_in_its_time(fio: Path, tmp_path: Path) -
     assert {one.code for one in answer.caveats} == {"jobs-without-log"}
     for name in ("p50", "p99"):
         assert table.columns[f"{name}_lo"][0] <= whole.columns[name][0] <= table.columns[f"{name}_hi"][0]
+
+
+def test_a10_what_a_log_of_a_group_held_that_is_not_there_is_missing_and_no_last_interval(fio: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(fio / "group-reporting", tmp_path / "g")
+    whole = table_of(Files([folder], jobs=1).answer(Question(step=SECOND, by=("op",))))
+    (folder / "a_clat_hist.2.log").unlink()
+    answer = Files([folder], jobs=1).answer(Question(step=SECOND, by=("op",)))
+    table = table_of(answer)
+    assert whole.columns["complete"].all() and not table.columns["complete"].any()
+    pairs = zip(table.columns["count"].tolist(), whole.columns["count"].tolist(), strict=True)
+    assert all(there < of_both for there, of_both in pairs)
+    held = {op: sum(row[1] for row in cells(table, "op", "count") if row[0] == op) for op in ("read", "write")}
+    lost = {one.entry.labels["op"]: one.entry.count for one in answer.missing}
+    assert lost == {"read": 921 - held["read"], "write": 460 - held["write"]} and min(lost.values()) > 0
+    assert {one.code for one in answer.caveats} == {"jobs-without-log"}
+
+
+def test_a10_a_raw_log_of_a_group_that_is_not_there_is_missing(fio: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(fio / "cases" / "group-raw-333", tmp_path / "g")
+    question = Question(step="all", where={"kind": "total"})
+    assert table_of(Files([folder], jobs=1).answer(question)).columns["complete"].all()
+    (folder / "x_lat.2.log").unlink()
+    answer = Files([folder], jobs=1).answer(question)
+    (one,) = answer.missing
+    assert (one.entry.count, one.entry.labels["kind"], "job" in one.entry.labels) == (3200, "total", False)
+    assert table_of(answer).columns["count"].tolist() == [6400]
+
+
+def test_a_raw_log_that_holds_more_than_its_json_counts_is_of_another_run(fio: Path, tmp_path: Path) -> None:
+    shutil.copy(fio / "randrw" / "a_clat.1.log", tmp_path)
+    document = json.loads((fio / "randrw" / "a.json").read_text())
+    document["jobs"][0]["read"]["clat_ns"]["N"] = 800
+    del document["jobs"][0]["read"]["clat_ns"]["bins"]
+    (tmp_path / "a.json").write_text(json.dumps(document))
+    answer = Files([tmp_path], jobs=1).answer(Question(step="all"))
+    assert any("read: the log holds 900 I/Os, fio's JSON counts 800: not of one run" in text for text in answer.warnings)
+    assert not any("write" in text for text in answer.warnings)
+
+
+@pytest.mark.parametrize(("group", "gone", "code"), [("fio-3.16/gr", "x_clat.2.log", "short-log"), ("group-reporting", "a_clat_hist.1.log", "jobs-without-log")])
+def test_a10_a_group_with_logs_in_both_forms_lacks_an_unknown_number(group: str, gone: str, code: str, fio: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(fio / group, tmp_path / "g")
+    if code == "jobs-without-log":
+        shutil.copy(fio / "randrw" / "a_clat.1.log", folder)
+    (folder / gone).unlink()
+    answer = Files([folder], jobs=1).answer(Question(step="all", by=("op",)))
+    found = [one.entry for one in answer.missing if one.caveat.code == code]
+    assert found and all(one.count is None for one in found)
+    assert not table_of(answer).columns["complete"].any()
+
+
+@pytest.mark.parametrize("gone", [slice(1000, None), slice(100, 300), slice(0, 1300)])
+def test_a_raw_log_that_lost_lines_says_how_many_and_its_ranges_hold_the_truth(gone: slice, fio: Path, tmp_path: Path) -> None:
+    lines = (fio / "randrw" / "a_clat.1.log").read_text().splitlines(keepends=True)
+    truth = {op: [value for _, value in raw] for op, raw in per_io.samples(fio / "randrw" / "a_clat.1.log").items()}
+    shutil.copy(fio / "randrw" / "a.json", tmp_path)
+    log = tmp_path / "a_clat.1.log"
+    log.write_text("".join(lines))
+    assert not Files([tmp_path], jobs=1).answer(Question(step="all")).missing
+    lost = lines[gone]
+    del lines[gone]
+    log.write_text("".join(lines))
+    answer = Files([tmp_path], jobs=1).answer(Question(step="all", by=("op",)))
+    assert {one.code for one in answer.caveats} == {"short-log"}
+    numbers = {one.entry.labels["op"]: one.entry.count for one in answer.missing}
+    assert sum(numbers.values()) == len(lost) and set(numbers) == {"read", "write"}
+    table = table_of(answer, "50,90")
+    for row, op in enumerate(table.columns["op"]):
+        for text in ("50", "90"):
+            low, high = (float(table.columns[f"p{text}{end}"][row]) for end in ("_lo", "_hi"))
+            assert low * (1 - 1 / 64) <= nearest_rank(truth[op], text) <= high * (1 + 1 / 64)
+    with open_store(f"sqlite:{tmp_path / 's.db'}", write=True) as store:
+        load([tmp_path], store, LoadOptions(ReadOptions(run=tmp_path.name), jobs=1))
+        stored = store.answer(Question(step="all", by=("op",)))
+        assert cells(table_of(stored, "50"), "op", "count", "p50", "p50_hi") == cells(table, "op", "count", "p50", "p50_hi")
 
 
 def test_a_damaged_row_leaves_only_its_own_windows_incomplete(fio: Path, tmp_path: Path) -> None:

@@ -25,7 +25,8 @@ from ingest.query.origin import KINDS, Capability, Offers, Origin, needed
 from ingest.query.overview import overviews
 from ingest.query.percentiles import table_of
 from ingest.read import ReadOptions
-from ingest.view.page.contents import parts_from, run_names
+from ingest.store import capabilities
+from ingest.view.page.report.contents import parts_from, run_names
 from ingest.view.text import csv_lines
 from tests.doubles.memory import shelved
 from tests.store.grounds import FIO, grounds, loaded
@@ -37,7 +38,7 @@ SECOND = 1_000_000_000
 ORIGINS = ("files", "sqlite", "double", "memory")
 MEMORY = "memory:toy"
 WANTED = Wanted(parse_percentiles("50,99,99.9,100"), below_ns=(5_000_000,))
-CAPABILITIES = {name: one for name, one in vars(origins).items() if isinstance(one, Capability)}
+CAPABILITIES = {name: one for where in (origins, capabilities) for name, one in vars(where).items() if isinstance(one, Capability)}
 FILE_ALONE = {"LOGS", "WEIGHED", "PERCENTILES", "INTERVAL_LOG"}
 KEPT = {"OFFSETS", "OFFSET_TICKS", "BREATHS", "WHOLE_RUNS"}
 OFFERED = {
@@ -124,7 +125,11 @@ def test_windows_hold_the_same_counts(origin: Origin, there) -> None:
 def test_logs_of_intervals_are_the_same(origin: Origin, there) -> None:
     def told(one: Origin) -> tuple[Any, ...]:
         log = interval_log(one, Question(by=("op",), step=2 * SECOND))
-        found = [(part.table[code], start, samples) for part in log.windows for code, start, samples in zip(part.series.tolist(), part.start_ns.tolist(), part.samples.tolist(), strict=True)]
+        found = [
+            (part.table[code], start, samples)
+            for part in log.windows
+            for code, start, samples in zip(part.series.tolist(), part.start_ns.tolist(), part.samples.tolist(), strict=True)
+        ]
         return log.names, log.unit_ns, found
 
     assert told(origin) == told(there["files"])
@@ -159,7 +164,12 @@ def test_capabilities_have_names_of_their_own() -> None:
 
 def test_h2_nobody_asks_what_an_origin_is() -> None:
     asking = re.compile(r"__self__|is(instance|subclass)\([^#\n]*\b(Files|SqliteStore|ElasticStore|Store|Origin)\b")
-    found = [f"{path.name}: {line}" for path in (ROOT / "ingest").rglob("*.py") for line in path.read_text("utf-8").splitlines() if asking.search(line)]
+    found = [
+        f"{path.name}: {line}"
+        for path in (ROOT / "ingest").rglob("*.py")
+        for line in path.read_text("utf-8").splitlines()
+        if asking.search(line)
+    ]
     assert found == []
     assert asking.search("if isinstance(origin, Files):") and asking.search('getattr(ask, "__self__", None)')
 
@@ -184,9 +194,31 @@ objectives:
 """
 COMMANDS = {
     "percentiles": ["--run", "one", "--by", "host,op", "--step", "2s", "--format", "csv"],
-    "percentiles of a stretch": ["--run", "one", "--by", "job", "--from", "+1s", "--to", "+3s", "--step", "1s", "--format", "csv"],
+    "percentiles of a stretch": [
+        "--run",
+        "one",
+        "--by",
+        "job",
+        "--from",
+        "+1s",
+        "--to",
+        "+3s",
+        "--step",
+        "1s",
+        "--format",
+        "csv",
+    ],
     "percentiles of the whole": ["--run", "*", "--by", "run,op", "--step", "all", "--format", "ndjson"],
-    "percentiles as estimates": ["--run", "one", "--step", "2s", "--estimate", "mean-of-means,mean-of-percentiles", "--format", "csv"],
+    "percentiles as estimates": [
+        "--run",
+        "one",
+        "--step",
+        "2s",
+        "--estimate",
+        "mean-of-means,mean-of-percentiles",
+        "--format",
+        "csv",
+    ],
     "heatmap": ["--run", "two", "--format", "csv"],
     "distribution": ["--run", "one", "--by", "host", "--format", "csv"],
     "export": ["--run", "one"],
@@ -225,7 +257,14 @@ def test_h2_a_third_store_has_a_report(there, capsys, tmp_path: Path) -> None:
         with open_store(url) as store:
             (run,) = overviews(store, [one.run for one in store.runs()], Question())
             tables = [sorted(csv_lines(percentiles(one, WANTED))) for one in (run.cluster, run.hosts, run.threads)]
-            found.append((tables, run.cluster.step_ns, run.notes, parts_from(store, run_names(store), Question(), offsets=True, estimates=True).sections))
+            found.append(
+                (
+                    tables,
+                    run.cluster.step_ns,
+                    run.notes,
+                    parts_from(store, run_names(store), Question(), offsets=True, estimates=True).sections,
+                )
+            )
     assert found[0] == found[1]
     pytest.importorskip("vl_convert")
     assert output(capsys, "report", there["memory"], "-o", tmp_path / "report.html")[0] == 0
@@ -235,10 +274,16 @@ def test_h2_a_third_store_has_a_report(there, capsys, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["offsets", MEMORY], "offsets need the moments of single events, which this store does not keep: name the logs themselves"),
+        (
+            ["offsets", MEMORY],
+            "offsets need the moments of single events, which this store does not keep: name the logs themselves",
+        ),
         (["percentiles", MEMORY, "--approx"], "--approx asks Elasticsearch for its estimates: name a store http://HOST:9200"),
         (["percentiles", MEMORY, "--estimate", "cbt"], "--estimate cbt reads the logs themselves"),
-        (["export", MEMORY, "--run", "one", "--format", "documents"], "documents are exported from a store of SQLite or Elasticsearch"),
+        (
+            ["export", MEMORY, "--run", "one", "--format", "documents"],
+            "documents are exported from a store of SQLite or Elasticsearch",
+        ),
     ],
 )
 def test_h2_what_a_third_store_cannot_do_it_says(there, capsys, words: list[str], sentence: str) -> None:

@@ -63,13 +63,19 @@ def told(parts: Iterator[Intervals]) -> tuple[dict[tuple[str, int], Counter[int]
         for row in range(len(part)):
             entries = slice(part.indptr[row], part.indptr[row + 1])
             key = part.table[part.series[row]][0], int(part.start_ns[row]) // SECOND
-            found.setdefault(key, Counter()).update(dict(zip(part.bins[entries].tolist(), part.counts[entries].tolist(), strict=True)))
+            found.setdefault(key, Counter()).update(
+                dict(zip(part.bins[entries].tolist(), part.counts[entries].tolist(), strict=True))
+            )
             rows += 1
     return found, rows
 
 
 rows_of = st.lists(
-    st.tuples(st.sampled_from("ab"), st.integers(0, 9), st.dictionaries(st.integers(0, 3000), st.integers(1, 2**40), min_size=1, max_size=4)),
+    st.tuples(
+        st.sampled_from("ab"),
+        st.integers(0, 9),
+        st.dictionaries(st.integers(0, 3000), st.integers(1, 2**40), min_size=1, max_size=4),
+    ),
     max_size=8,
 )
 
@@ -189,7 +195,11 @@ def test_hgrm_of_java_c_and_csv(tmp_path: Path, text: str) -> None:
     ("reader", "text", "reason"),
     [
         (read_hgrm, "nothing\n", "holds no percentile distribution"),
-        (read_hgrm, "Value Percentile TotalCount 1/(1-Percentile)\n2 0.0 1 1\n1 0.5 2 2\n", ":3: a percentile, value or count falls"),
+        (
+            read_hgrm,
+            "Value Percentile TotalCount 1/(1-Percentile)\n2 0.0 1 1\n1 0.5 2 2\n",
+            ":3: a percentile, value or count falls",
+        ),
         (read_sla, "1 5\nx y\n", ":2: no SLA step"),
         (read_sla, "10 5\n1 5\n", ":2: no SLA step: x begins at 1 and never falls"),
         (read_sla, "# only\n", "holds no SLA step"),
@@ -212,9 +222,16 @@ def test_a_percentile_curve_is_no_log(tmp_path: Path) -> None:
 # Window by window ---------------------------------------------------------------------------------------------
 
 
-@given(seed=st.integers(0, 2**32), sources=st.integers(1, 3), step=st.sampled_from([1, 2, 5]), by=st.sampled_from([(), ("op",), ("kind", "op"), ("process",)]))
+@given(
+    seed=st.integers(0, 2**32),
+    sources=st.integers(1, 3),
+    step=st.sampled_from([1, 2, 5]),
+    by=st.sampled_from([(), ("op",), ("kind", "op"), ("process",)]),
+)
 @settings(max_examples=25)
-def test_streamed_percentiles_are_those_of_the_ordinary_way(tmp_path_factory, seed: int, sources: int, step: int, by: tuple[str, ...]) -> None:
+def test_streamed_percentiles_are_those_of_the_ordinary_way(
+    tmp_path_factory, seed: int, sources: int, step: int, by: tuple[str, ...]
+) -> None:
     """Also for lines out of order, gaps and overlaps: then the ordinary way is taken, or the numbers are the same."""
     noise = random.Random(seed)
     folder = tmp_path_factory.mktemp("streamed")
@@ -243,7 +260,9 @@ def test_streamed_percentiles_are_those_of_the_ordinary_way(tmp_path_factory, se
     ordinary = percentiles(answer, wanted)
     assert list(table.columns) == list(ordinary.columns)
     for name, column in ordinary.columns.items():
-        assert np.array_equal(np.asarray(table.columns[name]), np.asarray(column), equal_nan=np.asarray(column).dtype.kind == "f"), name
+        assert np.array_equal(
+            np.asarray(table.columns[name]), np.asarray(column), equal_nan=np.asarray(column).dtype.kind == "f"
+        ), name
     assert (facts.by, facts.kind, facts.runs, facts.warnings) == (answer.by, answer.kind, answer.runs, answer.warnings)
     assert facts.samples == answer.samples
     assert table.precision == ordinary.precision

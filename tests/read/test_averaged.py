@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from ingest.core.errors import InputError
+from ingest.core.intervals import NO_SUM
 from ingest.core.ranks import parse_percentiles
 from ingest.query.files import Files
 from ingest.query.means import OWN
@@ -212,7 +213,9 @@ def test_a18_without_a_log_of_iops_the_log_of_bandwidth_tells_shares(tmp_path: P
     source = sources_of(tmp_path)["a_clat.1.log"]
     found = rows_of(source)
     assert sum(count for _, count, *_ in found["read"]) == fio_json(tmp_path / "a.json")["jobs"][0]["read"]["clat_ns"]["N"]
-    assert source.context.account.notes == ["means: no log of IOPS beside it fits: fio's own count is spread as its bandwidth was"]
+    assert source.context.account.notes == [
+        "means: no log of IOPS beside it fits: fio's own count is spread as its bandwidth was"
+    ]
 
 
 def test_a18_without_any_other_log_fios_count_is_spread_evenly(tmp_path: Path) -> None:
@@ -266,16 +269,38 @@ def test_a18_maximum_of_a_window_is_taken_where_it_is_logged(tmp_path: Path) -> 
     assert not np.isnan(table["max"]).any()
 
 
-def test_a18_log_of_maxima_is_refused(tmp_path: Path) -> None:
+def maxima(folder: Path) -> Path:
+    """Return a folder made with the recording of log_window_value=max by fio 3.42, and its JSON without the bins of json+."""
+    folder.mkdir()
+    shutil.copy(FIO / "fio-3.42" / "winmax" / "x_clat.1.log", folder)
+    told = fio_json(FIO / "fio-3.42" / "winmax" / "out.json")
+    for op in OPS:
+        for kind in ("slat_ns", "clat_ns", "lat_ns"):
+            told["jobs"][0][op].get(kind, {}).pop("bins", None)
+    (folder / "out.json").write_text(json.dumps(told, indent=2))
+    return folder
+
+
+def test_a18_log_of_maxima_has_maxima_and_no_means(tmp_path: Path) -> None:
+    """Counts as ever; the mean of a window is unknown, that of the whole run is fio's own."""
     folder = edited(tmp_path, lambda lines: lines)
     text = (folder / "a.json").read_text()
     (folder / "a.json").write_text(text.replace('"log_avg_msec"', '"log_window_value" : "max", "log_avg_msec"', 1))
-    found = discover([folder], ReadOptions())
-    assert [entry.reason for entry in found.skipped if entry.action == "refused"] == [
-        "log_window_value=max: each row is the largest latency of a window and no mean; log both, or a histogram"
-    ]
-    [source] = found.sources
-    assert source.format == "fio-plain-json"
+    source = sources_of(folder)["a_clat.1.log"]
+    found = rows_of(source)
+    job = fio_json(folder / "a.json")["jobs"][0]
+    for code, op in enumerate(("read", "write")):
+        lines = [cells for cells in lines_of(folder / "a_clat.1.log") if cells[2] == code]
+        assert [most for *_, most in found[op]] == [cells[1] for cells in lines]
+        assert {total for _, _, total, _ in found[op]} == {NO_SUM}
+        assert sum(count for _, count, *_ in found[op]) == job[op]["clat_ns"]["N"]
+    assert any("each row is the largest latency of a window, and no mean" in note for note in source.context.account.notes)
+    where = {"kind": "completion.mean"}
+    windows = table_of(Question(step=SECOND, by=("op",), where=where), folder, wanted="100")
+    assert np.isnan(windows["mean"]).all() and not np.isnan(windows["max"]).any()
+    assert windows["p100"] == windows["max"]
+    whole = table_of(Question(step="all", by=("op",), where=where), folder)
+    assert whole["mean"] == pytest.approx([job[op]["clat_ns"]["mean"] for op in ("read", "write")], abs=1e-3)
 
 
 def test_a18_damaged_lines_are_counted_and_the_others_make_up_for_nothing(tmp_path: Path) -> None:

@@ -67,7 +67,9 @@ def test_a20_without_a_word_on_blanks_names_with_blanks_are_rejected(tmp_path: P
 
 def test_a20_ext4slower_with_stamps_by_ts(tmp_path: Path) -> None:
     """No head of its own for the stamp of `ts`: columns by number; lines before the first of data are passed over."""
-    lines = "time: 1\nlatency: 8\nunit: {time: s, latency: ms}\nlabels: {op: 5, process: 3}\nheader: false\ndelimiter: whitespace\n"
+    lines = (
+        "time: 1\nlatency: 8\nunit: {time: s, latency: ms}\nlabels: {op: 5, process: 3}\nheader: false\ndelimiter: whitespace\n"
+    )
     found, account = taken(tmp_path, lines + "blanks: 3\n", TABLES / "ext4slower.txt")
     at = 1_700_000_000 * SECOND
     assert found[0] == ("r", "", "bash", at + 1_000_100_000, 7_750_000)

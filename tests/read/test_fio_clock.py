@@ -133,7 +133,9 @@ def test_a8_a_run_that_is_not_known_keeps_stamps_near_the_start() -> None:
 
 
 @given(st.integers(0, 200_000), st.integers(0, 300_000), st.sampled_from([0, 30_000, 100_000]), st.sampled_from(["", "0", "1"]))
-def test_the_quick_look_at_the_clock_never_says_more_than_the_whole_one(stamp: int, more: int, runtime_ms: int, alternate: str) -> None:
+def test_the_quick_look_at_the_clock_never_says_more_than_the_whole_one(
+    stamp: int, more: int, runtime_ms: int, alternate: str
+) -> None:
     told = {"log_alternate_epoch": alternate, "log_alternate_epoch_clock_id": "1"} if alternate else {}
     context = Context(runtime_ns=runtime_ms * clock.MS, options=told)
     if clock.surely_own(stamp, context):

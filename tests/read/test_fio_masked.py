@@ -80,7 +80,9 @@ def test_a5_a_group_says_once_what_its_logs_lost(fio: Path, tmp_path: Path, take
         assert sum(read.total(op).values()) == sum(value < 786_432 for log in raw for _, value in log[op])
 
 
-@pytest.mark.parametrize(("version", "masked"), [((3, 5), False), ((3, 6), True), ((3, 16), True), ((3, 17), False), (None, False)])
+@pytest.mark.parametrize(
+    ("version", "masked"), [((3, 5), False), ((3, 6), True), ((3, 16), True), ((3, 17), False), (None, False)]
+)
 def test_a5_versions_that_damage(log: Any, version: tuple[int, ...] | None, masked: bool) -> None:
     path = log(logs.text([(1000, 0, {10: 3, 1000: 2})], 1856))
     assert is_masked(path, Context(version=version)) == masked

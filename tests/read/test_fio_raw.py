@@ -298,7 +298,10 @@ def test_issue_times_give_completions_to_the_nanosecond(log: Any) -> None:
             "4 columns: fio up to 2.21 wrote us.*5 ms in us, 0.005 ms in ns.*--fio-version or --recorded-unit",
         ),
         ("1000, 5000, 0, 4096, 8192\n", "5 columns: fio up to 2.21 wrote us"),
-        ("1000, 5000, 0, 4096, 0\n", "0 in the only row: the priority that fio 3.18.*or an offset.*say --fio-version, or --recorded-unit"),
+        (
+            "1000, 5000, 0, 4096, 0\n",
+            "0 in the only row: the priority that fio 3.18.*or an offset.*say --fio-version, or --recorded-unit",
+        ),
         ("hello\n", "no raw latency log: its lines are not time, value"),
         ("1000, 5000, 7, 4096, 0\n", "no column of directions"),
         ("1000, 5000\n", "no raw latency log"),

@@ -60,7 +60,9 @@ def text_of(name: str) -> bytes:
 
 def decoded(name: str) -> list[tuple[float, list[tuple[float, float, int]]]]:
     """Return ratio and (low, next, count) of each line, in units of the log, all lines unpacked at once."""
-    payloads = [payload_of(line.rsplit(b",", 1)[1]) for line in text_of(name).splitlines() if line and line[:1] not in (b"#", b'"')]
+    payloads = [
+        payload_of(line.rsplit(b",", 1)[1]) for line in text_of(name).splitlines() if line and line[:1] not in (b"#", b'"')
+    ]
     found = counts_of(payloads)
     assert found.faults == {}
     out = []

@@ -45,7 +45,9 @@ def of_tags(seed: int, tags: Sequence[Sequence[str]], rows: int = 30) -> list[st
             counts = [noise.randrange(1, 90) for _ in range(noise.randrange(2, 6))]
             for tag in group:
                 lines.append(
-                    hdr.line(f"{second}.000", "1.000", dict(zip(noise.sample(range(9000), len(counts)), counts, strict=True)), tag)
+                    hdr.line(
+                        f"{second}.000", "1.000", dict(zip(noise.sample(range(9000), len(counts)), counts, strict=True)), tag
+                    )
                 )
     return lines
 
@@ -231,7 +233,9 @@ def test_a11_streamed_and_cut_logs_say_the_same(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.parametrize("name", ["as-0.3.1", "as-0.3.6-us-mixed"])
 def test_a11_a_log_of_scylla_bench_is_read_in_one_piece(name: str) -> None:
     path = SCYLLA / f"{name}.hlog"
-    told = [streamed.streamed(Files([path], ReadOptions(), jobs=jobs), Question(step=SECOND, force=True), WANTED) for jobs in (1, 2)]
+    told = [
+        streamed.streamed(Files([path], ReadOptions(), jobs=jobs), Question(step=SECOND, force=True), WANTED) for jobs in (1, 2)
+    ]
     assert told[0] is not None and told[1] is not None
     assert told[0][1].warnings == told[1][1].warnings
     assert told[0][0].columns["count"].tolist() == told[1][0].columns["count"].tolist()

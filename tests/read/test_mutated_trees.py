@@ -40,14 +40,22 @@ def unpacked() -> Path:
     """Return a folder with the recorded trees, each as small as its layout allows."""
     folder = Path(tempfile.mkdtemp(prefix="trees-"))
     with tarfile.open(DATA / "cbt" / "B.tar.xz") as tar:
-        kept = re.compile(r"yaml$|(4krandomwrite\.client[12]|16k7030\.client1)\.lab\.test/.*total_iodepth-3/.*(output\.\d|_clat_hist\.1\.log)$")
+        kept = re.compile(
+            r"yaml$|(4krandomwrite\.client[12]|16k7030\.client1)\.lab\.test/.*total_iodepth-3/.*(output\.\d|_clat_hist\.1\.log)$"
+        )
         tar.extractall(folder / "cbt", [one for one in tar if one.isfile() and kept.search(one.name)], filter="data")
-    shutil.copytree(ROOT / "examples" / "cbt-archive", folder / "flat", ignore=shutil.ignore_patterns("*ceph-c*", "*_bw*", "*_iops*", "*_clat.*"))
+    shutil.copytree(
+        ROOT / "examples" / "cbt-archive",
+        folder / "flat",
+        ignore=shutil.ignore_patterns("*ceph-c*", "*_bw*", "*_iops*", "*_clat.*"),
+    )
     for name, place in {
         "pbench": "cases/pbench-two-hosts", "prefixes": "cases/two-prefixes", "plain": "randrw", "client": "client-server",
         "hosts": "host-folders", "sections": "two-sections", "shared": "per-job-logs-0",
     }.items():  # fmt: skip
-        shutil.copytree(DATA / "fio" / place, folder / name, ignore=shutil.ignore_patterns("*.md", "*.fio", "*_lat.*", "*_slat.*"))
+        shutil.copytree(
+            DATA / "fio" / place, folder / name, ignore=shutil.ignore_patterns("*.md", "*.fio", "*_lat.*", "*_slat.*")
+        )
     return folder
 
 
@@ -96,7 +104,17 @@ def folder_renamed(tree: Tree, one: int, other: int) -> None:
     """Another name of the same shape, or one of no shape."""
     if folder := pick(tree.folders(), one):
         number = re.sub(r"\d(?=\D*$)", lambda found: str((int(found[0]) + 1) % 10), folder.name)
-        names = [number, f"{folder.name}.bak", f"old-{folder.name}", "copy", "clients", "numjobs-004", "iodepth-000064", "w.h9", folder.name.split(".")[0]]
+        names = [
+            number,
+            f"{folder.name}.bak",
+            f"old-{folder.name}",
+            "copy",
+            "clients",
+            "numjobs-004",
+            "iodepth-000064",
+            "w.h9",
+            folder.name.split(".")[0],
+        ]
         tree.move(folder, folder.with_name(names[other % len(names)]))
 
 
@@ -182,7 +200,11 @@ def host_in_names(tree: Tree, one: int, other: int) -> None:
     some = [tree.logs, tree.summaries, tree.files][other % 3]()
     chosen = some if other // 3 % 2 else [path for path in [pick(some, one)] if path]
     for path in chosen:
-        bare = re.sub(r"(\.log|^(?:json_)?output\.\d+)\.(?!gz|log)[a-z0-9.-]+?(\.gz)?$", lambda found: found[1] + (found[2] or ""), path.name)
+        bare = re.sub(
+            r"(\.log|^(?:json_)?output\.\d+)\.(?!gz|log)[a-z0-9.-]+?(\.gz)?$",
+            lambda found: found[1] + (found[2] or ""),
+            path.name,
+        )
         ending = ".gz" if bare.endswith(".gz") else ""
         cut = bare.removesuffix(".gz")
         tree.move(path, path.with_name([bare, f"{cut}.h9{ending}"][other // 6 % 2]))
@@ -234,7 +256,9 @@ def alike(one: Told, other: Told) -> bool:
     """Return whether two answers count the same, and have the same p99 but for the widths of bins: fio's JSON has finer ones."""
     counts = [{op: count for op, (count, _) in each.by_op.items()} for each in (one, other)]
     return counts[0] == counts[1] and all(
-        other.by_op[op][1] == pytest.approx(value, rel=0.05) for op, (_, value) in one.by_op.items() if len(one.runs) == len(other.runs)
+        other.by_op[op][1] == pytest.approx(value, rel=0.05)
+        for op, (_, value) in one.by_op.items()
+        if len(one.runs) == len(other.runs)
     )
 
 
@@ -335,7 +359,9 @@ def test_a_log_of_another_op_than_its_job_is_said() -> None:
         reads, writes = tree.root / "a_clat_hist.2.log", tree.root / "a_clat_hist.3.log"
         writes.write_bytes(reads.read_bytes())
         warnings = Files([tree.root], jobs=1).answer(Question(step="all")).warnings
-        assert any(text.startswith(f"{writes}: read: the log holds") and "fio's JSON none of this job" in text for text in warnings)
+        assert any(
+            text.startswith(f"{writes}: read: the log holds") and "fio's JSON none of this job" in text for text in warnings
+        )
 
 
 def test_a_copy_of_fios_json_counts_once() -> None:
@@ -343,7 +369,9 @@ def test_a_copy_of_fios_json_counts_once() -> None:
         summary = tree.summaries()[0]
         shutil.copy(summary, summary.with_name(f"{summary.name}.bak"))
         found = discover([tree.root], ReadOptions())
-        assert [entry.reason for entry in found.skipped if entry.path.suffix == ".bak"] == [f"the same fio summary as {summary}: counted once"]
+        assert [entry.reason for entry in found.skipped if entry.path.suffix == ".bak"] == [
+            f"the same fio summary as {summary}: counted once"
+        ]
         assert told(tree.root).by_op == untouched("flat").by_op
 
 

@@ -279,15 +279,25 @@ def test_mutated_logs_give_a_sentence_and_every_line_is_counted(tmp_path_factory
 def test_blocks_at_once_are_what_their_lines_are(tmp_path_factory: Any, data: Any) -> None:
     """The quick way and the other give the same rows, in the same order, and the same account."""
     pytest.importorskip("pyarrow")
-    head = data.draw(st.sampled_from(["start_us,end_us,op", "op,tag,start_ms,latency_us", "start_ns,end_ns", "start_us,op,due_us,end_us"]))
+    head = data.draw(
+        st.sampled_from(["start_us,end_us,op", "op,tag,start_ms,latency_us", "start_ns,end_ns", "start_us,op,due_us,end_us"])
+    )
     names = head.split(",")
     chance = random.Random(data.draw(st.integers(0, 1000)))
     lines = []
     for number in range(60):
         at = START + number * SECOND // 7 + chance.randrange(10**6)
-        cells = {"op": chance.choice(["read", " Write ", "0y", ""]), "tag": chance.choice(["A", "b "]), "latency_us": str(chance.randrange(5000))}
+        cells = {
+            "op": chance.choice(["read", " Write ", "0y", ""]),
+            "tag": chance.choice(["A", "b "]),
+            "latency_us": str(chance.randrange(5000)),
+        }
         for name, unit in (("_us", US), ("_ms", MS), ("_ns", 1)):
-            cells |= {f"start{name}": str(at // unit), f"end{name}": str(at // unit + chance.randrange(9000)), f"due{name}": str(at // unit - 3)}
+            cells |= {
+                f"start{name}": str(at // unit),
+                f"end{name}": str(at // unit + chance.randrange(9000)),
+                f"due{name}": str(at // unit - 3),
+            }
         lines.append(",".join(cells[name] for name in names) + "\n")
     text = bytearray((head + "\n" + "".join(lines)).encode())
     for _ in range(data.draw(st.integers(0, 3))):
@@ -301,7 +311,10 @@ def test_blocks_at_once_are_what_their_lines_are(tmp_path_factory: Any, data: An
     def told() -> Any:
         try:
             [source] = discover([path], options).sources
-            rows = [(part.table, *(column.tolist() for column in (part.series, part.start_ns, part.indptr, part.bins, part.counts))) for part in read(source)]
+            rows = [
+                (part.table, *(column.tolist() for column in (part.series, part.start_ns, part.indptr, part.bins, part.counts)))
+                for part in read(source)
+            ]
         except TailboardError as error:
             return str(error)
         return rows, source.context.account.as_dict()

@@ -120,7 +120,10 @@ def test_a_store_holds_what_the_files_say_and_takes_it_once(archives: Path, tmp_
 def test_settings_are_labels_and_what_is_secret_is_not(archives: Path) -> None:
     found = discover([archives / "B"], ReadOptions())
     labels = found.labels["B/00000000/id-2b63de81/16k7030/numjobs-001/total_iodepth-3"]
-    told = {name: labels[name] for name in ("benchmark", "workload", "mode", "op_size", "rwmixread", "numjobs", "total_iodepth", "clients", "osds")}
+    told = {
+        name: labels[name]
+        for name in ("benchmark", "workload", "mode", "op_size", "rwmixread", "numjobs", "total_iodepth", "clients", "osds")
+    }
     assert told == {
         "benchmark": "librbdfio", "workload": "16k7030", "mode": "randrw", "op_size": "16384", "rwmixread": "70", "numjobs": "1",
         "total_iodepth": "3", "clients": "3", "osds": "1",
@@ -132,7 +135,9 @@ def test_settings_that_cannot_be_read_are_said(archives: Path, tmp_path: Path) -
     shutil.copytree(archives / "B", tmp_path / "B")
     (tmp_path / "B" / "results" / "cbt_config.yaml").write_text("cluster: [unfinished\n")
     files = Files([tmp_path / "B"], jobs=1)
-    assert [(caveat.code, Path(caveat.subject).name) for caveat in files.found.caveats] == [("settings-unread", "cbt_config.yaml")]
+    assert [(caveat.code, Path(caveat.subject).name) for caveat in files.found.caveats] == [
+        ("settings-unread", "cbt_config.yaml")
+    ]
     assert counts(files, *BY) == truth("B")
 
 
@@ -228,7 +233,9 @@ def test_a_fio_that_died_is_said(archives: Path, tmp_path: Path) -> None:
     for log in folder.glob("output.1_*"):
         log.unlink()
     (folder / "json_output.1").write_text("")
-    (folder / "output.1").write_text("cbt: (g=0): rw=randwrite, bs=4096B, ioengine=rbd, iodepth=4\nfio-3.33\nStarting 1 process\n")
+    (folder / "output.1").write_text(
+        "cbt: (g=0): rw=randwrite, bs=4096B, ioengine=rbd, iodepth=4\nfio-3.33\nStarting 1 process\n"
+    )
     files = Files([tmp_path / "B"], jobs=1)
     warnings = files.answer(Question(step="all")).warnings
     assert any("fio wrote no result here" in text and "json_output.1" in text for text in warnings)
@@ -290,6 +297,17 @@ def test_a2_one_host_alone_finds_the_json_of_its_sample(given: str) -> None:
     assert counts(Files([CASES / "pbench-two-hosts" / given], jobs=1), "host") == {("127.0.0.2",): 480}
 
 
+@pytest.mark.parametrize(
+    ("here", "given"),
+    [("..", "pbench-two-hosts/clients"), (".", "clients"), ("clients", "."), ("clients", "127.0.0.2"), ("clients/127.0.0.2", "fio_clat_hist.1.log")],
+)
+def test_a2_from_any_working_folder_the_json_of_the_sample_is_found(here: str, given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(CASES / "pbench-two-hosts" / here)
+    found = counts(Files([Path(given)], jobs=1), "host")
+    both = {("127.0.0.1",): 3990, ("127.0.0.2",): 480}
+    assert found == (both if given.endswith(("clients", ".")) else {("127.0.0.2",): 480})
+
+
 def test_a2_a_host_that_the_json_does_not_know_takes_nothing_from_it(tmp_path: Path) -> None:
     shutil.copytree(CASES / "pbench-two-hosts", tmp_path / "s")
     (tmp_path / "s" / "clients" / "127.0.0.2").rename(tmp_path / "s" / "clients" / "osd9")
@@ -331,9 +349,16 @@ def test_a14_standard_input_takes_every_format(tmp_path: Path, name: str, count:
     file = DATA / name
     if file.is_dir():
         file = min(path for path in file.rglob("*") if path.is_file() and path.suffix in (".xz", ".txt", ".json", ".timeline"))
-    data = lzma.open(file).read() if file.suffix == ".xz" else gzip.open(file).read() if file.suffix == ".gz" else file.read_bytes()
+    data = (
+        lzma.open(file).read() if file.suffix == ".xz" else gzip.open(file).read() if file.suffix == ".gz" else file.read_bytes()
+    )
     packed = {"": data, ".gz": gzip.compress(data), ".xz": lzma.compress(data, preset=0)}[ending]
-    done = subprocess.run([sys.executable, "-m", "ingest", "inspect", "-", "--format", "ndjson", "--tsc-hz", "2.6e9"], input=packed, capture_output=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-m", "ingest", "inspect", "-", "--format", "ndjson", "--tsc-hz", "2.6e9"],
+        input=packed,
+        capture_output=True,
+        timeout=120,
+    )
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     sources = [row for row in rows if "samples" in row]
     assert len(sources) == 1 and sources[0]["run"] == "stdin", done.stderr
@@ -388,7 +413,10 @@ def test_a17_folders_that_fio_ran_in_one_after_another_are_runs_and_not_hosts(tm
         document["timestamp_ms"] += later
         summary.write_text(json.dumps(document, indent=1))
     found = discover([tmp_path / "nights"], ReadOptions())
-    assert {(source.context.series.run, source.context.series.host) for source in found.sources} == {("nights/monday", ""), ("nights/tuesday", "")}
+    assert {(source.context.series.run, source.context.series.host) for source in found.sources} == {
+        ("nights/monday", ""),
+        ("nights/tuesday", ""),
+    }
     assert [caveat.code for caveat in found.caveats] == ["folders-apart", "same-content"]
 
 
@@ -408,6 +436,31 @@ def test_a19_refusals_name_what_a_file_looks_like_and_all_formats(tmp_path: Path
     text = str(raised.value)
     assert "30 files" in text and "a table with semicolons (moment, value)" in text and "--input-format events.yml" in text
     assert all(line.title in text for line in formats.TABLE if line.name != formats.DESCRIBED)
+
+
+def test_a19_garbage_is_shown_to_nobody_and_advice_is_given_once(tmp_path: Path) -> None:
+    (tmp_path / "one.bin").write_bytes(b"\x8e,\x04\xff;\x19" * 70)
+    (tmp_path / "two.txt").write_text("no table\n")
+    (tmp_path / "three.txt").write_text(f"a,{'b' * 200},c\n")
+    with pytest.raises(InputError) as raised:
+        discover([tmp_path], ReadOptions())
+    text = str(raised.value)
+    assert "1 x a binary file of no known format; 1 x " in text and "\ufffd" not in text
+    assert text.count("tailboard reads") == text.count("--input-format events.yml") == 1 and f"(a, {'b' * 30}..., c)" in text
+
+
+def test_a_link_to_a_folder_elsewhere_is_named(tmp_path: Path) -> None:
+    nights = tmp_path / "nights"
+    nights.mkdir()
+    (nights / "tue").symlink_to(DATA / "fio" / "randrw")
+    with pytest.raises(InputError, match="a link to a folder elsewhere, which is not entered: name it"):
+        discover([nights], ReadOptions())
+    shutil.copytree(DATA / "fio" / "coarse-1", nights / "mon")
+    (nights / "latest").symlink_to("mon")
+    found = discover([nights], ReadOptions())
+    assert [(one.code, Path(one.subject).name) for one in found.caveats] == [("linked-folder", "tue")]
+    assert len(found.sources) == len(discover([nights / "mon"], ReadOptions()).sources)
+    assert not discover([nights, nights / "tue"], ReadOptions()).caveats
 
 
 def test_a_gc_log_is_known_and_says_what_it_is_for(tmp_path: Path) -> None:
@@ -512,7 +565,9 @@ def test_a_new_format_is_one_file_and_one_line(tmp_path: Path) -> None:
     logs = str(tmp_path / "logs")
     assert "format: toy" in run("inspect", logs)
     assert "200" in run("percentiles", logs, "--step", "all", "--format", "csv").splitlines()[1].split(",")
-    assert "100" in run("percentiles", "-", "--step", "all", "--format", "csv", given=gzip.compress(data)).splitlines()[1].split(",")
+    assert "100" in run("percentiles", "-", "--step", "all", "--format", "csv", given=gzip.compress(data)).splitlines()[1].split(
+        ","
+    )
     assert "100" in run("percentiles", str(tmp_path / "one.toy"), "--input-format", "toy", "--step", "all", "--format", "csv")
     assert "200 samples" in run("load", logs, "--run", "t", "--store", store)
     run("watch", logs, "--run", "w", "--store", store, "--until-idle", "1s")
@@ -535,7 +590,7 @@ def test_one_fio_log_imports_no_other_format() -> None:
     assert {name for name in loaded if name.startswith("ingest.read.fio.")} >= {"ingest.read.fio.hist", "ingest.read.fio.joining"}
     others = ("hdr", "perf", "chrome", "snabb", "operations", "smallfile", "ycsb_raw", "described", "marks", "fio.raw", "ndjson")
     assert not {name for name in loaded if name.startswith(tuple(f"ingest.read.{other}" for other in others)) and name != "ingest.read.fio.raw_shape"}
-    assert not {"pyarrow", "yaml", "elasticsearch", "rich", "sqlite3"} & loaded
+    assert not {"pyarrow", "yaml", "urllib3", "rich", "sqlite3"} & loaded
 
 
 def test_logs_of_unlike_formats_are_never_one_series(tmp_path: Path) -> None:

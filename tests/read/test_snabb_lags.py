@@ -24,7 +24,7 @@ from oracles import events as single
 from oracles import snabb as oracle
 from tests.effort import figure
 
-SAMPLE = Path(__file__).parents[1] / "data" / "snabb" / "real.timeline.xz"
+SAMPLE = Path(__file__).parents[1] / "data" / "snabb" / "cut" / "real.timeline.xz"
 SECOND = 10**9
 START = "1,5|engine.breath_start: breath"
 CLOCK = "2,3|engine.got_monotonic_time: unixnanos"

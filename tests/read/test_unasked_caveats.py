@@ -24,7 +24,9 @@ def recorded(folder: Path) -> dict[str, Path]:
     found = {f"cbt/{path.name}": path for path in sorted(folder.iterdir())}
     found |= {"cbt/averaged": DATA / "cbt" / "averaged", "examples/cbt-archive": ROOT / "examples" / "cbt-archive"}
     for kind in ("fio", "fio/cases", "raw"):
-        found |= {f"{kind}/{path.name}": path for path in sorted((DATA / kind).iterdir()) if path.is_dir() and path.name != "cases"}
+        found |= {
+            f"{kind}/{path.name}": path for path in sorted((DATA / kind).iterdir()) if path.is_dir() and path.name != "cases"
+        }
     return found | {kind: DATA / kind for kind in ("hdr", "snabb", "traces")}
 
 

@@ -14,7 +14,6 @@ import subprocess
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ LABELS = ("run", "host", "volume", "job", "op", "kind", "tag", "process")
 CODINGS = {1: "<HB", 2: "<HH", 3: "<HI", 4: "<Iq"}
 OFFSETS = "loglinear:512:1000:1000000ns:c0:midpoint:closed"
 SERVERS = {"8": "8.19.21", "9": "9.5.3"}
+SERVER = SERVERS[os.environ.get("TAILBOARD_TEST_SERVER", "9")]  # make test-server8 sets 8
 
 
 class SqliteGround:
@@ -147,14 +147,18 @@ class ElasticGround:
         return found
 
     def drop(self) -> None:
-        path, told = f"/_resolve/index/{self.prefix}-*", {"accept": "application/json"}
-        for index in self.client.perform_request("GET", path, headers=told).body["indices"]:
-            self.client.indices.delete(index=index["name"])
+        self.empty()
         for kind in ("index", "component"):
             answer = getattr(self.client, "indices" if kind == "index" else "cluster")
             listed = getattr(answer, f"get_{kind}_template")(name=f"{self.prefix}*")[f"{kind}_templates"]
             for one in listed:
                 getattr(answer, f"delete_{kind}_template")(name=one["name"])
+
+    def empty(self) -> None:
+        """Let go of all data, as nothing of tailboard does."""
+        path, told = f"/_resolve/index/{self.prefix}-*", {"accept": "application/json"}
+        for index in self.client.perform_request("GET", path, headers=told).body["indices"]:
+            self.client.indices.delete(index=index["name"])
 
 
 def labels_in(source: dict[str, Any]) -> dict[str, str]:
@@ -255,6 +259,6 @@ def grounds(kind: str, folder: Path) -> Iterator[SqliteGround | ElasticGround]:
         return
     from tests.doubles.elasticsearch import ElasticsearchDouble
 
-    with ElasticsearchDouble(version=SERVERS[version("elasticsearch").split(".")[0]]) as double:
+    with ElasticsearchDouble(version=SERVER) as double:
         yield ElasticGround(double.url)
         assert not double.refusals, double.refusals

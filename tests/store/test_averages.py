@@ -48,4 +48,6 @@ def test_runs_that_are_added_up_are_series_of_their_own(tmp_path) -> None:
     columns = one[0].split(",")
     for name in ("p99_mean_of_percentiles", "p99_mean_of_means", "mean_mean_of_means", "p99"):
         place = columns.index(name)
-        assert [float(row.split(",")[place]) for row in one[1:]] == pytest.approx([float(row.split(",")[place]) for row in both[1:]])
+        assert [float(row.split(",")[place]) for row in one[1:]] == pytest.approx(
+            [float(row.split(",")[place]) for row in both[1:]]
+        )

@@ -23,7 +23,7 @@ from ingest.store.breaths import from_store
 from tests.store.grounds import grounds, loaded
 
 KINDS = ["sqlite", "double", *(["server"] if os.environ.get("ELASTICSEARCH_URL") else [])]
-SAMPLE = Path(__file__).parents[1] / "data" / "snabb" / "real.timeline.xz"
+SAMPLE = Path(__file__).parents[1] / "data" / "snabb" / "cut" / "real.timeline.xz"
 ZERO = 1_700_000_000 * 10**9
 
 

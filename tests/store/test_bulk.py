@@ -34,7 +34,8 @@ def double() -> Iterator[ElasticsearchDouble]:
 def sent(double: ElasticsearchDouble, bodies: list[bytes], letters: Path, patience: float) -> Delivery:
     """Send documents with texts of some lengths in one chunk; return what became of them."""
     lines = [b'{"index":{"_index":"plain","_id":"%d"}}\n{"text":"%b"}\n' % (number, body) for number, body in enumerate(bodies)]
-    connection = Connection(parse_address(double.url), patience=patience)
+    connection = Connection(parse_address(double.url))
+    connection.patience = patience
     connection.open()
     delivery = Delivery()
     sender = Sender(connection, delivery, letters)

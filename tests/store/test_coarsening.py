@@ -21,7 +21,7 @@ from ingest.store.coarsening import COARSENING
 from ingest.store.elastic.sweeping import Sweeper
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.effort import figure
-from tests.store.grounds import SERVERS, ElasticGround, SqliteGround, grounds, loaded, loads_at_once, many_logs, version
+from tests.store.grounds import SERVER, ElasticGround, SqliteGround, grounds, loaded, loads_at_once, many_logs
 from tests.store.test_contract import EXAMPLE, KINDS, QUESTIONS, SECOND, ZERO, a_log, answered
 from tests.store.test_offsets import made, store_of
 
@@ -32,7 +32,6 @@ ASKED = {
     for name, one in QUESTIONS.items()
     if one.step == "all" or (isinstance(one.step, int) and one.step % (10 * SECOND) == 0)
 }
-SERVER = SERVERS[version("elasticsearch").split(".")[0]]
 
 
 @pytest.fixture(params=KINDS)
@@ -316,7 +315,9 @@ def test_killed_twenty_times(killing_ground) -> None:
 
 @pytest.mark.slow
 @pytest.mark.ordeal
-@pytest.mark.parametrize("ground", [pytest.param(kind, marks=() if kind == "sqlite" else pytest.mark.slow) for kind in KINDS], indirect=True)
+@pytest.mark.parametrize(
+    "ground", [pytest.param(kind, marks=() if kind == "sqlite" else pytest.mark.slow) for kind in KINDS], indirect=True
+)
 def test_loads_and_coarsenings_at_once_leave_one_step(ground, tmp_path: Path) -> None:
     """Whoever comes first: the run is whole at one of the two steps, and a repeat of both commands changes nothing any more."""
     logs = many_logs(tmp_path / "logs", files=3, turns=20)

@@ -106,6 +106,14 @@ def foreign(version: int) -> Callable[[Path], None]:
     return done
 
 
+def unnamed(store: Path) -> None:
+    """Name a table in bytes that are no text, and let its statement be none: SQLite tells the name."""
+    with sqlite3.connect(store) as db:
+        db.execute("PRAGMA writable_schema = 1")
+        db.execute("UPDATE sqlite_master SET name = CAST(x'6fafaf' AS TEXT), sql = 'CREATE TABLE' WHERE name = 'marks'")
+    db.close()
+
+
 def folder(store: Path) -> None:
     store.unlink()
     store.mkdir()
@@ -130,6 +138,7 @@ HOPELESS = {
     "another program's file": foreign(0),
     "another program's file of version 1": foreign(1),
     "another program's file of version 3": foreign(3),
+    "a table named by bytes": unnamed,
     "no table of runs": change("DROP TABLE runs"),
     "no documents": change("DROP TABLE intervals"),
     "no column of steps": change("ALTER TABLE runs DROP COLUMN step_ns"),

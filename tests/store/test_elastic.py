@@ -11,7 +11,6 @@ import subprocess
 import sys
 import threading
 import time
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -25,12 +24,10 @@ from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.doubles.fault_proxy import ALL, FaultProxy
 from tests.doubles.tls import CERTIFICATE, TlsFront, fingerprint
 from tests.effort import figure
-from tests.store.grounds import SERVERS, ElasticGround, loaded, loads_at_once, logs_by_host, many_logs
+from tests.store.grounds import SERVER, SERVERS, ElasticGround, loaded, loads_at_once, logs_by_host, many_logs
 from tests.store.test_contract import EXAMPLE, SECOND, ZERO, a_log, csv
 
 pytestmark = pytest.mark.contract
-MAJOR = version("elasticsearch").split(".")[0]
-SERVER = SERVERS[MAJOR]
 
 
 @pytest.fixture
@@ -289,7 +286,10 @@ def test_a_run_without_time_zero_is_refused(ground, tmp_path: Path, capsys) -> N
     assert "has no time zero" in capsys.readouterr().err
 
 
-def silent_server() -> tuple[socket.socket, int]:
+WEB_PAGE = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 2\r\n\r\nhi"
+
+
+def silent_server(answer: bytes = WEB_PAGE) -> tuple[socket.socket, int]:
     """A port that answers something else than Elasticsearch."""
     listener = socket.create_server(("127.0.0.1", 0))
 
@@ -300,7 +300,7 @@ def silent_server() -> tuple[socket.socket, int]:
             except OSError:
                 return
             other.recv(4096)
-            other.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 2\r\n\r\nhi")
+            other.sendall(answer)
             other.close()
 
     threading.Thread(target=serve, daemon=True).start()
@@ -341,7 +341,7 @@ def test_urls_that_cannot_be_are_refused(url: str, reason: str) -> None:
 def test_wrong_keys_and_missing_privileges_are_named(capsys, monkeypatch) -> None:
     with ElasticsearchDouble(version=SERVER, api_key="cmlnaHQ6a2V5") as double:
         assert command(["percentiles", double.url]) == 4
-        assert "the server does not know us (401): set TAILBOARD_ES_API_KEY" in capsys.readouterr().err
+        assert "Login failed (401). Set TAILBOARD_ES_API_KEY, or TAILBOARD_ES_USER and TAILBOARD_ES_PASSWORD" in capsys.readouterr().err
         monkeypatch.setenv("TAILBOARD_ES_API_KEY", "d3Jvbmc6a2V5")
         assert command(["percentiles", double.url]) == 4
         told = capsys.readouterr().err
@@ -391,12 +391,33 @@ def test_overload_of_both_forms_is_waited_for(double, ground, clean) -> None:
     assert (ground.documents(), ground.rollups()) == clean
 
 
-def test_the_client_of_another_major_gives_a_sentence(capsys) -> None:
-    if MAJOR == "8":
-        pytest.skip("a server of 9.x takes the client of 8.x")
-    with ElasticsearchDouble(version=SERVERS["8"]) as double:
-        assert command(["percentiles", double.url]) == 4
-    assert "its major version is not that of the Python client" in capsys.readouterr().err
+@pytest.mark.parametrize("major", SERVERS)
+def test_servers_of_both_majors_are_spoken_to(capsys, tmp_path: Path, major: str) -> None:
+    logs, shown = str(a_log(tmp_path / "logs")), []
+    with ElasticsearchDouble(version=SERVERS[major]) as double:
+        assert command(["setup", "--elasticsearch", double.url]) == 0
+        for store in (double.url, f"sqlite:{tmp_path / 'x.db'}"):
+            assert command(["load", logs, "--run", "r", "--store", store, "--t0", "1789999200"]) == 0
+            capsys.readouterr()
+            assert command(["percentiles", store, "--step", "all", "--format", "csv"]) == 0
+            shown.append(capsys.readouterr().out)
+        assert not double.refusals
+    assert shown[0] == shown[1]
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (b'x-elastic-product: Elasticsearch\r\n\r\n{"version":{"number":"7.17.29"}}', "is Elasticsearch 7.17.29; tailboard knows 8.x and 9.x"),
+        (b'x-elastic-product: Elasticsearch\r\n\r\n{"version":{}}', "is no Elasticsearch: check host and port"),
+        (b'\r\n{"version":{"number":"9.5.3"}}', "is no Elasticsearch: check host and port"),
+    ],
+)
+def test_other_majors_and_other_products_are_refused(capsys, answer: bytes, reason: str) -> None:
+    listener, port = silent_server(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n" + answer)
+    with listener:
+        assert command(["percentiles", f"http://127.0.0.1:{port}"]) == 4
+    assert reason in capsys.readouterr().err
 
 
 @pytest.mark.slow

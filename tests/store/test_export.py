@@ -16,7 +16,7 @@ from tests.store.test_contract import EXAMPLE, SECOND, answered
 from tests.store.test_offsets import made, store_of
 
 pytestmark = pytest.mark.contract
-TIMELINE = Path(__file__).parents[1] / "data" / "snabb" / "real.timeline.xz"
+TIMELINE = Path(__file__).parents[1] / "data" / "snabb" / "cut" / "real.timeline.xz"
 SLA = "objectives:\n  - {name: reads, percentile: 99, threshold: 1ms, window: 1s, where: {op: read}, by: [host]}\n"
 VARYING = ("loaded", "path", "generation")
 
@@ -102,4 +102,3 @@ def test_what_cannot_be_sent_is_refused(tmp_path: Path, capsys) -> None:
     assert "is not complete" in capsys.readouterr().err
     assert command(["export", str(EXAMPLE), "--format", "documents"]) == 2
     assert "documents are exported from a store" in capsys.readouterr().err
-

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from ingest import open_store
+from ingest import Question, open_store
 from ingest.cli import run as command
 from ingest.core.errors import StoreError
 from ingest.load import plan as load_plan
@@ -21,11 +22,13 @@ from ingest.store.elastic import deleting
 from ingest.store.elastic import store as elastic_store
 from ingest.store.elastic.coarsening import Coarsening
 from ingest.store.elastic.records import Records
+from ingest.store.elastic.rollup_documents import versions_of
 from ingest.store.elastic.rollups import RollupWriter
 from ingest.store.elastic.store import ElasticStore
 from ingest.store.elastic.sweeping import Sweeper
 from ingest.store.sqlite.store import SqliteStore
-from tests.live.feeding import Clock, Writer, begun
+from tests.live.feeding import EPOCH, Clock, Writer, begun
+from tests.oracles import hdr
 from tests.store.grounds import FIO, ElasticGround, SqliteGround, grounds, loaded
 from tests.store.test_contract import ZERO
 from tests.store.test_overtaken import once
@@ -309,3 +312,19 @@ def test_b2_a_log_that_grows_while_a_load_looks_at_it_is_read_again_by_the_next(
     clean = SqliteGround(tmp_path)
     loaded(clean.url, [log], reading=ZERO)
     assert (ground.documents(), ground.rollups()) == (clean.documents(), clean.rollups())
+
+
+def test_rollups_of_more_samples_than_a_generation_has_room_for_do_not_outlive_it(tmp_path: Path) -> None:
+    """A window of 2^52 samples had the version of the sixteenth generation after it: what came later was refused."""
+    versions = [versions_of(generation, np.array([0, 1, 2**47 - 1, 2**47, 2**53, 2**62])) for generation in (1, 2, 3)]
+    assert (np.diff(np.concatenate(versions)) > 0).all()
+    head = f"#[Logged with jHiccup]\n#[StartTime: {EPOCH}.000 (seconds since epoch)]\n"
+    log = tmp_path / "x.hlog"
+    with grounds("double", tmp_path) as ground:
+        for count in (2**52, 3):
+            log.write_text(head + hdr.line("0.000", "1.000", {300: count}, digits=2))
+            loaded(ground.url, [log], "r", jobs=1)
+            with open_store(ground.url, write=True) as store:
+                assert store.answer(Question(step=10**9)).samples == count
+                if count > 3:
+                    store.delete_run("r")

@@ -191,7 +191,12 @@ def test_b1_rollups_of_unlike_layouts_end_in_the_bins_that_documents_end_in(grou
     mixed(tmp_path / "logs" / "h1", [(s, 3 if s % 2 else 2, s, "") for s in range(20)])
     (tmp_path / "logs" / "h2" / "x.hlog").write_bytes(DOUBLE.read_bytes())
     loaded(ground.url, [tmp_path / "logs"], reading=UNIT)
-    asked = [Question(step="all"), Question(by=("host",), step="all"), Question(step=10 * SECOND), Question(where={"host": "h1"}, step="all")]
+    asked = [
+        Question(step="all"),
+        Question(by=("host",), step="all"),
+        Question(step=10 * SECOND),
+        Question(where={"host": "h1"}, step="all"),
+    ]
     expected = of_files([tmp_path / "logs"], asked, **UNIT)
     assert answers(ground.url, asked) == expected
     with monkeypatch.context() as wrong:
@@ -201,7 +206,9 @@ def test_b1_rollups_of_unlike_layouts_end_in_the_bins_that_documents_end_in(grou
 
 def test_b1_a_run_that_is_replaced_in_other_bins_never_reads_the_old_ones_as_new(ground, tmp_path: Path) -> None:
     raw = tmp_path / "x.csv"
-    raw.write_text("start_us,end_us,op\n" + "".join(f"{(EPOCH + s) * 10**6},{(EPOCH + s) * 10**6 + 500 * s + 7},read\n" for s in range(40)))
+    raw.write_text(
+        "start_us,end_us,op\n" + "".join(f"{(EPOCH + s) * 10**6},{(EPOCH + s) * 10**6 + 500 * s + 7},read\n" for s in range(40))
+    )
     asked = (ASKED[0], ASKED[4])
     loaded(ground.url, [raw])
     for digits in (3, 1):
@@ -243,12 +250,16 @@ def test_b1_a_store_of_before_has_nothing_new_to_load(tmp_path: Path) -> None:
 
 def ids_of(path: Path, run: str) -> list[tuple[int]]:
     db = sqlite3.connect(path)
-    return db.execute("SELECT i.id FROM intervals i JOIN series s ON s.id = i.id >> 36 WHERE run = ? ORDER BY 1", (run,)).fetchall()
+    return db.execute(
+        "SELECT i.id FROM intervals i JOIN series s ON s.id = i.id >> 36 WHERE run = ? ORDER BY 1", (run,)
+    ).fetchall()
 
 
 def test_f1_a_run_of_before_that_holds_a_series_in_two_layouts_is_coarsened_whole(tmp_path: Path) -> None:
     with grounds("double", tmp_path) as ground:
-        lines = gzip.decompress((DATA / "store" / "before-layouts.ndjson.gz").read_bytes()).replace(b"PREFIX", ground.prefix.encode())
+        lines = gzip.decompress((DATA / "store" / "before-layouts.ndjson.gz").read_bytes()).replace(
+            b"PREFIX", ground.prefix.encode()
+        )
         answer = ground.client.bulk(body=lines, refresh=True)
         assert not answer["errors"]
         assert loaded(ground.url, [DOUBLE]).duplicate == {"already loaded": 1}
@@ -398,6 +409,24 @@ def test_f1_rows_that_a_watch_sets_aside_are_deleted_only_once_they_are_there(tm
             assert sum(one["count"] for one in ground.documents() if one["segment"] < 1 << 20) == sum(samples.values())
             live.set_aside(run, source.source, kept, 1 << 20)
         assert held(ground) == samples and {one["segment"] for one in ground.documents()} == {1 << 20, (1 << 20) + 1}
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "double"])
+def test_b2_rows_that_a_later_reading_has_taken_over_are_not_set_aside(tmp_path: Path, kind: str) -> None:
+    """A watch that slept while another process began its file anew has nothing to keep: the other reads all of it."""
+    with grounds(kind, tmp_path) as ground:
+        log, samples = mixed(tmp_path, CHANGED)
+        loaded(ground.url, [log], reading=UNIT)
+        with open_store(ground.url, write=True) as store, open_store(ground.url, write=True) as other:
+            (run,), (source,) = store.runs(), store.sources("r")
+            other.begin(run, [replace(source, generation=source.generation + 1, digest="")])
+            before = ground.documents()
+            live_store(store).set_aside(run, source.source, replace(source, source="kept~1", digest="kept 1"), 1 << 20)
+            (there,) = store.sources("r")
+            assert (there.source, there.generation, there.state) == (source.source, source.generation + 1, "loading")
+        assert ground.documents() == before
+        loaded(ground.url, [log], reading=UNIT)
+        assert held(ground) == samples and answers(ground.url) == of_files([log], **UNIT)
 
 
 # --- series without a kind

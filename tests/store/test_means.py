@@ -19,6 +19,7 @@ from ingest.query.cells import cells
 from ingest.query.means import OWN
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.view.text import csv_lines
+from tests.read.test_averaged import maxima
 from tests.store.grounds import grounds, loaded
 
 FIO = Path(__file__).parents[1] / "data" / "fio"
@@ -97,7 +98,8 @@ def test_a18_documents_on_a_server_have_no_histogram(tmp_path: Path) -> None:
             for one in hits:
                 assert one["kind"].endswith(".mean")
                 assert one["latency"]["layout"] == "nobins"
-                assert set(one["latency"]) <= {"layout", "count", "sum", "mean", "exact"}
+                assert set(one["latency"]) <= {"layout", "count", "sum", "mean", "exact", "bytes"}
+                assert one["latency"]["bytes"] > 0
                 assert one["kind_preference"] in (-7, -9, -10)
 
 
@@ -106,7 +108,9 @@ def test_a18_rows_in_a_file_leave_open_what_nobody_told(tmp_path: Path) -> None:
         loaded(ground.url, [FIO / "means-100"], run="r")
         loaded(ground.url, [FIO / "plain-json"], run="whole")
         db = sqlite3.connect(ground.path)
-        query = "SELECT DISTINCT layout, min, max, i.sum IS NULL FROM intervals i JOIN series s ON s.id = i.id >> 36 WHERE run = ?"
+        query = (
+            "SELECT DISTINCT layout, min, max, i.sum IS NULL FROM intervals i JOIN series s ON s.id = i.id >> 36 WHERE run = ?"
+        )
         assert db.execute(query, ("r",)).fetchall() == [("nobins", None, None, 0)]
         assert all(low is not None and high for _, low, high, _ in db.execute(query, ("whole",)))
         rollups = "SELECT DISTINCT layout, min, max, exact, p99 FROM rollups WHERE run = ?"
@@ -157,7 +161,132 @@ def test_a18_a_log_of_iops_that_came_later_is_read(tmp_path: Path) -> None:
         with open_store(ground.url) as store:
             notes = [note for source in store.sources("r") for note in source.account["notes"]]
             assert not any("no log of IOPS" in note for note in notes)
-            assert csv(store.answer(Question(by=("op",), step=SECOND))) == csv(Files([folder]).answer(Question(by=("op",), step=SECOND)))
+            assert csv(store.answer(Question(by=("op",), step=SECOND))) == csv(
+                Files([folder]).answer(Question(by=("op",), step=SECOND))
+            )
+
+
+def moved_in(ground) -> dict[tuple[str, str, str], int]:
+    """Return the sum of the bytes of all documents by job, op and kind."""
+    found: dict[tuple[str, str, str], int] = {}
+    if hasattr(ground, "path"):
+        query = "SELECT job, op, kind, bytes FROM intervals i JOIN series s ON s.id = i.id >> 36"
+        rows = sqlite3.connect(ground.path).execute(query).fetchall()
+    else:
+        hits = [hit["_source"] for hit in ground.hits("intervals-*")]
+        rows = [(one["job"]["id"], one["operation"], one["kind"], one["latency"].get("bytes")) for one in hits]
+    for *key, moved in rows:
+        found[tuple(key)] = found.get(tuple(key), 0) + moved
+    return found
+
+
+@pytest.mark.parametrize("store", ["sqlite", "double"])
+def test_a18_bytes_of_all_documents_are_fios_own_before_and_after_coarsening(store: str, tmp_path: Path) -> None:
+    jobs = json.loads((FIO / "means-100" / "a.json").read_text())["jobs"]
+    expected = {
+        (str(number), op, kind): job[op]["io_bytes"]
+        for number, job in enumerate(jobs, 1)
+        for op in ("read", "write")
+        for kind in ("completion.mean", "total.mean")
+    }
+    with grounds(store, tmp_path) as ground:
+        loaded(ground.url, [FIO / "means-100"], run="r")
+        question = Question(by=("op", "kind"), step=SECOND)
+        with open_store(ground.url, write=True) as opened:
+            assert {key: moved for key, moved in moved_in(ground).items() if key in expected} == expected
+            before = csv(opened.answer(question))
+            opened.coarsen("r", SECOND)
+            assert {key: moved for key, moved in moved_in(ground).items() if key in expected} == expected
+            assert csv(opened.answer(question)) == before
+
+
+@pytest.mark.parametrize("store", ["sqlite", "double"])
+def test_a18_bytes_that_one_job_does_not_tell_stay_open_in_a_store(store: str, tmp_path: Path) -> None:
+    folder = tmp_path / "half"
+    shutil.copytree(FIO / "means-100", folder, ignore=lambda *_: ["a_bw.2.log"])
+    files = Files([folder])
+    with grounds(store, tmp_path) as ground:
+        loaded(ground.url, [folder], run="half")
+        with open_store(ground.url) as opened:
+            for name in ("jobs", "whole run"):
+                assert csv(opened.answer(QUESTIONS[name])) == csv(files.answer(QUESTIONS[name]))
+    windows = percentiles(files.answer(QUESTIONS["jobs"]), ALL).columns
+    assert [value == value for value in windows["mib_s"].tolist()] == [job == "1" for job in windows["job"].tolist()]
+    whole = percentiles(files.answer(QUESTIONS["whole run"]), ALL).columns
+    assert (whole["mib_s"] > 0).all(), "fio's JSON has the bytes of both jobs"
+
+
+@pytest.mark.parametrize("store", ["sqlite", "double"])
+def test_a18_maxima_alone_are_in_a_store_what_they_are_in_files(store: str, tmp_path: Path) -> None:
+    """A log of log_window_value=max: no mean of a window, not even one of -1, which columns that cannot be empty hold."""
+    folder = maxima(tmp_path / "winmax")
+    where = {"kind": "completion.mean"}
+    windows, whole = Question(by=("op",), step=SECOND, where=where), Question(by=("op",), step="all", where=where)
+    with grounds(store, tmp_path) as ground:
+        loaded(ground.url, [folder], run="winmax")
+        with open_store(ground.url, write=True) as opened:
+            for question in (windows, whole, replace(windows, by=())):
+                assert csv(opened.answer(question)) == csv(Files([folder]).answer(question))
+            told = percentiles(opened.answer(windows), ALL).columns
+            assert not (told["mean"] == told["mean"]).any() and (told["max"] > 0).all()
+            opened.coarsen("winmax", 5 * SECOND)
+            assert csv(opened.answer(whole)) == csv(Files([folder]).answer(whole))
+        assert command(["runs", "check", "--store", ground.url]) == 0
+
+
+def test_a18_a_store_of_version_4_has_means_without_bytes_and_gets_them_when_it_is_loaded_anew(tmp_path: Path) -> None:
+    with grounds("sqlite", tmp_path) as ground:
+        loaded(ground.url, [FIO / "means-100"], run="r")
+        older = tmp_path / "older.db"
+        with sqlite3.connect(older) as db:
+            db.executescript((FIO.parent / "store" / "version-4.sql").read_text())
+            db.execute("ATTACH ? AS new", (str(ground.path),))
+            for (table,) in db.execute("SELECT name FROM main.sqlite_master WHERE type = 'table'").fetchall():
+                columns = ",".join(name for (name,) in db.execute(f"SELECT name FROM pragma_table_info('{table}', 'main')"))
+                db.execute(f"INSERT INTO {table} ({columns}) SELECT {columns} FROM new.{table}")
+        db.close()
+        question, url = Question(by=("op",), step=SECOND), f"sqlite:{older}"
+        content = older.read_bytes()
+        place = csv(Files([FIO / "means-100"]).answer(question))[0].split(",").index("mib_s")
+
+        def without(lines: list[str]) -> list[str]:
+            return [",".join(cell for at, cell in enumerate(line.split(",")) if at != place) for line in lines]
+
+        with open_store(url) as store:
+            told = csv(store.answer(question))
+        assert {line.split(",")[place] for line in told[1:]} == {""}
+        with open_store(ground.url) as store:
+            expected = csv(store.answer(question))
+        assert without(told) == without(expected)
+        assert older.read_bytes() == content
+        assert command(["runs", "check", "--store", url]) == 0
+        assert command(["runs", "delete", "r", "--yes", "--store", url]) == 0
+        loaded(url, [FIO / "means-100"], run="r")
+        with open_store(url) as store:
+            assert csv(store.answer(question)) == expected
+
+
+def test_a18_a_server_of_version_4_takes_means_without_bytes_until_it_is_set_up_again(tmp_path: Path) -> None:
+    with grounds("double", tmp_path) as ground:
+        for index in ("intervals", "rollups"):
+            name = f"{ground.prefix}-{index}"
+            component = ground.client.cluster.get_component_template(name=f"{name}-mappings")["component_templates"][0]
+            body = dict(component["component_template"])
+            del body["template"]["mappings"]["properties"]["latency"]["properties"]["bytes"]
+            ground.client.cluster.put_component_template(name=f"{name}-mappings", template=body["template"], version=4)
+            told = ground.client.indices.get_index_template(name=name)["index_templates"][0]["index_template"]
+            names = {"index_patterns": told["index_patterns"], "composed_of": told["composed_of"], "priority": told["priority"]}
+            ground.client.indices.put_index_template(name=name, template=told["template"], version=4, meta=told["_meta"], **names)
+        question = Question(by=("op",), step=SECOND)
+        loaded(ground.url, [FIO / "means-100"], run="before")
+        with open_store(ground.url) as store:
+            table = percentiles(store.answer(replace(question, runs=("before",))), ALL).columns
+        assert table["count"].sum() > 0 and not (table["mib_s"] == table["mib_s"]).any()
+        setup = ["setup", "--elasticsearch", ground.server, "--index-prefix", ground.prefix]
+        assert command([*setup, "--overwrite"]) == 0
+        loaded(ground.url, [FIO / "means-100"], run="after")
+        with open_store(ground.url) as store:
+            assert csv(store.answer(replace(question, runs=("after",)))) == csv(Files([FIO / "means-100"]).answer(question))
 
 
 @pytest.mark.slow
@@ -174,7 +303,9 @@ def test_a18_cbt_archive_counts_what_fio_counted(ground) -> None:
     found = {}
     with open_store(ground.url) as store:
         for run in ("cbt-0", "cbt-1"):
-            question = Question(runs=(run, f"{run}/*"), by=("host", "volume", "op"), where={"kind": "completion.mean"}, step="all")
+            question = Question(
+                runs=(run, f"{run}/*"), by=("host", "volume", "op"), where={"kind": "completion.mean"}, step="all"
+            )
             table = percentiles(store.answer(question), ALL).columns
             keys = zip(*(table[name].tolist() for name in ("host", "volume", "op")), strict=True)
             values = zip(*(table[name].tolist() for name in ("count", "mean", "max")), strict=True)

@@ -67,7 +67,7 @@ def test_estimates_of_moments_alone_say_it_too(trace: Path) -> None:
 @pytest.mark.slow
 def test_a_timeline_that_counts_from_boot_needs_a_time_zero_on_a_server(ground, tmp_path: Path, capsys) -> None:
     timeline = tmp_path / "snabb.timeline"
-    timeline.write_bytes(lzma.open(DATA / "snabb" / "real.timeline.xz").read())
+    timeline.write_bytes(lzma.open(DATA / "snabb" / "cut" / "real.timeline.xz").read())
     words = ["load", str(timeline), "--run", "r", "--store", ground.url]
     server = ground.url.startswith("http")
     assert command(words) == (4 if server else 0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import random
-from importlib.metadata import version
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ from ingest.cli import run as command
 from ingest.store.elastic.templates import Site, differences, templates
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.doubles.elasticsearch.proofs.replaying import send
-from tests.store.grounds import SERVERS
+from tests.store.grounds import SERVER
 
 pytestmark = pytest.mark.contract
 Json = Any
@@ -25,7 +24,7 @@ SITES = [[], ["--shards", "3"], ["--compact"], ["--period", "week", "--index-pre
 
 @pytest.fixture
 def double():
-    with ElasticsearchDouble(SERVERS[version("elasticsearch").split(".")[0]]) as found:
+    with ElasticsearchDouble(SERVER) as found:
         yield found
         assert found.refusals == []
 
@@ -52,7 +51,9 @@ def test_f3_setup_twice_is_nothing_to_change(double, capsys, words: list[str]) -
 
 
 @pytest.mark.parametrize(("words", "others"), [([], SITES[1]), (SITES[1], [])], ids=str)
-def test_f3_another_site_is_told_changed_on_request_and_then_it_is_so(double, capsys, words: list[str], others: list[str]) -> None:
+def test_f3_another_site_is_told_changed_on_request_and_then_it_is_so(
+    double, capsys, words: list[str], others: list[str]
+) -> None:
     assert setup(double, *words) == 0
     capsys.readouterr()
     assert setup(double, *others) == 4

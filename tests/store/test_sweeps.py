@@ -17,7 +17,7 @@ from ingest.cli import run as command
 from ingest.core.timing import Instant
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.sweeps import Paired, Sweep, paired_runs, permutations, swept
-from ingest.view.page.contents import labels_of
+from ingest.view.page.report.contents import labels_of
 from ingest.view.text import csv_lines
 from tests.doubles.origin import Made, series
 from tests.store.grounds import grounds, loaded
@@ -172,14 +172,20 @@ def test_archives_are_compared_run_by_run(sources: list[str], capsys: pytest.Cap
     assert f"not compared, since the other side has no run like it: {left} (baseline)" in said
     for row in found:
         workload, depth = row["permutation"].split("/")
-        sides = [f"{side}/00000000/{of}/{workload}/numjobs-001/{depth}" for side, of in (("B", "id-2b63de81"), ("D", "id-11112222"))]
+        sides = [
+            f"{side}/00000000/{of}/{workload}/numjobs-001/{depth}" for side, of in (("B", "id-2b63de81"), ("D", "id-11112222"))
+        ]
         (alone,), _ = answered(capsys, *words, "--baseline", sides[0], "--run", sides[1])
         assert {**alone, "permutation": row["permutation"]} == row
 
 
 def test_depths_of_one_archive_are_compared_by_the_rest(sources: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     found, said = answered(capsys, "compare", *sources, "--baseline", "B/*-3", "--run", "B/*-8", "-p", "50", "--by", "op")
-    assert {(row["permutation"], row["op"]) for row in found} == {("16k7030", "read"), ("16k7030", "write"), ("4krandomwrite", "write")}
+    assert {(row["permutation"], row["op"]) for row in found} == {
+        ("16k7030", "read"),
+        ("16k7030", "write"),
+        ("4krandomwrite", "write"),
+    }
     assert "2 pairs of runs that are alike" in said
     for globs in (("B/*", "B/*-8"), ("*-8", "D/*"), ("B/*16k*", "D/*-8")):
         status = command(["compare", *sources, "--baseline", globs[0], "--run", globs[1]])

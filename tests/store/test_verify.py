@@ -150,7 +150,7 @@ SQLITE = {
     "checkpoint without source": ("no source", by_sql("INSERT INTO checkpoints VALUES ('r','s','w','{}')")),
     "series gone": (
         "no series",
-        by_sql("INSERT INTO intervals SELECT (99 << 36) + 5, count, sum, min, max, coding, bins, 1 FROM intervals LIMIT 1"),
+        by_sql("INSERT INTO intervals SELECT (99 << 36) + 5, count, sum, min, max, coding, bins, 1, bytes FROM intervals LIMIT 1"),
     ),
     "bins cut off": ("bins", by_sql(f"UPDATE intervals SET bins = substr(bins, 1, length(bins) - 1) WHERE {A_DOCUMENT}")),
     "coding unknown": ("bins", by_sql(f"UPDATE intervals SET coding = 9 WHERE {A_DOCUMENT}")),
@@ -188,7 +188,7 @@ SQLITE = {
     "rollup of a host that is not there": (
         "rollups",
         by_sql(
-            f"INSERT INTO rollups SELECT run, scope, kind, step_ns, start_ns, op, 'h9', end_ns, layout, count, sum, min, mean, max, exact, p50, p75, p90, p95, p99, p99_9, p99_99, final, coding, bins FROM rollups WHERE {HOST_ROLLUP} LIMIT 1"
+            f"INSERT INTO rollups SELECT run, scope, kind, step_ns, start_ns, op, 'h9', end_ns, layout, count, sum, min, mean, max, exact, p50, p75, p90, p95, p99, p99_9, p99_99, final, coding, bins, bytes FROM rollups WHERE {HOST_ROLLUP} LIMIT 1"
         ),
     ),
     "complete with a source that is not": ("states", by_sql(f"UPDATE sources SET state = 'loading' WHERE {SOURCE_OF_R}")),
@@ -260,7 +260,15 @@ def of_ghost(ground: ElasticGround, index: str, body: dict[str, Any], run: str =
     ground.client.index(index=f"{ground.prefix}-{index}", id="planted", document=body, refresh=True)
 
 
-QUICK = ("run gone", "source gone", "count differs from bins", "value of no bin", "older reading", "document gone", "rollup of a host gone")
+QUICK = (
+    "run gone",
+    "source gone",
+    "count differs from bins",
+    "value of no bin",
+    "older reading",
+    "document gone",
+    "rollup of a host gone",
+)
 HARD_TO_READ = ("bins cut off", "coding unknown", "bins of no layout", "layout unknown", "series gone", "run gone")
 
 
@@ -315,7 +323,7 @@ SOUND = {
     "latency_target": ("fio/latency-target", {}),
     "averaged archive": ("cbt/averaged", {}),
     "moments": ("traces/cpu.txt.xz", {}),
-    "timeline with breaths": ("snabb/real.timeline.xz", {}),
+    "timeline with breaths": ("snabb/cut/real.timeline.xz", {}),
     "HdrHistogram": ("hdr/2.2.2-3-digits.hlog", {"reading": {"recorded_unit_ns": 1000}}),
 }
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.browsing import blank_page, heard
+
 HERE = Path(__file__).parent
 MODULES = HERE / "node_modules"
 MAJORS = (5, 6)
@@ -32,14 +34,23 @@ def scripts(major: int) -> list[str]:
     if UTIL in interpreter:  # 6 is a module alone: its import and export become what a plain script has
         interpreter = interpreter.replace(UTIL, "const { ascending, isString, DisallowedObjectProperties } = vega;")
         interpreter = "(() => {" + interpreter.replace(EXPORT, "vega.expressionInterpreter = expression;") + "})();"
-    return [(MODULES / f"vega{major}" / "build" / "vega.min.js").read_text(encoding="utf-8"), interpreter, (HERE / "drawing.js").read_text()]
+    return [
+        (MODULES / f"vega{major}" / "build" / "vega.min.js").read_text(encoding="utf-8"),
+        interpreter,
+        (HERE / "drawing.js").read_text(),
+    ]
 
 
 def theme(colors: Mapping[str, str]) -> dict[str, Any]:
     """Return a Vega config in the manner of Kibana's: ink and lines of its light or dark theme."""
     ink, line = colors["ink"], colors["line"]
     axis = {"labelColor": ink, "titleColor": ink, "gridColor": line, "domainColor": line, "tickColor": line}
-    return {"axis": axis, "title": {"color": ink}, "legend": {"labelColor": ink, "titleColor": ink}, "style": {"group-title": {"fill": ink}}}
+    return {
+        "axis": axis,
+        "title": {"color": ink},
+        "legend": {"labelColor": ink, "titleColor": ink},
+        "style": {"group-title": {"fill": ink}},
+    }
 
 
 class Drawn:
@@ -48,12 +59,10 @@ class Drawn:
     def __init__(self, page: Any, colors: Mapping[str, str]) -> None:
         self.page = page
         self.colors = colors
-        self.errors: list[str] = []
-        page.on("console", lambda message: self.errors.append(message.text))
-        page.on("pageerror", lambda error: self.errors.append(str(error)))
-        page.on("request", lambda request: None if request.url.startswith("data:") else self.errors.append(request.url))
 
-    def draw(self, spec: Mapping[str, Any], *, width: int = 1000, height: int = 400, restored: Mapping[str, Any] | None = None) -> None:
+    def draw(
+        self, spec: Mapping[str, Any], *, width: int = 1000, height: int = 400, restored: Mapping[str, Any] | None = None
+    ) -> None:
         """Draw a spec; AssertionError for any warning of Vega."""
         options = {"width": width, "height": height, "config": theme(self.colors), "restored": restored}
         problems = self.page.evaluate("([spec, options]) => draw(JSON.parse(spec), options)", [json.dumps(spec), options])
@@ -77,7 +86,10 @@ class Drawn:
 
     def choose(self, **values: Any) -> None:
         """Set signals, as their inputs do."""
-        self.page.evaluate("async (values) => { for (const [name, value] of Object.entries(values)) view.signal(name, value); await view.runAsync(); }", values)
+        self.page.evaluate(
+            "async (values) => { for (const [name, value] of Object.entries(values)) view.signal(name, value); await view.runAsync(); }",
+            values,
+        )
 
     def called(self) -> list[list[Any]]:
         """Return the calls of Kibana's functions: name, then numbers."""
@@ -87,13 +99,11 @@ class Drawn:
 @contextmanager
 def drawing(browser: Any, major: int, colors: Mapping[str, str] = LIGHT, size: tuple[int, int] = (1040, 620)) -> Iterator[Drawn]:
     """Yield a page with the Vega of a major version."""
-    page = browser.new_page(viewport={"width": size[0], "height": size[1]})
     policy = f'<meta http-equiv="Content-Security-Policy" content="{NO_EVAL}">'
     body = f'<body style="margin:8px;font:13px sans-serif;background:{colors["background"]};color:{colors["ink"]}"><div id="place"></div>'
-    found = Drawn(page, colors)
-    page.set_content(f"<!doctype html>{policy}{body}")
-    for script in scripts(major):
-        page.add_script_tag(content=script)
-    yield found
-    page.close()
-    assert not found.errors, found.errors
+    with blank_page(browser, zone="UTC", size={"width": size[0], "height": size[1]}) as page, heard(page) as (said, asked):
+        page.set_content(f"<!doctype html>{policy}{body}")
+        for script in scripts(major):
+            page.add_script_tag(content=script)
+        yield Drawn(page, colors)
+        assert not (errors := said + [url for url in asked if not url.startswith("data:")]), errors

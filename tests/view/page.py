@@ -8,7 +8,14 @@ from ingest.core.ranks import parse_percentiles
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer
 
-HOSTILE = ("</script><script>hacked = 1</script>", "<img src=x onerror='hacked = 1'>", "<b>bold</b>", "\u2028'\"&", "\u202eright to left", "x" * 1000)
+HOSTILE = (
+    "</script><script>hacked = 1</script>",
+    "<img src=x onerror='hacked = 1'>",
+    "<b>bold</b>",
+    "\u2028'\"&",
+    "\u202eright to left",
+    "x" * 1000,
+)
 SETTLED = "async () => { let seen; do { seen = tailboard.ready; await seen; } while (seen !== tailboard.ready); }"
 
 
@@ -62,7 +69,9 @@ def answered(answer: Answer, percentile: str, suffix: str = "") -> dict:
     labels = [table.columns[name] for name in answer.by]
     values = zip(table.columns["start_ns"] // 1_000_000, *labels, table.columns[f"p{percentile}"], strict=True)
     name = f" p{percentile}" if suffix else ""
-    return {(int(t), ("|".join(group) + name) or f"p{percentile}"): int(value) for t, *group, value in values if not np.isnan(value)}
+    return {
+        (int(t), ("|".join(group) + name) or f"p{percentile}"): int(value) for t, *group, value in values if not np.isnan(value)
+    }
 
 
 def place(page, view: str, t: float, share: float = 0.5) -> tuple[float, float]:

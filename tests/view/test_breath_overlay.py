@@ -12,8 +12,8 @@ from ingest.cli import run as command
 from ingest.query.breath_sources import from_files
 from ingest.query.breaths import breath_rows, costs, fits
 from ingest.read import ReadOptions
-from ingest.view.page.breath_overlay import TOGETHER, breath_panel
-from tests.view.conftest import shown
+from ingest.view.page.finished.breath_overlay import TOGETHER, breath_panel
+from tests.browsing import shown
 from tests.view.page import rows_of, settle
 
 BASELINE = {"one": Work(), "two": Work(breaths=700), "gone": Work(breaths=40)}
@@ -56,12 +56,16 @@ def test_both_runs_are_drawn_with_their_lines(browser, page_of, sides) -> None:
             assert row["v"] == pytest.approx(fit.base + fit.slope * row["x"], rel=1e-9)
         for side, label in zip(sides, ("baseline good", "run bad")):
             sample = kept(side).sample
-            known = {(sample.table[code].process, x, y) for code, x, y in zip(sample.series.tolist(), sample.packets.tolist(), sample.cycles.tolist())}
+            known = {
+                (sample.table[code].process, x, y)
+                for code, x, y in zip(sample.series.tolist(), sample.packets.tolist(), sample.cycles.tolist())
+            }
             mine = [(row["facet"], row["x"], row["y"]) for row in points if row["label"] == label]
             assert set(mine) <= known and len(mine) > 400
         table = page.locator("#panel-breaths tbody tr").all_inner_texts()
         assert [row.split("\t")[:4] for row in table] == [
-            [name, f"{cost[0][name]:,.3g}", f"{cost[1][name]:,.3g}", f"{cost[1][name] / cost[0][name]:.3g}"] for name in ("two", "one")
+            [name, f"{cost[0][name]:,.3g}", f"{cost[1][name]:,.3g}", f"{cost[1][name] / cost[0][name]:.3g}"]
+            for name in ("two", "one")
         ]
         page.locator("input[name=axis][value=linear]").click()
         settle(page)
@@ -69,13 +73,19 @@ def test_both_runs_are_drawn_with_their_lines(browser, page_of, sides) -> None:
 
 
 def test_processes_of_other_names_are_taken_together(tmp_path) -> None:
-    before, after = kept(rings(tmp_path / "a", p1=Work(breaths=300), p2=Work(breaths=200))), kept(rings(tmp_path / "b", q=Work(slope=90, breaths=300)))
+    before, after = (
+        kept(rings(tmp_path / "a", p1=Work(breaths=300), p2=Work(breaths=200))),
+        kept(rings(tmp_path / "b", q=Work(slope=90, breaths=300))),
+    )
     panel = breath_panel(before, after)
     assert panel is not None
     [view] = panel.charts[0].views.values()
     assert view.tables["facets"]["facet"] == [TOGETHER]
     assert view.tables["facets"]["note"] == ["500 breaths and 300 breaths"]
-    ratios = [sum(one.cycles for one in found) / sum(one.packets for one in found) for found in (costs(breath_rows(side.windows), lambda _: "x") for side in (before, after))]
+    ratios = [
+        sum(one.cycles for one in found) / sum(one.packets for one in found)
+        for found in (costs(breath_rows(side.windows), lambda _: "x") for side in (before, after))
+    ]
     assert f"({ratios[1] / ratios[0]:.3g} times)" in view.says
 
 

@@ -19,15 +19,15 @@ from ingest.query.breath_sources import from_files
 from ingest.query.breaths import breath_rows, callback_rows, costs, density, fits, names_of
 from ingest.query.overview import overviews
 from ingest.read import ReadOptions
-from ingest.view.page import breath_section
-from ingest.view.page.contents import parts_from
-from ingest.view.page.report import page_of
+from ingest.view.page.panels import breaths as breath_section
+from ingest.view.page.report.contents import parts_from
+from ingest.view.page.report.page import page_of
 from oracles import snabb as oracle
+from tests.browsing import shown
 from tests.store.grounds import loaded
-from tests.view.conftest import shown
 from tests.view.page import choose, items_of, rows_of, settle
 
-FOLDER = Path(breath_section.__file__).parent
+FOLDER = Path(breath_section.__file__).parents[1]
 NODE = shutil.which("node")
 WORKS = {
     "bad": BAD,
@@ -56,8 +56,8 @@ def js(code: str, given):
             pytest.fail("node is not here, and CI is to test breaths.js")
         pytest.skip("node is not here")
     program = f"""
-        globalThis.tailboard = require({json.dumps(str(FOLDER / "report.js"))});
-        const b = require({json.dumps(str(FOLDER / "breaths.js"))});
+        globalThis.tailboard = require({json.dumps(str(FOLDER / "script/numbers.js"))});
+        const b = require({json.dumps(str(FOLDER / "panels/breaths.js"))});
         let text = ""; process.stdin.on("data", (part) => text += part).on("end", () => {{
           const given = JSON.parse(text);
           process.stdout.write(JSON.stringify((() => {{ {code} }})()));
@@ -88,11 +88,21 @@ def check(told: dict, windows) -> None:
     lines = fits(windows, name)
     costs_of = {cost.name: cost for cost in costs(windows, name)}
     assert {one for one, row in told.items() if row["n"]} == costs_of.keys()
-    cells = {(row["facet"], row["x"], row["x2"], row["y"], row["y2"]): (row["c"], row["n"]) for one in told.values() for row in one["cells"]}
+    cells = {
+        (row["facet"], row["x"], row["x2"], row["y"], row["y2"]): (row["c"], row["n"])
+        for one in told.values()
+        for row in one["cells"]
+    }
     assert cells == in_cells(windows, name)
     for one, cost in costs_of.items():
         row, fit = told[one], lines[one]
-        assert (row["n"], row["known"], row["idle"], row["longest"], row["estimated"]) == (cost.n, cost.known, cost.idle, cost.longest, cost.all_breaths)
+        assert (row["n"], row["known"], row["idle"], row["longest"], row["estimated"]) == (
+            cost.n,
+            cost.known,
+            cost.idle,
+            cost.longest,
+            cost.all_breaths,
+        )
         assert row["sums"][:2] == [cost.packets, cost.cycles]
         assert ("why" in row["fit"]) == bool(fit.why), one
         if not fit.why:
@@ -105,7 +115,11 @@ def test_sums_cells_and_lines_are_those_of_the_query(kept) -> None:
     assert told["step"] == 1000
     check(summed(told), kept.windows)
     reasons = {name: one["fit"].get("why", "") for name, one in summed(told).items()}
-    assert "too few" in reasons["tiny"] and "every breath moved 0 packets" in reasons["constant"] and "not certain" in reasons["none"]
+    assert (
+        "too few" in reasons["tiny"]
+        and "every breath moved 0 packets" in reasons["constant"]
+        and "not certain" in reasons["none"]
+    )
 
 
 def test_a_time_range_takes_its_windows(files, kept) -> None:
@@ -169,7 +183,11 @@ def test_the_panels_hold_what_the_query_finds(opened, files, kept) -> None:
         assert len(items_of(page, "density", "heat")) == len(drawn)
         points = rows_of(page, "breaths")
         for facet in worst[:4]:
-            mine = {(int(x), int(y)) for code, x, y in zip(kept.sample.series, kept.sample.packets, kept.sample.cycles) if name(kept.sample.table[code]) == facet}
+            mine = {
+                (int(x), int(y))
+                for code, x, y in zip(kept.sample.series, kept.sample.packets, kept.sample.cycles)
+                if name(kept.sample.table[code]) == facet
+            }
             assert {(row["x"], row["y"]) for row in points if row["facet"] == facet} <= mine
         assert "The 4 of 6 processes with the most cycles a packet." in says(page, "breaths")
         rows = page.locator("#costs-rows tr").all_inner_texts()
@@ -204,7 +222,9 @@ def test_every_cell_and_dot_is_where_its_number_is(opened, files) -> None:
             row = item["datum"]
             x, x2 = (main * np.log((edge - 0.5) / low) / np.log(high / low) for edge in (row["x"], row["x2"]))
             y, y2 = (tall * (1 - np.log(edge / bottom) / np.log(top / bottom)) for edge in (row["y2"], row["y"]))
-            assert [item["x"], item["x"] + item["width"], item["y"], item["y"] + item["height"]] == pytest.approx([x, x2, y, y2], abs=1.1)
+            assert [item["x"], item["x"] + item["width"], item["y"], item["y"] + item["height"]] == pytest.approx(
+                [x, x2, y, y2], abs=1.1
+            )
         (_, high), (bottom, top) = (page.evaluate(f"tailboard.views.breaths.signal('{name}')") for name in ("xd", "yd"))
         for item in items_of(page, "breaths", "breaths"):
             row = item["datum"]
@@ -235,7 +255,9 @@ def test_the_time_range_of_the_page_is_obeyed(opened, files, kept) -> None:
         begin = (int(start) // 10**6 + 1000 - run_start) / 1000
         page.evaluate(f"location.hash = 'from={begin}&to={begin + 1}&pictures=6'")
         settle(page)
-        question = Question(begin=parse_instant(f"{int(start) // 10**6 + 1000}"), end=parse_instant(f"{int(start) // 10**6 + 2000}"))
+        question = Question(
+            begin=parse_instant(f"{int(start) // 10**6 + 1000}"), end=parse_instant(f"{int(start) // 10**6 + 2000}")
+        )
         expected = breath_rows(from_files(files, question).windows)
         assert sum(row["n"] for row in rows_of(page, "density", "cells")) == expected.counts.sum() > 0
 

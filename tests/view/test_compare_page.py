@@ -24,13 +24,13 @@ from ingest.core.ranks import parse_percentiles
 from ingest.query.compare import Pair
 from ingest.query.groupings import grouped, labels_of
 from ingest.view import vega
-from ingest.view.page.compare_page import compare_page
+from ingest.view.page.finished.compare import compare_page
 from ingest.view.terminal import comparison
+from tests.browsing import missing, shown
 from tests.doubles.origin import SECOND, Made, series
 from tests.query.nights import drawn, written
 from tests.store.grounds import grounds, loaded
 from tests.vega.drawn import DARK, EACH_MAJOR, LIGHT, drawing, installed
-from tests.view.conftest import missing, shown
 from tests.view.page import HOSTILE, answered, choose, hovered, items_of, rows_of, settle
 
 NASTY = (*HOSTILE, "\udcff{{data}}")
@@ -235,7 +235,7 @@ def test_both_runs_over_elapsed_time_on_one_scale(browser, compare_html: Path, n
 
 
 def test_the_page_moves_with_the_reader(browser, compare_html: Path):
-    with shown(browser, compare_html, color_scheme="light") as page:
+    with shown(browser, compare_html, scheme="light") as page:
         page.locator("input[name=p]:checked").focus()
         page.keyboard.press("ArrowLeft")
         settle(page)

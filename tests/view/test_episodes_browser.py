@@ -8,8 +8,8 @@ import pytest
 
 from ingest import open_store
 from ingest.cli import run as command
+from tests.browsing import shown
 from tests.store.grounds import SqliteGround, loaded
-from tests.view.conftest import shown
 from tests.view.page import HOSTILE, choose, items_of, rows_of, settle
 
 ROOT = Path(__file__).parents[2]

@@ -17,17 +17,17 @@ from ingest.query.files import Files
 from ingest.query.overview import overviews
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
-from ingest.view.page import estimate_section
-from ingest.view.page.contents import parts_from, run_names
-from ingest.view.page.report import page_of
+from ingest.view.page.panels import estimates as estimate_section
+from ingest.view.page.report.contents import parts_from, run_names
+from ingest.view.page.report.page import page_of
+from tests.browsing import shown
 from tests.doubles.origin import SECOND, ZERO, Made, series
-from tests.view.conftest import shown
 from tests.view.page import choose, rows_of, settle
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "cbt-archive"
 CBT = ROOT / "tests" / "data" / "estimates" / "cbt"
-FOLDER = Path(estimate_section.__file__).parent
+FOLDER = Path(estimate_section.__file__).parents[1]
 NODE = shutil.which("node")
 
 
@@ -39,7 +39,7 @@ def js(code: str, given):
         pytest.skip("node is not here")
     program = f"""
         globalThis.tailboard = {{ sections: [] }};
-        const e = require({json.dumps(str(FOLDER / "estimates.js"))}), given = JSON.parse(process.argv[1]);
+        const e = require({json.dumps(str(FOLDER / "panels/estimates.js"))}), given = JSON.parse(process.argv[1]);
         process.stdout.write(JSON.stringify((() => {{ {code} }})()));"""
     done = subprocess.run([NODE, "-e", program, json.dumps(given)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -94,11 +94,21 @@ def test_words_of_errors_and_the_nearest_percentile() -> None:
     assert js("return given.map(([v, truth]) => e.offBy(v, truth))", cases) == [
         "80 % too low", "3.0 times too high", "1.7 % too high", "100 times too high", "right", "100 % too high",
     ]  # fmt: skip
-    assert js("return given.map((p) => e.nearest(['50', '90', '95', '99', '99.9'], p))", ["50", "97", "100", "98"]) == ["50", "95", "99.9", "99"]
+    assert js("return given.map((p) => e.nearest(['50', '90', '95', '99', '99.9'], p))", ["50", "97", "100", "98"]) == [
+        "50",
+        "95",
+        "99.9",
+        "99",
+    ]
 
 
 def test_points_out_of_view_and_of_windows_without_a_truth() -> None:
-    told = {"t": [0, 1000, 2000], "n": [5, 6, 7], "step": 1000, "p": {"99": {"exact": [None, 20, 30], "mean of p99": [7, 10, None]}}}
+    told = {
+        "t": [0, 1000, 2000],
+        "n": [5, 6, 7],
+        "step": 1000,
+        "p": {"99": {"exact": [None, 20, 30], "mean of p99": [7, 10, None]}},
+    }
     points = js("return e.pointsOf(given, '99', 0, 2000)", told)
     assert [(one["t"], one["label"], one["v"], one["off"]) for one in points] == [
         (1000, "exact", 20, "exact"), (0, "mean of p99", 7, ""), (1000, "mean of p99", 10, "50 % too low"),
@@ -145,7 +155,10 @@ def test_the_panel_in_a_browser(browser, tmp_path) -> None:
     told, _ = told_of(CBT)
     with shown(browser, path) as page:
         assert {(row["t"], row["label"], row["v"]) for row in rows_of(page, "estimates")} == {
-            (t, label, v) for label, values in told["p"]["99"].items() for t, v in zip(told["t"], values, strict=True) if v is not None
+            (t, label, v)
+            for label, values in told["p"]["99"].items()
+            for t, v in zip(told["t"], values, strict=True)
+            if v is not None
         }
         says = page.locator("#estimates-says")
         assert "where the p99 of means says 3.084 ms and p99 is 33.42 ms (91 % too low)" in says.inner_text()

@@ -100,7 +100,14 @@ def test_every_cell_is_what_the_query_layer_counts(opened, example, files, view)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("view", "chosen"), [("linear, zoomed", "host=ceph-b"), pytest.param("log", "op=write", marks=pytest.mark.slow), *(pytest.param(view, "host=ceph-b", marks=pytest.mark.slow) for view in VIEWS if view != "linear, zoomed")])
+@pytest.mark.parametrize(
+    ("view", "chosen"),
+    [
+        ("linear, zoomed", "host=ceph-b"),
+        pytest.param("log", "op=write", marks=pytest.mark.slow),
+        *(pytest.param(view, "host=ceph-b", marks=pytest.mark.slow) for view in VIEWS if view != "linear, zoomed"),
+    ],
+)
 def test_what_is_highlighted_is_what_a_filter_counts(opened, example, files, view, chosen):
     name, value = chosen.split("=")
     with opened(example, fragment=address({**VIEWS[view], "highlight": chosen.replace("=", "%3D")})) as page:
@@ -108,7 +115,9 @@ def test_what_is_highlighted_is_what_a_filter_counts(opened, example, files, vie
         compare(cells, files.answer(Question(step=step_of(cells))))
         lit = compare(cells, files.answer(Question(where={name: value}, step=step_of(cells))), "lit")
         assert f"{name} {value}: {round(lit, 1):,.10g} of " in page.locator("#heatmap-says").inner_text()
-        assert all((cell["hue"] == 0) == (cell["lit"] == 0) and (cell["hue"] == 1) == (cell["lit"] >= cell["c"]) for cell in cells)
+        assert all(
+            (cell["hue"] == 0) == (cell["lit"] == 0) and (cell["hue"] == 1) == (cell["lit"] >= cell["c"]) for cell in cells
+        )
         fills = {}
         for item in items_of(page, "heatmap", "heat"):
             fills.setdefault((item["datum"]["shade"], item["datum"]["hue"]), set()).add(item["fill"])
@@ -143,7 +152,11 @@ def test_unlike_layouts_are_highlighted_in_their_common_one(opened):
     from ingest.core.layout import fio_layout
 
     layouts = {"read": NS, "write": replace(NS, coarseness=3), "trim": fio_layout(29, 1, 1)}
-    rows = [(series(op), at, {place: 3 + at, place + 9: 2}) for at in range(6) for op, place in (("read", 1100), ("write", 137), ("trim", 550))]
+    rows = [
+        (series(op), at, {place: 3 + at, place + 9: 2})
+        for at in range(6)
+        for op, place in (("read", 1100), ("write", 137), ("trim", 550))
+    ]
     origin = Made(rows, layout=layouts)
     with opened(origin.overviews(), fragment=address({"highlight": "op%3Dread"})) as page:
         cells = rows_of(page, "heatmap", "shown")
@@ -156,7 +169,7 @@ def test_unlike_layouts_are_highlighted_in_their_common_one(opened):
 def test_nothing_is_never_shaded_like_one_sample(opened, scheme):
     """On the pixels, at every shading: a cell of one beside one of a million, and the empty one beside both."""
     rows = [(series(), at, {900: 1_000_000, **({1000: 1} if at != 5 else {})}) for at in range(10)]
-    with opened(Made(rows).overviews(), color_scheme=scheme) as page:
+    with opened(Made(rows).overviews(), scheme=scheme) as page:
         panel = channels(page.evaluate("getComputedStyle(document.querySelector('.panel')).backgroundColor"))
         for shading in ("rank", "linear", "exponent"):
             for palette in ("single", "false"):
@@ -230,7 +243,10 @@ def click(page, item) -> list[str]:
 
 def parts_of(text: str) -> dict[str, float]:
     """The counts of "By host: a 4 (25 %), b 12 (75 %)."."""
-    return {part.rsplit(" ", 3)[0]: float(part.rsplit(" ", 3)[1].replace(",", "")) for part in text.split(": ", 1)[1].rstrip(". ").split("), ")}
+    return {
+        part.rsplit(" ", 3)[0]: float(part.rsplit(" ", 3)[1].replace(",", ""))
+        for part in text.split(": ", 1)[1].rstrip(". ").split("), ")
+    }
 
 
 @pytest.mark.slow
@@ -261,7 +277,9 @@ def by_labels(files, by, step) -> dict:
     form = "{} vol {} job {}" if len(by) > 1 else "{}"
     for at in range(len(table["count"])):
         name = form.format(*(table[label][at] for label in by))
-        out.setdefault(name, {}).setdefault(table["start_ns"][at] / 1e6, []).append(tuple(int(table[one][at]) for one in ("lower", "upper", "count")))
+        out.setdefault(name, {}).setdefault(table["start_ns"][at] / 1e6, []).append(
+            tuple(int(table[one][at]) for one in ("lower", "upper", "count"))
+        )
     return out
 
 
@@ -276,7 +294,9 @@ def test_a_split_in_wider_windows_than_the_cell_says_so(opened):
         cell, start = item["datum"], item["datum"]["t"] // 2000 * 2000
         windows = windows_of(origin.answer(Question(where={"host": "h0"}, step=2 * SECOND)))
         (count,) = spread(windows.get(start, []), [Fraction(cell["lower"]), Fraction(cell["upper"])])
-        counts = {part.split(" ")[0]: int(part.split(" ")[1].replace(",", "")) for part in told[1].split("holds: ")[1].split("), ")}
+        counts = {
+            part.split(" ")[0]: int(part.split(" ")[1].replace(",", "")) for part in told[1].split("holds: ")[1].split("), ")
+        }
         assert counts.get("h0", 0) == count
 
 
@@ -284,7 +304,9 @@ def test_a_split_in_wider_windows_than_the_cell_says_so(opened):
 def test_hosts_without_bins_are_told_as_the_rest(opened):
     rows = [(series(host=f"h{host:02}"), at, {900 + host: 10, 700: 5}) for host in range(20) for at in range(4)]
     with opened(Made(rows).overviews()) as page:
-        item = next(item for item in items_of(page, "heatmap", "heat") if item["datum"]["lower"] <= NS.edges[700] < item["datum"]["upper"])
+        item = next(
+            item for item in items_of(page, "heatmap", "heat") if item["datum"]["lower"] <= NS.edges[700] < item["datum"]["upper"]
+        )
         told = click(page, item)
         assert "those that the page has no bins of 20 (20 %)" in told[1]
         assert "Of threads the page holds no bins." in told[-1]

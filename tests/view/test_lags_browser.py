@@ -20,7 +20,7 @@ from ingest.query.worst import worst_windows
 from tests.doubles.origin import NS, SECOND, ZERO, Made
 from tests.view.page import answered, choose, drawn, items_of, keyed, rows_of
 
-TIMELINE = Path(__file__).parents[1] / "data" / "snabb" / "real.timeline.xz"
+TIMELINE = Path(__file__).parents[1] / "data" / "snabb" / "cut" / "real.timeline.xz"
 WEIGHED = "one of rate r counts 5^(9-r) times."
 RARE, OFTEN = 5**6, 5**4
 

@@ -17,8 +17,8 @@ from ingest.core.marks import Mark
 from ingest.core.timing import Instant
 from ingest.query.question import Question
 from ingest.view import pictures, vega
-from ingest.view.page import mark_section
-from ingest.view.page.contents import parts_from, run_names
+from ingest.view.page.panels import marks as mark_section
+from ingest.view.page.report.contents import parts_from, run_names
 from tests.store.grounds import grounds, loaded
 
 ROOT = Path(__file__).parents[2]

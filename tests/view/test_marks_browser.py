@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ingest.cli import run as command
-from tests.view.conftest import shown
+from tests.browsing import shown
 from tests.view.page import HOSTILE, choose, items_of, rows_of
 
 ROOT = Path(__file__).parents[2]

@@ -16,6 +16,7 @@ from ingest.cli import run as command
 from ingest.core.ranks import parse_percentiles
 from ingest.query.overview import overviews
 from ingest.query.percentiles import Wanted, percentiles
+from tests.read.test_averaged import maxima
 from tests.view.page import settle
 
 FIO = Path(__file__).parents[1] / "data" / "fio"
@@ -30,7 +31,9 @@ def page_of(tmp_path: Path, *words: str) -> str:
 
 
 def content_of(page: str) -> dict:
-    [data] = re.findall(r'<script type="text/plain" id="data">([^<]+)</script>', page) or re.findall(r'id="data"[^>]*>([^<]+)<', page)
+    [data] = re.findall(r'<script type="text/plain" id="data">([^<]+)</script>', page) or re.findall(
+        r'id="data"[^>]*>([^<]+)<', page
+    )
     return json.loads(zlib.decompress(base64.b64decode(data)))
 
 
@@ -43,7 +46,10 @@ def test_a18_report_of_means_holds_what_percentiles_prints(tmp_path: Path) -> No
     assert means["v"] == table["mean"].tolist()
     assert means["n"] == table["count"].tolist()
     assert charts["rate"]["total.mean by op"]["tables"]["points"]["v"] == pytest.approx(table["rate"].tolist())
-    assert set(charts) == {"means", "rate"}
+    moved = charts["bandwidth"]["total.mean by op"]
+    assert moved["tables"]["points"]["v"] == pytest.approx(table["mib_s"].tolist())
+    assert moved["signals"]["measure"] == "MiB/s"
+    assert set(charts) == {"means", "rate", "bandwidth"}
     whole = Files([FIO / "means-100"]).answer(Question(by=("op",), where=WHERE, step="all"))
     expected = percentiles(whole, Wanted(parse_percentiles("50"))).columns["mean"].tolist()
     assert charts["means"]["total.mean by op"]["tables"]["whole"]["v"] == pytest.approx(expected)
@@ -86,6 +92,16 @@ def test_a18_report_of_histograms_leaves_means_out_with_a_note(tmp_path: Path) -
     assert any("means without a histogram are not shown here" in text for text in run.cluster.warnings)
 
 
+def test_a18_report_of_maxima_alone_has_dots_and_no_line(tmp_path: Path) -> None:
+    folder = maxima(tmp_path / "winmax")
+    views = {chart["name"]: chart["views"] for chart in content_of(page_of(tmp_path, str(folder)))["charts"]}
+    tables = views["means"]["completion.mean by op"]["tables"]
+    assert tables["points"]["v"] == [] and len(tables["thin"]["v"]) > 4
+    assert [round(one) for one in tables["whole"]["v"]] == [930359, 17010]
+    moved = views["bandwidth"]["completion.mean by op"]
+    assert moved["tables"]["points"]["v"] == [] and moved["says"].startswith("No log of bandwidth (write_bw_log)")
+
+
 @pytest.mark.slow
 def test_a18_browser_draws_the_means(browser, tmp_path: Path) -> None:
     page_of(tmp_path, str(FIO / "means-100"))
@@ -96,6 +112,7 @@ def test_a18_browser_draws_the_means(browser, tmp_path: Path) -> None:
     settle(page)
     assert page.locator("#means canvas").count() == 1
     assert page.locator("#rate canvas").count() == 1
+    assert page.locator("#bandwidth canvas").count() == 1
     page.get_by_text("completion.mean by op").click()
     settle(page)
     assert page.evaluate("() => tailboard.views.means.data('points').length") > 20

@@ -18,7 +18,7 @@ from ingest.cli import run as command
 from ingest.query.percentiles import Wanted, percentiles
 from oracles import offsets as oracle
 from oracles import per_io
-from tests.view.conftest import shown
+from tests.browsing import shown
 from tests.view.page import HOSTILE, choose, drag, rows_of, settle
 
 MS, SECOND = oracle.MS, oracle.SECOND
@@ -88,7 +88,7 @@ def written(tmp_path_factory) -> Path:
 
 @contextmanager
 def opened(browser, path: Path, fragment: str = "", **context):
-    with shown(browser, path, fragment, **{"viewport": {"width": 1400, "height": 2200}, **context}) as page:
+    with shown(browser, path, fragment, **{"size": {"width": 1400, "height": 2200}, **context}) as page:
         yield page
 
 
@@ -128,7 +128,7 @@ def shade(colors: list[str], share: float) -> list[float]:
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_every_pixel_is_a_count(browser, written: Path, scheme: str) -> None:
     expected = counted(made())
-    with opened(browser, written, color_scheme=scheme) as page:
+    with opened(browser, written, scheme=scheme) as page:
         found = pixels(page)
         assert (found["t"] * MS, found["t2"] * MS, found["width"], found["height"]) == (ZERO, ZERO + 40 * SECOND, 40, 50)
         assert {(column, row) for column, row, *_ in found["cells"]} == set(expected)

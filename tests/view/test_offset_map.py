@@ -26,15 +26,16 @@ from ingest.query.offsets.map import OffsetMap, highlighted, joined, lit_counts
 from ingest.query.offsets.of_files import from_files
 from ingest.query.offsets.overview import OffsetOverview, offset_overviews, shown_names
 from ingest.read import ReadOptions
+from ingest.store import offsets as stored_offsets
 from ingest.store.offsets import from_store
-from ingest.view.page import offset_section
+from ingest.view.page.panels import offsets as offset_section
 from oracles import offsets as oracle
 from oracles import per_io
 from tests.store.grounds import grounds
 
 MS, SECOND = oracle.MS, oracle.SECOND
 ZERO = 1_789_999_200 * SECOND
-FOLDER = Path(offset_section.__file__).parent
+FOLDER = Path(offset_section.__file__).parents[1]
 NODE = shutil.which("node")
 RAW = Path(__file__).parents[1] / "data" / "raw" / "both"
 PERIODS = [
@@ -50,14 +51,14 @@ PERIODS = [
 
 
 def js(code: str, given):
-    """Return what the code returns in Node; `o` is offset_map.js, `run` the unpacked run that `given` holds."""
+    """Return what the code returns in Node; `o` is offsets.js, `run` the unpacked run that `given` holds."""
     if NODE is None:
         if os.environ.get("CI"):
             pytest.fail("node is not here, and CI is to test offset_map.js")
         pytest.skip("node is not here")
     program = f"""
-        globalThis.tailboard = require({json.dumps(str(FOLDER / "report.js"))});
-        const o = require({json.dumps(str(FOLDER / "offset_map.js"))});
+        globalThis.tailboard = require({json.dumps(str(FOLDER / "script/numbers.js"))});
+        const o = require({json.dumps(str(FOLDER / "panels/offsets.js"))});
         let text = ""; process.stdin.on("data", (part) => text += part).on("end", async () => {{
           const given = JSON.parse(text), run = await o.unpack(given.run);
           process.stdout.write(JSON.stringify(await (async () => {{ {code} }})()));
@@ -259,7 +260,8 @@ def test_a_second_pass_holds_the_same(folder: Path, stored, monkeypatch) -> None
         held.append(there)
         return kept, there
 
-    monkeypatch.setattr(offset_overview, "kept_of", noted)
+    for asker in (offset_overview, stored_offsets):  # of files, of stores
+        monkeypatch.setattr(asker, "kept_of", noted)
     at_once = overview(files_of(folder))
     monkeypatch.setattr(offset_ticks.Met, "__init__", limited(offset_ticks.Met.__init__))
     assert told_of(overview(files_of(folder))) == told_of(at_once) == told_of(overview(stored))

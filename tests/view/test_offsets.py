@@ -23,8 +23,8 @@ from ingest.query.offsets.of_files import from_files
 from ingest.view import offset_tables, pictures, vega
 from ingest.view.terminal import offsets as offset_terminal
 from oracles import offsets as oracle
+from tests.browsing import missing
 from tests.vega.drawn import DARK, LIGHT, drawing, installed
-from tests.view.conftest import missing
 
 MS, SECOND = oracle.MS, oracle.SECOND
 ZERO = 1_789_999_200 * SECOND

@@ -20,9 +20,9 @@ from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
 from ingest.read import ReadOptions
 from ingest.view import vega
+from tests.browsing import missing
 from tests.doubles.origin import SECOND, ZERO, Made, series
 from tests.vega.drawn import DARK, EACH_MAJOR, LIGHT, drawing, installed
-from tests.view.conftest import missing
 from tests.view.page import HOSTILE, choose, drag, hovered, items_of, rows_of, settle
 from tests.view.test_omission import RATES, SLOW, stalled
 
@@ -48,7 +48,10 @@ def runs_of(files: Files) -> list:
 
 def bands(origin, text: str, step: int, **words) -> dict:
     """Return median, percentile and maximum by (window start in ms, kind), None where the samples are too few."""
-    table = percentiles(origin.answer(Question(by=("kind",), step=step, **words)), Wanted(parse_percentiles(",".join(dict.fromkeys(("50", text, "100")))))).columns
+    table = percentiles(
+        origin.answer(Question(by=("kind",), step=step, **words)),
+        Wanted(parse_percentiles(",".join(dict.fromkeys(("50", text, "100"))))),
+    ).columns
     rows = zip(table["start_ns"] // MS, table["kind"], table["p50"], table[f"p{text}"], table["p100"], strict=True)
     return {(int(t), kind): (int(low), None if np.isnan(v) else int(v), int(high)) for t, kind, low, v, high in rows}
 
@@ -63,7 +66,11 @@ def shown_bands(page) -> dict:
 def gaps(origin, text: str, step: int, **words) -> dict:
     """Return the gap by (window start in ms, operation)."""
     table = gap(origin.answer(Question(by=("kind", "op"), step=step, **words)), parse_percentiles(text)[0]).columns
-    return {(int(t), op): int(v) for t, op, v in zip(table["start_ns"] // MS, table["op"], table["gap"], strict=True) if not np.isnan(v)}
+    return {
+        (int(t), op): int(v)
+        for t, op, v in zip(table["start_ns"] // MS, table["op"], table["gap"], strict=True)
+        if not np.isnan(v)
+    }
 
 
 def shown_gaps(page) -> dict:
@@ -92,12 +99,21 @@ def test_the_stall_is_shown(opened, stall):
         assert ramp[0] > 9.9 * SECOND and all(later < earlier for earlier, later in zip(ramp, ramp[1:], strict=False))
         assert all(599_000 < rows[at, "response"]["v"] < 601_000 for at in (*range(20), *range(45, 60)))
         assert [(row["t"] / 1000 - START, row["t2"] / 1000 - START) for row in rows_of(page, "omission", "gaps")] == [(20, 29)]
-        assert page.locator("#omission-notes").inner_text().endswith("fixed.csv: schedule: target 1,000/s, achieved 1,000.01/s (100.0 %), largest lag 9999ms")
-        assert says(page, "omission").startswith("Highest p99 of a window: response 9.999 s (22:13:50 – 22:13:51 UTC), wait 9.999 s, service 600 µs.")
+        assert (
+            page.locator("#omission-notes")
+            .inner_text()
+            .endswith("fixed.csv: schedule: target 1,000/s, achieved 1,000.01/s (100.0 %), largest lag 9999ms")
+        )
+        assert says(page, "omission").startswith(
+            "Highest p99 of a window: response 9.999 s (22:13:50 – 22:13:51 UTC), wait 9.999 s, service 600 µs."
+        )
         assert says(page, "gap").startswith(
             "Largest: 9.999 s, read, 22:13:50 – 22:13:51 UTC: service p99 says 600 µs, response p99 9.999 s. In 15 of 50 windows response p99 is more than twice service p99."
         )
-        assert says(page, "kinds") == "p99 of the range in view: response 9.764 s, service 600.1 µs, wait 9.764 s. 58.3 % of requests did not wait."
+        assert (
+            says(page, "kinds")
+            == "p99 of the range in view: response 9.764 s, service 600.1 µs, wait 9.764 s. 58.3 % of requests did not wait."
+        )
         for percentile in ("50", "99.9", "100"):
             choose(page, "p", percentile)
             assert shown_bands(page) == bands(files, percentile, SECOND)
@@ -117,7 +133,10 @@ def test_uncorrected_and_corrected_stand_side_by_side(opened, stall):
         expected = set(zip(curve["label"], curve["v"], curve["cum"], strict=True))
         shown = rows_of(page, "kinds")
         assert {(row["label"], row["v"], row["cum"]) for row in shown} <= expected
-        assert {row["label"]: row["n"] for row in shown if row["cum"] == row["n"]} == {"service": 50_001, "service.corrected": 60_007}
+        assert {row["label"]: row["n"] for row in shown if row["cum"] == row["n"]} == {
+            "service": 50_001,
+            "service.corrected": 60_007,
+        }
         # Of all that was due a sixth fell into the pause: what p99 says is 10 s x (1 - 0.01 x 6).
         corrected = {row["x"]: row["v"] for row in shown if row["label"] == "service.corrected"}
         at_p99 = min((x for x in corrected if x >= 100), default=0)
@@ -144,8 +163,16 @@ def test_every_mark_is_where_its_number_is(opened):
         y = lambda v: height if v <= 0 else height * (1 - np.log(v / low) / np.log(high / low))  # noqa: E731
         x = lambda t: (t - begin) / (end - begin) * main  # noqa: E731
         rows = rows_of(page, "omission")
-        assert any(row["low"] == 0 for row in rows) and min(v for row in rows for v in (row["low"], row["v"], row["high"]) if v) > low
-        for mark, fields, number in (("bands", ("high", "low"), len(rows)), ("medians", ("low",), len(rows)), ("maxima", ("high",), len(rows)), ("steps", ("v",), sum(row["v"] is not None for row in rows))):
+        assert (
+            any(row["low"] == 0 for row in rows)
+            and min(v for row in rows for v in (row["low"], row["v"], row["high"]) if v) > low
+        )
+        for mark, fields, number in (
+            ("bands", ("high", "low"), len(rows)),
+            ("medians", ("low",), len(rows)),
+            ("maxima", ("high",), len(rows)),
+            ("steps", ("v",), sum(row["v"] is not None for row in rows)),
+        ):
             items = items_of(page, "omission", mark)
             assert len(items) == number > 50
             for item in items:
@@ -154,14 +181,18 @@ def test_every_mark_is_where_its_number_is(opened):
                 for place, field in zip((item["y"], item["y2"]), fields, strict=False):
                     assert place == pytest.approx(y(row[field]), abs=0.51), (mark, row)
         few = items_of(page, "omission", "few")
-        assert sorted((item["datum"]["t"], item["datum"]["label"]) for item in few) == sorted((row["t"], row["label"]) for row in rows if row["v"] is None)
+        assert sorted((item["datum"]["t"], item["datum"]["label"]) for item in few) == sorted(
+            (row["t"], row["label"]) for row in rows if row["v"] is None
+        )
         assert few and all(item["y"] == pytest.approx(y(item["datum"]["high"]), abs=0.51) for item in few)
         assert f"{len(few)} of {len(rows)} have too few samples: circles at their maximum." in says(page, "omission")
         (line,) = items_of(page, "omission", "sla_line")
         assert line["y"] == pytest.approx(y(5 * MS), abs=0.51)
         order = ["response", "service", "wait"]
         colors = {item["datum"]["label"]: item["stroke"] for item in items_of(page, "omission", "steps")}
-        assert [item["datum"]["label"] for item in items_of(page, "omission", "steps")] == sorted((row["label"] for row in rows if row["v"] is not None), key=order.index)
+        assert [item["datum"]["label"] for item in items_of(page, "omission", "steps")] == sorted(
+            (row["label"] for row in rows if row["v"] is not None), key=order.index
+        )
         assert colors == {kind: page.evaluate("(kind) => tailboard.views.kinds.scale('color')(kind)", kind) for kind in order}
         assert len(set(colors.values())) == 3
         least, bottom, top = page.evaluate("['least', 'low', 'high'].map((name) => tailboard.views.gap.signal(name))")
@@ -170,7 +201,9 @@ def test_every_mark_is_where_its_number_is(opened):
         for item in items_of(page, "gap", "areas"):
             share = (symlog(item["datum"]["v"]) - symlog(bottom)) / (symlog(top) - symlog(bottom))
             assert item["y"] == pytest.approx(tall * (1 - share), abs=0.01)
-            assert item["y2"] == pytest.approx(tall * (1 - (symlog(0) - symlog(bottom)) / (symlog(top) - symlog(bottom))), abs=0.01)
+            assert item["y2"] == pytest.approx(
+                tall * (1 - (symlog(0) - symlog(bottom)) / (symlog(top) - symlog(bottom))), abs=0.01
+            )
         assert "0" in page.evaluate("tailboard.views.gap.data('ladder').map(({ v }) => String(v))")
 
 
@@ -212,7 +245,11 @@ def test_filters_and_ranges_act_on_the_panels(opened):
 @pytest.mark.slow
 def test_windows_of_the_gap_carry_the_percentile(opened):
     """Windows are widened until four in five tell of the percentile, and no further than that."""
-    rows = [(series(kind=kind), at, {place: 30}) for at in range(60) for kind, place in (("service", 900), ("response", 1000 + at), ("wait", 950))]
+    rows = [
+        (series(kind=kind), at, {place: 30})
+        for at in range(60)
+        for kind, place in (("service", 900), ("response", 1000 + at), ("wait", 950))
+    ]
     origin = Made(rows)
     with opened(origin.overviews()) as page:
         (wide,) = {row["t2"] - row["t"] for row in rows_of(page, "gap")}
@@ -236,15 +273,24 @@ def test_no_gap_and_a_gap_within_the_bins_are_said(opened):
     near = [(series(kind=kind), at, {place: 200}) for kind, place in (("service", 900), ("response", 901)) for at in range(4)]
     with opened(Made(near).overviews()) as page:
         assert "which is within the error of the bins" in says(page, "gap")
-    rows = same + [(series("scan", kind=kind), at, {place: 200}) for kind, place in (("service", 900), ("response", 1100)) for at in (1, 2)]
+    rows = same + [
+        (series("scan", kind=kind), at, {place: 200}) for kind, place in (("service", 900), ("response", 1100)) for at in (1, 2)
+    ]
     with opened(Made(rows).overviews()) as page:
-        assert says(page, "gap").startswith("Largest: ") and ", scan, 21:00:05 – 21:00:06 UTC: service p99 says" in says(page, "gap")
+        assert says(page, "gap").startswith("Largest: ") and ", scan, 21:00:05 – 21:00:06 UTC: service p99 says" in says(
+            page, "gap"
+        )
         assert "In 2 of 6 windows of an operation response p99 is more than twice service p99." in says(page, "gap")
 
 
 @pytest.mark.slow
 def test_many_operations_show_the_worst(opened):
-    rows = [(series(f"op{number:02}", kind=kind), at, {place: 200}) for number in range(12) for at in range(5) for kind, place in (("service", 900), ("response", 910 + 20 * number))]
+    rows = [
+        (series(f"op{number:02}", kind=kind), at, {place: 200})
+        for number in range(12)
+        for at in range(5)
+        for kind, place in (("service", 900), ("response", 910 + 20 * number))
+    ]
     origin = Made(rows)
     with opened(origin.overviews()) as page:
         assert {row["label"] for row in rows_of(page, "gap")} == {f"op{number:02}" for number in range(4, 12)}
@@ -265,13 +311,26 @@ def test_one_kind_that_warns_stands_alone(opened):
 @pytest.mark.slow
 def test_each_run_has_its_own_panels(opened):
     plain = [(series(run="b"), at, {900: 200}) for at in range(4)]
-    several = [(series(kind=kind, run="a"), at, {place: 200}) for at in range(4) for kind, place in (("wait", 800), ("service", 900), ("response", 950))]
-    corrected = [(series(kind=kind, run="c"), at, {place: 200}) for at in range(4) for kind, place in (("service", 900), ("service.corrected", 1200))]
+    several = [
+        (series(kind=kind, run="a"), at, {place: 200})
+        for at in range(4)
+        for kind, place in (("wait", 800), ("service", 900), ("response", 950))
+    ]
+    corrected = [
+        (series(kind=kind, run="c"), at, {place: 200})
+        for at in range(4)
+        for kind, place in (("service", 900), ("service.corrected", 1200))
+    ]
     origin = Made(plain + several + corrected, starts=dict.fromkeys("abc", ZERO))
     colors = """(view) => Object.fromEntries(tailboard.views[view].scale('color').domain().map((kind) => [kind, tailboard.views[view].scale('color')(kind)]))"""
     with opened(origin.overviews(), by=()) as page:
         assert visible(page) == ["omission", "gap", "kinds"]
-        for run, shown, kinds in (("b", [], []), ("c", ["omission", "kinds"], ["service", "service.corrected"]), ("a", ["omission", "gap", "kinds"], ["response", "service", "wait"]), ("c", ["omission", "kinds"], ["service", "service.corrected"])):
+        for run, shown, kinds in (
+            ("b", [], []),
+            ("c", ["omission", "kinds"], ["service", "service.corrected"]),
+            ("a", ["omission", "gap", "kinds"], ["response", "service", "wait"]),
+            ("c", ["omission", "kinds"], ["service", "service.corrected"]),
+        ):
             choose(page, "run", run)
             assert visible(page) == shown
             if shown:
@@ -281,7 +340,12 @@ def test_each_run_has_its_own_panels(opened):
 
 
 def test_labels_are_text(opened):
-    rows = [(series(label, label, kind=kind), at, {place: 200}) for label in HOSTILE for at in range(3) for kind, place in (("service", 900), ("response", 1000))]
+    rows = [
+        (series(label, label, kind=kind), at, {place: 200})
+        for label in HOSTILE
+        for at in range(3)
+        for kind, place in (("service", 900), ("response", 1000))
+    ]
     warnings = tuple(f"{label}: {SLOW}" for label in HOSTILE)
     with opened(Made(rows, warnings=warnings).overviews()) as page:
         assert page.evaluate("() => typeof hacked") == "undefined"
@@ -317,7 +381,7 @@ def test_the_panels_are_described_and_follow_the_theme(opened):
     origin = stalled(12)
     fills = {}
     for scheme in ("light", "dark"):
-        with opened(origin.overviews(), color_scheme=scheme) as page:
+        with opened(origin.overviews(), scheme=scheme) as page:
             fills[scheme] = {item["fill"] for item in items_of(page, "omission", "bands")}
             for view in ("omission", "gap", "kinds"):
                 chart = page.locator(f"#{view}")
@@ -336,7 +400,9 @@ def rows_for(name: str, values: tuple[tuple[int, int | None, int], ...]) -> list
     for at, (low, v, high) in enumerate(values):
         for label in ("response", "service", HOSTILE[0]):
             row = {"t": ZERO / 1e6 + 1000 * at, "t2": ZERO / 1e6 + 1000 * at + 1000, "label": label, "v": v, "n": 9, "open": 0}
-            out.append(row | ({"low": low, "high": high, "open_high": 1} if name == "omission" else {"service": low, "response": high}))
+            out.append(
+                row | ({"low": low, "high": high, "open_high": 1} if name == "omission" else {"service": low, "response": high})
+            )
     return out
 
 
@@ -358,6 +424,8 @@ def test_specs_draw_without_a_warning_in_both_versions_of_vega(browser, name, ma
         for values in cases.values():
             tables = {"points": rows_for(name, values), "gaps": [], "marks": [{"t": ZERO / 1e6, "text": HOSTILE[0]}]}
             spec = vega.spec(name)
-            spec["data"] = [{**entry, "values": tables[entry["name"]]} if entry.keys() == {"name"} else entry for entry in spec["data"]]
+            spec["data"] = [
+                {**entry, "values": tables[entry["name"]]} if entry.keys() == {"name"} else entry for entry in spec["data"]
+            ]
             page.draw(spec)
             assert len(page.marks("bands" if name == "omission" else "areas")) == 3 * len(values)

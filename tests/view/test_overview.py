@@ -16,7 +16,7 @@ from ingest.query.overview import THREAD, overviews, thinned
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, Question
 from ingest.store.sqlite.store import SqliteStore
-from ingest.view.page import embed
+from ingest.view.page.report import packing
 from tests.doubles.origin import SECOND, ZERO, Made, random_rows, series
 
 KEPT = parse_percentiles("50,99,100")
@@ -33,14 +33,26 @@ def stored(archive, tmp_path_factory):
 def told(answer: Answer) -> dict[tuple, list]:
     """Return count, p50, p99 and max by labels and start."""
     table = percentiles(answer, Wanted(KEPT))
-    rows = zip(*(table.columns[name] for name in (*answer.by, "start_ns", "count", "max", *(one.name for one in KEPT))), strict=True)
+    rows = zip(
+        *(table.columns[name] for name in (*answer.by, "start_ns", "count", "max", *(one.name for one in KEPT))), strict=True
+    )
     labels = len(answer.by) + 1
     found = {tuple(row[:labels]): [None if value != value else int(value) for value in row[labels:]] for row in rows}
     assert len(found) == len(table)
     return found
 
 
-@pytest.mark.parametrize("question", [Question(), Question(begin=Instant(ZERO + 7 * SECOND), end=Instant(ZERO + 31 * SECOND + 5)), Question(where={"host": "ceph-[ab]"}), Question(step=4 * SECOND), Question(by=("job",)), Question(step="all")])
+@pytest.mark.parametrize(
+    "question",
+    [
+        Question(),
+        Question(begin=Instant(ZERO + 7 * SECOND), end=Instant(ZERO + 31 * SECOND + 5)),
+        Question(where={"host": "ceph-[ab]"}),
+        Question(step=4 * SECOND),
+        Question(by=("job",)),
+        Question(step="all"),
+    ],
+)
 def test_slices_of_time_give_the_same_page(stored, question):
     names = [record.run for record in stored.runs()]
     asked: list[Question] = []
@@ -55,7 +67,7 @@ def test_slices_of_time_give_the_same_page(stored, question):
         patched.setattr(overview, "_in_slices", lambda origin, one: origin.answer(one))
         one_piece = overviews(stored, names, question)
     assert many > (2 if question.step == "all" else 6)
-    assert embed.packed({}, sliced) == embed.packed({}, one_piece)
+    assert packing.packed({}, sliced) == packing.packed({}, one_piece)
     assert [run.cluster.samples for run in sliced] == [run.cluster.samples for run in one_piece]
 
 
@@ -89,7 +101,16 @@ def test_threads_host_after_host_are_what_the_store_answers(stored, monkeypatch)
 def test_thinned_rows_keep_count_p50_p99_and_max(weighted):
     origin = Made(random_rows(17))
     whole = origin.answer(Question(by=("host", "job", "op"), step=SECOND, attribution="in-flight" if weighted else "completion"))
-    thin = Answer(tuple(thinned(part) for part in whole.parts), whole.by, whole.step_ns, whole.kind, whole.runs, whole.run_start_ns, relative=False, series=whole.series)
+    thin = Answer(
+        tuple(thinned(part) for part in whole.parts),
+        whole.by,
+        whole.step_ns,
+        whole.kind,
+        whole.runs,
+        whole.run_start_ns,
+        relative=False,
+        series=whole.series,
+    )
     assert told(thin) == told(whole)
     assert thin.samples == whole.samples
     (rows,) = (merged([part]) for part in thin.parts)
@@ -99,13 +120,16 @@ def test_thinned_rows_keep_count_p50_p99_and_max(weighted):
 @pytest.mark.slow
 def test_a_page_too_large_takes_the_wider_windows_of_threads(monkeypatch):
     rows = [row for host in range(20) for row in random_rows(host, windows=150, hosts=1, threads=1)]
-    named = [(type(one)(run="r", host=f"h{number // 300}", job=str(number // 300), op=one.op, kind=one.kind), at, bins) for number, (one, at, bins) in enumerate(rows)]
+    named = [
+        (type(one)(run="r", host=f"h{number // 300}", job=str(number // 300), op=one.op, kind=one.kind), at, bins)
+        for number, (one, at, bins) in enumerate(rows)
+    ]
     runs = Made(named).overviews()
     assert runs[0].thread_tails is not None
-    whole, notes = embed.packed({}, runs)
+    whole, notes = packing.packed({}, runs)
     assert notes == []
-    monkeypatch.setattr(embed, "MOST_CHARACTERS", 1)
-    least, notes = embed.packed({}, runs)
+    monkeypatch.setattr(packing, "MOST_CHARACTERS", 1)
+    least, notes = packing.packed({}, runs)
     assert len(least) < len(whole)
     step = runs[0].thread_tails.coarse[0].step_ns // SECOND
     assert f"threads are kept in windows of {step} s, for the size of the page (--full lifts that)" in notes
@@ -114,7 +138,10 @@ def test_a_page_too_large_takes_the_wider_windows_of_threads(monkeypatch):
 def test_a_run_is_seen_as_if_it_were_alone(fio, tmp_path):
     """Runs of other years in the same store make neither its windows wider nor its warnings more."""
     logs = [str(path) for path in sorted((fio / "randrw").glob("*clat_hist*.log"))]
-    for store, runs in (("one", {"a": "2020-01-01T00:00:00Z"}), ("both", {"a": "2020-01-01T00:00:00Z", "b": "2026-01-01T00:00:00Z"})):
+    for store, runs in (
+        ("one", {"a": "2020-01-01T00:00:00Z"}),
+        ("both", {"a": "2020-01-01T00:00:00Z", "b": "2026-01-01T00:00:00Z"}),
+    ):
         for run, zero in runs.items():
             assert command(["load", *logs, "--run", run, "--t0", zero, "--store", f"sqlite:{tmp_path / store}.db"]) == 0
     found = {}

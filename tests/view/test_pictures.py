@@ -39,7 +39,9 @@ def run(*words: str, archive) -> subprocess.CompletedProcess:
     return tailboard(words[0], archive, *words[1:], text=False)
 
 
-@pytest.mark.parametrize("words", [("percentiles", "--by", "host", "-p", "50,99"), ("heatmap", "--step", "2s"), ("distribution", "--by", "host")])
+@pytest.mark.parametrize(
+    "words", [("percentiles", "--by", "host", "-p", "50,99"), ("heatmap", "--step", "2s"), ("distribution", "--by", "host")]
+)
 @pytest.mark.parametrize(("form", "start"), [("png", b"\x89PNG\r\n\x1a\n"), pytest.param("svg", b"<svg", marks=pytest.mark.slow)])
 def test_commands_write_pictures(words, form, start, archive):
     pytest.importorskip("vl_convert")
@@ -84,7 +86,9 @@ def test_shades_of_the_table_are_ranks_and_shares():
 
 
 def test_thin_windows_are_drawn_at_their_maximum():
-    answer = Made([(series(), 0, {900: 99, 1000: 1}), (series(), 1, {900: 10}), (series(host="b", op="write"), 1, {950: 5})]).answer(Question(by=("op",), step=SECOND))
+    answer = Made(
+        [(series(), 0, {900: 99, 1000: 1}), (series(), 1, {900: 10}), (series(host="b", op="write"), 1, {950: 5})]
+    ).answer(Question(by=("op",), step=SECOND))
     told = vega.thin(answer, parse_percentiles("99"))
     assert list(zip(told["t"], told["label"], told["v"], strict=True)) == [
         (ZERO // 1_000_000 + 1000, "read", NS.values[900]),
@@ -103,7 +107,9 @@ def test_times_are_as_they_were_asked(files, clock):
 
 
 def test_labels_are_text_in_a_picture():
-    rows = [(series(label, label, run=HOSTILE[0]), at, {900 + code: 500}) for code, label in enumerate(HOSTILE) for at in range(3)]
+    rows = [
+        (series(label, label, run=HOSTILE[0]), at, {900 + code: 500}) for code, label in enumerate(HOSTILE) for at in range(3)
+    ]
     answer = Made(rows).answer(Question(by=("host",), step=SECOND))
     for spec in (pictures.percentiles_picture(answer, parse_percentiles("99")), pictures.distribution_picture(answer)):
         svg = svg_of(spec)
@@ -140,7 +146,9 @@ def test_the_map_on_a_terminal_is_coloured(files):
 def test_the_grid_on_a_terminal_holds_every_sample():
     rows = random_rows(6, windows=50, hosts=2)
     for host in ("h0", "h1"):
-        grid = preview.grid_of(cells(Made([row for row in rows if row[0].host == host]).answer(Question(step=SECOND)), preview.EIGHTHS))
+        grid = preview.grid_of(
+            cells(Made([row for row in rows if row[0].host == host]).answer(Question(step=SECOND)), preview.EIGHTHS)
+        )
         assert len(grid.counts) <= preview.EIGHTHS.most
         assert grid.counts.sum() == sum(sum(bins.values()) for one, _, bins in rows if one.host == host)
         for one, at, bins in rows:
@@ -160,7 +168,9 @@ def test_a_narrow_terminal_has_wider_columns(files):
 
 
 def test_one_window_and_odd_labels_on_a_terminal():
-    answer = Made([(series(host="[red]x[/red]\x1b"), 0, {900: 3}), (series(host="b"), 0, {900: 4})]).answer(Question(by=("host",), step="all"))
+    answer = Made([(series(host="[red]x[/red]\x1b"), 0, {900: 3}), (series(host="b"), 0, {900: 4})]).answer(
+        Question(by=("host",), step="all")
+    )
     told = shown(answer, width=80)
     assert "[red]x[/red]\\x1b" in told
     assert "\x1b" not in told

@@ -28,13 +28,21 @@ from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, Question
 from ingest.query.worst import worst_windows
 from ingest.view import vega
-from ingest.view.page import embed, report
-from ingest.view.page import parts as page_parts
+from ingest.view.page import template as page_parts
+from ingest.view.page.report import packing
+from ingest.view.page.report import page as report
 from strategies import counts as drawn_counts
 from strategies import layouts, made
 from tests.doubles.origin import NS, SECOND, ZERO, Made, random_rows, series
 
-HOSTILE = ("</script><script>alert(1)</script>", "<!--<img src=x onerror=alert(2)>", "\u2028'\"&{{data}}", "\udcff.log", "\u202eevil", "x" * 1000)
+HOSTILE = (
+    "</script><script>alert(1)</script>",
+    "<!--<img src=x onerror=alert(2)>",
+    "\u2028'\"&{{data}}",
+    "\udcff.log",
+    "\u202eevil",
+    "x" * 1000,
+)
 PANELS, OF_RUNS = {"percentiles", "tails", "heatmap", "rate", "surface", "distribution"}, {"runs", "maps", "load"}
 SPECS = sorted(path.stem for path in (Path(vega.__file__).parents[2] / "kibana" / "vega").glob("*.json"))
 
@@ -81,7 +89,7 @@ def content_of(text: str) -> tuple[dict, bytes]:
 
 
 class Streams:
-    """Reads streams one number after the other: what report.js does in its own way."""
+    """Reads streams one number after the other: what numbers.js does in its own way."""
 
     def __init__(self, body: bytes) -> None:
         self.body, self.at = body, 0
@@ -133,7 +141,7 @@ def counts_of(answer: Answer, *names: str) -> Counter:
 @pytest.mark.slow
 def test_packed_levels_hold_every_count(runs, files):
     (run,) = runs
-    content, body = content_of(embed.packed({}, runs)[0])
+    content, body = content_of(packing.packed({}, runs)[0])
     streams = Streams(body)
     levels = content["runs"][0]["levels"]
     cluster, hosts, threads = (level_of(levels[name], streams) for name in ("cluster", "hosts", "threads"))
@@ -144,20 +152,26 @@ def test_packed_levels_hold_every_count(runs, files):
         names = ("op", "kind", "host")
         assert {(*key[:3], *key[4:]): count for key, count in found.items()} == counts_of(asked, *names)
     assert sum(threads.values()) == sum(cluster.values()) == run.cluster.samples
-    assert {key[3] for key in threads} == {f"ceph-{host} vol {volume} job {job}" for host in "abc" for volume in (0, 1) for job in (1, 2)}
+    assert {key[3] for key in threads} == {
+        f"ceph-{host} vol {volume} job {job}" for host in "abc" for volume in (0, 1) for job in (1, 2)
+    }
 
 
 @given(st.lists(st.integers(0, 2**63 - 1), max_size=40))
 def test_planes_are_read_back(numbers):
-    assert Streams(embed.planes(np.array(numbers, np.int64))).take(len(numbers)) == numbers
+    assert Streams(packing.planes(np.array(numbers, np.int64))).take(len(numbers)) == numbers
 
 
 @pytest.mark.slow
 def test_threads_that_are_too_many_have_tails():
-    rows = [(series("read" if at % 2 else "write", f"h{job % 20}", str(job)), at, {900 + job: 150, 1200: 1}) for job in range(40) for at in range(100)]
+    rows = [
+        (series("read" if at % 2 else "write", f"h{job % 20}", str(job)), at, {900 + job: 150, 1200: 1})
+        for job in range(40)
+        for at in range(100)
+    ]
     origin = Made(rows)
     (run,) = origin.overviews()
-    content, body = content_of(embed.packed({}, [run])[0])
+    content, body = content_of(packing.packed({}, [run])[0])
     told, streams = content["runs"][0], Streams(body)
     assert "threads" not in told["levels"]
     level_of(told["levels"]["cluster"], streams)
@@ -208,10 +222,10 @@ def test_full_lifts_every_limit():
 def test_the_page_is_coarsened_to_its_budget(monkeypatch):
     origin = Made(random_rows(5, windows=300))
     runs = origin.overviews()
-    whole, notes = embed.packed({}, runs)
+    whole, notes = packing.packed({}, runs)
     assert notes == []
-    monkeypatch.setattr(embed, "MOST_CHARACTERS", len(whole) * 9 // 10)
-    text, notes = embed.packed({}, runs)
+    monkeypatch.setattr(packing, "MOST_CHARACTERS", len(whole) * 9 // 10)
+    text, notes = packing.packed({}, runs)
     assert len(text) <= len(whole) * 9 // 10
     assert re.match(r"bins by host are kept in windows of \d+ s, for the size of the page \(--full lifts that\)$", notes[0])
     content, body = content_of(text)
@@ -226,7 +240,7 @@ def test_runs_are_apart_and_share_the_windows():
     assert [run.run for run in runs] == ["n/[1]", "n/qd1", "n/qd8", "n/qd8/x"]
     assert all(run.cluster.samples == sum(range(100, 110)) for run in runs)
     assert all(run.reach == (ZERO, ZERO + 10 * SECOND) for run in runs)
-    assert embed.short_names([run.run for run in runs]) == ["[1]", "qd1", "qd8", "qd8/x"]
+    assert packing.short_names([run.run for run in runs]) == ["[1]", "qd1", "qd8", "qd8/x"]
     (together,) = Made(rows).overviews(merge_runs=True)
     assert together.cluster.samples == 4 * sum(range(100, 110))
     assert [run.run for run in Made(rows).overviews(runs=("n/qd*",))] == ["n/qd1", "n/qd8", "n/qd8/x"]
@@ -359,7 +373,10 @@ def test_the_curve_is_a_step_at_every_bin():
 
 def test_gaps_are_windows_of_no_group():
     answer = answer_of([(0, 0, {9: 1}), (1, 1, {9: 1}), (0, 4, {9: 1})])
-    assert vega.gaps(answer) == {"t": [ZERO // vega.MS + 2000, ZERO // vega.MS + 3000], "t2": [ZERO // vega.MS + 3000, ZERO // vega.MS + 4000]}
+    assert vega.gaps(answer) == {
+        "t": [ZERO // vega.MS + 2000, ZERO // vega.MS + 3000],
+        "t2": [ZERO // vega.MS + 3000, ZERO // vega.MS + 4000],
+    }
 
 
 def test_groups_never_share_a_name():
@@ -427,7 +444,9 @@ def test_lines_are_by_host_where_there_are_a_few(runs):
 
 
 def test_coverage_tells_where_threads_are_missing():
-    rows = [(series(job=str(job)), at, {900: 10}) for job in range(4) for at in range(10) if not (job == 2 and at == 7) and at != 5]
+    rows = [
+        (series(job=str(job)), at, {900: 10}) for job in range(4) for at in range(10) if not (job == 2 and at == 7) and at != 5
+    ]
     told = dict(report.facts_of(Made(rows).overviews()))["Coverage"]
     assert told == "all 4 threads report in 8 of 10 windows of 1 s; 1 have none"
     rows = [row for row in rows if row[1] != 5] + [(series(job=str(job)), 5, {900: 1}) for job in range(4)]
@@ -513,8 +532,3 @@ def test_without_the_runtime_it_says_what_to_install(runs, monkeypatch):
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     with pytest.raises(UsageError, match=r"pip install 'tailboard\[report\]'"):
         report.report(runs)
-
-
-def test_scripts_stay_small():
-    for name, most in (("theme.js", 20), ("words.js", 30), ("report.js", 300), ("heat.js", 250), ("heat_panel.js", 150), ("omission.js", 150), ("panels.js", 150), ("page.js", 480)):
-        assert len((Path(report.__file__).parent / name).read_text().splitlines()) <= most

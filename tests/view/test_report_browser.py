@@ -20,8 +20,8 @@ from ingest.query.overview import CLUSTER_WINDOWS, overviews
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
 from ingest.query.worst import worst_windows
+from tests.browsing import shown
 from tests.doubles.origin import NS, SECOND, ZERO, Made, random_rows, series
-from tests.view.conftest import shown
 from tests.view.page import HOSTILE, answered, choose, drag, drawn, hovered, items_of, keyed, place, rows_of, settle
 
 DATA = Path(__file__).parents[1] / "data"
@@ -144,10 +144,14 @@ def test_filters_act_on_all_panels(opened, example, files):
             assert drawn(page) == answered(answer, "99")
             assert sum(row["c"] for row in rows_of(page, "heatmap", "shown")) == answer.samples
             assert sum(row["n"] for row in rows_of(page, "rate")) == answer.samples
-            assert {row["row"] for row in rows_of(page, "hosts", "rows")} == {key[0] for part in answer.parts for key in part.table}
+            assert {row["row"] for row in rows_of(page, "hosts", "rows")} == {
+                key[0] for part in answer.parts for key in part.table
+            }
             found = percentiles(answer, Wanted(())).columns
             rows = zip(found["start_ns"].tolist(), found["end_ns"].tolist(), found["host"], found["count"].tolist(), strict=True)
-            expected = {(round(max(t, first) / 1e6), host): n * SECOND / (min(end, last) - max(t, first)) for t, end, host, n in rows}
+            expected = {
+                (round(max(t, first) / 1e6), host): n * SECOND / (min(end, last) - max(t, first)) for t, end, host, n in rows
+            }
             assert keyed(rows_of(page, "rate"), "t", "label") == pytest.approx(expected)
 
 
@@ -160,7 +164,11 @@ def test_a_dragged_range_zooms_all_panels_and_stands_in_the_address(opened, exam
         assert abs(low - begin - 27_000) <= 1000 and abs(high - begin - 41_000) <= 1000
         asked = Question(by=("host",), step=SECOND, begin=Instant(int(low) * 1_000_000), end=Instant(int(high) * 1_000_000))
         answer = files.answer(asked)
-        assert drawn(page) == {key: v for key, v in answered(files.answer(replace(asked, begin=None, end=None)), "99").items() if low <= key[0] < high}
+        assert drawn(page) == {
+            key: v
+            for key, v in answered(files.answer(replace(asked, begin=None, end=None)), "99").items()
+            if low <= key[0] < high
+        }
         for view in PANELS[:-1]:
             assert page.evaluate(f"tailboard.views.{view}.signal('range')") == [low, high], view
         inside = [row for row in rows_of(page, "heatmap", "shown")]
@@ -288,7 +296,9 @@ def test_a_cell_tells_what_it_holds_and_its_hosts(opened):
         page.mouse.click(x, y + (cell["y"] + cell["y2"]) / 2)
         settle(page)
         told = page.locator("#cell").inner_text()
-        assert told.startswith("21:00:04 – 21:00:05 UTC, 983 µs – 1.049 ms: 16 samples, 16 % of the window, 22 % up to here. By host: b 12 (75 %), a 4 (25 %).")
+        assert told.startswith(
+            "21:00:04 – 21:00:05 UTC, 983 µs – 1.049 ms: 16 samples, 16 % of the window, 22 % up to here. By host: b 12 (75 %), a 4 (25 %)."
+        )
         page.locator("#heatmap").focus()
         page.keyboard.press("ArrowUp")
         assert "By host: b 78 (100 %)" in page.locator("#cell").inner_text()
@@ -400,7 +410,11 @@ def test_windows_without_completions_or_with_few_samples(opened):
 
 
 def test_labels_are_text(opened):
-    rows = [(series(label, label, label, HOSTILE[0]), at, {900 + 60 * code: 500}) for code, label in enumerate(HOSTILE) for at in range(4)]
+    rows = [
+        (series(label, label, label, HOSTILE[0]), at, {900 + 60 * code: 500})
+        for code, label in enumerate(HOSTILE)
+        for at in range(4)
+    ]
     marks = [{"run": HOSTILE[0], "at_ns": ZERO + SECOND, "text": HOSTILE[1]}]
     labels = [as_shown(label) for label in HOSTILE]
     with opened(Made(rows, warnings=HOSTILE).overviews(), [(HOSTILE[1], HOSTILE[0])], marks, ("host",)) as page:
@@ -423,7 +437,9 @@ def test_labels_are_text(opened):
 
 
 def test_nonsense_in_the_address_is_ignored(opened, example):
-    with opened(example, fragment="#p=abc&host=nobody&by=nothing&from=x&to=&clock=mars&axis=spiral&__proto__=1&drop=-5&run=none&tail=7") as page:
+    with opened(
+        example, fragment="#p=abc&host=nobody&by=nothing&from=x&to=&clock=mars&axis=spiral&__proto__=1&drop=-5&run=none&tail=7"
+    ) as page:
         assert len(rows_of(page, "percentiles")) > 0
         assert len(rows_of(page, "heatmap", "shown")) > 0
 
@@ -448,7 +464,9 @@ def test_keyboard_reaches_the_controls(opened, example, files):
         settle(page)
         assert slider.input_value() == "99.5"
         assert drawn(page) == answered(answer, "99.5")
-        unnamed = page.evaluate("() => [...document.querySelectorAll('input, select, button')].filter((one) => !(one.labels?.length || one.ariaLabel || one.textContent.trim())).length")
+        unnamed = page.evaluate(
+            "() => [...document.querySelectorAll('input, select, button')].filter((one) => !(one.labels?.length || one.ariaLabel || one.textContent.trim())).length"
+        )
         assert unnamed == 0
         for view in PANELS:
             assert page.locator(f"#{view}").get_attribute("role") == "img"
@@ -459,7 +477,11 @@ def test_keyboard_reaches_the_controls(opened, example, files):
 @pytest.mark.slow
 def test_times_are_utc_local_or_elapsed(opened, example):
     with opened(example, by=("host",)) as page:
-        for clock, words in (("utc", "21:00:34 – 21:00:35 UTC"), ("local", "02:30:34 – 02:30:35 Asia/"), ("elapsed", "29.5 – 30.5 s elapsed")):
+        for clock, words in (
+            ("utc", "21:00:34 – 21:00:35 UTC"),
+            ("local", "02:30:34 – 02:30:35 Asia/"),
+            ("elapsed", "29.5 – 30.5 s elapsed"),
+        ):
             choose(page, "clock", clock)
             assert words in page.locator("#percentiles-says").inner_text()
             assert words.split(" ")[-1] in hovered(page, "percentiles", "targets")
@@ -486,7 +508,7 @@ def test_lines_and_marks_are_drawn(opened, example):
 @pytest.mark.slow
 def test_dark_narrow_relative_and_printed(opened):
     origin = Made(random_rows(3, 20), relative=True)
-    with opened(origin.overviews(), color_scheme="dark") as page:
+    with opened(origin.overviews(), scheme="dark") as page:
         light = page.evaluate("getComputedStyle(document.body).backgroundColor")
         page.set_viewport_size({"width": 390, "height": 800})
         page.wait_for_timeout(200)
@@ -520,7 +542,12 @@ def test_most_windows(opened):
 
 @pytest.mark.slow
 def test_many_threads_have_their_tails(opened):
-    rows = [(series(op, f"h{job % 4}", str(job)), at, {900 + job: 150, 1200: 1 + (job == 33)}) for job in range(50) for at in range(100) for op in ("read", "write")]
+    rows = [
+        (series(op, f"h{job % 4}", str(job)), at, {900 + job: 150, 1200: 1 + (job == 33)})
+        for job in range(50)
+        for at in range(100)
+        for op in ("read", "write")
+    ]
     origin = Made(rows)
     with opened(origin.overviews()) as page:
         assert len(rows_of(page, "threads", "rows")) == 40
@@ -533,7 +560,13 @@ def test_many_threads_have_their_tails(opened):
             answer = origin.answer(Question(by=("host", "job"), where={"op": op or "*"}, step=int(width) * 1_000_000))
             if tail == "100":
                 table = percentiles(answer, Wanted(()))
-                keys = zip(table.columns["start_ns"] // 1_000_000, table.columns["host"], table.columns["job"], table.columns["max"], strict=True)
+                keys = zip(
+                    table.columns["start_ns"] // 1_000_000,
+                    table.columns["host"],
+                    table.columns["job"],
+                    table.columns["max"],
+                    strict=True,
+                )
                 expected = {(int(t), f"{host} job {job}"): int(v) for t, host, job, v in keys}
             else:
                 expected = {(t, label.replace("|", " job ")): v for (t, label), v in answered(answer, tail).items()}
@@ -550,7 +583,11 @@ def test_many_threads_have_their_tails(opened):
 
 @pytest.mark.slow
 def test_several_runs_have_small_multiples_and_a_load_curve(opened):
-    rows = [(series(run=f"sweep/qd{depth}"), at, {900 + 30 * number: 100 * depth, 1300: depth}) for number, depth in enumerate((1, 4, 16)) for at in range(30)]
+    rows = [
+        (series(run=f"sweep/qd{depth}"), at, {900 + 30 * number: 100 * depth, 1300: depth})
+        for number, depth in enumerate((1, 4, 16))
+        for at in range(30)
+    ]
     origin = Made(rows, starts={f"sweep/qd{depth}": ZERO for depth in (1, 4, 16)})
     with opened(origin.overviews(), by=()) as page:
         points = {row["name"]: (row["x"], row["v"]) for row in rows_of(page, "load")}
@@ -567,7 +604,12 @@ def test_several_runs_have_small_multiples_and_a_load_curve(opened):
         assert len(items_of(page, "runs", "pictures")) == 3
         assert len(set(page.evaluate("[tailboard.views.runs.signal('yd')].map(String)"))) == 1
         choose(page, "run", "sweep/qd16")
-        assert drawn(page) == {(t, label): v for (t, label), v in answered(origin.answer(Question(by=("op",), where={"run": "sweep/qd16"}, step=SECOND)), "99").items()}
+        assert drawn(page) == {
+            (t, label): v
+            for (t, label), v in answered(
+                origin.answer(Question(by=("op",), where={"run": "sweep/qd16"}, step=SECOND)), "99"
+            ).items()
+        }
         choose(page, "by", "run")
         assert {row["label"] for row in rows_of(page, "distribution")} == {"qd1", "qd4", "qd16"}
         choose(page, "p", "50")
@@ -609,7 +651,9 @@ def test_each_run_has_a_heat_map_on_the_scales_of_all(opened):
             for part in origin.answer(Question(where={"run": name}, step=int(width) * 1_000_000)).parts:
                 for row in range(len(part)):
                     for entry in range(int(part.indptr[row]), int(part.indptr[row + 1])):
-                        expected[int(part.start_ns[row] - ZERO) // 1_000_000, int(part.layout.edges[part.bins[entry]])] += int(part.counts[entry])
+                        expected[int(part.start_ns[row] - ZERO) // 1_000_000, int(part.layout.edges[part.bins[entry]])] += int(
+                            part.counts[entry]
+                        )
             held: Counter = Counter()
             for cell in (cell for cell in cells if cell["run"] == name):
                 inside = sum(c for (t, edge), c in expected.items() if t == cell["t"] and cell["lower"] <= edge < cell["upper"])
@@ -635,7 +679,11 @@ def test_each_run_has_a_heat_map_on_the_scales_of_all(opened):
             for item in drawn_items:
                 assert seen.setdefault(tuple(item[name] for name in edges), found := [item[name] for name in told]) == found
         main, tall = page.evaluate("['main', 'tall'].map((name) => tailboard.views.maps.signal(name))")
-        span, low, high = max(cell["t2"] for cell in cells), min(cell["lower"] for cell in cells) / 1.05, max(cell["upper"] for cell in cells) * 1.05
+        span, low, high = (
+            max(cell["t2"] for cell in cells),
+            min(cell["lower"] for cell in cells) / 1.05,
+            max(cell["upper"] for cell in cells) * 1.05,
+        )
         for item in drawn_items:
             assert item["x"] == pytest.approx(main * item["t"] / span, abs=1)
             assert item["y"] == pytest.approx(tall * (1 - np.log(item["upper"] / low) / np.log(high / low)), abs=1)
@@ -644,7 +692,9 @@ def test_each_run_has_a_heat_map_on_the_scales_of_all(opened):
         choose(page, "shading", "linear")
         shades = {cell["c"]: cell["shade"] for cell in rows_of(page, "maps", "shown")}
         assert shades == {c: pytest.approx(c / counts[-1]) for c in counts}
-        after = page.evaluate("tailboard.views.maps.scenegraph().root.items[0].items.find((one) => one.name === 'pictures').items[0].items.find((one) => one.name === 'heat').items.map((one) => one.fill)")
+        after = page.evaluate(
+            "tailboard.views.maps.scenegraph().root.items[0].items.find((one) => one.name === 'pictures').items[0].items.find((one) => one.name === 'heat').items.map((one) => one.fill)"
+        )
         assert not before & set(after)
         choose(page, "op", "read")
         reads = sum(sum(bins.values()) for one, _, bins in rows if one.op == "read")
@@ -661,7 +711,10 @@ def test_large_pictures_are_drawn_in_pieces_and_whole(opened):
         assert page.evaluate("tailboard.frames.filter((one) => one.name === 'heatmap').length") > 2
         changed = items_of(page, "heatmap", "heat")
         choose(page, "op", "")
-        page.evaluate("(name) => { const control = document.querySelector('select[name=op]'); for (const op of ['read', '', 'write']) { control.value = op; control.dispatchEvent(new Event('change', { bubbles: true })); } }", "op")
+        page.evaluate(
+            "(name) => { const control = document.querySelector('select[name=op]'); for (const op of ['read', '', 'write']) { control.value = op; control.dispatchEvent(new Event('change', { bubbles: true })); } }",
+            "op",
+        )
         settle(page)
         hurried = items_of(page, "heatmap", "heat")
     with opened(origin.overviews(), fragment="#op=write") as page:
@@ -670,12 +723,16 @@ def test_large_pictures_are_drawn_in_pieces_and_whole(opened):
     where = lambda item: (item["datum"]["t"], item["datum"]["lower"])  # noqa: E731
     kept = ("x", "x2", "y", "y2", "width", "height", "fill")
     for found in (changed, hurried):
-        assert [[one[name] for name in kept] for one in sorted(found, key=where)] == [[one[name] for name in kept] for one in sorted(at_once, key=where)]
+        assert [[one[name] for name in kept] for one in sorted(found, key=where)] == [
+            [one[name] for name in kept] for one in sorted(at_once, key=where)
+        ]
 
 
 @pytest.mark.slow
 def test_kinds_are_never_merged(opened):
-    rows = [(series(kind=kind), at, {place: 200}) for kind, place in (("completion", 900), ("submission", 500)) for at in range(5)]
+    rows = [
+        (series(kind=kind), at, {place: 200}) for kind, place in (("completion", 900), ("submission", 500)) for at in range(5)
+    ]
     origin = Made(rows)
     with opened(origin.overviews()) as page:
         for kind in ("completion", "submission"):

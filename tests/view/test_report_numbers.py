@@ -27,15 +27,15 @@ from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Question
 from ingest.query.worst import worst_windows
 from ingest.view import vega
-from ingest.view.page import embed
+from ingest.view.page.report import packing
 from tests.doubles.origin import NS, SECOND, ZERO, Made, random_rows, series
 
-SCRIPT = Path(embed.__file__).with_name("report.js")
+SCRIPT = Path(packing.__file__).parents[1] / "script" / "numbers.js"
 NODE = shutil.which("node")
 
 
 def js(code: str, given=None):
-    """Return what the code returns in Node; `t` is report.js, `h` is heat.js, `given` the value that is handed over."""
+    """Return what the code returns in Node; `t` is numbers.js, `h` is heat.js, `given` the value that is handed over."""
     if NODE is None:
         if os.environ.get("CI"):
             pytest.fail("node is not here, and CI is to test report.js")
@@ -67,7 +67,7 @@ ASK = """
 
 
 def asked_of(runs, *asked):
-    return js(ASK, {"text": embed.packed({}, runs)[0], "asked": asked})
+    return js(ASK, {"text": packing.packed({}, runs)[0], "asked": asked})
 
 
 def expected(answer, text: str) -> list:
@@ -77,7 +77,9 @@ def expected(answer, text: str) -> list:
     rows = zip(
         columns["start_ns"] / 1e6,
         columns["end_ns"] / 1e6,
-        ["|".join(labels) for labels in zip(*(columns[name] for name in answer.by), strict=True)] if answer.by else [""] * len(table),
+        ["|".join(labels) for labels in zip(*(columns[name] for name in answer.by), strict=True)]
+        if answer.by
+        else [""] * len(table),
         columns[f"p{text}"],
         columns["count"],
         columns[f"p{text}_censored"],
@@ -101,7 +103,9 @@ def test_merging_is_what_the_query_layer_answers(seed):
         ("threads", ("host",), {}, 7),
         ("hosts", ("host",), {}, 0),
     ]
-    found = asked_of(runs, *({"run": 0, "scope": scope, "by": by, "where": where, "k": k, "ps": PS} for scope, by, where, k in cases))
+    found = asked_of(
+        runs, *({"run": 0, "scope": scope, "by": by, "where": where, "k": k, "ps": PS} for scope, by, where, k in cases)
+    )
     for (scope, by, where, k), told in zip(cases, found, strict=True):
         answer = origin.answer(Question(by=by, where=where, step=k * SECOND if k else "all"))
         for p, rows in zip(PS, told, strict=True):
@@ -145,10 +149,13 @@ def test_b7_the_page_keeps_percentiles_within_exact_extremes(tmp_path):
             beyond += sum(v not in NS.values for _, _, _, v, *_ in shown) if p != "100" else 0  # held back by an extreme
     assert beyond > 20
     curve = vega.curve(files.answer(Question(step="all")))
-    text = embed.packed({}, runs)[0]
-    drawn = js("""
+    text = packing.packed({}, runs)[0]
+    drawn = js(
+        """
         const content = await t.unpack(given.text), level = content.runs[0].levels.cluster;
-        return t.curveOf(t.merged(level, content.layouts, level.keys.map(() => 0), 0, level.windows, 0), [""]).map(({ v }) => v);""", {"text": text})
+        return t.curveOf(t.merged(level, content.layouts, level.keys.map(() => 0), 0, level.windows, 0), [""]).map(({ v }) => v);""",
+        {"text": text},
+    )
     low, high = min(took for _, took, _ in rows), max(took for _, took, _ in rows)
     assert set(drawn) <= set(curve["v"]) and low <= min(drawn) <= max(drawn) <= high
 
@@ -163,11 +170,23 @@ def test_weights_are_ranked_like_counts():
 
 
 def test_unlike_layouts_meet_in_their_common_one():
-    layouts = {"read": NS, "write": fio_layout(19, 1000, 2), "trim": LogLinear(128, 128 * 20, 1000, reports="highest", open_ended=False)}
-    rows = [(series(op), at, {place: 3 + at, place + 40: 7}) for at in range(6) for op, place in (("read", 1100), ("write", 120), ("trim", 300))]
+    layouts = {
+        "read": NS,
+        "write": fio_layout(19, 1000, 2),
+        "trim": LogLinear(128, 128 * 20, 1000, reports="highest", open_ended=False),
+    }
+    rows = [
+        (series(op), at, {place: 3 + at, place + 40: 7})
+        for at in range(6)
+        for op, place in (("read", 1100), ("write", 120), ("trim", 300))
+    ]
     origin = Made(rows, layout=layouts)
     runs = origin.overviews()
-    told = asked_of(runs, {"run": 0, "scope": "cluster", "by": (), "where": {}, "k": 2, "ps": PS}, {"run": 0, "scope": "cluster", "by": ("op",), "where": {}, "k": 1, "ps": PS})
+    told = asked_of(
+        runs,
+        {"run": 0, "scope": "cluster", "by": (), "where": {}, "k": 2, "ps": PS},
+        {"run": 0, "scope": "cluster", "by": ("op",), "where": {}, "k": 1, "ps": PS},
+    )
     for question, found in ((Question(step=2 * SECOND), told[0]), (Question(by=("op",), step=SECOND), told[1])):
         answer = origin.answer(question)
         for p, rows_found in zip(PS, found, strict=True):
@@ -177,14 +196,36 @@ def test_unlike_layouts_meet_in_their_common_one():
 def test_the_open_bin_is_a_lower_bound():
     origin = Made([(series(), 0, {1000: 3, 1855: 2})])
     (told,) = asked_of(origin.overviews(), {"run": 0, "scope": "cluster", "by": (), "where": {}, "k": 1, "ps": ("50", "100")})
-    assert told == [[[ZERO / 1e6, ZERO / 1e6 + 1000, "", int(NS.values[1000]), 5, 0]], [[ZERO / 1e6, ZERO / 1e6 + 1000, "", int(NS.edges[1855]), 5, 1]]]
+    assert told == [
+        [[ZERO / 1e6, ZERO / 1e6 + 1000, "", int(NS.values[1000]), 5, 0]],
+        [[ZERO / 1e6, ZERO / 1e6 + 1000, "", int(NS.edges[1855]), 5, 1]],
+    ]
 
 
 def test_ranks_are_exact():
     random = np.random.default_rng(20_261_120)
-    sizes = [1, 2, 3, 99, 100, 101, 999, 1000, 1001, 9999, 10_000, 123_457, 9_999_999_937, 2**52 + 1, *map(int, random.integers(1, 2**50, 200))]
+    sizes = [
+        1,
+        2,
+        3,
+        99,
+        100,
+        101,
+        999,
+        1000,
+        1001,
+        9999,
+        10_000,
+        123_457,
+        9_999_999_937,
+        2**52 + 1,
+        *map(int, random.integers(1, 2**50, 200)),
+    ]
     texts = ("50", "90", "99", "99.9", "99.99", "50.01", "66.67", "99.29", "97.49", "100", "0.5")
-    told = js("return given.sizes.map((n) => given.texts.map((p) => [t.rankOf(n, t.percentileOf(p)), t.isCarried(n, t.percentileOf(p))]));", {"sizes": sizes, "texts": texts})
+    told = js(
+        "return given.sizes.map((n) => given.texts.map((p) => [t.rankOf(n, t.percentileOf(p)), t.isCarried(n, t.percentileOf(p))]));",
+        {"sizes": sizes, "texts": texts},
+    )
     for n, row in zip(sizes, told, strict=True):
         for text, (rank, carried) in zip(texts, row, strict=True):
             share = Fraction(text) / 100
@@ -278,7 +319,7 @@ def test_the_grid_equals_a_brute_force_grid():
     rows = random_rows(8)
     halves = (1, 2, 4, 8, 16, 32, 64)
     for k in (1, 3):
-        told = js(HEAT, {"text": embed.packed({}, Made(rows).overviews())[0], "k": k, "halves": halves})
+        told = js(HEAT, {"text": packing.packed({}, Made(rows).overviews())[0], "k": k, "halves": halves})
         for half, cells in zip(halves, told, strict=True):
             found = {(t, lower, upper): count for t, lower, upper, count in cells}
             assert len(found) == len(cells)
@@ -288,7 +329,7 @@ def test_the_grid_equals_a_brute_force_grid():
 @pytest.mark.slow
 def test_rows_of_an_eighth_octave_are_those_of_the_command(archive):
     files = Files([archive])
-    told = js(HEAT, {"text": embed.packed({}, overviews(files, files.run_names, Question()))[0], "k": 1, "halves": [8]})[0]
+    told = js(HEAT, {"text": packing.packed({}, overviews(files, files.run_names, Question()))[0], "k": 1, "halves": [8]})[0]
     cells = vega.cells(files.answer(Question(step=SECOND)))
     names = ("t", "lower", "upper", "c")
     assert sorted(told) == sorted([list(row) for row in zip(*(cells[name] for name in names), strict=True)])
@@ -302,7 +343,7 @@ def test_marks_are_limited_and_no_sample_is_lost():
         const maps = [["log", 0], ["log", 1], ["linear", 0], ["linear", 0.1], ["linear", 30]].map(([axis, drop]) => h.heatMap(table, axis, drop).cells);
         return { most: t.MOST.cells, maps: maps.map((cells) => ({ marks: cells.length, all: cells.reduce((sum, one) => sum + one.c, 0),
           over: cells.reduce((sum, one) => sum + one.over * one.c, 0), rows: new Set(cells.filter((one) => !one.over).map((one) => one.lower)).size })) };"""
-    told = js(code, embed.packed({}, Made(rows).overviews())[0])
+    told = js(code, packing.packed({}, Made(rows).overviews())[0])
     samples = sum(sum(bins.values()) for _, _, bins in rows)
     for number, one in enumerate(told["maps"]):
         assert one["all"] == pytest.approx(samples)
@@ -319,7 +360,7 @@ def test_dropping_keeps_the_share_that_was_asked():
         const content = await t.unpack(given), level = content.runs[0].levels.cluster;
         const table = t.merged(level, content.layouts, level.keys.map(() => 0), 0, level.windows, 1);
         return [0.05, 0.1, 1, 10].map((drop) => h.heatMap(table, "log", drop).cells.map((one) => [one.c, one.over, one.lower, one.upper, one.cum, one.n]));"""
-    told = js(code, embed.packed({}, Made(rows).overviews())[0])
+    told = js(code, packing.packed({}, Made(rows).overviews())[0])
     assert [sum(c for c, over, *_ in cells if over) for cells in told] == [0, 2, 20, 200]
     tops = [max(upper for _, over, _, upper, *_ in cells if not over) for cells in told]
     for cells, top in zip(told, tops, strict=True):
@@ -330,12 +371,14 @@ def test_dropping_keeps_the_share_that_was_asked():
 
 
 def test_gaps_are_told_together_and_each():
-    rows = [(series(host="a"), at, {900: 1}) for at in (0, 1, 5, 6, 9)] + [(series(host="b"), at, {900: 1}) for at in (0, 5, 6, 7)]
+    rows = [(series(host="a"), at, {900: 1}) for at in (0, 1, 5, 6, 9)] + [
+        (series(host="b"), at, {900: 1}) for at in (0, 5, 6, 7)
+    ]
     code = """
         const content = await t.unpack(given), level = content.runs[0].levels.hosts, names = level.keys.map((key) => key.host);
         const table = t.merged(level, content.layouts, names.map((_, at) => at), 0, level.windows, 1);
         return [false, true].map((each) => t.gapsOf(table, names, each).map((one) => [one.row, (one.t - table.begin) / 1000, (one.t2 - table.begin) / 1000]));"""
-    together, each = js(code, embed.packed({}, Made(rows).overviews())[0])
+    together, each = js(code, packing.packed({}, Made(rows).overviews())[0])
     assert [gap[1:] for gap in together] == [[2, 5], [8, 9]]
     assert each == [["a", 2, 5], ["a", 7, 9], ["b", 1, 5], ["b", 8, 10]]
 
@@ -347,13 +390,16 @@ def test_the_curve_is_that_of_the_command():
         const table = t.merged(level, content.layouts, level.keys.map((key) => names.indexOf(key.host)), 0, level.windows, 0);
         return t.curveOf(table, names).map((one) => [one.label, one.x, one.v, one.cum, one.n]);"""
     origin = Made(rows)
-    told = js(code, embed.packed({}, origin.overviews())[0])
+    told = js(code, packing.packed({}, origin.overviews())[0])
     curve = vega.curve(origin.answer(Question(by=("host",), step="all")))
     points = [list(row) for row in zip(*(curve[name] for name in ("label", "x", "v", "cum", "n")), strict=True)]
-    assert all(any(one[0] == other[0] and one[2:] == other[2:] and abs(one[1] - other[1]) < 1e-9 * one[1] for other in points) for one in told)
+    assert all(
+        any(one[0] == other[0] and one[2:] == other[2:] and abs(one[1] - other[1]) < 1e-9 * one[1] for other in points)
+        for one in told
+    )
     assert [row for row in told if row[3] == row[4]] == [row for row in points if row[3] == row[4]]
     assert len(told) == len(points) < 900
-    told = js(code.replace("const content", "t.MOST.curve = 60; const content"), embed.packed({}, origin.overviews())[0])
+    told = js(code.replace("const content", "t.MOST.curve = 60; const content"), packing.packed({}, origin.overviews())[0])
     assert 20 < len(told) <= 64
     assert [row for row in told if row[3] == row[4]] == [row for row in points if row[3] == row[4]]
 
@@ -367,7 +413,7 @@ def test_worst_windows_are_those_of_the_query_layer():
         const all = merged(level.keys.map(() => 0)), split = merged(level.keys.map((key) => names.indexOf(key.host)));
         return t.worstOf(all, t.percentileOf("99"), 8).map((one) => [one.t, one.v, one.n, one.highest.v,
           t.sharesOf(split, names, one.t, one.t2, one.lower, Infinity).map(({ name, count }) => [name, count]).sort()]);"""
-    told = js(code, embed.packed({}, origin.overviews())[0])
+    told = js(code, packing.packed({}, origin.overviews())[0])
     answer = origin.answer(Question(by=("host", "op"), step=2 * SECOND))
     wanted = worst_windows(answer, "host", parse_percentiles("99")[0], 8)
     assert told == [[one.start_ns / 1e6, one.value_ns, one.samples, one.max_ns, sorted(map(list, one.makers))] for one in wanted]

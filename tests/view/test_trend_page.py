@@ -17,11 +17,11 @@ from ingest.core.ranks import parse_percentiles
 from ingest.query.question import Question
 from ingest.query.trend import alike, in_order, judged
 from ingest.query.trend import trend as trended
-from ingest.view.page.trend_page import trend_page
+from ingest.view.page.finished.trend import trend_page
+from tests.browsing import shown
 from tests.cli.test_commands import FIO
 from tests.doubles.origin import SECOND, ZERO, Made, series
 from tests.query.nights import drawn, written
-from tests.view.conftest import shown
 from tests.view.page import HOSTILE, hovered, items_of, rows_of
 from tests.view.test_compare_page import CELLS, outside
 

@@ -16,7 +16,7 @@ import click
 from ingest.cli.shared import options as shared
 from ingest.cli.shared.answers import PICTURES, asked
 from ingest.cli.shared.sources import split_sources
-from ingest.cli.shared.values import cores, read_options
+from ingest.cli.shared.values import read_options
 from ingest.core.errors import StoreError, UsageError, listed
 from ingest.read.undated import undated_part_of
 
@@ -30,10 +30,20 @@ if TYPE_CHECKING:
 REGRESSED = 1
 
 bounded_options = shared.stacked(
-    click.option("--by", metavar="LABELS", default="", help="Group by host,op,job,kind,volume,... or a setting."),
-    click.option("--where", metavar="K=GLOB", multiple=True, help="Only series whose label K matches."),
-    click.option("--from", "begin", metavar="T", help="From: ISO 8601, epoch s or ms, +90s (from each run's start), now-15m."),
-    click.option("--to", "end", metavar="T", help="Up to, likewise."),
+    click.option(
+        "--by",
+        metavar="LABELS",
+        default="",
+        help="One group for each value of these labels: host,op,job,kind,volume,... or a setting.",
+    ),
+    click.option("--where", metavar="K=GLOB", multiple=True, help="Only data whose label K matches GLOB."),
+    click.option(
+        "--from",
+        "begin",
+        metavar="T",
+        help="Start of the range: ISO 8601, epoch s or ms, +90s (after the start of each run), now-15m.",
+    ),
+    click.option("--to", "end", metavar="T", help="End of the range, in the same forms."),
 )
 format_option = click.option(
     "--format", "printed", type=click.Choice(["table", "csv", "ndjson", *PICTURES]), show_default="table; with -o nothing"
@@ -76,7 +86,7 @@ def opened_runs(sources: tuple[str, ...], options: EachRun) -> Iterator[tuple[Ma
         known: dict[str, Ask] = {}
         labels: dict[str, Mapping[str, str]] = {}
         for path, name in named(paths):
-            files = Files([path], replace(reading, run=name), cores(options.jobs), bar)
+            files = Files([path], replace(reading, run=name), options.jobs, bar)
             for run in files.run_names:
                 if run in known:
                     raise UsageError(f"two sources hold a run {run}: load them with --run into a store to tell them apart")

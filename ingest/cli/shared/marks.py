@@ -42,7 +42,7 @@ def keep(store: Store, runs: Sequence[str], marks: Sequence[Mark]) -> None:
 def drawn(answer: Answer, stored: Sequence[object], marks: Sequence[Mark]) -> list[dict[str, object]]:
     """Return the marks of a picture of an answer: those of its store, those given that overlap it, where samples are missing."""
     from ingest.query.missing import bands
-    from ingest.view.page.mark_section import Shown, chosen
+    from ingest.view.page.panels.marks import Shown, chosen
 
     end = max(int(part.end_ns.max()) for part in answer.parts if len(part))
     runs = [Shown(run, start, end, answer.relative) for run, start in answer.run_start_ns.items() if run in answer.runs]

@@ -50,7 +50,8 @@ class FormatOption(click.Option):
         """Return the option and its help."""
         from ingest.read.formats import names
 
-        self.help = f"What all files are: {', '.join(names())}, or a .yml file that names columns."
+        known = ", ".join(names())
+        self.help = f"Format of all files: {known}, or a .yml file that describes columns. [default: found by content]"
         return super().get_help_record(ctx)
 
 
@@ -59,34 +60,69 @@ input_format = click.option(
     metavar="F",
     cls=FormatOption,
 )
-host_of_all = click.option("--host", metavar="H", help="Host of all logs, whatever names and folders say.")
+host_of_all = click.option("--host", metavar="H", help="Host of all logs, in place of what file and folder names say.")
 reading_rest = stacked(
-    click.option("--host-alias", "host_alias", metavar="A=B", multiple=True, help="Call host A by the name B."),
-    click.option("--t0", metavar="T|mtime", help="Time zero of relative stamps; mtime takes it from file times."),
-    click.option("--host-offset", "host_offset", metavar="H=MS", multiple=True, help="Add MS to the stamps of host H."),
-    click.option("--recorded-unit", type=click.Choice(["ns", "us", "ms"]), help="Unit the tool recorded, if it does not say."),
-    click.option("--fio-version", metavar="V", help="Version of fio that wrote the logs, where no JSON of it tells: 3.16."),
-    click.option("--digits", type=click.IntRange(1, 5), help="Bin single events to so many digits [default: 1/128]."),
+    click.option("--host-alias", "host_alias", metavar="A=B", multiple=True, help="Rename host A to B."),
+    click.option(
+        "--t0",
+        metavar="T|mtime",
+        help="Start of the run, for logs with relative times; mtime: from the file's modification time.",
+    ),
+    click.option(
+        "--host-offset",
+        "host_offset",
+        metavar="H=MS",
+        multiple=True,
+        help="Add MS milliseconds to all times of host H (clock correction).",
+    ),
+    click.option(
+        "--recorded-unit",
+        type=click.Choice(["ns", "us", "ms"]),
+        help="Unit of the recorded values, for logs that do not state it.",
+    ),
+    click.option(
+        "--fio-version",
+        metavar="V",
+        help="Version of fio that wrote the logs, such as 3.16, where no fio JSON states it.",
+    ),
+    click.option(
+        "--digits",
+        type=click.IntRange(1, 5),
+        help="Precision of bins for single operations, in significant digits [default: 1/128].",
+    ),
     click.option(
         "--prefer",
         type=click.Choice(["hist", "raw"]),
         default="hist",
         show_default=True,
-        help="Which log to take where a histogram log and a raw log hold the same I/Os.",
+        help="Which log to read where a histogram log and a raw log hold the same I/Os.",
     ),
-    click.option("--keep-idle", is_flag=True, help="Take perf samples of idle CPUs, too, which are left out otherwise."),
-    click.option("--tsc-hz", metavar="N", help="Frequency of a Snabb timeline's counter, if its own clock does not tell: 2.6e9."),
-    click.option("--rate", metavar="N", help="Requests a second that were due (each log): gives response and wait time."),
-    click.option("--intended-start-column", metavar="C", help="Column of an operation log with the time each was due."),
-    click.option("--expected-interval", metavar="I", help="Add corrected data: requests were due every I, as in 10ms."),
+    click.option("--keep-idle", is_flag=True, help="Also count perf samples of idle CPUs."),
+    click.option(
+        "--tsc-hz",
+        metavar="N",
+        help="Frequency of a Snabb timeline's counter in Hz, such as 2.6e9, if its own clock does not give it.",
+    ),
+    click.option("--rate", metavar="N", help="Planned requests per second (of each log): adds response time and wait time."),
+    click.option("--intended-start-column", metavar="C", help="Column of an operation log that holds the planned start time."),
+    click.option(
+        "--expected-interval",
+        metavar="I",
+        help="Add data corrected for coordinated omission; a request was planned every I, such as 10ms.",
+    ),
     click.option(
         "--attribution",
         type=click.Choice(["completion", "in-flight"]),
         default="completion",
         show_default=True,
-        help="Count an I/O where it completed, or by share in each window it was in flight.",
+        help="Count an I/O in the window where it completed, or by its share in each window it was in flight.",
     ),
-    click.option("--jobs", type=click.IntRange(1, 256), default=None, help="Processes that read logs [default: cores]."),
+    click.option(
+        "--jobs",
+        type=click.IntRange(1, 256),
+        default=None,
+        help="Number of processes that read logs [default: number of cores; 1 for small logs].",
+    ),
 )
 
 reading_options = stacked(input_format, host_of_all, reading_rest)
@@ -117,15 +153,26 @@ class Reading:
 
 loading_options = stacked(
     click.option(
-        "--run", "run", required=True, metavar="ID", help="Name of the load; in an archive each permutation adds its path."
+        "--run", "run", required=True, metavar="ID", help="Name of the run; in an archive of several runs each adds its path."
     ),
-    click.option("--store", metavar="URL", help="Where to [default: $TAILBOARD_STORE, else sqlite:tailboard.db]."),
-    click.option("--step", metavar="S", help="Stored step: 100ms, 1s, 5s, 10s, ... 1h [default: as the rows are wide]."),
-    click.option("--force", is_flag=True, help="Allow a step finer than the rows (flagged)."),
-    click.option("--label", "labels", metavar="K=V", multiple=True, help="A label of the run, to group and select by."),
+    click.option("--store", metavar="URL", help="Store to write to [default: $TAILBOARD_STORE, else sqlite:tailboard.db]."),
+    click.option(
+        "--step",
+        metavar="S",
+        help="Width of stored windows: 100ms, 1s, 5s, 10s, ... 1h [default: the interval of the logs].",
+    ),
+    click.option(
+        "--force",
+        is_flag=True,
+        help="Allow a step finer than the interval of the logs; counts are then spread evenly, and marked.",
+    ),
+    click.option("--label", "labels", metavar="K=V", multiple=True, help="Label of the run, for --by and --where."),
     reading_options,
     click.option(
-        "--offsets/--no-offsets", default=True, show_default=True, help="Store single events by offset in their second, too."
+        "--offsets/--no-offsets",
+        default=True,
+        show_default=True,
+        help="Also store when within its second each single operation happened.",
     ),
 )
 
@@ -144,12 +191,22 @@ class Loading(Reading):
 
 
 selecting_options = stacked(
-    click.option("--run", "runs", metavar="GLOB", multiple=True, help="Runs to take, by id or name of the load."),
-    click.option("--by", metavar="LABELS", default="", help="Group by host,op,job,kind,run,volume,... or a setting."),
-    click.option("--where", metavar="K=GLOB", multiple=True, help="Only series whose label K matches."),
-    click.option("--from", "begin", metavar="T", help="From: ISO 8601, epoch s or ms, +90s (from the start), now-15m."),
-    click.option("--to", "end", metavar="T", help="Up to, likewise."),
-    click.option("--merge-runs", is_flag=True, help="Add up different runs; otherwise each is a group of its own."),
+    click.option("--run", "runs", metavar="GLOB", multiple=True, help="Only runs whose name matches GLOB."),
+    click.option(
+        "--by",
+        metavar="LABELS",
+        default="",
+        help="One group for each value of these labels: host,op,job,kind,run,volume,... or a setting.",
+    ),
+    click.option("--where", metavar="K=GLOB", multiple=True, help="Only data whose label K matches GLOB."),
+    click.option(
+        "--from",
+        "begin",
+        metavar="T",
+        help="Start of the range: ISO 8601, epoch s or ms, +90s (after the start of the run), now-15m.",
+    ),
+    click.option("--to", "end", metavar="T", help="End of the range, in the same forms."),
+    click.option("--merge-runs", is_flag=True, help="Merge the selected runs; without it each run is a group of its own."),
 )
 
 
@@ -171,8 +228,18 @@ class Asking(Reading, Selecting):
 
 
 step_options = stacked(
-    click.option("--step", default="auto", show_default=True, metavar="S|auto|all", help="Window: 10s, 1m, about 150, or all."),
-    click.option("--force", is_flag=True, help="Allow a step finer than the rows (flagged)."),
+    click.option(
+        "--step",
+        default="auto",
+        show_default=True,
+        metavar="S|auto|all",
+        help="Width of windows, such as 10s; auto: about 150 windows; all: one window.",
+    ),
+    click.option(
+        "--force",
+        is_flag=True,
+        help="Allow a step finer than the interval of the logs; counts are then spread evenly, and marked.",
+    ),
 )
 
 marks_option = click.option(
@@ -181,7 +248,7 @@ marks_option = click.option(
     metavar="FILE",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Marks to draw: lines of time,text or time,end,text, or a JVM's GC log (-Xlog:gc*); may be repeated.",
+    help="File of marks to draw: lines of time,text or time,end,text, or a JVM's GC log (-Xlog:gc*); may be repeated.",
 )
 
 time_option = click.option(
@@ -189,7 +256,7 @@ time_option = click.option(
     "time_base",
     type=click.Choice(["utc", "local", "elapsed"]),
     default=None,
-    help="Times as UTC, local time, or seconds from the run's start [default: utc].",
+    help="Show times as UTC, local time, or seconds since the start of the run [default: utc].",
 )
 
 
@@ -225,20 +292,34 @@ def map_options(shading: str, highlight: str, *, shades: Sequence[str], hues: st
             type=click.Choice(["table", "csv", "ndjson", "png", "svg"]),
             default="table",
             show_default=True,
-            help="table draws on the terminal; png and svg are pictures.",
+            help="table: drawn on the terminal; png, svg: picture.",
         ),
     )
 
 
 hgrm_options = stacked(
     unit_option,
-    click.option("--ticks", type=click.IntRange(1, 1000), default=5, show_default=True, help="Rows a half distance (hgrm)."),
+    click.option(
+        "--ticks",
+        type=click.IntRange(1, 1000),
+        default=5,
+        show_default=True,
+        help="Rows for each halving of the distance to 100 % (hgrm).",
+    ),
 )
 
 curve_options = stacked(
-    click.option("--curves", is_flag=True, help="Percentile curves instead of bins."),
-    click.option("--hgrm", metavar="FILE:UNIT", multiple=True, help="Another curve, from an hgrm file (UNIT ns, us, ms or s)."),
-    click.option("--sla", metavar="FILE:UNIT", multiple=True, help="The steps of an SLA file, `x value [label]` a line."),
+    click.option("--curves", is_flag=True, help="Percentile curves in place of bins."),
+    click.option(
+        "--hgrm",
+        metavar="FILE:UNIT",
+        multiple=True,
+        help="Also draw the curve of an hgrm file; UNIT is ns, us, ms or s.",
+    ),
+    click.option(
+        "--sla",
+        metavar="FILE:UNIT",
+        multiple=True,
+        help="Also draw the steps of an SLA file: one `x value [label]` per line.",
+    ),
 )
-
-

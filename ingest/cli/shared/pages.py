@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from ingest.core.ranks import Percentile
     from ingest.query.compare import Pair
     from ingest.query.question import Answer, Question
-    from ingest.view.page.compare_page import Compared
+    from ingest.view.page.finished.compare import Compared
 
     Ask = Callable[[Question], Answer]
 
 page_option = click.option(
-    "-o", "--output", metavar="FILE", help="Write a page that opens offline, in place of the table; - is stdout."
+    "-o", "--output", metavar="FILE", help="Write an HTML page that opens offline, in place of the table; - for stdout."
 )
 
 
@@ -41,7 +41,7 @@ def compared(
 ) -> Compared:
     """Return what the page of a comparison is made of, from answers by all of its labels."""
     from ingest.query.groupings import APART, grouped, groupings, is_lag
-    from ingest.view.page.compare_page import Compared
+    from ingest.view.page.finished.compare import Compared
 
     whole = None if is_lag(baseline, run) else grouped(baseline, run, [name for name in by if name in APART], unlike=unlike)
     movers = [grouped(baseline, run, labels, unlike=unlike) for labels in groupings(baseline, run, by)]

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingest.cli.shared.values import cores, read_options
+from ingest.cli.shared.values import read_options
 from ingest.core.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ def _standard_input() -> Path:
     import shutil
     import tempfile
 
+    from ingest.core.plain import STANDS_FOR
     from ingest.read.formats import STDIN
     from ingest.read.text import ending_of
 
@@ -67,7 +68,9 @@ def _standard_input() -> Path:
         raise InputError("standard input is empty")
     with path.open("rb") as check:
         ending = ending_of(check.read(8))
-    return path.rename(path.with_name(STDIN + ending)) if ending else path
+    path = path.rename(path.with_name(STDIN + ending)) if ending else path
+    STANDS_FOR.update({str(path): "standard input", str(path.parent): "standard input"})
+    return path
 
 
 @contextmanager
@@ -84,4 +87,4 @@ def opened(sources: tuple[str, ...], reading: Reading) -> Iterator[Origin]:
     from ingest.query.files import Files
 
     with Progress("reading") as bar:
-        yield Files(paths, read_options(reading), cores(reading.jobs), bar)
+        yield Files(paths, read_options(reading), reading.jobs, bar)

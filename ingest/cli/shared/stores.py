@@ -15,7 +15,7 @@ from ingest.core.errors import InputError, listed
 if TYPE_CHECKING:
     from ingest.store import RunRecord, Store
 
-store_option = click.option("--store", metavar="URL", help="Store [default: $TAILBOARD_STORE, else sqlite:tailboard.db].")
+store_option = click.option("--store", metavar="URL", help="Store to use [default: $TAILBOARD_STORE, else sqlite:tailboard.db].")
 
 
 def opened_store(url: str | None, *, write: bool = False) -> Store:

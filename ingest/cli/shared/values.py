@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -104,12 +103,3 @@ def frequency(text: str) -> int:
     if not HERTZ["m"] <= hz <= FASTEST_HZ:
         raise UsageError(f"--tsc-hz takes a frequency from 1 MHz to 9 GHz, such as 2.6e9 or 2600MHz, not {text!r}")
     return hz
-
-
-def cores(jobs: int | None) -> int:
-    """Return how many processes are to read: as asked, else as many as there are cores to run on."""
-    if jobs:
-        return jobs
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-

@@ -17,12 +17,12 @@ from typing import Any
 
 from ingest.core.errors import InputError, StoreError, TailboardError, UsageError
 from ingest.core.plain import shown
-from ingest.live.serve.desk import BusyError, Desk, Kept
+from ingest.live.serve.cache import BusyError, Cache, Kept
 from ingest.live.serve.page import Subject, View, view_of
 from ingest.live.serve.selection import LONGEST_QUERY, Selection, parse_selection
 from ingest.live.serve.source import version_of
-from ingest.view.page.parts import filled, page_file, policy
-from ingest.view.page.report_tables import text
+from ingest.view.page.template import filled, page_file, policy
+from ingest.view.page.wording import text
 
 HOST = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9._-]{1,253})(:\d{1,5})?", re.IGNORECASE)
 LOCAL = ("127.0.0.1", "localhost", "[::1]")
@@ -70,11 +70,11 @@ def application(subject: Subject, named: Collection[str] = (), *, anywhere: bool
     version = version_of(subject.url)
     fresh = min(1.0, subject.refresh_ns / 4e9)
     make = lambda selection, before: view_of(subject, version, selection, before)
-    desk: Desk[Selection, View] = Desk(make, fresh, PATIENCE_SECONDS)
+    cache: Cache[Selection, View] = Cache(make, fresh, PATIENCE_SECONDS)
     known = {name.lower() for name in (*LOCAL, *named)}
 
     def app(environ: Mapping[str, Any], start: Start) -> Iterable[bytes]:
-        reply = _refused(environ, known, anywhere=anywhere) or _answered(environ, desk)
+        reply = _refused(environ, known, anywhere=anywhere) or _answered(environ, cache)
         with_type = [("Content-Type", reply.kind)] if reply.body else []
         policies = [("Content-Security-Policy", f"{reply.allowed}; frame-ancestors 'none'")]
         length = [] if reply.status in (204, 304) else [("Content-Length", str(len(reply.body)))]
@@ -111,14 +111,14 @@ def _is_here(host: str, known: Collection[str], *, anywhere: bool) -> bool:
     return True
 
 
-def _answered(environ: Mapping[str, Any], desk: Desk[Selection, View]) -> Reply:
+def _answered(environ: Mapping[str, Any], cache: Cache[Selection, View]) -> Reply:
     path = environ["PATH_INFO"]
     if path == "/favicon.ico":
         return Reply(204)
     if path not in ("/", "/data"):
         return _sentence(404, "there is nothing here: / is the page, /data what it shows")
     try:
-        kept = desk.ask(parse_selection(environ.get("QUERY_STRING", "")))
+        kept = cache.ask(parse_selection(environ.get("QUERY_STRING", "")))
     except UsageError as error:
         return _sentence(400, str(error))
     except (InputError, StoreError, BusyError) as error:
@@ -150,10 +150,10 @@ def _nothing_yet(path: str, error: TailboardError) -> Reply:
     later = ("Retry-After", str(RETRY_SECONDS))
     if path == "/data":
         return _sentence(404, str(error)) if isinstance(error, InputError) else _sentence(503, str(error), later)
-    script = page_file("waiting.js")
+    script = page_file("live/waiting.js")
     allowed = policy(script, connect=True)
-    words = {"policy": allowed, "style": page_file("page.css"), "reason": text(str(error)), "script": script}
-    page = filled("waiting.html", words).encode()
+    words = {"policy": allowed, "style": page_file("html/page.css"), "reason": text(str(error)), "script": script}
+    page = filled("live/waiting.html", words).encode()
     return Reply(200 if isinstance(error, InputError) else 503, page, "text/html; charset=utf-8", allowed, (later,))
 
 

@@ -20,10 +20,10 @@ from ingest.query.question import Question
 from ingest.store import RunRecord, Store
 from ingest.store.live import NOTHING_FINAL, NOTHING_LEFT
 from ingest.store.records import WATCHED
-from ingest.view.page.contents import parts_from
-from ingest.view.page.parts import policy, runtime
-from ingest.view.page.report import Parts, page_of, script_of
-from ingest.view.page.section import IN_CONTROLS, Section
+from ingest.view.page.report.contents import parts_from
+from ingest.view.page.report.page import Parts, page_of, script_of
+from ingest.view.page.report.section import IN_CONTROLS, Section
+from ingest.view.page.template import policy, runtime
 from ingest.view.vega import MS, printable
 
 SWAPPED = {"title": "runs", "lead": "lead", "facts": "facts", "notes": "notes", "summary": "summary"}
@@ -118,7 +118,7 @@ def _section(subject: Subject, selection: Selection, offered: Sequence[RunRecord
         "steps": [step for step in STEPS if parse_duration(step) >= finest and parse_duration(step) % finest == 0],
         "stored": format_duration(finest),
     }
-    return Section("live", "live.html", ("live.js",), {}, content, IN_CONTROLS)
+    return Section("live", "live/live.html", ("live/live.js",), {}, content, IN_CONTROLS)
 
 
 def _provisional(offered: Sequence[RunRecord], chosen: Sequence[str]) -> list[Mapping[str, Any]]:

@@ -69,8 +69,13 @@ class Written:
 
 
 def _facts(part: Intervals) -> Int:
-    """Return start, end, samples and sum of each window: what only grows with each sample, and bounds that others narrow."""
+    """Return start, end, samples and sum of each window: what only grows with each sample, and bounds that others narrow.
+
+    Bytes only grow, too, and are in the sum of what has them.
+    """
     sums = part.exact.sum_ns if part.exact is not None else np.zeros(len(part), np.int64)
+    if part.exact is not None and part.exact.bytes is not None:
+        sums = sums + part.exact.bytes
     return np.stack([part.start_ns, part.end_ns, part.samples, sums])
 
 

@@ -21,7 +21,7 @@ from ingest.live.watch.follow import follow
 from ingest.live.watch.settle import settle
 from ingest.live.watch.tail import Tail
 from ingest.live.watch.watching import Watching
-from ingest.load.load import LoadAccount
+from ingest.load.load import LoadAccount, no_room
 from ingest.store import Store
 from ingest.store.live import NOTHING_LEFT
 from ingest.store.live import Watch as Told
@@ -63,6 +63,7 @@ class Watch:
         self._after = after
         self._ours: dict[Path, Seen] = {}
         self._counted: Counter[str] = Counter()
+        self._beside: dict[str, int] = {}
 
     def cycle(self, *, last: bool = False) -> Cycle:
         """Return what one cycle did; the `last` one takes rows that are cut off, too, as a load would."""
@@ -136,8 +137,21 @@ class Watch:
         if not news and not _moved(told, watching.told.get(run)):
             return heard
         watching.told[run] = told
+        if heard:
+            self._check_room(run, heard[-1].path)
         self._counted["documents"] += watching.live.keep(watching.runs[run], news, told)
         return heard
+
+    def _check_room(self, run: str, path: Path) -> None:
+        """Raise CapacityError where a run would hold more samples than its store can add up; a load checks what it reads."""
+        watching, tails = self.watching, self.watching.of(run)
+        if run not in self._beside:
+            mine = {tail.record.source for tail in tails}
+            others = [one for one in watching.store.sources(run) if one.source not in mine]
+            self._beside[run] = sum(int(one.account.get("samples", 0)) for one in others)
+        most = watching.store.most_samples
+        if self._beside[run] + sum(tail.account.samples for tail in tails) > most:
+            raise no_room(path, run, most)
 
     def settle(self) -> LoadAccount:
         """Return the account of the load that settles all sources: the end of the watch."""

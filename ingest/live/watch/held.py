@@ -56,7 +56,8 @@ def alone(rows: Intervals) -> Intervals:
     if rows.exact is None:
         return own
     low, high, total = (part.copy() for part in (rows.exact.min_ns, rows.exact.max_ns, rows.exact.sum_ns))
-    return replace(own, exact=Exact(low, high, total, rows.exact.known.copy()))
+    moved = None if rows.exact.bytes is None else rows.exact.bytes.copy()
+    return replace(own, exact=Exact(low, high, total, rows.exact.known.copy(), moved))
 
 
 def _kept(windows: Intervals) -> dict[str, Any]:
@@ -73,6 +74,7 @@ def _kept(windows: Intervals) -> dict[str, Any]:
     if windows.exact is not None:
         exact = windows.exact
         found["exact"] = [exact.min_ns.tolist(), exact.max_ns.tolist(), exact.sum_ns.tolist(), exact.known.tolist()]
+        found["exact"] += [] if exact.bytes is None else [exact.bytes.tolist()]
     return found
 
 
@@ -80,8 +82,10 @@ def _windows(kept: Mapping[str, Any]) -> Intervals:
     indptr, bins, counts = unpack(np.array(kept["coding"], np.int64), [base64.b64decode(text) for text in kept["bins"]])
     exact = None
     if "exact" in kept:
-        low, high, total, known = kept["exact"]
+        low, high, total, known, *moved = kept["exact"]
         exact = Exact(np.array(low, np.int64), np.array(high, np.int64), np.array(total, np.int64), np.array(known, np.bool_))
+        if moved:
+            exact = replace(exact, bytes=np.array(moved[0], np.int64))
     return Intervals(
         layout=parse_layout(kept["layout"]),
         table=tuple(Series(*labels) for labels in kept["table"]),

@@ -23,6 +23,7 @@ from ingest.live.watch.held import Held
 from ingest.read import Source
 from ingest.read.account import Account
 from ingest.read.fio.json_plus import LARGEST_DOCUMENT
+from ingest.read.formats import row_labels
 from ingest.store.live import Checkpoint, News
 from ingest.store.records import RunRecord, SourceRecord
 
@@ -179,7 +180,7 @@ class Tail:
 
     def fall_silent(self) -> None:
         """Keep in the account that all since its last report may be missing."""
-        unknown = () if self.source is None else self.source.row_labels
+        unknown = () if self.source is None else row_labels(self.source)
         series = next(iter(self.spans)) if self.source is None else self.source.context.series
         caveat = Caveat(SILENT, as_text(self.path), "has not grown for a minute: what it may hold since is missing", GROWS)
         self.silent = Missing(labels_of(series, unknown=unknown), self.reported_ns, None, None, 0, None, caveat)

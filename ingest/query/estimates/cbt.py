@@ -116,9 +116,7 @@ def cbt(files: Files, question: Question, answer: Answer, table: Table, places: 
     found["mean"] /= np.asarray(table.columns["end_ns"] - table.columns["start_ns"], np.float64) / SECOND
     notes = [*told.notes()]
     if several:
-        notes.append(
-            f"{NAME}: hosts are not combined: of each group the last by name is shown, as CBT keeps the last it reads"
-        )
+        notes.append(f"{NAME}: hosts are not combined: of each group the last by name is shown, as CBT keeps the last it reads")
     if not processes:
         notes.append(f"{NAME}: cannot be computed here: needs logs of fio, of completion latency (--where kind=completion)")
     return Estimate(NAME, found, tuple(notes))

@@ -23,6 +23,7 @@ from ingest.query.offsets.counts import ALL, CELLS, LATE, SHARED, Wanted, of_sou
 from ingest.query.offsets.map import OffsetMap, groups_of
 from ingest.query.question import AUTO
 from ingest.read.event_once import offset_sources
+from ingest.read.formats import single_events
 
 if TYPE_CHECKING:
     from ingest.query.files import Files
@@ -83,7 +84,7 @@ def from_files(files: Files, wanted: Wanted) -> OffsetMap:
 
 def _left_out(found: Sequence[Source], taken: Sequence[Source]) -> Iterator[str]:
     """Yield a sentence on files that are not in a map of their events."""
-    histograms = sum(not source.single_events for source in found)
+    histograms = sum(not single_events(source) for source in found)
     if histograms:
         yield f"{histograms} of {len(found)} logs hold histograms, not single events: they are not in the map"
     again = len(found) - histograms - len(taken)

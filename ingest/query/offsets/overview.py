@@ -27,6 +27,7 @@ from ingest.query.overview import chosen_runs
 from ingest.query.question import Question
 from ingest.read.account import Account
 from ingest.read.event_once import events_once, offset_sources
+from ingest.read.formats import single_events
 from ingest.read.sources import PREFER_RAW
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ def _read(
 
 def _overview(ticks: RunTicks, files: Files, taken: Sequence[Source], found: Sequence[Source]) -> OffsetOverview:
     relative = all(source.context.zero.epoch_ns is None for source in taken)
-    histograms = sum(not source.single_events for source in found)
+    histograms = sum(not single_events(source) for source in found)
     said = f"{histograms} of {len(found)} logs hold histograms, not single events: they are not in the map of offsets"
     starts = run_starts(taken)
     warnings = tuple(warnings_of([source.context.account for source in taken], files.found))
@@ -181,5 +182,3 @@ def _windows(events: Events, segment: np.ndarray[tuple[int], np.dtype[np.int64]]
     table = [one.replaced(segment=number) for number in range(int(segment.max()) + 1) for one in series]
     codes = events.series + many * segment
     return counted(table, codes, second, within_it // MS, events.weight, SECOND, LAYOUT)
-
-

@@ -6,10 +6,11 @@
 A mean holds no percentile: rows become intervals without bins, of the kinds `completion.mean` (clat), `total.mean` (lat) and
 `submission.mean` (slat), with count, mean, and the maximum where it was logged. A row is stamped at its end and covers the
 time since the row before it of the same direction. How many I/Os it stands for is in another log (`window_counts`); what that
-leaves open is settled by fio's JSON: the counts of all rows add up to its N. Traps, each noted or counted:
+leaves open is settled by fio's JSON: the counts of all rows add up to its N. Bytes come from the log of bandwidth beside it, and
+add up to fio's `io_bytes`; without that log they are not known by row. Traps, each noted or counted:
 
 * without the log of IOPS that of bandwidth gives the shares of windows, and without both they are even: fio's N must be known;
-* `log_window_value=max` logs maxima and no means: refused;
+* `log_window_value=max` (3.37 and later) logs maxima and no means: these rows have a maximum and no sum;
 * the last window may have the stamp of the one before it;
 * an op that has no row at all is one row over the whole run, as fio's JSON says.
 
@@ -25,23 +26,24 @@ from pathlib import Path
 import numpy as np
 
 from ingest.core.errors import InputError
-from ingest.core.intervals import NO_MAX, NO_MIN, Exact, Int, Intervals
+from ingest.core.intervals import NO_MAX, NO_MIN, NO_SUM, Exact, Int, Intervals, told_exact
 from ingest.core.layout import NO_BINS
 from ingest.core.series import MEAN, OPS, Series
-from ingest.core.whole_runs import WholeRun, sum_of
+from ingest.core.whole_runs import WholeRun, bytes_of, sum_of
 from ingest.read.account import Account
 from ingest.read.context import Context
 from ingest.read.events import DAY_NS
 from ingest.read.fio.averaged_rows import averaged_rows
 from ingest.read.fio.raw_shape import Shape, averaged_shape_of, first_stamps, is_epoch
-from ingest.read.fio.window_counts import IOPS, Beside, Floats, beside, fitted, segments
+from ingest.read.fio.window_counts import BANDWIDTH, IOPS, Beside, Floats, beside, fitted, rounded, segments
 
 MS = 1_000_000
 DEFAULT_WINDOW_MS = 1000
 UNLIKE = 0.05
 LARGEST_SUM = 1 << 60
-UNITS = ("bandwidth", "IOPS")
-MAXIMA = "log_window_value=max: each row is the largest latency of a window and no mean; log both, or a histogram"
+UNITS = {BANDWIDTH: "bandwidth", IOPS: "IOPS"}
+MIB = 1 << 20
+MAXIMA = "means: log_window_value=max: each row is the largest latency of a window, and no mean; log both to have means, too"
 UNCOUNTED = (
     "averaged (log_avg_msec), and nothing says how many I/Os each mean stands for: neither a log of IOPS (write_iops_log) nor "
     "fio's JSON lies beside it"
@@ -50,39 +52,46 @@ UNCOUNTED = (
 
 @dataclass(frozen=True, slots=True)
 class Averaged:
-    """What the head of an averaged log says: its shape, the time that each mean is over, whether stamps are since 1970."""
+    """What the head of an averaged log says: its shape, the time that each mean is over, whether stamps are since 1970.
+
+    `maxima` says that its values are the largest latencies of windows, not means.
+    """
 
     shape: Shape
     window_ms: int
     unix: bool
+    maxima: bool
 
 
 def look(path: Path, context: Context) -> Averaged | None:
-    """Return what the head of an averaged log says, None of a log of single I/Os; InputError where its rows hold no means."""
+    """Return what the head of an averaged log says, None of a log of single I/Os; InputError where it is no such log."""
     shape = averaged_shape_of(path, context)
     if shape is None:
         return None
     options = context.options
-    if "maximum" not in shape.columns and (options.get("log_window_value") == "max" or options.get("log_max_value") == "1"):
-        raise InputError(MAXIMA, path, 1)
+    largest = options.get("log_window_value") == "max" or options.get("log_max_value") == "1"
     told = options.get("log_avg_msec", "")
     steps = np.diff(np.unique(first_stamps(path, context)))
     typical = int(np.median(steps)) if len(steps) else DEFAULT_WINDOW_MS
-    return Averaged(shape, int(told) if told.isdigit() and int(told) else typical, is_epoch(shape, context))
+    window = int(told) if told.isdigit() and int(told) else typical
+    return Averaged(shape, window, is_epoch(shape, context), maxima=largest and "maximum" not in shape.columns)
 
 
 def read(path: Path, context: Context) -> Iterator[Intervals]:
     """Yield the rows of a log without bins, ops as series of their own.
 
-    Counts add up to fio's own N of each op where that is known. Means are fio's, in whole ns; a sum is mean x count. What fio
-    says of the whole run goes into the account. Raises InputError where the log holds no means, or nothing gives counts.
+    Counts add up to fio's own N of each op where that is known, bytes to its `io_bytes`. Means are fio's, in whole ns; a sum is
+    mean x count, and unknown where the log holds maxima alone. What fio says of the whole run goes into the account. Raises
+    InputError where the log holds single I/Os, or nothing gives counts.
     """
     found = look(path, context)
     if found is None:
         raise InputError("no averaged log: its rows are single I/Os", path, 1)
+    if found.maxima:
+        context.account.note(MAXIMA)
     columns = found.shape.columns[: found.shape.columns.index("direction") + 1]
     table = averaged_rows(path, columns, context.account, DAY_NS // found.shape.unit_ns)
-    log = _Log(path, context, found, beside(path, context), _whole_runs(context))
+    log = _Log.of(path, context, found, _whole_runs(context))
     for code, op in enumerate(OPS):
         mine = table[table[:, -1] == code]
         rows = log.rows(mine, code) if len(mine) else log.whole_row(op)
@@ -111,8 +120,20 @@ class _Log:
     path: Path
     context: Context
     found: Averaged
-    beside: Beside | None
+    iops: Beside | None
+    bandwidth: Beside | None
     whole: Sequence[WholeRun]
+
+    @staticmethod
+    def of(path: Path, context: Context, found: Averaged, whole: Sequence[WholeRun]) -> _Log:
+        """Return a log with those of IOPS and bandwidth that lie beside it."""
+        iops, bandwidth = (beside(path, context, kind, found.window_ms) for kind in (IOPS, BANDWIDTH))
+        return _Log(path, context, found, iops, bandwidth, whole)
+
+    @property
+    def beside(self) -> Beside | None:
+        """Return the log that tells how many I/Os a row stands for, or at least their shares."""
+        return self.iops or self.bandwidth
 
     @property
     def begin_ms(self) -> int:
@@ -129,7 +150,7 @@ class _Log:
         zero = 0 if self.found.unix else self.context.zero.epoch_ns or 0
         return zero + self.context.offset_ns
 
-    def of(self, op: str) -> list[WholeRun]:
+    def of_op(self, op: str) -> list[WholeRun]:
         """Return what fio says of an op over the whole run."""
         return [one for one in self.whole if one.series.op == op]
 
@@ -141,14 +162,17 @@ class _Log:
         unit, none = self.found.shape.unit_ns, np.full(len(table), NO_MIN)
         if int(table[:, 1].max()) * unit * int(counts.max()) > LARGEST_SUM:
             raise InputError("means and counts are larger than can be added up: damage, or another unit", self.path)
-        most = table[:, 2] * unit if table.shape[1] > 3 else np.full(len(table), NO_MAX)
+        logged = table[:, 1] * unit
+        sums, most = logged * counts, table[:, 2] * unit if table.shape[1] > 3 else np.full(len(table), NO_MAX)
+        if self.found.maxima:
+            sums, most = np.full(len(table), NO_SUM), logged
         series = self.context.series.replaced(op=OPS[code])
         return _intervals(
             [series.replaced(segment=number) for number in range(len(parts))],
             np.repeat(np.arange(len(parts)), [one.stop - one.start for one in parts]),
             (self.base_ns + starts * MS, self.base_ns + stamps * MS),
             counts,
-            Exact(none, most, table[:, 1] * unit * counts, np.ones(len(table), np.bool_)),
+            Exact(none, most, sums, np.ones(len(table), np.bool_), self.moved(stamps, code)),
         )
 
     def counts(self, stamps: Int, code: int) -> Int:
@@ -157,9 +181,8 @@ class _Log:
         estimates = self.beside.estimates(code, stamps, self.begin_ms) if self.beside else None
         iops = estimates is not None and self.beside is not None and self.beside.type == IOPS
         total = self._total(op, code)
-        short = self.beside.missing_ms(code, stamps) if self.beside and estimates is not None else 0
-        if short > 2 * self.found.window_ms:
-            account.note(f"means: {op}: the log of {UNITS[iops]} ends {short:,} ms before that of latencies")
+        if self.beside and estimates is not None:
+            self._note_end(self.beside, stamps, code)
         if total is None:
             if estimates is None or not iops:
                 raise InputError(UNCOUNTED, self.path)
@@ -183,18 +206,58 @@ class _Log:
 
         Where fio summed up groups of jobs, the log that carries the sum stands for what the others do not.
         """
-        mine = self.of(op)
+        mine = self.of_op(op)
         if not mine:
             return None
-        total = sum(one.count for one in mine)
+        others = sum(int(log.counts(stamps, code).sum()) for log, stamps in self._others(code))
+        return max(sum(one.count for one in mine) - others, 1)
+
+    def _others(self, code: int) -> Iterator[tuple[_Log, Int]]:
+        """Yield the other logs that a sum of fio stands for, with the stamps of their rows of an op; those that have some."""
+        columns = self.found.shape.columns[: self.found.shape.columns.index("direction") + 1]
         for other in self.context.siblings:
             context = replace(self.context, jobs=(), siblings=(), account=Account())
-            log = _Log(other, context, self.found, beside(other, context), ())
-            columns = self.found.shape.columns[: self.found.shape.columns.index("direction") + 1]
             table = averaged_rows(other, columns, context.account)
             stamps = table[table[:, -1] == code][:, 0]
-            total -= int(log.counts(stamps, code).sum()) if len(stamps) else 0
-        return max(total, 1)
+            if len(stamps):
+                yield _Log.of(other, context, self.found, ()), stamps
+
+    def _note_end(self, other: Beside, stamps: Int, code: int) -> None:
+        short = other.missing_ms(code, stamps)
+        if short > 2 * self.found.window_ms:
+            said = f"means: {OPS[code]}: the log of {UNITS[other.type]} ends {short:,} ms before that of latencies"
+            self.context.account.note(said)
+
+    def moved(self, stamps: Int, code: int) -> Int | None:
+        """Return the bytes that each row stands for; None where no log of bandwidth says so."""
+        op, account = OPS[code], self.context.account
+        estimates = self.bandwidth.estimates(code, stamps, self.begin_ms) if self.bandwidth else None
+        if self.bandwidth is None or estimates is None or not estimates.sum() <= LARGEST_SUM:
+            return None
+        if self.bandwidth is not self.beside:
+            self._note_end(self.bandwidth, stamps, code)
+        total = self._total_bytes(op, code)
+        if total is None:
+            if not self.context.grouped:
+                account.note("means: bytes come from fio's log of bandwidth alone, which rounds: no fio JSON of the job has them")
+            return np.rint(estimates).astype(np.int64)
+        if abs(estimates.sum() - total) > UNLIKE * total:
+            logged, told = (f"{value / MIB:,.4g} MiB" for value in (estimates.sum(), total))
+            account.note(f"means: {op}: fio's log of bandwidth holds {logged}, its summary {told}: windows were scaled")
+        return rounded(estimates, total)
+
+    def _total_bytes(self, op: str, code: int) -> int | None:
+        """Return the bytes of an op that the log stands for by fio's own count, as `_total`; None where that is unknown."""
+        mine = self.of_op(op)
+        total = bytes_of(mine) if mine else None
+        if total is None:
+            return None
+        for log, stamps in self._others(code):
+            moved = log.moved(stamps, code)
+            if moved is None:
+                return None
+            total -= int(moved.sum())
+        return max(total, 0)
 
     def _widths(self, stamps: Int) -> Floats:
         widths = np.concatenate([np.diff(stamps[one], prepend=self.begin_ms) for one in segments(stamps)])
@@ -203,12 +266,12 @@ class _Log:
 
     def whole_row(self, op: str) -> Intervals | None:
         """Return the interval of an op that the log holds no row of, from what fio says of the whole run; None of nothing."""
-        if not (mine := self.of(op)):
+        if not (mine := self.of_op(op)):
             return None
         count, total, least, most = sum_of(mine)
         start = self.base_ns + self.begin_ms * MS
         self.context.account.note(f"means: {op}: no row is in the log: one mean over the whole run from fio's JSON")
-        exact = Exact(np.array([least]), np.array([most]), np.array([total]), np.array([True]))
+        exact = told_exact([total], [least], [most], [bytes_of(mine)])
         series = [self.context.series.replaced(op=op)]
         spans = (np.array([start]), np.array([start + max(self.context.runtime_ns, MS)]))
         return _intervals(series, np.zeros(1, np.int64), spans, np.array([count]), exact)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.csr import gather, total
+from ingest.core.errors import listed
 from ingest.core.intervals import Histogram, Int, Intervals
 from ingest.core.layout import LogLinear
 from ingest.core.series import MIXED, OPS, Series
@@ -23,6 +24,7 @@ from ingest.read.fio import clock, starts
 from ingest.read.fio import repairs as fio_repairs
 from ingest.read.fio.lacks import Lacks, Span
 from ingest.read.integer_rows import Rows
+from ingest.read.lacks import UNCLEAR
 
 MS = 1_000_000
 LAST_STAMP_MS = MOST_NS // MS
@@ -70,6 +72,11 @@ class Chains:
         self.chains: dict[str, Chain] = {}
         self.lacks = Lacks(context)
         self._told: set[int] = set()
+
+    def whole(self, op: str, span: Span, bins: Int, counts: Int) -> None:
+        """Take all rows of a direction as read: from when to when they are in ns, and their sum. None of them was rejected."""
+        chain = self.chains[op] = Chain(op, self.layout.bins, segment=0, start_ns=span[0], end_ns=max(0, span[1]))
+        chain.total[bins] = counts
 
     def intervals(self, rows: Rows, lines: Int) -> Iterator[Intervals]:
         """Yield the intervals of a chunk of rows, in file order within each direction."""
@@ -307,6 +314,16 @@ class Chains:
         logged = self._logged(chain, siblings)
         count = sum(summary.count for summary in summaries)
         missing = count - int(logged.sum())
+        if self.context.absent and missing > 0:  # when they completed cannot be told, so they are no last interval
+            numbers = listed([str(number) for number in self.context.absent])
+            held = f"{chain.op}: fio counts {count} of all jobs together"
+            rest = UNCLEAR if self.context.absent_here else f"{missing} are missing"
+            sentence = f"{held}, and the histogram log of job {numbers} is not here: {rest}"
+            self.account.note(sentence)
+            chain.gaps = []
+            span, number = (self._first_start(chain), self._run_end(chain)), None if self.context.absent_here else missing
+            self.lacks.of_absent(chain.op, span, number, summaries, sentence)
+            return None
         expected = np.zeros(self.layout.bins, np.int64)
         for summary in summaries:
             if summary.bins is None:

@@ -147,8 +147,8 @@ def _told(text: bytes, leading: int, layout: LogLinear, context: Context, path: 
     return Peeked(layout, first, width or (clock.DEFAULT_WIDTH_MS if unix or base.ms else max(firsts, default=0)), unix, base)
 
 
-def _base(text: bytes, leading: int, layout: LogLinear, context: Context, path: Path) -> clock.Base:
-    """Return where the stamps of a log begin; of almost all its first cell tells."""
+def base_in(text: bytes, leading: int, layout: LogLinear, context: Context, path: Path) -> clock.Base:
+    """Return where the stamps of a log begin, by its first bytes; of almost all the first cell tells."""
     cells = text.split(b",", 2)
     first = _stamp(cells[0]) if len(cells) == 3 and b"\n" not in cells[1] else None
     if first is not None and clock.surely_own(first, context):
@@ -213,7 +213,7 @@ def read(path: Path, context: Context) -> Iterator[Intervals]:
             text = bytes(data[:HEAD])
             columns, leading, layout = layout_of_text(text, context, path)
             scanner = Scanner(columns, leading, context)
-            chains = Chains(layout, leading, context, _base(text, leading, layout, context, path))
+            chains = Chains(layout, leading, context, base_in(text, leading, layout, context, path))
         pending.extend(scanner.rows(data))
         if sum(len(rows.bins) for rows, _ in pending) > CHUNK_ENTRIES or sum(len(rows) for rows, _ in pending) > CHUNK_ROWS:
             yield from chains.intervals(*_joined(pending))

@@ -113,6 +113,8 @@ class Documents:
         first = own[0] if own else found.jobs[0]
         began = (member_of(found.jobs, int(name.job)),) if found.grouped and name.job else own or (first,)
         family = self._family(path, name)
+        carrier = bool(found.grouped and name.job and own)
+        absent = _logging(found.jobs, name) - {number for number, _ in family} if carrier else set()
         return replace(
             context,
             zero=document.zero_of(began),
@@ -122,7 +124,9 @@ class Documents:
             jobs=tuple(job.summaries for job in own),
             runtime_ns=max((job.runtime_ms for job in own), default=first.runtime_ms) * MS,
             grouped=found.grouped,
-            siblings=tuple(other for _, other in family[:-1]) if found.grouped and name.job and own else (),
+            siblings=tuple(other for _, other in family[:-1]) if carrier else (),
+            absent=tuple(sorted(absent)),
+            absent_here=bool(absent and absent & self._numbers(path, name)),
         )
 
     def process_of(self, path: Path, name: LogName, host: str) -> str:
@@ -165,7 +169,7 @@ class Documents:
         return self._joined[path]
 
     def _join(self, path: Path, name: LogName, host: str) -> Joined | None:
-        for folder in path.parents:
+        for folder in self._folders_around(path):
             matching = []
             for beside in self.folders.get(folder, ()):
                 found = self._jobs_for(beside, path, name, host)
@@ -184,6 +188,12 @@ class Documents:
             return Joined(beside, jobs, own, grouped, why)
         return None
 
+    def _folders_around(self, path: Path) -> Iterator[Path]:
+        """Yield the folders that a log lies in, nearest first; those above the folder of the call are known by whole paths."""
+        yield from path.parents
+        if not path.is_absolute() and any(folder.is_absolute() for folder in self.folders):
+            yield from path.resolve().parents
+
     def _own(self, path: Path, name: LogName, jobs: tuple[Job, ...]) -> tuple[tuple[int, ...], int]:
         """Return the numbers of the jobs that a log holds, and how many jobs stand behind the entries of a group report."""
         grouped = _grouped(jobs)
@@ -195,6 +205,16 @@ class Documents:
 
     def _family(self, path: Path, name: LogName) -> list[tuple[int, Path]]:
         return sorted(self.families.get((path.parent, name.prefix, name.host, name.type), [(0, path)]))
+
+    def _numbers(self, path: Path, name: LogName) -> set[int]:
+        """Return the job numbers of the logs beside a log that hold completions in the other form: histograms, or single I/Os."""
+        other = {"clat_hist": "clat", "clat": "clat_hist"}.get(name.type)
+        return {
+            number
+            for (folder, _, host, kind), family in self.families.items()
+            if (folder, host, kind) == (path.parent, name.host, other)
+            for number, _ in family
+        }
 
     def _jobs_for(self, beside: Beside, path: Path, name: LogName, host: str) -> tuple[tuple[Job, ...], str] | None:
         """Return the jobs of a document whose process wrote this log, and why; None if it is another process's."""
@@ -300,6 +320,24 @@ def _grouped(jobs: tuple[Job, ...]) -> int:
     if all(told.get(name, 1) <= count for name, count in entries.items()):
         return 0
     return sum(max(told.get(name, 1), count) for name, count in entries.items())
+
+
+def _logging(jobs: tuple[Job, ...], name: LogName) -> set[int]:
+    """Return the numbers of the jobs of summed entries that write logs like this one; none where they cannot be determined."""
+    entries = Counter(job.name for job in jobs)
+    found: set[int] = set()
+    seen = 0
+    for job in jobs:
+        told = job.options.get("numjobs", "1")
+        many = int(told) if told.isdigit() else 1
+        if many > 1 and entries[job.name] > 1:
+            if entries[job.name] < many:  # several sums of one section
+                return set()
+            many = 1
+        if _prefix_of(job, name) in ("", name.prefix):
+            found.update(range(seen + 1, seen + many + 1))
+        seen += many
+    return found
 
 
 def documents_of(

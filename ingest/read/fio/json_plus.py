@@ -32,7 +32,7 @@ import numpy as np
 import orjson
 
 from ingest.core.errors import InputError
-from ingest.core.intervals import Histogram
+from ingest.core.intervals import Histogram, Int
 from ingest.core.layout import fio_layout
 from ingest.core.series import MIXED, OPS
 from ingest.read.context import Summary, TimeZero
@@ -43,8 +43,9 @@ KINDS = {"clat": "completion", "lat": "total", "slat": "submission"}
 NANOSECONDS = fio_layout(29, 1)
 MICROSECONDS = fio_layout(19, 1000)
 LARGEST_DOCUMENT = 256 << 20
+INDENT = (b" ", b"\t")  # what lines inside a document begin with
 MS = 1_000_000
-LARGEST = 2**43
+LARGEST, MOST_BYTES = 2**43, 2**53
 TOGETHER_MS = 1000
 ALL_CLIENTS = "All clients"
 
@@ -102,7 +103,6 @@ class Document:
         runtime = max(entry.runtime_ms for entry in entries)
         return (self.timestamp_ms - runtime, "fio JSON timestamp - runtime") if runtime else None
 
-
     def zero_of(self, jobs: Sequence[Job]) -> TimeZero:
         """Return the time zero of a log that these jobs share; unknown, with the reason if it can be given, where it has none."""
         found = [self.zero_ms(job) for job in jobs]
@@ -127,6 +127,13 @@ def _whole(value: Any) -> int:
     if not 0 <= number < LARGEST:
         raise ValueError(f"{value!r} is no number that fio counts")
     return number
+
+
+def _all_whole(numbers: Sequence[int]) -> Int:
+    """Return numbers of ns or samples; ValueError as `_whole`."""
+    for one in (min(numbers, default=0), max(numbers, default=0)):
+        _whole(one)
+    return np.array(numbers, np.int64)
 
 
 def _mean(value: Any) -> float:
@@ -155,7 +162,8 @@ def documents_in(
         try:
             yield _document(raw, line)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            bad.append((f"unlike fio's JSON ({type(error).__name__}: {error})", line))
+            why = f" ({error})" if type(error) is ValueError else ""  # ours; others are words of Python
+            bad.append((f"unlike fio's JSON{why}", line))
 
 
 def last_document(path: Path) -> Document:
@@ -189,6 +197,10 @@ def _texts(
     for block in found:
         for raw in bytes(block).splitlines():
             number += 1
+            if lines and raw[:1] in INDENT:
+                lines.append(raw)
+                size += len(raw)
+                continue
             line = raw.rstrip()
             if line == b"{" or (not lines and line.startswith(b"{")):
                 if lines:
@@ -198,11 +210,11 @@ def _texts(
                 continue
             lines.append(line)
             size += len(line)
-            if size > LARGEST_DOCUMENT:
-                raise InputError("a JSON document of more than 256 MB is not fio's", path, begin)
             if line == b"}" or (len(lines) == 1 and line.endswith(b"}")):
                 yield begin, b"\n".join(lines)
                 lines = []
+        if size > LARGEST_DOCUMENT:
+            raise InputError("a JSON document of more than 256 MB is not fio's", path, begin)
     if lines:
         text = b"\n".join(lines)
         try:
@@ -263,18 +275,24 @@ def _summary(direction: dict[str, Any], name: str) -> Summary | None:
         mean_ns=_mean(raw.get("mean", 0)) * unit,
         percentiles=percentiles,
         bins=_histogram(raw.get("bins"), unit),
+        bytes=_bytes(direction),
     )
+
+
+def _bytes(direction: dict[str, Any]) -> int | None:
+    """Return the bytes of a direction, None where fio does not say: before `io_kbytes` came (2.21) `io_bytes` was in KiB."""
+    moved = direction.get("io_bytes")
+    if not isinstance(moved, int) or "io_kbytes" not in direction or not 0 <= moved <= MOST_BYTES:
+        return None
+    return moved
 
 
 def _histogram(bins: dict[str, Any] | None, unit: int) -> Histogram | None:
     if not bins:
         return None
     layout = NANOSECONDS if unit == 1 else MICROSECONDS
-    pairs = [(_whole(key), _whole(value)) for key, value in bins.items() if not key.startswith("FIO_") and int(value)]
-    keys = np.array([pair[0] for pair in pairs], np.int64)
-    counts = np.array([pair[1] for pair in pairs], np.int64)
-    if (counts < 0).any() or (keys < 0).any():
-        raise ValueError("negative bins")
+    found = {key: number for key, value in bins.items() if (number := int(value)) and not key.startswith("FIO_")}
+    keys, counts = _all_whole([int(key) for key in found]), _all_whole(list(found.values()))
     index = keys if any(key.startswith("FIO_") for key in bins) else layout.index(keys * unit)
     order = np.argsort(index, kind="stable")
     if (np.diff(index[order]) == 0).any():

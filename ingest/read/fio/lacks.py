@@ -9,8 +9,10 @@ from ingest.core.missing import Missing, labels_of
 from ingest.core.series import MIXED, Series
 from ingest.read.context import Context, Summary
 from ingest.read.fio import repairs
+from ingest.read.lacks import ALL_LOGS
 
 MASKED, UNWRITTEN, NO_SUMMARY, REJECTED = "damaged-bins", "last-interval", "no-summary", "rejected-rows"
+ABSENT = "jobs-without-log"
 KEEP_JSON = "keep fio's JSON (json+) in the folder of its logs"
 WITH_BINS = "run fio with --output-format=json+"
 NEWER = "run fio 3.17 or later, or log each I/O as well (write_lat_log)"
@@ -40,6 +42,11 @@ class Lacks:
         least = min(summary.min_ns for summary in summaries)
         self._keep(UNWRITTEN, op, span, count, (least, _highest(summaries)), (sentence, WITH_BINS))
 
+    def of_absent(self, op: str, span: Span, count: int | None, summaries: Sequence[Summary], sentence: str) -> None:
+        """Keep samples of a group of jobs of which a log is not there: their extremes are known, perhaps their number."""
+        bounds = min(summary.min_ns for summary in summaries), _highest(summaries)
+        self._keep(ABSENT, op, span, count, bounds, (sentence, ALL_LOGS))
+
     def after_last(self, op: str, span: Span) -> None:
         """Keep what completed after the last row of a log without fio's JSON."""
         self._keep(NO_SUMMARY, op, span, None, (0, None), (NO_LAST, KEEP_JSON))
@@ -57,7 +64,8 @@ class Lacks:
         self, code: str, op: str, span: Span, count: int | None, bounds: tuple[int, int | None], words: tuple[str, str]
     ) -> None:
         series: Series = self._context.series.replaced(op="" if op in (MIXED, "all") else op, kind="completion")
-        unknown = ("job",) if self._context.siblings else ()  # the sum of a group of jobs is that of none of them
+        in_group = self._context.siblings or self._context.absent
+        unknown = ("job",) if in_group else ()  # the sum of a group of jobs is that of none of them
         caveat = Caveat(code, self._account.path, *words)
         labels = labels_of(series, unknown=unknown)
         low, high = bounds

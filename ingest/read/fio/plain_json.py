@@ -3,9 +3,8 @@
     "clat_ns" : { "min" : 10749, "max" : 9310767, "mean" : 498376.300466, "N" : 1501, "percentile" : { "99.000000" : 4554752 } }
 
 Each is one row without bins over the run, of the kinds `completion.mean`, `total.mean` and `submission.mean`: count, mean,
-minimum and maximum are exact. Percentiles that fio printed are of one job and cannot be merged: they go into the account as
-they are.
-Jobs whose averaged logs are read as well (`siblings`) are left out here.
+minimum, maximum and bytes are exact. Percentiles that fio printed are of one job and cannot be merged: they go into the
+account as they are. Jobs whose averaged logs are read as well (`siblings`) are left out here.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ingest.core.intervals import Exact, Intervals
+from ingest.core.intervals import Intervals, told_exact
 from ingest.core.layout import NO_BINS
 from ingest.core.series import Series, mean_kind
 from ingest.read.context import Context, Summary
@@ -69,5 +68,5 @@ def _row(series: Series, summary: Summary, bounds: tuple[int, int]) -> Intervals
         indptr=np.array([0, 1]),
         bins=np.zeros(1, np.int64),
         counts=np.array([summary.count]),
-        exact=Exact(np.array([summary.min_ns]), np.array([summary.max_ns]), np.array([total]), np.array([True])),
+        exact=told_exact([total], [summary.min_ns], [summary.max_ns], [summary.bytes]),
     )

@@ -17,6 +17,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from ingest.core.errors import InputError
@@ -115,11 +116,12 @@ def _shape(rows: Sequence[Sequence[bytes]], direction: int, context: Context, pa
     return Shape(columns, unit, int(rows[0][0]), lowest, hexadecimal, told_by, assumed)
 
 
-def rows_of_text(text: bytes) -> list[list[bytes]]:
+@lru_cache(maxsize=1)  # asked for in turn by all that is to be known of a log
+def rows_of_text(text: bytes) -> Sequence[Sequence[bytes]]:
     """Return the cells of the first rows that have the commonest number of columns."""
     lines = text.split(b"\n")
     found = [
-        [cell.strip() for cell in line.split(b",")]
+        line.translate(None, b" \t\r").split(b",")
         for line in (lines[:-1] or lines)[: 2 * LOOKED_AT]
         if ROW.match(line) and FEWEST <= line.count(b",") + 1 <= MOST
     ][:LOOKED_AT]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ingest.core.errors import InputError
 from ingest.core.events import Events
@@ -14,12 +15,15 @@ from ingest.core.layout import NO_BINS
 from ingest.core.series import OPS, Series, mean_kind
 from ingest.read.context import Context, TimeZero
 from ingest.read.events import events_layout
-from ingest.read.fio import averaged, damage, hist, raw_shape, versions
+from ingest.read.fio import damage, hist, many, versions
 from ingest.read.fio.joining import MS, log_name_of
 from ingest.read.fio.names import LogName, parse_log_name, parse_summary_name
 from ingest.read.formats import AVERAGED, HIST, JSON, PIECES, PLAIN_JSON, RAW, Reader
 from ingest.read.sources import COMPLETION, PREFER_RAW, SHADOWED, Around, Skipped, Source
 from ingest.read.text import blocks, plain_name
+
+if TYPE_CHECKING:
+    from ingest.read.fio.averaged import Averaged
 
 KINDS = {"clat": COMPLETION, "lat": "total", "slat": "submission"}
 COMPRESSED_LOG = "log_store_compressed: decode it with fio --inflate-log, or run fio without log_compression"
@@ -54,6 +58,8 @@ def locate_hist(path: Path, around: Around) -> Source:
 
 def locate_raw(path: Path, around: Around) -> Source:
     """Return the source of a latency log with a line for each I/O; InputError where it is none, or its unit is not known."""
+    from ingest.read.fio import averaged, raw_shape  # for such logs alone: calls without them are quicker
+
     name = _name(path, kind_of_log(path, RAW))
     context = _joined(path, name, around, KINDS[name.type])
     if context.version is None and context.recorded_unit_ns is None:
@@ -74,7 +80,7 @@ def locate_raw(path: Path, around: Around) -> Source:
     return Source(path, RAW, replace(context, zero=zero), layout=str(events_layout(around.options.digits)))
 
 
-def _averaged(path: Path, context: Context, found: averaged.Averaged, around: Around) -> Source:
+def _averaged(path: Path, context: Context, found: Averaged, around: Around) -> Source:
     """Return the source of a log of means; fio's JSON is read for itself, too, where it has bins."""
     around.documents.means.add(path)
     if any(summary.bins is not None for job in context.jobs for summary in job.values()):
@@ -149,6 +155,8 @@ def is_histogram(path: Path, start: bytes) -> bool:
 
 def is_latency_log(_: Path, start: bytes) -> bool:
     """Return whether the first lines of a file of any name are rows of a fio latency log."""
+    from ingest.read.fio import raw_shape
+
     return bool(raw_shape.rows_of_text(start))
 
 
@@ -195,6 +203,8 @@ def _thread(source: Source) -> Series:
 
 def _raw_ops(raw: Source) -> set[str]:
     """Return the ops of a raw log: of fio's own count where it is known, else of its first lines."""
+    from ingest.read.fio import raw_shape
+
     told = {op for job in raw.context.jobs for op, kind in job if kind == raw.context.series.kind}
     return told or raw_shape.ops_of_head(raw.path, raw.context)
 
@@ -221,6 +231,12 @@ def _raw_events(path: Path, context: Context) -> Iterator[Events]:
     return raw.read(path, context)
 
 
+def _means(path: Path, context: Context) -> Iterator[Intervals]:
+    from ingest.read.fio import averaged
+
+    return averaged.read(path, context)
+
+
 def _totals(path: Path, context: Context) -> Iterator[Intervals]:
     from ingest.read.fio import plain_json
 
@@ -233,8 +249,8 @@ def _documents(path: Path, context: Context) -> Iterator[Intervals]:
     return dumps.read(path, context)
 
 
-HISTOGRAMS = Reader(locate_hist, rows=hist.read, accepts=is_histogram)
+HISTOGRAMS = Reader(locate_hist, rows=hist.read, accepts=is_histogram, many=many.read)
 LATENCIES = Reader(locate_raw, events=_raw_events, accepts=is_latency_log, arrow=True)
 SUMMARIES = Reader(locate_json, rows=_documents, grows=PIECES)
-AVERAGES = Reader(locate_raw, rows=averaged.read, accepts=is_latency_log)
+AVERAGES = Reader(locate_raw, rows=_means, accepts=is_latency_log)
 TOTALS = Reader(locate_json, rows=_totals)

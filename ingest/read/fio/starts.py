@@ -124,9 +124,7 @@ def _played(entries: Sequence[Entry], walls: Sequence[bool]) -> Plan | None:
     return None
 
 
-def _begin(
-    entries: Sequence[Entry], walls: Sequence[bool], now: int, begun: dict[int, int], ended: dict[int, int]
-) -> None:
+def _begin(entries: Sequence[Entry], walls: Sequence[bool], now: int, begun: dict[int, int], ended: dict[int, int]) -> None:
     """Begin, as fio does in one poll at `now` (ms since the start of the run), the jobs that need not wait."""
     for number, entry in enumerate(entries):
         if number in begun or (entry.delay_ms or 0) > now:

@@ -24,21 +24,13 @@ from typing import Any
 import orjson
 
 from ingest.core.errors import StoreError
-from ingest.store.elastic.connection import (
-    Connection,
-    OverloadedError,
-    Refusal,
-    TooLargeError,
-    TransientError,
-    block_sentence,
-    is_disk_full,
-)
+from ingest.http import FIRST_PAUSE, LONGEST_PAUSE, OVERLOADED, TransientError
+from ingest.store.elastic.connection import Connection, OverloadedError, Refusal, TooLargeError, block_sentence, is_disk_full
 from ingest.store.elastic.encoding import Chunk, documents_of, halves
 
 SENDERS, WAITING = 2, 4
-FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0
 ANSWER = "errors,items.*.status,items.*.result,items.*.error.type,items.*.error.reason,items.*.error.caused_by.reason"
-OVERLOADED, CONFLICT = 429, 409
+CONFLICT = 409
 REASON_LENGTH = 500
 TRIES_WHOLE = 2
 OVERLOADED_SENTENCE = "the server is overloaded (429)"
@@ -183,8 +175,9 @@ class Sender:
                 again = "" if AGAIN in why else f"; {AGAIN} later"
                 raise StoreError(f"{self._connection.address.url}: {why}, for {patience:.0f} s now{again}")
             self._count("retried", part.chunk.documents)
-            pause = min(FIRST_PAUSE * 2 ** (part.tries - 1), LONGEST_PAUSE)
-            time.sleep(pause * random.uniform(0.5, 1))  # noqa: S311  # no secret
+            pause = FIRST_PAUSE * 2 ** (part.tries - 1) * random.uniform(0.5, 1)  # noqa: S311  # no secret
+            wanted = found.after if isinstance(found, TransientError) else 0.0
+            time.sleep(min(max(pause, wanted), LONGEST_PAUSE))
             left.append(part)
 
     def _tried(self, owner: str, part: Part) -> tuple[Chunk, str] | TransientError | TooLargeError:

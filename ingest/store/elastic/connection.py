@@ -1,8 +1,6 @@
-"""One connection to an Elasticsearch server: who we are, what is tried again, and what its errors mean in a sentence.
+"""One connection to an Elasticsearch server: its address, what is repeated, and what its errors mean in a sentence.
 
-Secrets come from the environment (TAILBOARD_ES_API_KEY; TAILBOARD_ES_USER and TAILBOARD_ES_PASSWORD; TAILBOARD_ES_CA_FILE;
-TAILBOARD_ES_FINGERPRINT) or from netrc, never from an argument. Every request of ours may be sent twice: documents and
-rollups are written by id, records with optimistic concurrency.
+Every request of ours may be sent twice: documents and rollups are written by id, records with optimistic concurrency.
 """
 
 from __future__ import annotations
@@ -10,32 +8,27 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit, urlunsplit
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlunsplit
+
+import orjson
 
 from ingest.core.errors import StoreError, UsageError
-from ingest.environment import netrc_login, seconds
+from ingest.environment import Server
+from ingest.http import JSON, OVERLOADED, PASSING, TOO_LARGE, Answer, Client, TransientError, with_query
 
-if TYPE_CHECKING:
-    from elasticsearch import Elasticsearch
-
+ELASTICSEARCH = Server("ES", "docs/guides/security.md", 9200, if_refused="is Elasticsearch running there? (docker compose up -d)")
 DEFAULT_PREFIX = "tailboard"
 PREFIX_WORD = "index_prefix"
-PATIENCE_SECONDS, FIRST_CONTACT_SECONDS = 120.0, 2.0
-REQUEST_SECONDS = 60.0
-TRANSIENT = {429, 502, 503, 504}
-JSON = {"accept": "application/json", "content-type": "application/json"}
-NDJSON = {"accept": "application/json", "content-type": "application/x-ndjson"}
+FIRST_CONTACT_SECONDS = 2.0
+CONNECTIONS = 4
+NDJSON = "application/x-ndjson"
+PRODUCT = "Elasticsearch"
 MAJORS = ("8", "9")
 PRESSURE = re.compile(r"coordinating_operation_bytes=(\d+).*max_coordinating(?:_and_primary)?_bytes=(\d+)")
 
 Check = Callable[[Any], None]
-
-
-class TransientError(Exception):
-    """A request failed in a way that passes: it is sent again until patience ends; the text says how it failed."""
 
 
 class OverloadedError(TransientError):
@@ -44,8 +37,8 @@ class OverloadedError(TransientError):
     Its pressure counts the bytes of a request against a limit, its breakers say PERMANENT.
     """
 
-    def __init__(self, text: str, kind: str, reason: str, durability: str = "") -> None:
-        super().__init__(text)
+    def __init__(self, text: str, after: float, kind: str, reason: str, durability: str) -> None:
+        super().__init__(text, after)
         self.kind, self.reason = kind, reason
         found = PRESSURE.search(reason)
         self.never_fits = durability == "PERMANENT" or bool(found and int(found[1]) > int(found[2]))
@@ -78,15 +71,10 @@ class Address:
 
 def parse_address(url: str) -> Address:
     """Return the address in a store URL; UsageError for secrets in it, or for an index prefix that cannot be."""
-    parts = urlsplit(url)
-    if parts.username or parts.password:
-        raise UsageError("no user or password in a URL: set TAILBOARD_ES_USER and TAILBOARD_ES_PASSWORD, or TAILBOARD_ES_API_KEY")
+    parts = ELASTICSEARCH.parts(url)
     if not parts.hostname:
         raise UsageError(f"{url!r} names no host: give http://HOST:9200")
-    try:
-        port = parts.port or (443 if parts.scheme == "https" else 9200)
-    except ValueError:
-        raise UsageError(f"{url!r}: the port is no number from 1 to 65535") from None
+    port = parts.port or (443 if parts.scheme == "https" else ELASTICSEARCH.port)
     words = dict(parse_qsl(parts.query))
     prefix = words.pop(PREFIX_WORD, os.environ.get("TAILBOARD_INDEX_PREFIX", DEFAULT_PREFIX))
     if words:
@@ -102,37 +90,26 @@ def check_prefix(prefix: str) -> None:
         raise UsageError(f"{prefix!r} is no index prefix: lower-case letters, digits, - _ . and a letter or digit first")
 
 
-@dataclass(slots=True)
-class Connection:
-    """Requests to one server. `retried` counts what had to be sent again."""
+class Connection(Client):
+    """Requests to one server."""
 
-    address: Address
-    patience: float = field(default_factory=lambda: seconds("TAILBOARD_ES_PATIENCE", PATIENCE_SECONDS))
-    request_seconds: float = field(default_factory=lambda: seconds("TAILBOARD_ES_TIMEOUT", REQUEST_SECONDS))
-    connections: int = 4
-    retried: int = 0
-    version: str = ""
-    _client: Elasticsearch | None = None
+    def __init__(self, address: Address) -> None:
+        super().__init__(address.url, ELASTICSEARCH, connections=CONNECTIONS)
+        self.address, self.version = address, ""
 
     def open(self) -> None:
         """Make first contact: StoreError if nobody answers, it is no Elasticsearch, or its major version is not ours."""
-        self._client = _client(self)
         patience, self.patience = self.patience, min(self.patience, FIRST_CONTACT_SECONDS)
         try:
             self.version = str(self.call("GET", "/")["version"]["number"])
         except Refusal as error:
-            raise StoreError(f"{self.address.url}: {_first_contact(error)}") from None
+            raise StoreError(f"{self.url} refuses GET / ({error})") from None
         except (KeyError, TypeError):
-            raise StoreError(f"{self.address.url} answers, but is no Elasticsearch: check host and port") from None
+            raise self._not_elasticsearch() from None
         finally:
             self.patience = patience
         if self.version.split(".")[0] not in MAJORS:
-            raise StoreError(f"{self.address.url} is Elasticsearch {self.version}; tailboard knows 8.x and 9.x")
-
-    def close(self) -> None:
-        """Close all sockets."""
-        if self._client is not None:
-            self._client.close()
+            raise StoreError(f"{self.url} is Elasticsearch {self.version}; tailboard knows 8.x and 9.x")
 
     def call(self, method: str, path: str, body: object = None, check: Check | None = None, **params: Any) -> Any:
         """Return the decoded answer of a request, sent again while it fails in a way that passes.
@@ -140,134 +117,66 @@ class Connection:
         `check` may find an answer wanting and raise TransientError. Raises Refusal for what the server refuses, TooLargeError
         for a bulk body that is too large, StoreError when patience ends or we may not.
         """
-        from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
-        def count(_: RetryCallState) -> None:
-            self.retried += 1
+        def attempt() -> Any:
+            answer = self.once(method, path, body, **params)
+            if check:
+                check(answer)
+            return answer
 
         try:
-            for attempt in Retrying(
-                retry=retry_if_exception_type(TransientError),
-                wait=wait_random_exponential(multiplier=0.1, max=10),
-                stop=stop_after_delay(self.patience),
-                before_sleep=count,
-                reraise=True,
-            ):
-                with attempt:
-                    answer = self.once(method, path, body, **params)
-                    if check:
-                        check(answer)
-                    return answer
+            return self.again(attempt)
         except TransientError as error:
-            raise StoreError(f"{self.address.url}: {error}") from None
+            raise StoreError(f"{self.url}: {error}") from None
         except TooLargeError:
             if isinstance(body, bytes):
                 raise
-            raise StoreError(f"{self.address.url} refuses a request for its size (http.max_content_length)") from None
-        raise AssertionError("unreachable")  # Retrying returns or raises
+            raise StoreError(f"{self.url} refuses a request for its size (http.max_content_length)") from None
 
     def once(self, method: str, path: str, body: object = None, **params: Any) -> Any:
         """Return the decoded answer of one request; TransientError, TooLargeError, Refusal or StoreError if there is none."""
-        from elasticsearch import ApiError, ConnectionTimeout, SerializationError, TransportError, UnsupportedProductError
-        from elasticsearch import ConnectionError as Unreachable
+        headers = {"accept": JSON}
+        if isinstance(body, bytes):
+            headers["content-type"] = NDJSON
+        elif body is not None:
+            headers["content-type"], body = JSON, orjson.dumps(body, option=orjson.OPT_SERIALIZE_NUMPY)
+        answer = self.exchange(method, with_query(quote(path, safe="/*,.@_-"), params), body, headers)
+        ours = answer.headers.get("x-elastic-product") == PRODUCT
+        if ours and 200 <= answer.status < 300:
+            return answer.decoded()
+        error = _judged(answer)
+        raise error if ours or not isinstance(error, Refusal) else self._not_elasticsearch()
 
-        if self._client is None:
-            raise AssertionError("open() comes first")
-        query = urlencode({name: _word(value) for name, value in params.items()}, safe="*,.")
-        target = f"{quote(path, safe='/*,.@_-')}?{query}" if query else path
-        headers = NDJSON if isinstance(body, bytes) else JSON
-        try:
-            return self._client.perform_request(method, target, headers=headers, body=body).body
-        except ConnectionTimeout:
-            raise TransientError(f"no answer within {self.request_seconds:g} s") from None
-        except Unreachable as error:
-            told = str(error.message)
-            if any(word in told.lower() for word in ("certificate", "fingerprint")):
-                advice = "check TAILBOARD_ES_CA_FILE or TAILBOARD_ES_FINGERPRINT (docs/guides/security.md)"
-                raise StoreError(f"{self.address.url}: the TLS connection fails ({told[:200]}): {advice}") from None
-            raise TransientError(_unreachable(told)) from None
-        except SerializationError:
-            raise TransientError("an answer came in part") from None
-        except UnsupportedProductError:
-            raise StoreError(f"{self.address.url} answers, but is no Elasticsearch: check host and port") from None
-        except ApiError as error:
-            raise _judged(error) from None
-        except TransportError as error:
-            raise StoreError(f"{self.address.url}: {error}") from None
+    def _not_elasticsearch(self) -> StoreError:
+        return StoreError(f"{self.url} answers, but is no Elasticsearch: check host and port")
 
 
-def _word(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _client(connection: Connection) -> Elasticsearch:
-    import logging
-
-    from elasticsearch import Elasticsearch
-    from elasticsearch.serializer import OrjsonSerializer
-
-    logging.getLogger("elastic_transport").addHandler(logging.NullHandler())  # what failed is told once, in a sentence
-    wanted: dict[str, Any] = {}
-    key, user = os.environ.get("TAILBOARD_ES_API_KEY"), os.environ.get("TAILBOARD_ES_USER")
-    if key:
-        wanted["api_key"] = key
-    elif user:
-        wanted["basic_auth"] = (user, os.environ.get("TAILBOARD_ES_PASSWORD", ""))
-    elif found := netrc_login(urlsplit(connection.address.url).hostname or ""):
-        wanted["basic_auth"] = found
-    if authority := os.environ.get("TAILBOARD_ES_CA_FILE"):
-        if not Path(authority).is_file():
-            raise StoreError(f"TAILBOARD_ES_CA_FILE: there is no file {authority}")
-        wanted["ca_certs"] = authority
-    if fingerprint := os.environ.get("TAILBOARD_ES_FINGERPRINT"):
-        wanted["ssl_assert_fingerprint"] = fingerprint
-    if connection.address.url.startswith("http:"):
-        wanted = {name: value for name, value in wanted.items() if name in ("api_key", "basic_auth")}
-    return Elasticsearch(
-        connection.address.url,
-        serializer=OrjsonSerializer(),
-        max_retries=0,
-        retry_on_timeout=False,
-        request_timeout=connection.request_seconds,
-        connections_per_node=connection.connections,
-        **wanted,
-    )
-
-
-def _unreachable(text: str) -> str:
-    if "refused" in text:
-        return "connection refused: is Elasticsearch running there? (docker compose up -d)"
-    if any(word in text for word in ("resolve", "Name or service", "getaddrinfo")):
-        return "the host is not known: check its name"
-    return f"the connection failed ({text[:200]})"
-
-
-def _judged(error: Any) -> Exception:
+def _judged(answer: Answer) -> Exception:
     """Return what an error answer means: to be sent again, too large, forbidden, or refused."""
-    status = int(error.status_code)
-    body = error.body if isinstance(error.body, Mapping) else {}
-    told = body.get("error", {})
-    kind, reason = (str(told.get("type", "")), _reason(told)) if isinstance(told, Mapping) else ("", str(told))
-    if status == 413:
+    status, decoded = answer.status, answer.decoded()
+    error = decoded.get("error", {}) if isinstance(decoded, Mapping) else {}
+    kind, reason = (str(error.get("type", "")), _reason(error)) if isinstance(error, Mapping) else ("", str(error))
+    if status == TOO_LARGE:
         return TooLargeError(reason)
     if kind == "cluster_block_exception" and is_disk_full(reason):
         return TransientError(block_sentence(reason))
-    if status in TRANSIENT:
+    if status in PASSING:
         text = f"the server answers {status} {kind or 'unavailable'}: it is overloaded or starting"
-        durability = str(told.get("durability", "")) if isinstance(told, Mapping) else ""
-        return OverloadedError(text, kind, reason, durability) if status == 429 else TransientError(text)
+        if status != OVERLOADED:
+            return TransientError(text, answer.after)
+        durability = str(error.get("durability", "")) if isinstance(error, Mapping) else ""
+        return OverloadedError(text, answer.after, kind, reason, durability)
     if status == 401:
-        variables = "TAILBOARD_ES_API_KEY, or TAILBOARD_ES_USER and TAILBOARD_ES_PASSWORD"
-        return StoreError(f"the server does not know us (401): set {variables} (docs/guides/security.md)")
+        return StoreError(ELASTICSEARCH.login_failed(status))
     if status == 403 and kind != "cluster_block_exception":
         return StoreError(_forbidden(reason))
     return Refusal(status, kind, reason)
 
 
-def _reason(told: Mapping[str, Any]) -> str:
-    causes = told.get("root_cause") or []
+def _reason(error: Mapping[str, Any]) -> str:
+    causes = error.get("root_cause") or []
     deepest = causes[0].get("reason") if causes and isinstance(causes[0], Mapping) else None
-    return str(deepest or told.get("reason") or "")
+    return str(deepest or error.get("reason") or "")
 
 
 def is_disk_full(reason: str) -> bool:
@@ -289,13 +198,3 @@ def _forbidden(reason: str) -> str:
     what = f"the action {action[1]}" if action else "this"
     needed = f": give it one of the {granted[1]} privileges {granted[2]}" if granted else ""
     return f"the server does not let us do {what} (403){needed} (docs/guides/security.md)"
-
-
-def _first_contact(error: Refusal) -> str:
-    if error.kind == "media_type_header_exception" or error.status == 406:
-        from importlib.metadata import version
-
-        ours = version("elasticsearch")
-        wanted = "elasticsearch>=8.15,<9" if ours.startswith("9") else "elasticsearch>=9,<10"
-        return f"its major version is not that of the Python client ({ours}): pip install '{wanted}'"
-    return f"it refuses GET / ({error})"

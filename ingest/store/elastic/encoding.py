@@ -20,7 +20,7 @@ import orjson
 from ingest.core.documents import known_only
 from ingest.core.errors import StoreError
 from ingest.core.grid import SECOND
-from ingest.core.intervals import Int, Intervals, told_exact
+from ingest.core.intervals import NO_BYTES, Int, Intervals, told_exact
 from ingest.core.layout import LogLinear, parse_layout
 from ingest.core.offsets import is_offsets
 from ingest.core.series import Group, Series, kind_preference
@@ -179,9 +179,9 @@ def _histogram_fields(windows: Intervals) -> list[bytes]:
 
 def histogram_texts(windows: Intervals) -> tuple[list[bytes], list[bytes]]:
     """Return values and counts of each window as JSON arrays."""
-    values, counts = windows.layout.values[windows.bins], np.ascontiguousarray(windows.counts)
+    keys, counts = windows.layout.keys[windows.bins], np.ascontiguousarray(windows.counts)
     spans = list(pairwise(windows.indptr.tolist()))
-    texts = [[orjson.dumps(one[a:b], option=orjson.OPT_SERIALIZE_NUMPY) for a, b in spans] for one in (values, counts)]
+    texts = [[orjson.dumps(one[a:b], option=orjson.OPT_SERIALIZE_NUMPY) for a, b in spans] for one in (keys, counts)]
     return texts[0], texts[1]
 
 
@@ -189,10 +189,10 @@ def _exact_texts(windows: Intervals) -> list[bytes]:
     if windows.exact is None:
         return [b""] * len(windows)
     exact = windows.exact
-    told = (("sum", exact.sum_ns, exact.known), ("min", exact.min_ns, exact.known_min), ("max", exact.max_ns, exact.known_max))
+    moved = () if exact.bytes is None else ((exact.bytes, exact.bytes != NO_BYTES),)
     columns = [
-        [b"" if value is None else b',"%b":%d' % (name.encode(), value) for value in known_only(values, known)]
-        for name, values, known in told
+        [b"" if value is None else b',"%b":%d' % (name, value) for value in known_only(values, known)]
+        for name, (values, known) in zip((b"sum", b"min", b"max", b"bytes"), (*exact.told, *moved), strict=False)
     ]
     return [b"".join(row) for row in zip(*columns, strict=True)]
 
@@ -260,8 +260,9 @@ def _windows(
     values = np.fromiter(chain.from_iterable(one["values"] for one in histograms), np.int64, total)
     counts = np.fromiter(chain.from_iterable(one["counts"] for one in histograms), np.int64, total)
     bins = bins_of(layout, values)
-    sums = [one.get("sum") if one.get("exact", True) or not layout.has_bins else None for one in latency]
-    exact = told_exact(sums, *([one.get(name) for one in latency] for name in ("min", "max")))
+    told = [one if one.get("exact", True) else {} for one in latency] if layout.has_bins else latency
+    sums, lows, highs = ([one.get(name) for one in told] for name in ("sum", "min", "max"))
+    exact = told_exact(sums, lows, highs, None if layout.has_bins else [one.get("bytes") for one in latency])
     return Intervals(
         layout=layout,
         table=table,
@@ -271,14 +272,14 @@ def _windows(
         indptr=np.concatenate([[0], np.cumsum(widths)]),
         bins=bins,
         counts=counts,
-        exact=exact if exact.known.any() else None,
+        exact=None if exact.says_nothing else exact,
         completions=np.array([one["count"] for one in latency], np.int64) if weighted else None,
     )
 
 
 def bins_of(layout: LogLinear, values: Int) -> Int:
-    """Return the bins that report `values`; StoreError if one of them reports something else."""
-    bins = np.minimum(np.searchsorted(layout.values, values), layout.bins - 1).astype(np.int64)
-    if not np.array_equal(layout.values[bins], values):
+    """Return the bins that `values` stand for; StoreError if one of them stands for none."""
+    bins = np.minimum(np.searchsorted(layout.keys, values), layout.bins - 1).astype(np.int64)
+    if not np.array_equal(layout.keys[bins], values):
         raise StoreError(f"a document holds values that no bin of its layout {layout} reports: it was not written by tailboard")
     return bins

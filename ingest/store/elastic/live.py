@@ -157,10 +157,11 @@ class ElasticLive:
         key = (source.run, source.source)
         if key not in self._states:
             self._states[key] = state = SourceState()
-            for document in documents(self._store.connection, self._index, _records(source.run, SOURCE)):
-                if document["source"]["id"] == source.source:
-                    found = [stored_series(0, source.run, told) for told in document["source"].get("series") or ()]
-                    state.series = {one.series: one for one in found}
+            mine = _records(source.run, SOURCE)
+            mine["bool"]["filter"].append({"term": {"source.id": source.source}})
+            for document in documents(self._store.connection, self._index, mine):
+                found = [stored_series(0, source.run, told) for told in document["source"].get("series") or ()]
+                state.series = {one.series: one for one in found}
         return self._states[key]
 
     def forget(self, run: RunRecord, sources: Iterable[str], watch: Watch) -> None:
@@ -184,6 +185,10 @@ class ElasticLive:
 
     def set_aside(self, run: RunRecord, source: str, kept: SourceRecord, segment: int) -> None:
         """Move the documents of a source to another one, complete, their series' segments moved by `segment`."""
+        there = {one.source: one.generation for one in self._store.records.sources(run.run)}
+        if there.get(source, kept.generation) > kept.generation:  # whoever reads it again has taken over what there is of it
+            self._states.pop((run.run, source), None)
+            return
         with self._store.writing(run.run, [kept]):
             self._set_aside(run, source, kept, segment)
 

@@ -16,8 +16,9 @@ import orjson
 from ingest import __version__
 from ingest.core.errors import StoreError
 from ingest.core.series import Series
+from ingest.http import TransientError
 from ingest.store.coarsening import COARSENING, check_joinable, unfinished
-from ingest.store.elastic.connection import Connection, Refusal, TooLargeError, TransientError
+from ingest.store.elastic.connection import Connection, Refusal, TooLargeError
 from ingest.store.elastic.encoding import Chunk, chunked, halves
 from ingest.store.elastic.names import Names, digest
 from ingest.store.elastic.reading import documents

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import orjson
 
-from ingest.core.intervals import Intervals
+from ingest.core.intervals import Int, Intervals
 from ingest.core.series import Series, kind_preference
 from ingest.query.missing import Lack
 from ingest.store.elastic.encoding import MS, geometry, histogram_texts, labels_document
@@ -20,6 +21,7 @@ from ingest.store.records import RunRecord, overview_step
 from ingest.store.rollups import Key, key_of, rollup_values
 
 VERSION_BITS = 48
+EXACT = 1 << VERSION_BITS - 1  # counts below it are told apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class RollupDocuments:
         prefixes = [digest([self.run.run, *key, step_ns]) for key in keys]
         ids = window_ids(prefixes, windows.series, windows.start_ns, step_ns)
         counts = (windows.samples if windows.completions is None else windows.completions).tolist()
-        versions = ((generation << VERSION_BITS) + windows.samples).tolist()
+        versions = versions_of(generation, windows.samples).tolist()
         layout = geometry(windows.layout)
         codes, starts, ends = windows.series.tolist(), windows.start_ns.tolist(), windows.end_ns.tolist()
         indices = self.names.of("rollups", windows.start_ns)
@@ -92,6 +94,14 @@ class RollupDocuments:
             "generation": generation,
             **({"labels": searchable(self.run.labels)} if self.run.labels else {}),
         }
+
+
+def versions_of(generation: int, samples: Int) -> Int:
+    """Return the versions of rollups: rising with the generation, and within one with their counts.
+
+    Counts from 2^47 on are told apart in steps of 2^16: however large, they stay below the next generation.
+    """
+    return (generation << VERSION_BITS) + np.where(samples < EXACT, samples, EXACT + (samples - EXACT >> 16))
 
 
 def action(index: str, id_: str, version: int) -> bytes:

@@ -49,7 +49,7 @@ def apply(connection: Connection, site: Site, wanted: list[Change]) -> None:
             connection.call("PUT", path_of(change.kind, change.name), bodies[change.kind, change.name])
         except Refusal as error:
             raise StoreError(f"the server refuses the {change.kind} template {change.name}: {error}") from None
-        for index in ("marks", "rollups"):
+        for index in ("marks", "intervals", "rollups"):
             if not change.missing and change.name == f"{site.prefix}-{index}-mappings":
                 widen_index(connection, site.names, index)
 

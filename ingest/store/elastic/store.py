@@ -90,10 +90,10 @@ class ElasticStore:
         self.url = address.store
         self.connection = Connection(address)
         self.connection.open()
-        self.names, self._says_complete = Names(address.prefix), True
+        self.names, self._says_complete, self._keeps_bytes = Names(address.prefix), True, True
         if write:
             site = site_of(self.connection, address.prefix)
-            self.names, self._says_complete = site.names, site.says_complete
+            self.names, self._says_complete, self._keeps_bytes = site.names, site.says_complete, site.keeps_bytes
         self.records = Records(self.connection, self.names)
         self.dead_letters = Path(os.environ.get("TAILBOARD_DEAD_LETTERS", DEAD_LETTER_FILE))
         self.delivery = Delivery()
@@ -188,7 +188,12 @@ class ElasticStore:
         return writing(self, run, sources)
 
     def packed(self, run: RunRecord, source: SourceRecord, windows: Intervals) -> Packed:
-        """Return whole windows as they are sent; done in the reading processes."""
+        """Return whole windows as they are sent; done in the reading processes.
+
+        A server that was set up before documents kept bytes gets none: it would refuse the documents.
+        """
+        if not self._keeps_bytes and windows.exact is not None and windows.exact.bytes is not None:
+            windows = replace(windows, exact=replace(windows.exact, bytes=None))
         return Packed(interval_chunks(windows, run, source, self.names), touch_of(windows))
 
     def write(self, run: RunRecord, source: SourceRecord, packed: Packed) -> int:

@@ -138,7 +138,7 @@ def paged(
 
 def _ranges(layout: LogLinear, bins: Int) -> dict[str, Any]:
     """Return the aggregation that counts the samples of each bin: its reported value lies between its edges or on one."""
-    values = layout.values
+    values = layout.keys
     ranges = [{"from": float(values[number]), "to": float(values[number]) + 1} for number in bins.tolist()]
     return {"range": {"field": FIELD, "ranges": ranges}}
 

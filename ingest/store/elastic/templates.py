@@ -20,7 +20,7 @@ PRIORITY = 300
 MOST_SHARDS = 1024
 SHARDED = ("intervals", "rollups")  # those that grow with hosts and time
 COMPACT_FROM = (9, 0)
-SAYS_COMPLETE = 4  # the version of the templates that brought rollup.complete
+SAYS_COMPLETE, KEEPS_BYTES = 4, 5  # the versions of the templates that brought rollup.complete, and latency.bytes
 COMPONENT, INDEX = "component", "index"
 SETTINGS = {"auto_expand_replicas": "0-1", "refresh_interval": "5s", "codec": "best_compression"}
 
@@ -39,6 +39,11 @@ class Site:
     def says_complete(self) -> bool:
         """Return whether rollups have the field that says whether they are complete."""
         return self.version >= SAYS_COMPLETE
+
+    @property
+    def keeps_bytes(self) -> bool:
+        """Return whether documents have the field for the bytes that I/Os moved."""
+        return self.version >= KEEPS_BYTES
 
     @property
     def names(self) -> Names:

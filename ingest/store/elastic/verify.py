@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,7 @@ from ingest.store.verify import (
     Verification,
     in_words,
     is_whole,
+    note_again,
     samples_differ,
     unfinished_sentence,
 )
@@ -221,8 +222,7 @@ class ElasticVerifier:
                 self.found.unfinished.append(unfinished_sentence(record, own))
 
     def _read_again(self, source: SourceRecord, generation: int = 0) -> None:
-        known = self.wrong.sources.get((source.run, source.source), source)
-        self.wrong.sources[source.run, source.source] = replace(known, generation=max(generation, known.generation))
+        note_again(self.wrong.sources, source, generation)
 
     def _whole(self, run: str) -> RunRecord | None:
         """Return the record of a run if its sums must be right."""
@@ -288,7 +288,7 @@ class ElasticVerifier:
         told = search(self.connection, indices, {"size": 0, "query": query, "aggs": aggs}).get("aggregations")
         if not told or not told["count"]["value"]:
             return True
-        values = layout.values
+        values = layout.keys
         first, last = np.searchsorted(values, [told["low"]["value"], told["high"]["value"]])
         if last - first >= MOST_BINS:
             return False  # the documents are read back

@@ -10,7 +10,7 @@ import numpy as np
 
 from ingest.core.documents import WINDOW_BITS, Documents, id_range, known_only, unpack, window_of
 from ingest.core.errors import StoreError
-from ingest.core.intervals import Int, Intervals, told_exact
+from ingest.core.intervals import NO_BYTES, Int, Intervals, told_exact
 from ingest.core.layout import LogLinear
 from ingest.core.series import LABELS, Series
 from ingest.store.records import SourceRecord, StoredSeries
@@ -18,20 +18,21 @@ from ingest.store.sqlite.damage import check_bins, check_cells, check_times, lay
 from ingest.store.sqlite.statements import insert, put_unless_newer
 
 BATCH = 8_000
-INTERVALS = ("id", "count", "sum", "min", "max", "coding", "bins", "generation")
+INTERVALS = ("id", "count", "sum", "min", "max", "coding", "bins", "generation", "bytes")
 INSERT_DOCUMENT, PUT_DOCUMENT = insert("intervals", INTERVALS), put_unless_newer("intervals", INTERVALS, ("id",))
 
 
 def document_rows(ids: Int, documents: Documents, generation: int) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of the table of intervals for documents: the columns INTERVALS."""
-    columns: list[list[Any]] = [[None] * len(documents)] * 3
+    nothing: list[Any] = [None] * len(documents)
+    columns, moved = [nothing] * 3, nothing
     if documents.exact is not None:
         exact = documents.exact
-        told = ((exact.sum_ns, exact.known), (exact.min_ns, exact.known_min), (exact.max_ns, exact.known_max))
-        columns = [known_only(values, known) for values, known in told]
+        columns = [known_only(values, known) for values, known in exact.told]
+        moved = nothing if exact.bytes is None else known_only(exact.bytes, exact.bytes != NO_BYTES)
     generations = [generation] * len(documents)
     counts, codings = documents.count.tolist(), documents.coding.tolist()
-    yield from zip(ids.tolist(), counts, *columns, codings, documents.blobs, generations, strict=True)
+    yield from zip(ids.tolist(), counts, *columns, codings, documents.blobs, generations, moved, strict=True)
 
 
 def drop_unlike(db: sqlite3.Connection, source: SourceRecord, number: int, series: Series) -> None:
@@ -104,7 +105,8 @@ def windows_of(
     for (layout, exact, weighted), members in kinds.items():
         rows: list[tuple[Any, ...]] = []
         for one in members:
-            columns = "id, coding, bins, " + ("sum, min, max, " if exact else "") + "count"
+            told = ("sum, min, max, " if layout.has_bins else "sum, min, max, bytes, ") if exact else ""
+            columns = f"id, coding, bins, {told}count"
             query = f"SELECT {columns} FROM intervals WHERE id BETWEEN ? AND ?"
             cursor = db.execute(query, id_range(one.number, begin_ns, end_ns, step_ns))
             while batch := cursor.fetchmany(BATCH - len(rows)):
@@ -143,6 +145,6 @@ def _decoded(
         indptr=indptr,
         bins=bins,
         counts=counts,
-        exact=told_exact(columns[3], columns[4], columns[5]) if exact else None,
+        exact=told_exact(*columns[3:-1]) if exact else None,
         completions=np.array(columns[-1], np.int64) if weighted else None,
     )

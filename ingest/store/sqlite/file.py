@@ -20,7 +20,7 @@ from ingest.core.fields import assets
 from ingest.environment import seconds
 from ingest.store.sqlite.damage import DamagedError, damage
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 OLDEST_VERSION = 1  # what came later only added tables and columns
 PATIENCE_SECONDS = 60.0
 WAL_TRIES, WAL_PAUSE_SECONDS = 50, 0.1
@@ -60,7 +60,9 @@ def told(url: str, db: sqlite3.Connection | None = None) -> Iterator[None]:
         raise StoreError(f"{url}: {error}; {DAMAGED}") from None
     except TailboardError:
         raise
-    except Exception:
+    except Exception as error:
+        if db is None and isinstance(error, UnicodeDecodeError):  # SQLite names what it cannot read in its own message
+            raise StoreError(f"{url}: names of tables that are no text; {DAMAGED}") from None
         found = damage(db) if db is not None else ""
         if not found:
             raise

@@ -20,6 +20,7 @@ from ingest.store.sqlite.damage import check_bins, check_times, layout_in, objec
 from ingest.store.sqlite.documents import stored_series, windows_of
 
 SERIES_A_SHARE = 8
+MERGED = "op, kind, host, layout, start_ns, end_ns, coding, bins, sum, min, max, exact, bytes, count"
 ROLLUP_BATCH = 2000
 MOST_NAMED = 1000
 UNKNOWN = -1  # as min or max of a rollup without bins
@@ -98,10 +99,9 @@ class SqliteHoldings:
 
     def rollup_windows(self, plan: Plan) -> Iterator[Intervals]:
         """Yield the merged windows of a plan in bounded batches: of each, one part a layout and kind of counts."""
-        cursor = self._rollups("op, kind, host, layout, start_ns, end_ns, coding, bins, sum, min, max, exact, count", plan)
+        cursor = self._rollups(MERGED, plan)
         while rows := cursor.fetchmany(ROLLUP_BATCH):
             yield from merged_windows(rows, plan.record.run)
-
 
     def rollup_span(self, plan: Plan) -> tuple[int, int] | None:
         """Return from when to when the windows of a plan reach, None where there is none."""
@@ -129,12 +129,12 @@ def _selected(plan: Plan) -> tuple[str, list[str]]:
 
 
 def merged_windows(rows: Sequence[tuple[Any, ...]], run: str) -> Iterator[Intervals]:
-    """Yield the windows in rows of rollups: one part a layout and kind of counts."""
+    """Yield the windows in rows of rollups, columns MERGED: one part a layout and kind of counts."""
     buckets: dict[tuple[str, bool], list[tuple[Any, ...]]] = {}
     for row in rows:
         buckets.setdefault((row[3], str(row[1]).endswith(IN_FLIGHT)), []).append(row)
     for (layout, weighted), bucket in buckets.items():
-        op, kind, host, _, start, end, coding, bins, total, least, most, exact, count = zip(*bucket, strict=True)
+        op, kind, host, _, start, end, coding, bins, total, least, most, exact, moved, count = zip(*bucket, strict=True)
         table: dict[Series, int] = {}
         codes = [
             table.setdefault(Series(run=run, host=h, op=o, kind=k), len(table)) for o, k, h in zip(op, kind, host, strict=True)
@@ -143,7 +143,7 @@ def merged_windows(rows: Sequence[tuple[Any, ...]], run: str) -> Iterator[Interv
         check_bins(layout_in(layout), indptr, bin_numbers, counts, None if weighted else count)
         starts, ends = np.array(start, np.int64), np.array(end, np.int64)
         check_times(starts, ends)
-        values = _exact(total, least, most, exact, has_bins=layout_in(layout).has_bins)
+        values = _exact(total, least, most, exact, None if layout_in(layout).has_bins else moved)
         yield Intervals(
             layout=layout_in(layout),
             table=tuple(table),
@@ -153,17 +153,17 @@ def merged_windows(rows: Sequence[tuple[Any, ...]], run: str) -> Iterator[Interv
             indptr=indptr,
             bins=bin_numbers,
             counts=counts,
-            exact=values if values.known.any() else None,
+            exact=None if values.says_nothing else values,
             completions=np.array(count, np.int64) if weighted else None,
         )
 
 
 def _exact(
-    total: Sequence[Any], least: Sequence[int], most: Sequence[int], exact: Sequence[int], *, has_bins: bool
+    total: Sequence[Any], least: Sequence[int], most: Sequence[int], exact: Sequence[int], moved: Sequence[Any] | None
 ) -> Exact:
-    """Return the exact values of rollups: where bins are, minimum and maximum are only exact where they are said to be."""
-    if not has_bins:
+    """Return the exact values of rollups; of those with bins `moved` is None, and minima and maxima are as exact as they say."""
+    if moved is not None:
         lows, highs = ([None if value == UNKNOWN else value for value in values] for values in (least, most))
-        return told_exact(total, lows, highs)
+        return told_exact(total, lows, highs, moved)
     sums = np.array([value or 0 for value in total], np.int64)
     return Exact(np.array(least, np.int64), np.array(most, np.int64), sums, np.array(exact, np.bool_))

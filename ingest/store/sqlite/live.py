@@ -101,7 +101,8 @@ class SqliteLive:
     def set_aside(self, run: RunRecord, source: str, kept: SourceRecord, segment: int) -> None:
         """Move the documents of a source to another one, complete, their series' segments moved by `segment`."""
         with self._store.transaction() as db:
-            is_newest(db, replace(kept, source=source))
+            if not is_newest(db, replace(kept, source=source)):  # whoever reads it again has taken over what there is of it
+                return
             db.execute(
                 "UPDATE series SET segment = segment + ?, source = ? WHERE run = ? AND source = ?",
                 (segment, kept.source, run.run, source),

@@ -8,6 +8,10 @@ from ingest.core.errors import StoreError
 from ingest.store.coarsening import moved_step
 from ingest.store.records import RunGoneError, RunRecord, SourceRecord
 
+CURRENT = (
+    "SELECT r.step_ns, s.generation, s.digest FROM runs r LEFT JOIN sources s ON s.run = ? AND s.source = ? WHERE r.run = ?"
+)
+
 
 def check_run(db: sqlite3.Connection, run: str) -> None:
     """Raise RunGoneError where a run is not there any more."""
@@ -32,15 +36,15 @@ def is_current(db: sqlite3.Connection, run: RunRecord, source: SourceRecord) -> 
     Raises RunGoneError where run or source have gone or were begun anew by another load, StoreError where the run has got
     another step.
     """
-    step = db.execute("SELECT step_ns FROM runs WHERE run = ?", (run.run,)).fetchone()
-    if step is None:
+    row = db.execute(CURRENT, (run.run, source.source, run.run)).fetchone()
+    if row is None:
         raise RunGoneError(run.run)
-    if step[0] != run.step_ns:
-        raise StoreError(moved_step(run, step[0]))
-    row = _source(db, source)
-    if row is None or row[0] < source.generation or (row[0] == source.generation and row[1] != source.digest):
+    step, generation, digest = row
+    if step != run.step_ns:
+        raise StoreError(moved_step(run, step))
+    if generation is None or generation < source.generation or (generation == source.generation and digest != source.digest):
         raise RunGoneError(run.run)
-    return bool(row[0] == source.generation)
+    return bool(generation == source.generation)
 
 
 def _source(db: sqlite3.Connection, source: SourceRecord) -> tuple[int, str] | None:

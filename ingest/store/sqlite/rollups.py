@@ -27,7 +27,7 @@ from ingest.store.rollups import (
     without_time,
 )
 from ingest.store.sqlite.documents import stored_series, windows_of
-from ingest.store.sqlite.holdings import UNKNOWN, merged_windows
+from ingest.store.sqlite.holdings import MERGED, UNKNOWN, merged_windows
 from ingest.store.sqlite.statements import put
 
 SLAB_WINDOWS = 120
@@ -36,7 +36,7 @@ ROLLUPS = (*OF_KEY, "end_ns", "layout", "count", *VALUES, "final", "coding", "bi
 PUT_ROLLUP = put("rollups", ROLLUPS)
 SLAB_ALIGN = 60 * SECOND
 ROLLUP_BATCH = 2000
-NEVER_NULL = ("min", "max")  # columns that are NOT NULL since the first schema
+NEVER_NULL = ("min", "mean", "max")  # columns that are NOT NULL since the first schema
 
 
 def write_rollups(db: sqlite3.Connection, run: RunRecord, marks: Marks = ALL_FINAL) -> None:
@@ -122,8 +122,10 @@ def table_rows(
 ) -> list[tuple[Any, ...]]:
     """Return the table rows of merged windows: the columns ROLLUPS."""
     documents = pack(windows)
-    values = {name: [UNKNOWN if one is None else one for one in found] if name in NEVER_NULL else found
-              for name, found in rollup_values(windows).items()}
+    values = {
+        name: [UNKNOWN if one is None else one for one in found] if name in NEVER_NULL else found
+        for name, found in rollup_values(windows).items()
+    }
     table = [key_of(key) for key in windows.table]
     keys = [table[code] for code in windows.series.tolist()]
     start = windows.start_ns.tolist() if span is None else [span[0]] * len(windows)
@@ -185,7 +187,7 @@ def _of_hosts(
 ) -> Iterator[Intervals]:
     """Yield the rollups of hosts at a step that begin in [low, high)."""
     query = (
-        "SELECT op, kind, host, layout, start_ns, end_ns, coding, bins, sum, min, max, exact, count FROM rollups "
+        f"SELECT {MERGED} FROM rollups "
         f"WHERE run = ? AND scope = ? AND kind IN ({_places(kinds)}) AND step_ns = ? AND start_ns >= ? AND start_ns < ?"
     )
     cursor = db.execute(query, (run.run, HOST, *kinds, step_ns, low, high))

@@ -30,7 +30,6 @@ from ingest.core.marks import noted
 from ingest.core.series import LABELS
 from ingest.query.origin import SNAPSHOT, Offers
 from ingest.query.question import Answer, Key, Question
-from ingest.query.verdicts import Episode
 from ingest.store.answers import answer_from, facts_from, windows_from
 from ingest.store.capabilities import DOCUMENTS, GROWTH
 from ingest.store.coarsening import Coarsened, check_joinable
@@ -57,11 +56,11 @@ from ingest.store.sqlite.holdings import SqliteHoldings
 from ingest.store.sqlite.owners import check_run, is_current, is_newest
 from ingest.store.sqlite.rollups import write_rollups
 from ingest.store.sqlite.statements import insert, put, put_unless_newer
-from ingest.store.sqlite.verify import mended, verified
-from ingest.store.verify import Chosen, Verification
 
 if TYPE_CHECKING:
+    from ingest.query.verdicts import Episode
     from ingest.store.elastic.names import Names
+    from ingest.store.verify import Chosen, Verification
 
 OVERWRITE = "".join(f"{name} = excluded.{name}, " for name in ("start_ns", "step_ns", "attribution", "zero", "parameters"))
 STEPS_BETWEEN = 100_000  # of SQLite's machine, between two looks at the clock
@@ -355,6 +354,8 @@ class SqliteStore:
 
     def verify(self, chosen: Chosen, *, mend: bool = False) -> Verification:
         """Return what does not fit together in the runs that `chosen` says yes to; repaired, where it can be, with `mend`."""
+        from ingest.store.sqlite.verify import mended, verified
+
         with self._told():
             return mended(self, chosen) if mend else verified(self, chosen)
 

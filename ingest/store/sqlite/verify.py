@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +43,7 @@ from ingest.store.verify import (
     Verification,
     in_words,
     is_whole,
+    note_again,
     samples_differ,
     unfinished_sentence,
 )
@@ -56,7 +57,7 @@ NO_SOURCE_OF = (
     "t.run IN (SELECT run FROM runs) AND NOT EXISTS (SELECT 1 FROM sources s WHERE s.run = t.run AND s.source = t.source)"
 )
 HAS_SOURCE = "SELECT 1 FROM pragma_table_info(?, 'main') WHERE name = 'source'"
-COMPARED = ("end_ns", "layout", "count", "sum", "coding", "bins")  # what is derived from them may be an older version's
+COMPARED = ("end_ns", "layout", "count", "sum", "coding", "bins", "bytes")  # what is derived from them may be an older version's
 ROLLUP_AT = f"SELECT {', '.join(COMPARED)} FROM rollups WHERE {' AND '.join(f'{name} = ?' for name in OF_KEY)}"
 KEY_OF_ROLLUP, HELD_BY_ROLLUP = (itemgetter(*map(ROLLUPS_COLUMNS.index, names)) for names in (OF_KEY, COMPARED))
 CELL = ("scope", "kind", "step_ns", "op", "host")
@@ -239,8 +240,7 @@ class SqliteVerifier:
             self._rollups(record)
 
     def _read_again(self, source: SourceRecord, generation: int = 0) -> None:
-        known = self.wrong.sources.get((source.run, source.source), source)
-        self.wrong.sources[source.run, source.source] = replace(known, generation=max(generation, known.generation))
+        note_again(self.wrong.sources, source, generation)
 
     def _documents(self, record: RunRecord, sources: Mapping[str, SourceRecord], *, whole: bool) -> dict[str, int]:
         """Return how many samples of its last reading each source has, offsets left out, once all documents were looked at."""

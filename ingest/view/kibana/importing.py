@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ingest.core.errors import StoreError
+from ingest.view.kibana.address import DEFAULT_SPACE
 from ingest.view.kibana.connection import Connection, Refusal
-from ingest.view.kibana.credentials import DEFAULT_SPACE
 from ingest.view.kibana.saved_objects import SavedObject, ndjson
 
 PATH = "/api/saved_objects/_import"

@@ -10,7 +10,7 @@ from ingest.view.kibana.bins import formula, snapped
 from ingest.view.kibana.filling import Spec, filled, named, slider, threshold
 from ingest.view.kibana.pictures import HDR, TOPMOST, answer
 from ingest.view.kibana.tables import entry, keep
-from ingest.view.page.omission import KINDS
+from ingest.view.page.panels.omission import KINDS
 
 KIND_WINDOWS, GAP_WINDOWS = 17, 35
 COMPARED = ("response", "service")

@@ -20,6 +20,7 @@ from ingest.query.question import Answer
 from ingest.query.table import Table
 from ingest.view import vega
 from ingest.view.marked import escape
+from ingest.view.specs import derived
 from ingest.view.terminal.tables import bound_text, people
 
 SMALL = 1.10
@@ -118,20 +119,15 @@ def comparison_picture(pair: Pair, windows: Pair | None = None) -> dict[str, Any
     answer = both(pair)
     if len(vega.group_names(answer)) > 2 * MOST_GROUPS:
         raise UsageError(f"a picture shows at most {MOST_GROUPS} groups of two runs: choose with --where, or leave out --by")
-    title = {
-        "text": vega.printable(f"{runs_text(pair.run)} (run) against {runs_text(pair.baseline)} (baseline)"),
-        "subtitle": f"{kinds_text(pair)} latency, {pair.run.samples:,} against {pair.baseline.samples:,} samples",
-        "anchor": "start",
-        "offset": 14,
-    }
+    head = derived(
+        "picture",
+        text=vega.printable(f"{runs_text(pair.run)} (run) against {runs_text(pair.baseline)} (baseline)"),
+        subtitle=f"{kinds_text(pair)} latency, {pair.run.samples:,} against {pair.baseline.samples:,} samples",
+    )
     curves = vega.with_values(vega.spec("distribution"), {"points": vega.curve(answer)})
     if windows is None:
-        return {**curves, "background": "white", "title": title}
-    return {
-        **_above(curves, vega.with_values(vega.spec("maps"), {"cells": cells(windows)})),
-        "background": "white",
-        "title": title,
-    }
+        return {**curves, **head}
+    return {**_above(curves, vega.with_values(vega.spec("maps"), {"cells": cells(windows)})), **head}
 
 
 def cells(windows: Pair) -> vega.Columns:
@@ -158,17 +154,13 @@ def _above(upper: dict[str, Any], lower: dict[str, Any]) -> dict[str, Any]:
 
     The lower one's are those of the whole, because what lays out its pictures can only refer to these.
     """
-    own = {key: upper[key] for key in ("data", "scales", "axes", "legends", "marks")}
-    size = {name: upper[name] for name in ("width", "height")}
-    own["signals"] = [*({"name": name, "value": value} for name, value in size.items()), *upper["signals"]]
-    inner = {key: lower[key] for key in ("layout", "legends", "marks")}
-    place = {"enter": {"y": {"value": upper["height"] + BETWEEN}}}
-    below = {name: {"value": lower[name]} for name in ("width", "height")}
-    groups = [
-        {"type": "group", "name": "upper", "encode": {"update": {name: {"value": value} for name, value in size.items()}}, **own},
-        {"type": "group", "name": "lower", "encode": {**place, "update": below}, **inner},
-    ]
-    return {**{key: value for key, value in lower.items() if key not in inner}, "marks": groups}
+    size = [{"name": name, "value": upper[name]} for name in ("width", "height")]
+    values = {f"{place}_{key}": value for place, spec in (("upper", upper), ("lower", lower)) for key, value in spec.items()}
+    values |= {"upper_signals": [*size, *upper["signals"]], "below": upper["height"] + BETWEEN}
+    return {
+        **{key: value for key, value in lower.items() if key not in ("layout", "legends")},
+        **derived("one-above-other", **values),
+    }
 
 
 def both(pair: Pair) -> Answer:

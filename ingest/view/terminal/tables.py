@@ -13,6 +13,7 @@ from ingest.core.timing import format_duration
 from ingest.core.writing import INFINITE, LARGE, Stamp, latency
 from ingest.query.means import lacks_bins
 from ingest.query.missing import MOST
+from ingest.query.percentiles import BANDWIDTH
 from ingest.query.precision import Precision
 from ingest.query.question import Answer
 from ingest.query.table import Table
@@ -21,11 +22,17 @@ from ingest.view.text import shown_columns
 
 WIDE = 160
 DISPENSABLE = ("rate", "mean")
+TITLES = {"start_ns": "start", BANDWIDTH: "MiB/s"}
 
 
 def count(value: float) -> str:
     """Return a count or rate with thousands separated, one decimal below 100."""
     return f"{value:,.0f}" if value >= LARGE or value == int(value) else f"{value:,.1f}"
+
+
+def bandwidth(value: float) -> str:
+    """Return MiB a second with three digits, thousands separated."""
+    return f"{value:,.0f}" if value >= LARGE else f"{value:.3g}"
 
 
 def clock(stamps_ns: Sequence[int], stamp: Stamp) -> tuple[Stamp, str]:
@@ -54,10 +61,16 @@ def _cell(name: str, value: Any, table: Table, row: int, stamp: Stamp) -> str:
         return ""
     if name in ("count", "rate", "cumulative"):
         return count(float(value))
+    if name == BANDWIDTH:
+        return bandwidth(float(value))
     if name in ("percentile", "x"):
         return f"{float(value):.6g}"
     if name.startswith("below_"):
-        return f"{100 * float(value):.3f} %"
+        most = table.columns.get(f"{name}{MOST}", table.columns[name])[row]
+        low, high = (f"{100 * float(share):.3f} %" for share in (value, most))
+        if most == -INFINITE:
+            return f"<= {low}"
+        return low if high in (low, "nan %") else f"{low} - {high}"
     flags, most = table.columns.get(f"{name}_censored"), table.columns.get(f"{name}{MOST}")
     return between(float(value), float(value if most is None else most[row]), censored=flags is not None and bool(flags[row]))
 
@@ -120,7 +133,7 @@ def print_table(table: Table, lines: Sequence[str], stamp: Stamp, *, console: Co
     shown = RichTable(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for name in widths:
         left = name in table.labels or name == "start_ns"
-        shown.add_column(escape("start" if name == "start_ns" else name), justify="left" if left else "right", no_wrap=True)
+        shown.add_column(escape(TITLES.get(name, name)), justify="left" if left else "right", no_wrap=True)
     for row in zip(*(cells[name] for name in widths), strict=True):
         shown.add_row(*row)
     out.print(shown)

@@ -18,6 +18,7 @@ from ingest.query.table import Table
 from ingest.query.trend import FEW_RUNS, METHOD, Night, series_of
 from ingest.view import vega
 from ingest.view.marked import escape
+from ingest.view.specs import derived
 from ingest.view.terminal.comparison import needed, percentiles_in, ratio_text, row_name
 from ingest.view.terminal.tables import bound_text, people
 
@@ -82,14 +83,13 @@ def trend_picture(nights: Sequence[Night], table: Table) -> dict[str, Any]:
     """Return the filled spec of a percentile by run: a line with bounds for each group and percentile, changes marked."""
     samples = sum(night.answer.samples for night in nights)
     kind = ", ".join(sorted({night.answer.kind for night in nights}))
-    title = {
-        "text": vega.printable(f"{nights[0].run} to {nights[-1].run}"),
-        "subtitle": f"{kind} latency, {samples:,} samples in {len(nights)} runs, 95 % bounds by order statistics",
-        "anchor": "start",
-        "offset": 14,
-    }
+    head = derived(
+        "picture",
+        text=vega.printable(f"{nights[0].run} to {nights[-1].run}"),
+        subtitle=f"{kind} latency, {samples:,} samples in {len(nights)} runs, 95 % bounds by order statistics",
+    )
     spec = vega.with_values(vega.spec("trend"), {"points": points(nights, table)})
-    return {**spec, "background": "white", "title": title}
+    return {**spec, **head}
 
 
 def points(nights: Sequence[Night], table: Table) -> vega.Columns:

@@ -190,6 +190,10 @@ record means-100 fio --name=j "${null[@]}" "${mixed[@]}" --runtime=2300ms --numj
 record means-500 fio --name=j "${null[@]}" "${mixed[@]}" --runtime=4300ms "${means[@]}" --log_avg_msec=500 \
     --log_hist_msec=500 --write_hist_log=h --log_hist_coarseness=3 "${plain[@]}"
 record means-sparse fio --name=j "${null[@]}" --rw=randrw --rate_iops=7,2 --runtime=2300ms "${means[@]}" --log_avg_msec=100 "${plain[@]}"
+record means-sizes fio --name=j --ioengine=null --size=1g --time_based --rw=randrw --rate_iops=200,100 --runtime=3300ms \
+    --bssplit=4k/50:64k/50,16k "${means[@]}" --log_avg_msec=500 "${plain[@]}"
+record means-pause fio --name=j "${null[@]}" "${mixed[@]}" --runtime=4300ms --thinktime=1500ms --thinktime_blocks=300 \
+    --rate_ignore_thinktime=1 "${means[@]}" --log_avg_msec=100 "${plain[@]}"
 record means-grouped fio --name=j "${null[@]}" "${mixed[@]}" --runtime=2300ms --numjobs=3 --group_reporting "${means[@]}" \
     --log_avg_msec=500 "${plain[@]}"
 record means-shared fio --name=j "${null[@]}" "${mixed[@]}" --runtime=2300ms --numjobs=2 --thread --per_job_logs=0 "${means[@]}" \

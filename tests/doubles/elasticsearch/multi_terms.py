@@ -26,7 +26,9 @@ class MultiTerms(Terms):
         if unknown:
             raise CannotDo(f"[{unknown[0]}] in aggregation [multi_terms]")
         if len(self.fields) < 2:
-            raise illegal("The [terms] parameter in the aggregation [multi_terms] must be present and have at least 2 fields or scripts.")
+            raise illegal(
+                "The [terms] parameter in the aggregation [multi_terms] must be present and have at least 2 fields or scripts."
+            )
 
     def prepare(self, view: View) -> None:
         self.family = "words"

@@ -14,9 +14,9 @@ from ingest.cli import run as command
 from ingest.view.kibana.asked import Shown, vega_requests
 from ingest.view.kibana.config import Grid, Panel
 from ingest.view.kibana.vega_panels import vega_object
+from tests.browsing import missing
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.vega.drawn import EACH_MAJOR, drawing, installed
-from tests.view.conftest import missing
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples" / "cbt-archive"
@@ -48,7 +48,9 @@ class Served:
         """Return a spec with the server's answers in the place of its requests."""
         answers = {one.name: self.search(one.index, one.body) for one in vega_requests(spec, shown or self.shown)}
         data = [
-            {**{key: value for key, value in one.items() if key != "url"}, "values": answers[one["name"]]} if one["name"] in answers else one
+            {**{key: value for key, value in one.items() if key != "url"}, "values": answers[one["name"]]}
+            if one["name"] in answers
+            else one
             for one in spec["data"]
         ]
         return {**spec, "data": data}

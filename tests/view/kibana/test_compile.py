@@ -59,11 +59,21 @@ def test_another_prefix_is_another_set_of_objects_on_other_indices() -> None:
     """Two sites in one Kibana: nothing of the one names the other."""
     text = ndjson(compiled("perf")).decode()
     assert "tailboard-" not in text
-    assert {saved.id.removeprefix("perf") for saved in compiled("perf")} == {saved.id.removeprefix("tailboard") for saved in OBJECTS}
+    assert {saved.id.removeprefix("perf") for saved in compiled("perf")} == {
+        saved.id.removeprefix("tailboard") for saved in OBJECTS
+    }
 
 
 def test_dashboards_refresh_restore_their_time_and_link_to_one_another() -> None:
-    assert [one.id for one in dashboards()] == ["cluster-latency", "hosts-and-threads", "heat-maps", "compare-runs", "coordinated-omission", "subsecond-offsets", "snabb-timeline"]
+    assert [one.id for one in dashboards()] == [
+        "cluster-latency",
+        "hosts-and-threads",
+        "heat-maps",
+        "compare-runs",
+        "coordinated-omission",
+        "subsecond-offsets",
+        "snabb-timeline",
+    ]
     for saved in DASHBOARDS:
         told = saved.attributes
         assert told["timeRestore"]
@@ -115,10 +125,22 @@ def test_edges_are_edges_of_fios_bins_and_of_heat_map_rows() -> None:
     ("content", "sentence"),
     [
         ({"id": "x", "title": "X"}, "'controls' is missing in x"),
-        ({"id": "y", "title": "X", "description": "", "order": 1, "controls": [], "panels": []}, "the id is 'y': a dashboard's file bears its id"),
-        ({"id": "x", "title": "X", "description": "", "order": 1, "controls": ["disk"], "panels": []}, "there is no control 'disk': run, host, op, kind, process"),
-        ({"id": "x", "title": "X", "description": "", "order": 1, "controls": [], "panels": [], "colour": 1}, "there is no word 'colour' in x"),
-        ({"id": "x", "title": "X", "description": "", "order": 1, "controls": [], "panels": [{"id": "a"}]}, "a panel is either vega or lens: {'id': 'a'}"),
+        (
+            {"id": "y", "title": "X", "description": "", "order": 1, "controls": [], "panels": []},
+            "the id is 'y': a dashboard's file bears its id",
+        ),
+        (
+            {"id": "x", "title": "X", "description": "", "order": 1, "controls": ["disk"], "panels": []},
+            "there is no control 'disk': run, host, op, kind, process",
+        ),
+        (
+            {"id": "x", "title": "X", "description": "", "order": 1, "controls": [], "panels": [], "colour": 1},
+            "there is no word 'colour' in x",
+        ),
+        (
+            {"id": "x", "title": "X", "description": "", "order": 1, "controls": [], "panels": [{"id": "a"}]},
+            "a panel is either vega or lens: {'id': 'a'}",
+        ),
     ],
 )
 def test_a_wrong_word_is_a_sentence(content, sentence) -> None:

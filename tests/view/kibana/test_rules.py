@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -26,7 +25,7 @@ from ingest.view.kibana.rules import STEPS_NS, Rule, put_rule, question, reasons
 from tests.doubles.elasticsearch import ElasticsearchDouble
 from tests.doubles.kibana import KibanaDouble
 from tests.doubles.kibana.proofs.asking import send
-from tests.store.grounds import SERVERS, ElasticGround, SqliteGround, loaded
+from tests.store.grounds import SERVER, ElasticGround, SqliteGround, loaded
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples" / "cbt-archive"
@@ -48,7 +47,7 @@ def promised(threshold_ns: int = 5_000_000, p: str = "99", window: int = TEN, **
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory) -> Iterator[tuple[ElasticGround, SqliteGround]]:
     """The example and a second run of another shape, in the double and in SQLite; in the double also windows that must not count."""
-    with ElasticsearchDouble(version=SERVERS[version("elasticsearch").split(".")[0]]) as double:
+    with ElasticsearchDouble(version=SERVER) as double:
         elastic, sqlite = ElasticGround(double.url), SqliteGround(tmp_path_factory.mktemp("rules"))
         for ground in (elastic, sqlite):
             loaded(ground.url, [EXAMPLE], run="example")

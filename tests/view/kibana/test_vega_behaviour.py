@@ -53,12 +53,17 @@ def answer(served, **words):
 def moved(value, by: int):
     """Return an answer some time later."""
     if isinstance(value, dict):
-        return {key: one + by if key == "key" and isinstance(one, int) and one > 10**12 else moved(one, by) for key, one in value.items()}
+        return {
+            key: one + by if key == "key" and isinstance(one, int) and one > 10**12 else moved(one, by)
+            for key, one in value.items()
+        }
     return [moved(one, by) for one in value] if isinstance(value, list) else value
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("picture", ["percentiles", "heatmap", *(pytest.param(one, marks=pytest.mark.slow) for one in ("surface", "hosts"))])
+@pytest.mark.parametrize(
+    "picture", ["percentiles", "heatmap", *(pytest.param(one, marks=pytest.mark.slow) for one in ("surface", "hosts"))]
+)
 def test_after_a_refresh_selections_stay_and_axes_follow_the_data(page, served, picture) -> None:
     spec = served.answered(served.spec(picture))
     page.draw(spec)
@@ -72,7 +77,9 @@ def test_after_a_refresh_selections_stay_and_axes_follow_the_data(page, served, 
     after = page.signals()
     assert after["end"] == before["end"] + HOUR
     assert {name: after[name] for name in inputs} == {name: before[name] for name in inputs}
-    assert {name: after[name] for name in told if name in inputs} == {name: value for name, value in told.items() if name in inputs}
+    assert {name: after[name] for name in told if name in inputs} == {
+        name: value for name, value in told.items() if name in inputs
+    }
 
 
 def test_without_the_watch_for_new_data_axes_would_stand_still(page, served) -> None:
@@ -157,7 +164,12 @@ def test_kinds_are_never_merged_and_the_default_is_that_of_the_queries(page, sta
     assert ", response, windows of 10 s" in page.signal("heading")
     counts = {row["t"]: row["n"] for row in page.table("windows")}
     found = answer(stalled)
-    assert counts == dict(zip((found.parts[0].start_ns // 1_000_000).tolist(), np.add.reduceat(found.parts[0].counts, found.parts[0].indptr[:-1]).tolist()))
+    assert counts == dict(
+        zip(
+            (found.parts[0].start_ns // 1_000_000).tolist(),
+            np.add.reduceat(found.parts[0].counts, found.parts[0].indptr[:-1]).tolist(),
+        )
+    )
 
 
 def test_service_response_and_wait_beside_one_another(page, stalled) -> None:
@@ -228,6 +240,13 @@ def test_marks_of_the_run_show_whatever_is_chosen(page, two_runs) -> None:
 
 @pytest.mark.slow
 def test_nothing_here_is_said(page, served) -> None:
-    for picture, words in (("percentiles", {}), ("heatmap", {}), ("hosts", {}), ("threads", {"index": "intervals"}), ("distribution", {}), ("runs", {})):
+    for picture, words in (
+        ("percentiles", {}),
+        ("heatmap", {}),
+        ("hosts", {}),
+        ("threads", {"index": "intervals"}),
+        ("distribution", {}),
+        ("runs", {}),
+    ):
         page.draw(served.answered(served.spec(picture, **words), Shown(0, HOUR)))
         assert page.signal("heading") == "no completions here: another time range, run or filter?"

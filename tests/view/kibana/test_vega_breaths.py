@@ -17,7 +17,13 @@ from ingest.view.kibana.lint.budget import buckets
 from tests.view.kibana.conftest import MINUTE, Served, loaded
 from tests.view.kibana.lens_rows import asked_rows
 
-PROCESSES = {"bad": BAD, "constant": Work(burst=0, breaths=300), "good": GOOD, "none": Work(slope=0, breaths=250), "tiny": Work(breaths=12)}
+PROCESSES = {
+    "bad": BAD,
+    "constant": Work(burst=0, breaths=300),
+    "good": GOOD,
+    "none": Work(slope=0, breaths=250),
+    "tiny": Work(breaths=12),
+}
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +62,14 @@ def test_cells_are_those_of_the_query(page, timelines) -> None:
     groups = [found.groups[code] for code in found.group.tolist()]
     expected = sorted(
         row
-        for row in zip(groups, found.packets.tolist(), found.packets_to.tolist(), found.cycles.tolist(), found.cycles_to.tolist(), found.n.tolist())
+        for row in zip(
+            groups,
+            found.packets.tolist(),
+            found.packets_to.tolist(),
+            found.cycles.tolist(),
+            found.cycles_to.tolist(),
+            found.n.tolist(),
+        )
         if row[0] in facets
     )
     rows = page.table("cells")
@@ -117,7 +130,11 @@ def test_a_chosen_run_and_a_time_range(page, timelines) -> None:
 
 
 def test_panels_of_numbers_are_sums_of_the_query(timelines) -> None:
-    own = {saved.id: saved for saved in compiled(timelines.prefix) if saved.type == "lens" and saved.references[0].id.endswith("-points")}
+    own = {
+        saved.id: saved
+        for saved in compiled(timelines.prefix)
+        if saved.type == "lens" and saved.references[0].id.endswith("-points")
+    }
     assert len(own) == 3
     shown = replace(timelines.shown, filters=[chosen("run.id", ["run"])])
     rows = {name: asked_rows(timelines, saved, shown) for name, saved in own.items()}
@@ -130,9 +147,9 @@ def test_panels_of_numbers_are_sums_of_the_query(timelines) -> None:
             told[row["process.name"]] = told.get(row["process.name"], 0) + (value or 0)
         assert told == {name: getattr(cost, number) for name, cost in found.items()}
     table = {row["process"]: row for row in rows[f"{timelines.prefix}-snabb-timeline-processes"]}
-    assert {name: (row["stored breaths"], row["without packets"] or 0, row["longest breath (cycles)"]) for name, row in table.items()} == {
-        name: (cost.n, cost.idle, cost.longest) for name, cost in found.items()
-    }
+    assert {
+        name: (row["stored breaths"], row["without packets"] or 0, row["longest breath (cycles)"]) for name, row in table.items()
+    } == {name: (cost.n, cost.idle, cost.longest) for name, cost in found.items()}
 
 
 def test_nothing_there_is_said(page, timelines) -> None:

@@ -31,7 +31,9 @@ def told(served: Served, capsys, *words: str) -> list[tuple]:
     assert command(["offsets", served.sqlite, "--format", "csv", *words]) == 0
     rows = csv.DictReader(io.StringIO(capsys.readouterr().out))
     moments = [(round(datetime.fromisoformat(row["start"]).timestamp() * 1000), row) for row in rows]
-    return sorted((t, int(row["offset_lower"]), int(row["offset_upper"]), int(row["count"])) for t, row in moments if int(row["count"]))
+    return sorted(
+        (t, int(row["offset_lower"]), int(row["offset_upper"]), int(row["count"])) for t, row in moments if int(row["count"])
+    )
 
 
 def seconds(page, spec) -> list[tuple]:
@@ -51,10 +53,14 @@ def test_cells_are_those_of_the_command(page, sampled, capsys) -> None:
 def test_a_process_alone(page, sampled, capsys) -> None:
     ask = [one for one in vega_requests(sampled.spec("offsets", index="intervals"), sampled.shown) if one.name == "answer"]
     named = {"names": {"terms": {"field": "process.name", "size": 50}}}
-    buckets = sampled.search(ask[0].index, {"size": 0, "query": {"term": {"kind": "offset"}}, "aggs": named})["aggregations"]["names"]["buckets"]
+    buckets = sampled.search(ask[0].index, {"size": 0, "query": {"term": {"kind": "offset"}}, "aggs": named})["aggregations"][
+        "names"
+    ]["buckets"]
     for name in [one["key"] for one in buckets][:3]:
         shown = replace(sampled.shown, filters=[chosen("process.name", [name])])
-        assert seconds(page, sampled.answered(sampled.spec("offsets", index="intervals"), shown)) == told(sampled, capsys, "--where", f"process={name}")
+        assert seconds(page, sampled.answered(sampled.spec("offsets", index="intervals"), shown)) == told(
+            sampled, capsys, "--where", f"process={name}"
+        )
 
 
 @pytest.mark.slow

@@ -64,7 +64,7 @@ def picked(rows: list[dict], *names: str) -> list[tuple]:
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
 def test_bins_in_a_panel_are_those_of_the_layout(page, layout) -> None:
     """Whatever lies within 0.8 % of what a bin reports is snapped to it, if its bin is not finer than that."""
-    reported = layout.values[layout.values < 2**50]
+    reported = layout.keys[layout.keys < 2**50]
     places = np.unique(np.linspace(0, len(reported) - 1, 900).astype(int))
     values = reported[places]
     wide = (np.diff(layout.edges)[: len(reported)] > 0.017 * reported)[places]
@@ -73,7 +73,7 @@ def test_bins_in_a_panel_are_those_of_the_layout(page, layout) -> None:
     data = [{"name": "rows", "values": rows, "transform": [*layout_columns("datum.layout"), *snapped("v", "datum.h")]}]
     page.draw({"$schema": "https://vega.github.io/schema/vega/v5.json", "data": data})
     found = np.array([row["v"] for row in page.table("rows")]).reshape(len(factors), -1)
-    assert np.isin(found, layout.values).all()
+    assert np.isin(found, layout.keys).all()
     assert (found[0] == values).all()
     assert (found[1:, wide] == values[wide]).all()
     assert wide.any()
@@ -82,7 +82,9 @@ def test_bins_in_a_panel_are_those_of_the_layout(page, layout) -> None:
 def test_percentiles_over_time(page, served) -> None:
     page.draw(served.answered(served.spec("percentiles")))
     found = answer(served)
-    counts = {start // 1_000_000: n for start, n in zip(found.parts[0].start_ns.tolist(), Ranked(found.parts[0]).samples.tolist())}
+    counts = {
+        start // 1_000_000: n for start, n in zip(found.parts[0].start_ns.tolist(), Ranked(found.parts[0]).samples.tolist())
+    }
     for place, percent in enumerate(PERCENTS):
         page.choose(place=place)
         rows, hollow = page.table("points"), page.table("thin")
@@ -191,15 +193,20 @@ def test_the_distribution(page, served) -> None:
     report = vega.curve(answer(served, by=("op",), step="all"))
     names = ("label", "cum", "v", "n", "open")
     assert picked(page.table("points"), *names) == columns(report, *names)
-    assert np.allclose([row["x"] for row in sorted(page.table("points"), key=lambda row: (row["label"], row["x"]))],
-                       [x for _, x in columns(report, "label", "x")])
+    assert np.allclose(
+        [row["x"] for row in sorted(page.table("points"), key=lambda row: (row["label"], row["x"]))],
+        [x for _, x in columns(report, "label", "x")],
+    )
 
 
 def test_what_is_chosen_and_what_is_excluded(page, served) -> None:
     for filters, words in (
         ([chosen("host.name", ["ceph-b"])], {"where": {"host": "ceph-b"}}),
         ([chosen("host.name", ["ceph-b"], excluded=True)], {"where": {"host": "ceph-[ac]"}}),
-        ([chosen("host.name", ["ceph-a", "ceph-c"]), chosen("operation", ["write"])], {"where": {"host": "ceph-[ac]", "op": "write"}}),
+        (
+            [chosen("host.name", ["ceph-a", "ceph-c"]), chosen("operation", ["write"])],
+            {"where": {"host": "ceph-[ac]", "op": "write"}},
+        ),
     ):
         page.draw(served.answered(served.spec("heatmap"), replace(served.shown, filters=filters)))
         names = ("t", "lower", "c")
@@ -222,6 +229,13 @@ def test_every_compiled_panel_is_answered_and_drawn(page, served) -> None:
         if saved.type == "visualization":
             page.draw(served.answered(json.loads(json.dumps(saved.attributes["visState"]["params"]["spec"]))))
             # Fio times no service or response; its raw logs lie beside histogram logs and are not taken.
-            empty = "coordinated-omission" in saved.id or "subsecond-offsets" in saved.id or saved.id.endswith(("timeline-density", "timeline-breaths"))
+            empty = (
+                "coordinated-omission" in saved.id
+                or "subsecond-offsets" in saved.id
+                or saved.id.endswith(("timeline-density", "timeline-breaths"))
+            )
             assert page.signal("heading").startswith("no completions" if empty else "run nightly/"), saved.id
-            assert len(page.table("cells" if saved.id.rsplit("-", 1)[-1] in ("maps", "offsets", "density") else "points")) > 0 or empty, saved.id
+            assert (
+                len(page.table("cells" if saved.id.rsplit("-", 1)[-1] in ("maps", "offsets", "density") else "points")) > 0
+                or empty
+            ), saved.id

@@ -1,0 +1,244 @@
+"""One HTTP client for every server: which certificates are trusted, one exchange, and repeating what can pass.
+
+Who we are stands in the environment (ingest/environment.py). What an answer means is known to those who asked: store/elastic,
+view/kibana, objectives/webhook.
+"""
+
+from __future__ import annotations
+
+import hmac
+import socket
+import ssl
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlencode, urlsplit
+
+import orjson
+
+from ingest.core.errors import StoreError
+from ingest.environment import Server, seconds
+
+if TYPE_CHECKING:
+    from tenacity import RetryCallState
+    from urllib3 import HTTPConnectionPool
+
+JSON = "application/json"
+OVERLOADED, TOO_LARGE = 429, 413
+PASSING = {OVERLOADED, 502, 503, 504}
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0
+LONGEST_REASON = 200
+CUT_OFF = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError)
+Result = TypeVar("Result")
+
+
+class TransientError(Exception):
+    """A request failed in a way that passes; `after`: for how many seconds the server wants no other."""
+
+    def __init__(self, text: str, after: float = 0.0) -> None:
+        super().__init__(text)
+        self.after = after
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a server answered. Names of headers are found in any case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def after(self) -> float:
+        """Return for how many seconds the server wants no further request."""
+        wanted = str(self.headers.get("retry-after", ""))
+        return float(wanted) if wanted.isdecimal() else 0.0
+
+    def decoded(self) -> Any:
+        """Return the JSON of the body, or its plain text, or None for anything else; TransientError for JSON that is cut off."""
+        kind = self.headers.get("content-type", "")
+        if "json" in kind:
+            try:
+                return orjson.loads(self.body)
+            except orjson.JSONDecodeError:
+                raise TransientError("an answer came in part") from None
+        return self.body.decode("utf-8", "replace") if kind.startswith("text/plain") else None
+
+
+class Client:
+    """Exchanges with one server over up to `connections` sockets, from any thread. `retried` counts what was sent again.
+
+    `name` is what sentences call it, its URL unless that is a secret. Variables that cannot be raise UsageError or StoreError.
+    """
+
+    def __init__(self, url: str, server: Server, *, name: str = "", connections: int = 1) -> None:
+        self.url, self.server, self.name = url, server, name or url
+        self.patience = seconds(server.variable("PATIENCE"), server.patience_seconds)
+        self.request_seconds = seconds(server.variable("TIMEOUT"), server.request_seconds)
+        self.retried = 0
+        parts = urlsplit(url)
+        self._secure = parts.scheme == "https"
+        self._host, self._port = parts.hostname or "", parts.port or (443 if self._secure else server.port)
+        self._base = parts.path.rstrip("/")
+        self._trusted = server.trusted() if self._secure else ("", "")
+        self._headers = {"user-agent": _user_agent(), **server.login(self._host)}
+        self._connections = connections
+        self._pool: HTTPConnectionPool | None = None
+        self._answered = False
+
+    def close(self) -> None:
+        """Close all sockets."""
+        if self._pool is not None:
+            self._pool.close()
+
+    def exchange(self, method: str, target: str, body: bytes | None = None, headers: Mapping[str, str] | None = None) -> Answer:
+        """Return the answer to one request, whatever it says; TransientError or StoreError if none came.
+
+        `target` is path and query, behind the path of the client's URL.
+        """
+        from urllib3.exceptions import HTTPError
+
+        try:
+            answer = self._sockets().urlopen(
+                method,
+                self._base + target,
+                body=body,
+                headers={**self._headers, **(headers or {})},
+                retries=False,
+                redirect=False,
+            )
+        except (HTTPError, OSError) as error:
+            raise self._failure(error) from None
+        self._answered = True
+        return Answer(answer.status, answer.headers, answer.data)
+
+    def again(self, attempt: Callable[[], Result], waiting: Callable[[TransientError], None] | None = None) -> Result:
+        """Return what `attempt` returns, repeated while it raises TransientError, which is raised when patience ends.
+
+        `waiting` is called with the first of them, once.
+        """
+        from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
+
+        pause = wait_random_exponential(multiplier=FIRST_PAUSE, max=LONGEST_PAUSE)
+
+        def error_of(state: RetryCallState) -> TransientError:
+            error = state.outcome.exception() if state.outcome else None
+            return error if isinstance(error, TransientError) else TransientError("")
+
+        def count(state: RetryCallState) -> None:
+            self.retried += 1
+            if waiting and state.attempt_number == 1:
+                waiting(error_of(state))
+
+        return Retrying(
+            retry=retry_if_exception_type(TransientError),
+            wait=lambda state: min(max(pause(state), error_of(state).after), LONGEST_PAUSE, self.patience),
+            stop=stop_after_delay(self.patience),
+            before_sleep=count,
+            reraise=True,
+        )(attempt)
+
+    def _sockets(self) -> HTTPConnectionPool:
+        """Return the sockets. Those of the first call see to it that a certificate is known by which the server is recognised."""
+        import urllib3
+
+        if self._pool is None:
+            words: dict[str, Any] = {"timeout": urllib3.Timeout(total=self.request_seconds), "maxsize": self._connections}
+            if self._secure:
+                trust = self._trust()
+                words |= {"ssl_context": trust, **({} if trust.check_hostname else {"assert_hostname": False})}
+            kind = urllib3.HTTPSConnectionPool if self._secure else urllib3.HTTPConnectionPool
+            self._pool = kind(self._host, self._port, block=True, **words)
+        return self._pool
+
+    def _trust(self) -> ssl.SSLContext:
+        variable, text = self._trusted
+        if variable.endswith("FINGERPRINT"):
+            return self._pinned(text)
+        try:
+            return ssl.create_default_context(cafile=text or None)
+        except ssl.SSLError:
+            raise StoreError(f"{variable}: {text} holds no certificates in PEM format") from None
+
+    def _pinned(self, fingerprint: str) -> ssl.SSLContext:
+        """Return a context that trusts the one certificate that has a fingerprint: the server's own, or its authority's.
+
+        To find it the certificates are fetched over a connection that carries nothing else. What is sent later goes only to a
+        server that holds the key of that certificate or of one that it signed: anybody can show a copy of an authority's.
+        """
+        chain = _certificates(self._host, self._port, self.request_seconds)
+        known = [certificate for certificate in chain if hmac.compare_digest(sha256(certificate).hexdigest(), fingerprint)]
+        if not known:
+            raise self._untrusted(f"no certificate of the server has the fingerprint {fingerprint[:8]}...")
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False  # the fingerprint says who it is
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        context.load_verify_locations(cadata=known[0])
+        return context
+
+    def _failure(self, error: Exception) -> Exception:
+        """Return what a failed connection means: TransientError where it may pass, StoreError where it will not."""
+        from urllib3.exceptions import NewConnectionError
+        from urllib3.exceptions import TimeoutError as TooLateError
+
+        cause = _cause(error)
+        if isinstance(cause, ConnectionRefusedError):
+            return TransientError(f"connection refused{self.server.if_refused and f': {self.server.if_refused}'}")
+        if isinstance(cause, socket.gaierror):
+            text = f"the host is not known ({cause.strerror}): check its name"
+            return TransientError(text) if self._answered else StoreError(f"{self.name}: {text}")
+        if isinstance(cause, TimeoutError) or (isinstance(error, TooLateError) and not isinstance(error, NewConnectionError)):
+            return TransientError(f"no answer within {self.request_seconds:g} s")
+        reason = str(getattr(cause, "strerror", None) or cause)[:LONGEST_REASON]
+        if "WRONG_VERSION_NUMBER" in reason:
+            return StoreError(f"{self.name}: the server does not speak TLS: is it http://, not https://?")
+        if isinstance(cause, ssl.SSLError | ssl.CertificateError) and not isinstance(cause, CUT_OFF):
+            return self._untrusted(reason)
+        if "IncompleteRead" in repr(cause):
+            return TransientError("an answer came in part")
+        return TransientError(f"the connection failed ({reason})")
+
+    def _untrusted(self, reason: str) -> StoreError:
+        variables = f"{self.server.variable('CA_FILE')} or {self.server.variable('FINGERPRINT')} ({self.server.page})"
+        return StoreError(f"{self.name}: the TLS connection fails ({reason}): check {variables}")
+
+
+def with_query(path: str, words: Mapping[str, object]) -> str:
+    """Return a path with a query behind it, if there is one."""
+    query = urlencode(
+        {name: str(word).lower() if isinstance(word, bool) else str(word) for name, word in words.items()}, safe="*,."
+    )
+    return f"{path}?{query}" if query else path
+
+
+def _user_agent() -> str:
+    from ingest import __version__
+
+    return f"tailboard/{__version__}"
+
+
+def _cause(error: BaseException) -> BaseException:
+    """Return the error below one of urllib3."""
+    from urllib3.exceptions import HTTPError, NewConnectionError
+
+    inner = (
+        error.__context__
+        if isinstance(error, NewConnectionError)
+        else next((part for part in reversed(error.args) if isinstance(part, BaseException)), None)
+    )
+    return _cause(inner) if isinstance(error, HTTPError) and inner else error
+
+
+def _certificates(host: str, port: int, timeout: float) -> list[bytes]:
+    """Return the certificates that a server shows, as DER, its own first; OSError where it shows none. Nothing is sent to it."""
+    import _ssl
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE  # certificates are public, and nothing but them passes here
+    with socket.create_connection((host, port), timeout) as raw, context.wrap_socket(raw, server_hostname=host) as wire:
+        if hasattr(wire, "get_unverified_chain"):  # Python 3.13
+            return list(wire.get_unverified_chain())
+        chain = wire._sslobj.get_unverified_chain()  # type: ignore[attr-defined]  # noqa: SLF001  # public since Python 3.13
+        return [certificate.public_bytes(_ssl.ENCODING_DER) for certificate in chain]

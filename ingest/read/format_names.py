@@ -1,0 +1,5 @@
+"""The names of formats, as `--input-format` takes them and stores keep them; the table of formats says what each is."""
+
+HIST, RAW, JSON, HDR, OPERATIONS = "fio-hist", "fio-raw", "fio-json", "hdr-log", "operations"
+AVERAGED, PLAIN_JSON = "fio-averaged", "fio-plain-json"
+SMALLFILE, YCSB, PERF, CHROME, SNABB, DESCRIBED = "smallfile", "ycsb-raw", "perf-script", "chrome-trace", "snabb", "described"

@@ -1,0 +1,1 @@
+"""Pages whose pictures are all made in advance: compare, trend, means."""

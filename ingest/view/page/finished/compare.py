@@ -1,0 +1,282 @@
+"""The page of a comparison: two runs side by side, who moved, where their distributions part, and both over time.
+
+Its numbers are those of `tailboard compare`: the tables hold each number as csv has it (`data value`), the charts draw them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ingest import __version__
+from ingest.core.grid import SECOND
+from ingest.core.ranks import Percentile
+from ingest.core.series import Group
+from ingest.query.compare import METHOD, Pair, compare, halvings
+from ingest.query.groupings import alone_in
+from ingest.query.lags import MIXED
+from ingest.query.question import Answer
+from ingest.query.steps import widened
+from ingest.query.table import Table
+from ingest.view import vega
+from ingest.view.page.finished.compare_tables import (
+    group_text,
+    is_drawn,
+    line_of,
+    names_of,
+    percentile_text,
+    ratio_columns,
+    told_of,
+)
+from ingest.view.page.finished.page import Chart, Control, Head, Panel, View, page_of, table_of
+from ingest.view.page.wording import between, duration, shown_latency, spaced
+from ingest.view.terminal.comparison import both, cells, elapsed, errors_of, in_groups, kinds_text, notes, runs_text
+
+WHOLE_RANGE = 1 << 62
+MOST_BARS, MOST_LINES, MOST_CURVES, MOST_STEPS = 40, 400, 40, 900
+MOST_FOLDED = 16
+BAR, MARGIN, TALL = 26, 12, 190
+BENEATH, ABOVE = 4, 1.75  # widths of lines: of two that lie on one another both are seen
+TITLES = ("", "baseline", "run", "ratio", "95 % bounds", "n baseline", "n run", "verdict")
+SHADING = Control("shading", "Shading", (("rank", "rank"), ("linear", "linear"), ("exponent", "square root")))
+PALETTE = Control("palette", "Colours", (("single", "single hue"), ("false", "false colour")))
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What a page of a comparison is made of: two runs by nothing, by each of some labels, and over time.
+
+    `whole` is None for lags, of which unlike events are not added up; `windows` where a side is several runs or kinds.
+    """
+
+    whole: Pair | None
+    movers: Sequence[Pair]
+    windows: Pair | None
+    percentiles: Sequence[Percentile]
+
+    @property
+    def pairs(self) -> list[Pair]:
+        """Return all pairs of the whole range."""
+        return [*([self.whole] if self.whole else []), *self.movers]
+
+
+def compare_page(
+    compared: Compared, asked: Pair, verdict: Sequence[str] = (), *, bad: bool = False, more: Sequence[Panel] = ()
+) -> str:
+    """Return the page: `asked` is the pair of the command's table, `verdict` what that says of it, `more` panels at the end.
+
+    UsageError where vl-convert-python is not installed.
+    """
+    told = asked if compared.whole or not compared.movers else compared.movers[0]
+    table = compare(told, compared.percentiles)
+    head = Head(
+        f"{runs_text(asked.run)} against {runs_text(asked.baseline)}",
+        f"{kinds_text(asked)} latency, {asked.run.samples:,} samples against {asked.baseline.samples:,}",
+        _facts(asked, table),
+        [*notes(told, table), *_left_out(compared)],
+        verdict or [told_of(table, list(range(len(table))), told.by)],
+        bad,
+    )
+    choices = [(one.name, one.name) for one in sorted(compared.percentiles)]
+    wanted = Control("p", "Percentile", choices, "p99" if ("p99", "p99") in choices else "")
+    panels = [
+        *([_side_by_side(compared.whole, compared.percentiles)] if compared.whole else []),
+        *(_movers(pair, compared.percentiles) for pair in compared.movers),
+        *_distributions(compared),
+        *(_over_time(compared.windows, compared) if compared.windows else []),
+        *more,
+    ]
+    return page_of(head, panels, [wanted], labels="Facts of both runs")
+
+
+def _facts(pair: Pair, table: Table) -> list[tuple[str, str]]:
+    """Return (name, value) pairs that the answers themselves tell, the baseline's first."""
+    sides = (("baseline", pair.baseline), ("run", pair.run))
+    spans = [_span(side) for _, side in sides]
+    return [
+        *((name.capitalize(), ", ".join(side.runs)) for name, side in sides),
+        ("Latency", kinds_text(pair)),
+        ("Samples", " and ".join(f"{side.samples:,}" for _, side in sides)),
+        ("Elapsed time", " and ".join(duration(high - low) for low, high in spans)),
+        *(
+            (f"Time of the {name}", "elapsed only: no time zero is known" if side.relative else between(*span))
+            for (name, side), span in zip(sides, spans, strict=True)
+        ),
+        ("Error bound of the bins", spaced(errors_of(pair, table, "± "))),
+        ("Merged from", " and ".join(f"{side.series:,}" for _, side in sides) + f" series ({pair.run.answered_from})"),
+        ("Bounds of ratios, 95 %", METHOD),
+        ("Made by", f"tailboard {__version__}"),
+    ]
+
+
+def _span(answer: Answer) -> tuple[int, int]:
+    parts = [part for part in answer.parts if len(part)]
+    return min(int(part.start_ns.min()) for part in parts), max(int(part.end_ns.max()) for part in parts)
+
+
+def _left_out(compared: Compared) -> list[str]:
+    """Return why a page has fewer panels than others."""
+    found = []
+    if compared.whole is None:
+        found.append("lags of unlike events are stored at unlike rates: they are compared event by event, not all together")
+    if compared.windows is None:
+        found.append("several runs or kinds a side have no one heat map and no one time axis: choose one run, and one kind")
+    return found
+
+
+def _side_by_side(pair: Pair, percentiles: Sequence[Percentile]) -> Panel:
+    table = compare(pair, percentiles)
+    rows = in_groups(table)
+    drawn = [row for row in rows if is_drawn(table, row)]
+    groups = [f"{group_text(table, row, pair.by)} " if pair.by else "" for row in drawn]
+    names = [f"{group}{percentile_text(table, row)}" for group, row in zip(groups, drawn, strict=True)]
+    height = MARGIN + BAR * max(1, len(drawn))
+    view = View({"points": ratio_columns(table, drawn, names)}, told_of(table, rows, ()), height=height)
+    return Panel(
+        "ratios",
+        "Percentiles side by side",
+        "Ratio of each percentile, run / baseline, with the bounds between which it lies with 95 % confidence (an arrow: "
+        "further, or not known). Right of the line the run is slower. With a bound on either side of 1 it cannot be told.",
+        [Chart("ratios", "Percentiles side by side", "movers", {"": view})],
+        _table(table, rows, pair.by),
+    )
+
+
+def _movers(pair: Pair, percentiles: Sequence[Percentile]) -> Panel:
+    """Return the panel of ratios by some labels: at each percentile a bar for each group, the largest effect first."""
+    table, labels = compare(pair, percentiles), pair.by
+    views = {}
+    for one in percentiles:
+        mine = [row for row in range(len(table)) if percentile_text(table, row) == one.name]
+        drawn = [row for row in mine if is_drawn(table, row)]
+        shown = drawn[:MOST_BARS]
+        cut = f"The {len(shown)} with the largest effect of {len(drawn)}. " if len(shown) < len(drawn) else ""
+        says = f"{one.name}. {cut}{told_of(table, mine, labels)}"
+        columns = ratio_columns(table, shown, names_of(table, shown, labels))
+        views[one.name] = View({"points": columns}, says, height=MARGIN + BAR * max(1, len(shown)))
+    name = "movers-" + "-".join(_word(label) for label in labels)
+    title = f"Who moved, by {', '.join(labels)}"
+    hint = "The chosen percentile of each group, the largest effect first: the change that is certain, then the ratio itself."
+    return Panel(name, title, hint, [Chart(name, title, "movers", views, "p")], _table(table, in_groups(table), labels))
+
+
+def _word(label: str) -> str:
+    """Return a label as part of an id."""
+    return "".join(letter if letter.isalnum() and letter.isascii() else "_" for letter in label)
+
+
+def _table(table: Table, rows: Sequence[int], labels: Sequence[str]) -> str:
+    cut = f", the first {MOST_LINES} of {len(rows)} (csv has all)" if len(rows) > MOST_LINES else ""
+    caption = f"{min(len(rows), MOST_LINES)} rows{cut}" if len(rows) > MOST_FOLDED else "Values, ratios and bounds"
+    lines = [line_of(table, row, labels) for row in rows[:MOST_LINES]]
+    return table_of(caption, (*labels, *TITLES), lines, len(labels) + 1, folded=len(rows) > MOST_FOLDED)
+
+
+def _distributions(compared: Compared) -> list[Panel]:
+    """Return the panel of both distributions and their ratio, of all together and of each group that moved."""
+    chosen: dict[str, tuple[str, Pair, Table, list[int]]] = {}
+    for pair in compared.pairs:
+        table = compare(pair, halvings(pair))
+        groups: dict[Group, list[int]] = {}
+        for row in range(len(table)):
+            if table.columns["count_baseline"][row] and table.columns["count_run"][row]:
+                groups.setdefault(tuple(str(table.columns[name][row]) for name in pair.by), []).append(row)
+        for group, rows in groups.items():
+            name = ", ".join(f"{label} {value or '-'}" for label, value in zip(pair.by, group, strict=True)) or "all together"
+            if len(chosen) < MOST_CURVES:
+                chosen[f"g{len(chosen)}"] = name, alone_in(pair, group) if pair.by else pair, table, rows
+    curves, shifts = {}, {}
+    for value, (name, pair, table, rows) in chosen.items():
+        columns = vega.curve(both(pair), MOST_STEPS)
+        columns["label"] = [label.rsplit(", ", 1)[-1] for label in columns["label"]]
+        columns["wide"] = [BENEATH if label == "baseline" else ABOVE for label in columns["label"]]
+        drawn = sorted((row for row in rows if is_drawn(table, row)), key=lambda row: float(table.columns["percentile"][row]))
+        points = ratio_columns(table, drawn, [percentile_text(table, row) for row in drawn])
+        curves[value] = View({"points": columns}, f"{name}: {pair.run.samples:,} against {pair.baseline.samples:,} samples.")
+        shifts[value] = View({"points": points}, f"{name}: {_parting(table, drawn)}", {"most": max(columns["x"])}, TALL)
+    if not curves:
+        return []
+    control = Control("group", "Of", [(value, name) for value, (name, *_) in chosen.items()])
+    return [
+        Panel(
+            "shifts",
+            "Where the distributions part",
+            "Latency by percentile of both runs: every further nine has the same room. Below, their ratio at each halving of "
+            "1 - q, with its 95 % bounds.",
+            [
+                Chart("curves", "Both distributions", "distribution", curves, "group"),
+                Chart("shifts", "Ratio of both distributions", "shifts", shifts, "group"),
+            ],
+            controls=[control],
+        )
+    ]
+
+
+def _parting(table: Table, rows: Sequence[int]) -> str:
+    """Return from which percentile on the run is certain to be slower, or faster."""
+    found = []
+    for kind, name, beyond in (("slower", "lo", 1), ("faster", "hi", -1)):
+        mine = [row for row in rows if beyond * (float(table.columns[name][row]) - 1) > 0]
+        if mine:
+            first, last = percentile_text(table, mine[0]), percentile_text(table, mine[-1])
+            found.append(f"{kind} at {first}" + (f" to {last}" if last != first else "") + f" ({len(mine)} of {len(rows)})")
+    return f"certain to be {'; '.join(found)}." if found else "no percentile is certain to differ."
+
+
+def _over_time(windows: Pair, compared: Compared) -> list[Panel]:
+    """Return the percentile over elapsed time of both runs, and their heat maps."""
+    answer = both(Pair(elapsed(windows.baseline), elapsed(windows.run)))
+    whole = both(windows)  # by the clock: elapsed times may begin below zero, and there a range would be cut in two
+    whole = replace(whole, parts=tuple(widened(whole.parts, WHOLE_RANGE)), step_ns=0)
+    reach = [stamp / vega.MS for stamp in _span(answer)]
+    shared = {"gaps": _silence(answer), "marks": vega.noted(())}
+    views = {}
+    for one in compared.percentiles:
+        tables = {"points": vega.points(answer, [one]), "thin": vega.thin(answer, [one]), "whole": vega.points(whole, [one])}
+        says = f"{_highest(one, tables)} Windows of {answer.step_ns / SECOND:g} s."
+        views[one.name] = View({**tables, **shared}, says, {"clock": "elapsed", "range": reach})
+    squares = {name: column for name, column in cells(windows).items() if name not in ("cum", "over")}
+    everything = " and ".join(f"{side.samples:,}" for side in (windows.baseline, windows.run))
+    weighed = f" E{MIXED[1:]}." if any(MIXED in side.warnings for side in (windows.baseline, windows.run)) else ""
+    says = f"{everything} samples; time, latency and shades are on the same scales.{weighed}"
+    return [
+        Panel(
+            "elapsed",
+            "Percentile over elapsed time",
+            "The chosen percentile of both runs, each from its own start: a level line for each window, a circle at the maximum "
+            "where it has too few samples. Grey: no completions in either. Dashed: the whole range.",
+            [Chart("elapsed", "Percentile over elapsed time", "percentiles", views, "p")],
+        ),
+        Panel(
+            "maps",
+            "Heat maps of both runs",
+            "Samples by elapsed time and latency. No colour: none at all. A shade means the same in both.",
+            [Chart("maps", "Heat maps of both runs", "maps", {"": View({"cells": squares}, says, {"tall": TALL})})],
+            controls=[SHADING, PALETTE],
+        ),
+    ]
+
+
+def _silence(answer: Answer) -> vega.Columns:
+    """Return the stretches in which neither run has a window; those of both need not begin at the same moments."""
+    starts = np.concatenate([part.start_ns for part in answer.parts])
+    order = np.argsort(starts, kind="stable")
+    ends = np.maximum.accumulate(np.concatenate([part.end_ns for part in answer.parts])[order])
+    silent = np.flatnonzero(starts[order][1:] > ends[:-1])
+    return {"t": (ends[silent] / vega.MS).tolist(), "t2": (starts[order][silent + 1] / vega.MS).tolist()}
+
+
+def _highest(percentile: Percentile, tables: Mapping[str, vega.Columns]) -> str:
+    """Return the highest window of each run; of those with too few samples for the percentile their maximum counts."""
+    told = []
+    for side in ("baseline", "run"):
+        few = {name: [row for row in vega.rows(tables[name]) if row["label"] == side] for name in ("points", "thin")}
+        mine = [*few["points"], *few["thin"]]
+        if mine:
+            top = max(mine, key=lambda row: float(row["v"]))
+            what = "" if top in few["points"] else f", the maximum: too few samples for {percentile.name}"
+            value = ("≥ " if top["open"] else "") + shown_latency(top["v"])
+            told.append(f"{side} {value} ({top['t'] / 1000:.1f} to {top['t2'] / 1000:.1f} s{what})")
+    return f"Highest {percentile.name} of a window: {', '.join(told)}."

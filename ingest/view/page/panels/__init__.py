@@ -1,0 +1,1 @@
+"""The panels that only some runs have: of each its data, its HTML and its script."""

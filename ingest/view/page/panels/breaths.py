@@ -1,0 +1,162 @@
+"""Breath efficiency in the report: what breaths of Snabb processes cost, beside what they moved.
+
+The panels are in breaths.html; breaths.js adds up the windows in view and draws the line through them. A page holds
+
+    windows     of each process (and callback of an app): counts, sums and cells, in as wide windows as keep it small
+    points      the sample of single breaths, at most MOST_POINTS of a run, spread evenly over its processes
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ingest.core.breaths import CYCLES, PACKETS, BreathSample, BreathWindows, Kept, relabelled, taken, weight_of
+from ingest.core.csr import sum_rows
+from ingest.core.grid import SECOND
+from ingest.core.intervals import Int
+from ingest.core.series import Series
+from ingest.query.breaths import breath_rows, names_of
+from ingest.view.page.report.section import AFTER_DISTRIBUTION, Section
+from ingest.view.vega import MS, printable, spec
+
+NAME = "breaths"
+MOST_CELLS = 60_000
+MOST_POINTS = 4_000
+WIDTHS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600)
+SHOWN = "4"
+FITTED_SUMS = 5  # the first of SUMS: what a line needs
+STATE = {"process": "", "pictures": SHOWN, "spread": "log"}
+
+
+def section(runs: Sequence[Kept]) -> Section:
+    """Return the panels for the report; `runs` is what is kept of each of its runs, in their order."""
+    return Section(
+        NAME,
+        "panels/breaths.html",
+        ("panels/breaths.js", "panels/breaths_panel.js"),
+        specs(),
+        [told(kept) for kept in runs],
+        AFTER_DISTRIBUTION,
+        STATE,
+    )
+
+
+def sections_of(kept: Kept, runs: Sequence[str]) -> list[Section]:
+    """Return the section on breaths where there are any; `runs` are the runs of the report in their order."""
+    if not len(breath_rows(kept.windows)):
+        return []
+    return [section([of_run(kept, run) for run in runs] if len(runs) > 1 else [kept])]
+
+
+def specs() -> dict[str, dict[str, Any]]:
+    """Return the specs of the panels by the names of these."""
+    return {"breaths": spec("breaths"), "density": spec("breath-density")}
+
+
+def told(kept: Kept) -> dict[str, Any]:
+    """Return what the page is told of a run: streams, their windows, points and edges of cells; no streams without breaths."""
+    if not len(kept.windows):
+        return {"streams": []}
+    wide = widened(kept.windows)
+    name, step = names_of(kept.windows), wide[0]
+    windows, sample = wide[1], thinned(kept.sample)
+    origin = int(windows.start_ns.min())
+    numbered = {one: number for number, one in enumerate(windows.table)}
+    return {
+        "streams": [{"name": printable(name(one)), "op": one.op, "app": printable(one.job)} for one in windows.table],
+        "step": step // MS,
+        "origin": origin / MS,
+        "sampled": len(kept.sample),
+        "windows": _contiguous(
+            {
+                "stream": windows.series,
+                "weight": weight_of(windows.rate),
+                "at": (windows.start_ns - origin) // step,
+                **{one: getattr(windows, one) for one in ("count", "known", "idle", "longest")},
+                "sums": windows.sums[:, :FITTED_SUMS].T,
+                "ptr": windows.indptr,
+                "cell": windows.cells,
+                "n": windows.counts,
+            }
+        ),
+        "points": _contiguous(
+            {
+                "stream": np.array([numbered[one] for one in sample.table], np.int64)[sample.series],
+                "t": -(-sample.at_ns // MS),
+                "x": sample.packets,
+                "y": sample.cycles,
+            }
+        ),
+        "edges": {"packets": PACKETS.edges, "cycles": CYCLES.edges},
+    }
+
+
+def _contiguous(columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return columns as they can be written: one number after the other in memory."""
+    return {name: np.ascontiguousarray(column) for name, column in columns.items()}
+
+
+def widened(windows: BreathWindows) -> tuple[int, BreathWindows]:
+    """Return a width in ns and the windows added up to it: the narrowest that leaves at most MOST_CELLS cells."""
+    for seconds in WIDTHS:
+        found = added_up(windows, seconds * SECOND)
+        if len(found.cells) <= MOST_CELLS:
+            return seconds * SECOND, found
+    return WIDTHS[-1] * SECOND, found
+
+
+def added_up(windows: BreathWindows, step_ns: int) -> BreathWindows:
+    """Return windows added up to a multiple of their width; counts and cells exactly, sums as far as doubles go."""
+    keys = np.stack([windows.series, windows.rate, windows.start_ns // step_ns * step_ns])
+    distinct, row = np.unique(keys, axis=1, return_inverse=True)
+    row, rows = row.reshape(-1), distinct.shape[1]
+    longest = np.zeros(rows, np.int64)
+    np.maximum.at(longest, row, windows.longest)
+    sums = np.zeros((rows, windows.sums.shape[1]))
+    np.add.at(sums, row, windows.sums)
+    indptr, cells, counts = sum_rows(windows.indptr, windows.cells, windows.counts, row, rows)
+    return replace(
+        windows,
+        series=distinct[0],
+        rate=distinct[1],
+        start_ns=distinct[2],
+        count=_summed(row, rows, windows.count),
+        known=_summed(row, rows, windows.known),
+        idle=_summed(row, rows, windows.idle),
+        longest=longest,
+        sums=sums,
+        indptr=indptr,
+        cells=cells,
+        counts=counts,
+    )
+
+
+def _summed(row: Int, rows: int, numbers: Int) -> Int:
+    found = np.zeros(rows, np.int64)
+    np.add.at(found, row, numbers)
+    return found
+
+
+def thinned(sample: BreathSample, most: int = MOST_POINTS) -> BreathSample:
+    """Return at most `most` breaths, as many of each process, those that come first in the order; by time."""
+    each = max(1, most // max(1, len(sample.table)))
+    place = np.zeros(len(sample), np.int64)
+    for code in range(len(sample.table)):
+        mine = np.flatnonzero(sample.series == code)
+        place[mine[np.argsort(sample.order[mine], kind="stable")]] = np.arange(len(mine))
+    kept = taken(sample, np.flatnonzero(place < each))
+    return taken(kept, np.lexsort((kept.order, kept.at_ns)))
+
+
+def of_run(kept: Kept, run: str) -> Kept:
+    """Return what is kept of one run."""
+
+    def mine(series: Series) -> Series | None:
+        return series if series.run == run else None
+
+    return Kept(relabelled(kept.windows, mine), relabelled(kept.sample, mine))

@@ -1,0 +1,270 @@
+"use strict";
+// The panel of subsecond offsets: what is chosen in it, how a map is drawn, and what a cell tells. Follows offsets.js in the
+// same script; panels.js hands over what is chosen on the page. Times are ms since 1970, offsets ns.
+(() => {
+  const { LABELS, periodsOf, rowsOf, resampled, mapOf, summaryOf, shadesOf, cellAt, gapsOf, lateOf, groupsOf, nameOf, sharesOf } = offsetMap;
+  const { merged, curveOf, valueOf, percentileOf } = tailboard;
+  const CHOICES = ["only", "not", "lit"], PARTS = 8, EACH = 24, SMALL = 300, BESIDE = 130, LOW = 170, TITLES = { op: "operation" };
+  const title = (label) => TITLES[label] ?? label;
+
+  // ---- Words.
+  function offsetText(ns, period) {
+    const part = (value, digits = 3) => String(Number(value.toFixed(digits)));
+    if (period <= 1000) return `${part(ns / 1e6)} ms`;
+    if (period <= 6e4) return `${part(ns / 1e9)} s`;
+    const seconds = ns / 1e9, two = (value) => String(Math.floor(value)).padStart(2, "0");
+    return `${two(seconds / 3600)}:${two((seconds / 60) % 60)}:${two(seconds % 60)}`;
+  }
+  const wide = (ms) => (ms < 1000 ? `${ms} ms` : ms % 6e4 ? `${ms / 1000} s` : ms % 36e5 ? `${ms / 6e4} min` : `${ms / 36e5} h`);
+  const percent = (share) => `${Number((100 * share).toPrecision(3))} %`;
+  const sentences = (...all) => all.filter(Boolean).join(" ");
+
+  // ---- The picture: a pixel a cell, which Vega draws as one image.
+  function colorOf(ramp) {
+    const stops = ramp.map((color) => [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16)));
+    return (share) => {
+      const place = Math.min(1, Math.max(0, share)) * (stops.length - 1), low = Math.min(Math.floor(place), stops.length - 2);
+      return stops[low].map((value, at) => value + (place - low) * (stops[low + 1][at] - value));
+    };
+  }
+  function imageOf({ counts, reds, columns, rows }, shades, { ramp, other }) {
+    const image = new ImageData(columns, rows), [cold, warm] = [ramp, other].map(colorOf);
+    counts.forEach((c, at) => {
+      if (!c) return;
+      const shade = shades.get(c), lit = reds?.[at] ?? 0, hue = !lit ? 0 : lit >= c ? 1 : 0.15 + (0.7 * lit) / c;
+      const [blue, red] = [cold(shade), warm(shade)], pixel = 4 * ((rows - 1 - (at % rows)) * columns + Math.floor(at / rows));
+      for (let part = 0; part < 3; part++) image.data[pixel + part] = Math.round(blue[part] * (1 - hue) + red[part] * hue);
+      image.data[pixel + 3] = 255;
+    });
+    const canvas = Object.assign(document.createElement("canvas"), { width: columns, height: rows });
+    canvas.getContext("2d").putImageData(image, 0, 0);
+    return canvas;
+  }
+
+  const unpacked = new WeakMap(), ticked = new Set();
+  let now, set, find, number, when, latency, atLeast, offer, seriesOf; // what panels.js offers
+  const events = (n) => `${number(n)} ${n === 1 ? "event" : "events"}`;
+  let seen = { key: null };
+  const told = () => now().content.sections.offsets?.[now().run.name] ?? null;
+  // What an address may hold as a choice: {label: [values]}.
+  function chosen(text) {
+    try {
+      const found = Object.entries(JSON.parse(text || "{}")).filter(([label, values]) => LABELS.includes(label) && Array.isArray(values));
+      return Object.fromEntries(found.map(([label, values]) => [label, values.map(String)]));
+    } catch {
+      return {};
+    }
+  }
+  // The map that is asked for, with all that is drawn of it; null where the run has no offsets.
+  async function shown() {
+    const { run, state } = now(), held = told();
+    if (!held) return null;
+    if (!unpacked.has(held)) unpacked.set(held, offsetMap.unpack(held));
+    const data = await unpacked.get(held), [only, not, lit] = CHOICES.map((name) => chosen(state[`offset_${name}`]));
+    const [from, to] = [state.from, state.to].map((seconds) => (seconds === "" ? undefined : run.start + 1000 * seconds));
+    const period = Number(state.offset_period), rows = Number(state.offset_rows), room = (find("offsets").clientWidth || 900) - 140 - BESIDE;
+    const most = Math.min(720, Math.max(60, room)), key = JSON.stringify([period, rows, from, to, only, not, lit, state.host, state.op, most]);
+    if (seen.key !== key || seen.data !== data) {
+      const here = ({ host, op }) => (!state.host || host === state.host) && (!state.op || op === state.op);
+      const passed = (a, b) => groupsOf(data, a, b).filter((group) => here(data.groups[group]));
+      const groups = passed(only, not), reds = Object.keys(lit).length ? passed(lit, {}).filter((group) => groups.includes(group)) : null;
+      const map = mapOf(data, { period, rows, from, to, most }, groups, reds);
+      seen = { key, data, only, not, lit, every: passed({}, {}), groups, map, sums: summaryOf(map), period, rows };
+    }
+    return seen;
+  }
+  // The chosen cell of a map, as column and row; null where it is none of it.
+  function cursor({ map }) {
+    const { run, state } = now(), [seconds, row] = state.offset_cell.split(",").map(Number);
+    const column = Math.floor((run.start + 1000 * seconds - map.begin + 1e-3) / map.width);
+    const inside = state.offset_cell && column >= 0 && column < map.columns && Number.isInteger(row) && row >= 0 && row < map.rows;
+    return inside ? { column, row } : null;
+  }
+  const choose = (map, column, row) => set({ offset_cell: `${(map.begin + column * map.width - now().run.start) / 1000},${row}` });
+  const rowAt = (map, offset) => map.edges.findLastIndex((edge) => edge <= offset);
+
+  // ---- The map.
+  const listed = (choice) => Object.entries(choice).map(([label, values]) => `${title(label)} ${values.map((value) => value || "-").join(", ")}`).join("; ");
+  function marked({ data, map, groups, period }) {
+    const [begin, end] = [map.begin, map.end], here = ({ t, t2 }) => t2 > begin && t < end;
+    return { gaps: gapsOf(data, period).filter(here), late: lateOf(data, period, groups).filter(here) };
+  }
+  function says({ data, map, sums, only, not, lit, period, rows, groups }, { gaps, late }) {
+    const missing = gaps.reduce((sum, { t, t2 }) => sum + (t2 - t), 0) / period, behind = late.reduce((sum, { n }) => sum + n, 0);
+    const fullest = sums.most ? map.counts.indexOf(sums.most) : -1, top = fullest < 0 ? null : cellAt(map, Math.floor(fullest / rows), fullest % rows);
+    const reds = map.reds?.reduce((sum, n) => sum + n, 0), finest = data.seconds > 1 && period === 1000 ? 1000 * data.seconds : period;
+    const others = groups.some((group) => data.groups[group].rest);
+    return sentences(
+      top ? `${events(sums.total)} in view; fullest cell: ${number(top.c)}, ${when(top)}, ${offsetText(top.lower, period)} – ${offsetText(top.upper, period)}.` : "No event in view.",
+      map.width > period && `A column is ${wide(map.width)}: neighbours are added up, offset by offset; ${map.width > finest ? "zoom for finer ones" : "the page holds none finer"}.`,
+      listed(only) && `Only ${listed(only)}.`,
+      listed(not) && `Without ${listed(not)}.`,
+      map.reds && `In red: ${listed(lit)}, ${number(reds)} of ${events(sums.total)}.`,
+      resampled(data, period, rows) && `${rows} rows are no whole ticks of ${data.tick} ms: counts are shared out by overlap.`,
+      missing && `${number(missing)} whole ${missing > 1 ? "periods" : "period"} without any event of the run: grey, not known.`,
+      behind && `${events(behind)} reported late: drawn at their own time.`,
+      others && `“others” are ${number(data.folded)} threads with few events, added up for the size of the page.`,
+    );
+  }
+  async function offsets() {
+    const panel = find("offsets").closest("section");
+    panel.hidden = !told();
+    const one = await shown();
+    if (!one) return {};
+    const { map, period } = one, { colors } = themeOf(document.documentElement), { state } = now(), at = cursor(one);
+    const look = JSON.stringify([colors, state.offset_shading, state.offset_by, state.offset_each]);
+    if (one.look !== look) Object.assign(one, { look, tables: looked(one, state.offset_shading, colors) });
+    const signals = { period: period * 1e6, shading: state.offset_shading, highlight: map.reds ? listed(one.lit) : "", pointed: at && cellAt(map, at.column, at.row) };
+    return { data: one.tables, span: [map.begin, map.begin + (map.high - map.low) * map.unit], signals, says: says(one, one.marks) };
+  }
+  // What is drawn of a map in some colours: it stays the same while only the chosen cell changes.
+  function looked(one, shading, colors) {
+    const { map, sums } = one, shades = shadesOf(sums, shading), quarter = (share) => sums.filled[Math.round(share * (sums.filled.length - 1))] ?? 0;
+    const [least, q1, median, q3, most] = [0, 0.25, 0.5, 0.75, 1].map(quarter);
+    const rows_of = Array.from(sums.sums, (c, row) => ({ lower: map.edges[row], upper: map.edges[row + 1], c })).filter(({ c }) => c);
+    const picture = [{ t: map.begin, t2: map.end, image: imageOf(map, shades, colors) }];
+    names(one);
+    eachAlone(one, shading, colors);
+    one.marks = marked(one);
+    return { picture, pointed_at: [], levels: [{ least, q1, median, q3, most }], rows_of, total: [{ c: sums.total }], ...one.marks };
+  }
+
+  // ---- Whose events: a list to tick, the most first.
+  function names({ data, every, map, groups }) {
+    const { state } = now(), by = state.offset_by, shares = sharesOf(data, by, every, map), all = shares.reduce((sum, { count }) => sum + count, 0);
+    const kept = new Set(groups.map((group) => nameOf(data.groups[group], by)));
+    if (ticked.of !== by) ticked.clear();
+    ticked.of = by;
+    find("offset-names-title").textContent = `${shares.length} ${shares.length === 1 ? "value" : "values"} of ${title(by)}`;
+    const items = shares.map(({ name, count }) => {
+      const label = document.createElement("label"), box = Object.assign(document.createElement("input"), { type: "checkbox", value: name, checked: ticked.has(name) });
+      box.addEventListener("change", () => (box.checked ? ticked.add(name) : ticked.delete(name)));
+      label.append(box, ` ${name || "-"} `, Object.assign(document.createElement("small"), { textContent: `${number(Math.round(count))} (${percent(count / all)})` }));
+      label.classList.toggle("left-out", !kept.has(name));
+      return label;
+    });
+    find("offset-list").replaceChildren(...items);
+  }
+  function pressed(act) {
+    const { state } = now(), by = state.offset_by, values = [...ticked];
+    ticked.clear();
+    seen.look = null;
+    if (act === "all") return set({ offset_only: "", offset_not: "", offset_lit: "" });
+    if (!values.length) return null;
+    const before = chosen(state[`offset_${act}`]), both = act === "not" ? [...new Set([...(before[by] ?? []), ...values])] : values;
+    return set({ [`offset_${act}`]: JSON.stringify({ ...before, [by]: both }) });
+  }
+
+  // A small map of each value of the label that events are told apart by, the most first, on the scales and shades of all.
+  function eachAlone({ data, map, groups }, shading, colors) {
+    const { state } = now(), by = state.offset_by, values = state.offset_each ? sharesOf(data, by, groups, map).slice(0, EACH) : [];
+    const maps = values.map(({ name }) => {
+      const mine = groups.filter((group) => nameOf(data.groups[group], by) === name);
+      return { name, ...mapOf(data, { period: map.period, rows: map.rows, from: map.begin, to: map.begin + (map.high - map.low) * map.unit, most: SMALL }, mine) };
+    });
+    const sums = maps.map(summaryOf), filled = Float64Array.from(sums.flatMap((one) => [...one.filled])).sort();
+    const shades = shadesOf({ filled, most: filled.at(-1) ?? 0 }, shading);
+    find("offset-each").replaceChildren(...maps.map((one, at) => {
+      const figure = document.createElement("figure"), caption = document.createElement("figcaption"), image = imageOf(one, shades, colors);
+      caption.textContent = `${one.name || "-"}: ${events(sums[at].total)}`;
+      image.setAttribute("role", "img");
+      image.setAttribute("aria-label", `Subsecond offsets of ${caption.textContent}`);
+      figure.append(caption, image);
+      return figure;
+    }));
+  }
+
+  // ---- What a cell holds.
+  function shares(one, label, column, row, c) {
+    const parts = sharesOf(one.data, label, one.groups, one.map, column, row), few = parts.slice(0, PARTS), whole = (n) => number(Number(n.toFixed(1)));
+    const words = few.map(({ name, count }) => `${name || "-"} ${whole(count)} (${percent(count / c)})`).join(", ");
+    return parts.some(({ name }) => name && name !== "others") ? `By ${title(label)}: ${words}${parts.length > few.length ? ` and ${parts.length - few.length} more` : ""}.` : "";
+  }
+  // Labels that tell more of these groups than others do: a thread of which host and process alone are known is no news.
+  const newsOf = ({ data }) => LABELS.filter((label) => label !== "thread" || data.groups.some(({ host, process, thread, rest }) =>
+    !rest && thread !== ([host, process && `process ${process}`].filter(Boolean).join(" ") || "-")));
+  async function offset_column() {
+    const one = await shown(), at = one && cursor(one);
+    find("offset-details").hidden = !at;
+    if (!at) return {};
+    const { map, period } = one, cell = cellAt(map, at.column, at.row), about = resampled(one.data, period, map.rows) ? "about " : "";
+    const range = `${offsetText(cell.lower, period)} – ${offsetText(cell.upper, period)}`, what = map.width > period ? "column" : "period";
+    const first = `${when(cell)}, ${range}: ${about}${events(cell.c)}${cell.n ? `, ${percent(cell.c / cell.n)} of the ${events(cell.n)} of its ${what}` : ""}.`;
+    const lines = [first, map.reds && `${number(cell.lit)} of them in red.`, ...newsOf(one).map((label) => (cell.c ? shares(one, label, at.column, at.row, cell.c) : ""))];
+    find("offset-cell").replaceChildren(...lines.filter(Boolean).map((text) => Object.assign(document.createElement("span"), { textContent: `${text} ` })));
+    const points = Array.from({ length: map.rows }, (_, row) => cellAt(map, at.column, row))
+      .map(({ lower, upper, c }) => ({ lower, upper, c, told: `${offsetText(lower, period)} – ${offsetText(upper, period)}` }));
+    return { data: { points }, signals: { period: period * 1e6, chosen: cell.lower }, says: `${events(cell.n)} of ${when(cell)} by offset.` };
+  }
+  // The latencies of the windows that a column lies in, where the run has any.
+  async function offset_latency() {
+    const one = await shown(), at = one && cursor(one), { run, state, content } = now();
+    find("offset-latency").hidden = true;
+    if (!at || !run.levels.cluster) return {};
+    const { t, t2 } = cellAt(one.map, at.column, at.row), { level, pick, names: groups } = seriesOf(""), place = (ms) => (ms - level.origin) / level.step;
+    const from = Math.max(0, Math.floor(place(t) + 1e-6)), to = Math.min(level.windows, Math.ceil(place(t2) - 1e-6));
+    const found = from < to && groups.length ? merged(level, content.layouts, pick, from, to, 0) : { rows: 0 };
+    if (!found.rows) return {};
+    find("offset-latency").hidden = false;
+    const [begin, end] = [from, to].map((window) => level.origin + window * level.step), finer = begin < t - 0.5 || end > t2 + 0.5;
+    const values = ["50", "99", "100"].map((p) => [p === "100" ? "max" : `p${p}`, valueOf(found, 0, percentileOf(p))]).filter(([, value]) => value);
+    const told_of = values.map(([name, value]) => `${name} ${atLeast(value)}`).join(", ");
+    const says = `Latency${state.kind && ` (${state.kind})`} of ${when({ t: begin, t2: end })}${finer ? ", the finest windows that the page holds" : ""}: ${number(found.done[0])} samples, ${told_of}.`;
+    return { data: { points: curveOf(found, groups).filter(({ v }) => v > 0) }, height: LOW, says };
+  }
+
+  // ---- Pointer and keys.
+  function step(event) {
+    const [across, up] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key] ?? [0, 0], { map } = seen;
+    if ((!across && !up) || !map) return;
+    event.preventDefault();
+    const at = cursor(seen), filled = (column, row) => map.counts[column * map.rows + row] > 0, rows = Array.from({ length: map.rows }, (_, row) => row);
+    if (!at) {
+      const fullest = map.counts.indexOf(seen.sums.most);
+      if (seen.sums.most) choose(map, Math.floor(fullest / map.rows), fullest % map.rows);
+      return;
+    }
+    for (let { column, row } = at; ; ) {
+      [column, row] = [column + across, row + up];
+      if (column < 0 || column >= map.columns || row < 0 || row >= map.rows) return;
+      const near = across ? rows.filter((one) => filled(column, one)).sort((one, other) => Math.abs(one - row) - Math.abs(other - row))[0] : filled(column, row) ? row : undefined;
+      if (near !== undefined) return void choose(map, column, near);
+    }
+  }
+  function under(place) {
+    const { map } = seen, column = map && place ? Math.floor((place[0] - map.begin) / map.width) : -1;
+    return column >= 0 && column < map.columns ? { column, row: Math.min(map.rows - 1, Math.max(0, rowAt(map, place[1]))) } : null;
+  }
+  function opened(name, view) {
+    if (name !== "offsets") return;
+    find("offsets").onkeydown = step;
+    view.addSignalListener("clicked", (_, place) => {
+      const at = under(place);
+      if (at) choose(seen.map, at.column, at.row);
+    });
+    view.addSignalListener("hovered", (_, place) => {
+      const at = under(place), cell = at && cellAt(seen.map, at.column, at.row), last = view.data("pointed_at")[0];
+      if (cell?.t === last?.t && cell?.lower === last?.lower) return;
+      view.data("pointed_at", cell?.c ? [cell] : []).runAsync();
+    });
+    document.querySelectorAll("[data-offsets]").forEach((button) => (button.onclick = () => pressed(button.dataset.offsets)));
+  }
+  // The choices that there are of a run's ticks.
+  function choices() {
+    const held = told(), { state } = now();
+    if (!held) return;
+    const options = (select, found, value) => {
+      offer(find("offsets").closest("section").querySelector(`[name=${select}]`), found.map(([text, each]) => new Option(text, each)));
+      if (!found.some(([, each]) => String(each) === state[select])) state[select] = String(value ?? found[0]?.[1]);
+    };
+    options("offset_period", periodsOf(held), 1000);
+    const rows = rowsOf(held, Number(state.offset_period)).map((one) => [String(one), one]);
+    options("offset_rows", rows, rows.some(([, one]) => one === 50) ? 50 : rows.at(-1)?.[1]);
+  }
+  const drawn = ["offsets", "offset_column", "offset_latency"], keys = ["period", "rows", "shading", "only", "not", "lit", "cell"];
+  const feeds = { ...Object.fromEntries(keys.map((key) => [`offset_${key}`, key === "shading" ? ["offsets"] : drawn])), offset_by: ["offsets"], offset_each: ["offsets"] };
+  tailboard.sections.push((offered) => {
+    ({ now, set, find, number, when, latency, atLeast, offer, groupsOf: seriesOf } = offered);
+    return { panels: { offsets, offset_column, offset_latency }, feeds, top: { offsets: 64 }, opened, shown: choices };
+  });
+})();

@@ -1,0 +1,90 @@
+"use strict";
+// The panels of coordinated omission: kinds over time, the gap between two of them, their distributions. Follows omission.js in the same
+// script; panels.js hands over what is chosen. What Python says of each run is in `content.sections.omission` (see omission.py).
+(() => {
+  const { MOST, percentileOf, carriedShare, valueOf, curveOf } = tailboard;
+  const { bandsOf, silenceOf, gapOf, aboveZero, zeroShare, worst, highestOf } = omission;
+  const COLUMNS = [180, 90, 45, 22, 10, 5], BANDS = 300;
+  const sentences = (...all) => all.filter(Boolean).join(" ");
+  let now, table, groupsOf, multipleOf, find, what, latency, atLeast, when; // what panels.js offers
+
+  const here = () => {
+    const { run, state, content } = now();
+    return { ...content.sections.omission[content.runs.indexOf(run)], run, p: state.p };
+  };
+  const hidden = (name, visible) => (find(name).closest("section").hidden = !visible);
+  const percent = (share) => `${Number((100 * share).toPrecision(3))} %`;
+  // A table of each kind that has rows under the filters, all in the same windows; `most` 0: one of the whole range.
+  function tablesOf(most) {
+    const { run, kinds } = here(), groups = kinds.map((kind) => groupsOf("", run, kind));
+    const filled = kinds.filter((_, at) => groups[at].names.length);
+    const k = multipleOf({ ...groups[0], names: filled }, most);
+    return filled.map((kind) => ({ label: kind || "measured", table: table("", most, run, kind, k) }));
+  }
+  // The windows of response time that are finest of which at least four in five carry the percentile.
+  function finest(wanted) {
+    const groups = groupsOf("op", here().run, "response"), { level, pick, windows, names } = groups;
+    const tries = COLUMNS.map((columns) => multipleOf(groups, Math.min(columns * Math.max(1, names.length), MOST.points)));
+    return tries.find((k) => carriedShare(level, pick, ...windows, k, wanted) >= 0.8) ?? tries.at(-1);
+  }
+  function schedule({ said, warned }) {
+    find("omission-said").replaceChildren(...said.map((text) => Object.assign(document.createElement("li"), { textContent: text })));
+    find("omission-notes").hidden = !said.length;
+    find("omission-notes").classList.toggle("notes", warned);
+  }
+  function drawnKinds() {
+    const { p, kinds } = here(), name = what(p);
+    if (hidden("omission", kinds.length)) return {};
+    schedule(here());
+    const tables = tablesOf(BANDS), points = bandsOf(tables, percentileOf(p)), thin = points.filter(({ v }) => v === null).length;
+    const tops = tables.map(({ label }) => highestOf(points.filter((one) => one.label === label))).filter(Boolean);
+    const words = tops.sort((one, other) => other.v - one.v).map((top, at) => `${top.label} ${atLeast(top)}${at ? "" : ` (${when(top)})`}`);
+    const says = sentences(
+      tops.length ? `Highest ${name} of a window: ${words.join(", ")}.` : !points.length && "Nothing to show.",
+      points.length && `Windows of ${tables[0].table.width / 1000} s.`,
+      thin && `${thin} of ${points.length} have too few samples: circles at their maximum.`,
+    );
+    const gaps = silenceOf(tables.map((one) => one.table));
+    return { data: { points, gaps }, span: tables[0]?.table.span, signals: { what: name }, says };
+  }
+  function drawnGap() {
+    const { p, run, kinds } = here(), name = what(p);
+    if (hidden("gap", kinds.includes("service") && kinds.includes("response"))) return {};
+    const wanted = percentileOf(p), k = finest(wanted);
+    const both = ["service", "response"].map((kind) => table("op", 0, run, kind, k)), points = gapOf(...both, wanted);
+    const { shown, kept, of } = worst(points, MOST.worst);
+    const top = highestOf(points.filter(({ v, error }) => v > error)), most = Math.max(0, ...points.map(({ v }) => v));
+    const twice = points.filter((one) => one.response > 2 * one.service).length, untold = both[1].rows - points.length;
+    const largest = () => {
+      const response = atLeast({ v: top.response, open: top.open });
+      return `Largest${most > top.v ? " beyond the error of the bins" : ""}: ${latency(top.v)}, ${top.label}, ${when(top)}: service ${name} says ${latency(top.service)}, response ${name} ${response}.`;
+    };
+    const says = sentences(
+      top ? largest() : !points.length ? `No window has samples enough for ${name} of both.`
+        : most > 0 ? `No gap: at most ${latency(most)}, which is within the error of the bins.` : `No gap: response ${name} is nowhere above service ${name}.`,
+      twice && `In ${twice} of ${points.length} windows${of > 1 ? " of an operation" : ""} response ${name} is more than twice service ${name}.`,
+      untold > 0 && points.length && `${untold} more ${untold > 1 ? "have" : "has"} too few samples.`,
+      kept < of && `The ${kept} worst of ${of} operations.`,
+      `Windows of ${both[1].width / 1000} s.`,
+    );
+    return { data: { points: shown, gaps: silenceOf(both) }, span: both[1].span, signals: { what: name }, says };
+  }
+  function drawnCurves() {
+    const { p, kinds } = here();
+    if (hidden("kinds", kinds.length)) return {};
+    const tables = tablesOf(0).filter((one) => one.table.rows), room = MOST.curve / tables.length;
+    // As in omission.json: of lines that lie on one another all are seen, and colours are in this order.
+    const wide = (at) => (step) => ({ ...step, wide: 2 * (tables.length - at) });
+    const points = tables.flatMap(({ label, table: one }, at) => aboveZero(curveOf(one, [label], room)).map(wide(at)));
+    const values = tables.map(({ label, table: one }) => ({ label, ...valueOf(one, 0, percentileOf(p)) })).filter(({ v }) => v !== undefined);
+    const waits = tables.find(({ label }) => label === "wait"), none = waits ? zeroShare(waits.table, 0) : 0;
+    const told = values.map((one) => `${one.label} ${atLeast(one)}`).join(", ") || "too few samples";
+    const says = sentences(`${what(p)} of the range in view: ${told}.`, none > 0 && `${percent(none)} of requests did not wait.`);
+    return { data: { points }, says };
+  }
+  const feeds = { p: ["omission", "gap", "kinds"], sla: ["omission", "kinds"] };
+  tailboard.sections.push((offered) => {
+    ({ now, table, groupsOf, multipleOf, find, what, latency, atLeast, when } = offered);
+    return { panels: { omission: drawnKinds, gap: drawnGap, kinds: drawnCurves }, feeds };
+  });
+})();

@@ -1,0 +1,287 @@
+"""The report: one HTML file with all its data, scripts and styles, which opens offline and asks the network for nothing.
+
+The page is report.html; its `{{names}}` are filled in one pass, so that nothing which was put in is looked at again. Text
+from labels is escaped, the data are packed (see packing.py), and the page's policy runs no script but the two whose digests
+it names: the Vega runtime, and the page's own (FIRST, those of its sections, LAST).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ingest import __version__
+from ingest.core.layout import LogLinear
+from ingest.core.ranks import parse_percentiles
+from ingest.core.series import THREAD, default_kind
+from ingest.core.timing import format_duration
+from ingest.query.overview import Overview
+from ingest.query.precision import precision_from
+from ingest.query.question import Answer
+from ingest.query.sweeps import Sweep
+from ingest.view import vega
+from ingest.view.page.panels import omission
+from ingest.view.page.report.packing import packed
+from ingest.view.page.report.section import PLACES, Section
+from ingest.view.page.report.tables import few, summary, worst
+from ingest.view.page.template import fact_list, filled, note_list, page_file, policy, runtime
+from ingest.view.page.wording import between, duration, spaced, text
+from ingest.view.specs import unversioned
+from ingest.view.terminal.tables import bound_text, count
+
+RUNS_NAMED = 4
+MOST_LINES = 8
+SECOND = 1_000_000_000
+PERCENTILE = "99"
+(MEDIAN,) = parse_percentiles("50")
+SPECS = ("percentiles", "tails", "heatmap", "rate", "surface", "distribution")
+RUN_SPECS = ("runs", "maps", "load")
+OFFLINE = "This file holds all its data and asks the network for nothing."
+LIVE = "This page asks the server that it came from, and nothing else."
+GROUPINGS = ("op", "host", "thread")
+ACROSS = {"total_iodepth": "queue depth of all jobs", "numjobs": "jobs"}
+# The page's own script, joined in this order; what sections add stands between.
+FIRST = ("theme", "words", "numbers", "heat", "state", "tables", "heat_panel")
+LAST = ("panels", "draw", "controls")
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What fills report.html (or another `template`): HTML by the names that stand there, and the scripts of the page.
+
+    `swapped` is what fills sections, by the ids of the elements that it stands in: `{name of the section}-{name in its HTML}`.
+    """
+
+    filling: Mapping[str, str]
+    scripts: tuple[str, ...]
+    template: str = "html/report.html"
+    swapped: Mapping[str, str] = field(default_factory=dict)
+    sections: tuple[str, ...] = ()
+
+
+def report(
+    runs: Sequence[Overview],
+    facts: Sequence[tuple[str, str]] = (),
+    marks: Sequence[Mapping[str, Any]] = (),
+    by: Sequence[str] = (),
+    sla_ns: int = 0,
+    sections: Sequence[Section] = (),
+) -> str:
+    """Return the page of some runs: the facts that they tell, followed by `facts`, the panels, and all data that these need.
+
+    `marks` (run, at_ns, text, end_ns where there is one) are drawn as notes on the time axis, `by` is what lines are told apart
+    by at first (by host where there are a few), `sla_ns` is drawn as a line, `sections` are shown beside
+    those that the runs have by themselves. What had to be coarsened for the size of the page is said on it. UsageError where
+    vl-convert-python is not installed.
+    """
+    return page_of(parts_of(runs, facts, marks, by, sla_ns, sections))
+
+
+def parts_of(
+    runs: Sequence[Overview],
+    facts: Sequence[tuple[str, str]] = (),
+    marks: Sequence[Mapping[str, Any]] = (),
+    by: Sequence[str] = (),
+    sla_ns: int = 0,
+    sections: Sequence[Section] = (),
+    sweep: Sweep | None = None,
+) -> Parts:
+    """Return what `report` fills its page with, from the same words; the load curve is over the depths of a `sweep`."""
+    schedules = [omission.told(_kinds(run.cluster), run.cluster.warnings) for run in runs]
+    shown = [*([omission.section(schedules)] if any(told["kinds"] for told in schedules) else []), *sections]
+    content = {
+        "specs": _specs(shown, several=len(runs) > 1),
+        "sections": {one.name: one.content for one in shown},
+        "marks": [vega.note_of(mark) for mark in marks],
+        "sweep": _sweep(sweep),
+        "state": {**first_state(runs, by, sla_ns), **{name: value for one in shown for name, value in one.state.items()}},
+    }
+    data, coarsened = packed(content, runs)
+    labels = by or ("op",)
+    warnings = dict.fromkeys(warning for run in runs for warning in (*run.notes, *run.cluster.warnings))
+    notes = [*warnings, *coarsened, *few(runs, labels), *(note for one in shown for note in one.notes)]
+    filling = {
+        "version": __version__,
+        "runs": text(_title(runs)),
+        "lead": text(_lead(runs)),
+        "facts": fact_list([*facts_of(runs), *facts]),
+        "notes": note_list(notes),
+        "summary": summary(runs, labels),
+        "worst": worst(runs, PERCENTILE),
+        **{place: "\n".join(filled(one.html, one.html_filling) for one in shown if one.place == place) for place in PLACES},
+        "several": page_file("html/runs.html") if len(runs) > 1 else "",
+        "grouping": _grouping(runs),
+        "clock": "" if all(run.cluster.relative for run in runs) else page_file("html/clock.html"),
+        "percentile": PERCENTILE,
+        "data": data,
+    }
+    scripts = tuple(dict.fromkeys(name for one in shown for name in one.scripts))
+    swapped = {f"{one.name}-{name}": html for one in shown for name, html in one.html_filling.items()}
+    return Parts(filling, scripts, swapped=swapped, sections=tuple(one.name for one in shown))
+
+
+def page_of(parts: Parts, told: Mapping[str, str] | None = None) -> str:
+    """Return the page of its parts: one that opens offline, or one that was `told` something by the server that feeds it."""
+    script = script_of(parts)
+    filling = {
+        **parts.filling,
+        "policy": policy(runtime(), script, connect=told is not None),
+        "style": page_file("html/page.css"),
+        "runtime": runtime(),
+        "script": script,
+        "told": "".join(f' data-{name}="{text(value)}"' for name, value in (told or {}).items()),
+        "promise": OFFLINE if told is None else LIVE,
+    }
+    return filled(parts.template, filling)
+
+
+def script_of(parts: Parts) -> str:
+    """Return the page's own script."""
+    first, last = ([f"script/{name}.js" for name in names] for names in (FIRST, LAST))
+    return "\n".join(page_file(name) for name in (*first, *parts.scripts, *last))
+
+
+def first_state(runs: Sequence[Overview], by: Sequence[str], sla_ns: int) -> dict[str, str]:
+    """Return what the page's controls are set to at first, by their names; see script/state.js."""
+    extra = any(name not in (*GROUPINGS, "run", "kind") for name in by)
+    hosts = {key[0] for part in runs[0].hosts.parts for key in part.groups}
+    usual = "host" if 1 < len(hosts) <= MOST_LINES else "op"
+    grouping = "extra" if extra else next((name for name in ("host", "op") if name in by), usual)
+    return {
+        "run": vega.printable(runs[0].run),
+        "kind": vega.printable(default_kind(_kinds(runs[0].cluster))),
+        "op": "",
+        "host": "",
+        "by": grouping,
+        "p": PERCENTILE,
+        "also": "",
+        "tail": "99",
+        "from": "",
+        "to": "",
+        "clock": "elapsed" if all(run.cluster.relative for run in runs) else "utc",
+        "axis": "log",
+        "shading": "rank",
+        "palette": "single",
+        "drop": "0",
+        "least": "",
+        "most": "",
+        "highlight": "",
+        "sla": f"{sla_ns / vega.MS:g}" if sla_ns else "",
+    }
+
+
+def _sweep(sweep: Sweep | None) -> dict[str, Any] | None:
+    """Return what the page knows of a sweep: what its x axis is, and the depth and the line of each run."""
+    if sweep is None:
+        return None
+    places = {vega.printable(run): {"x": x, "line": vega.printable(line)} for run, (x, line) in sweep.places.items()}
+    return {"across": f"{ACROSS.get(sweep.label, 'queue depth')} ({sweep.label})", "places": places}
+
+
+def _kinds(answer: Answer) -> set[str]:
+    place = answer.by.index("kind")
+    return {key[place] for part in answer.parts for key in part.groups}
+
+
+def _specs(sections: Sequence[Section], *, several: bool) -> dict[str, dict[str, Any]]:
+    """Return the specs of the panels, without the version that vega-embed would warn of."""
+    specs: dict[str, Mapping[str, Any]] = {name: vega.spec(name) for name in (*SPECS, *(RUN_SPECS if several else ()))}
+    specs |= {name: spec for one in sections for name, spec in one.specs.items()}
+    return {name: unversioned(spec) for name, spec in specs.items()}
+
+
+def facts_of(runs: Sequence[Overview]) -> list[tuple[str, str]]:
+    """Return (name, value) pairs that the answers themselves tell."""
+    answers = [run.cluster for run in runs]
+    dated = [run for run in runs if not run.cluster.relative]
+    low, high = min(run.span[0] for run in dated or runs), max(run.span[1] for run in dated or runs)
+    bound = precision_from([part for answer in answers for part in answer.parts], MEDIAN)
+    layouts = sorted({_bins(part.layout) for answer in answers for part in answer.parts})
+    elapsed = f"; elapsed only in {_names(apart)}" if (apart := [run for run in runs if run.cluster.relative]) else ""
+    return [
+        ("Runs", _names(runs)),
+        ("Latency", ", ".join(sorted({kind for answer in answers for kind in _kinds(answer)}))),
+        ("Samples", f"{sum(answer.samples for answer in answers):,}"),
+        ("Time", between(low, high) + elapsed if dated else "elapsed only: no time zero is known"),
+        ("Duration", duration(high - low)),
+        ("Step", ", ".join(sorted({_step(answer) for answer in answers}))),
+        ("Error bound", f"{spaced(bound_text(bound, '± '))} of percentiles from the median on; counts are exact"),
+        ("Bins", ", ".join(layouts)),
+        ("Merged from", f"{sum(answer.series for answer in answers):,} series ({answers[0].answered_from})"),
+        *(("Coverage", _coverage(run, named=len(runs) > 1)) for run in runs),
+        ("Repairs and rejects", _repairs(runs)),
+        ("Made by", f"tailboard {__version__}"),
+    ]
+
+
+def _bins(layout: LogLinear) -> str:
+    octave = max(1, layout.half >> layout.coarseness)
+    return f"{octave} an octave, {layout.bins:,} in all, each reports its {layout.reports.replace('highest', 'highest value')}"
+
+
+def _step(answer: Answer) -> str:
+    return spaced(format_duration(answer.step_ns)) if answer.step_ns else "the whole range"
+
+
+def _repairs(runs: Sequence[Overview]) -> str:
+    """Return the rows that were repaired or rejected, by reason."""
+    told = dict.fromkeys(text for run in runs for text in run.cluster.warnings)
+    return "; ".join(text for text in told if " rows repaired: " in text or " rows rejected: " in text) or "none"
+
+
+def _coverage(run: Overview, *, named: bool) -> str:
+    """Return how many of its threads reported in each window: in how many windows all did, and where the fewest."""
+    threads = {key[: len(THREAD)] for part in run.threads.parts for key in part.groups}
+    known = {labels: number for number, labels in enumerate(sorted(threads))}
+    pairs = []
+    for part in run.threads.parts:
+        numbers = np.array([known[key[: len(THREAD)]] for key in part.groups], np.int64)
+        pairs.append(np.stack([numbers[part.series], part.start_ns]))
+    starts, reporting = np.unique(np.unique(np.concatenate(pairs, axis=1), axis=1)[1], return_counts=True)
+    low, high = run.span
+    step = run.threads.step_ns or high - low
+    windows = -(-(high - int(starts[0])) // step)
+    full = int((reporting == len(threads)).sum())
+    start = f"{run.run}: " if named else ""
+    told = f"{start}all {len(threads)} threads report in {full:,} of {windows:,} windows of {spaced(format_duration(step))}"
+    if full == windows:
+        return told
+    silent = windows - len(starts)
+    fewest = int(np.argmin(reporting))
+    at = (int(starts[fewest]) - run.cluster.start_of) / SECOND
+    return f"{told}; {silent} have none" if silent else f"{told}; the fewest are {reporting[fewest]}, {at:.1f} s after the start"
+
+
+def _names(runs: Sequence[Overview]) -> str:
+    more = len(runs) - RUNS_NAMED
+    return ", ".join(run.run for run in runs[:RUNS_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _title(runs: Sequence[Overview]) -> str:
+    """Return the names of the runs, folders that all have in common said once."""
+    first, *_ = names = [run.run for run in runs]
+    shown = vega.short_names(names)
+    common = first.removesuffix(shown[0]) if first.endswith(shown[0]) else ""
+    more = len(runs) - RUNS_NAMED
+    rest = f" and {more} more" if more > 0 else ""
+    return f"{common.rstrip('/')}: {', '.join(shown[:RUNS_NAMED])}{rest}" if common.strip("/") else _names(runs)
+
+
+def _lead(runs: Sequence[Overview]) -> str:
+    kinds = ", ".join(sorted({kind for run in runs for kind in _kinds(run.cluster)}))
+    samples = sum(run.cluster.samples for run in runs)
+    seconds = duration(sum(run.span[1] - run.span[0] for run in runs))
+    return f"{kinds} latency, {count(samples)} samples in {seconds}" + (f", {len(runs)} runs" if len(runs) > 1 else "")
+
+
+def _grouping(runs: Sequence[Overview]) -> str:
+    """Return the choices of what lines are told apart by."""
+    choices = [("", "nothing"), *((name, name) for name in GROUPINGS)]
+    if runs[0].extra:
+        choices.append(("extra", ", ".join(runs[0].extra)))
+    if len(runs) > 1:
+        choices.append(("run", "run (distribution only)"))
+    return "".join(f'<option value="{name}">{text(shown)}</option>' for name, shown in choices)

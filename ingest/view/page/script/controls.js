@@ -1,0 +1,125 @@
+// The controls of the report's page: every one bears the name of what it sets. They set what is chosen, and have drawn anew what that
+// feeds. Follows draw.js in the same script, and begins all of it.
+const controls = (() => {
+  const { page, now, WHOLE, find, every, change, correct, fromAddress, toAddress, chooseRun, unpacked, replaced } = chosen;
+  const { byName, map, sections } = panels, { pulled, isDrawn, refresh, redraw } = drawing;
+  const FEEDS = {
+    p: ["percentiles", "heatmap", "runs", "load", "worst"], also: ["percentiles"], by: ["percentiles", "rate", "distribution"],
+    tail: ["hosts", "threads", "percentiles", "worst"],
+    sla: ["percentiles", "heatmap", "distribution", "runs", "maps", "load"], shading: ["heatmap", "maps"], palette: ["heatmap", "maps"],
+    axis: ["heatmap"], drop: ["heatmap"], least: ["heatmap"], most: ["heatmap"], highlight: ["heatmap"],
+  };
+  for (const { feeds } of sections) {
+    for (const [key, names] of Object.entries(feeds ?? {})) FEEDS[key] = [...(FEEDS[key] ?? []), ...names];
+  }
+
+  function set(wanted) {
+    change(wanted);
+    show();
+    toAddress();
+    return refresh(...new Set(Object.keys(wanted).flatMap((key) => FEEDS[key] ?? Object.keys(byName))));
+  }
+
+  // ---- Showing what is chosen.
+  // Gives a list its choices, and leaves it alone where it has them: it may be open.
+  function offer(select, options) {
+    const same = (option, at) => option.value === select.options[at].value && option.text === select.options[at].text;
+    if (options.length !== select.options.length || !options.every(same)) select.replaceChildren(...options);
+  }
+  function offerLabels() {
+    const { content, state } = now, keys = Object.values(now.run.levels).flatMap((level) => level.keys);
+    const known = (label) => [...new Set(keys.map((key) => key[label]))].filter(Boolean).sort();
+    for (const [name, first] of [["run", null], ["kind", null], ["op", "all operations"], ["host", "all hosts"]]) {
+      const values = name === "run" ? content.runs.map((run) => run.name) : known(name);
+      if (!values.includes(state[name])) state[name] = first === null ? values[0] ?? "" : "";
+      every(`select[name=${name}]`, (select) => {
+        offer(select, [...(first ? [new Option(first, "")] : []), ...values.map((value) => new Option(value, value))]);
+        select.closest("label").hidden = values.length < 2;
+      });
+    }
+    every("select[name=highlight]", (select) => {
+      const choices = map.choices().map(([value, shown]) => new Option(shown, value));
+      offer(select, [new Option("nothing", ""), ...choices]);
+      select.closest("label").hidden = !choices.length;
+    });
+  }
+  function show(typing = null) {
+    const { state } = now;
+    chooseRun();
+    offerLabels();
+    for (const { shown } of sections) shown?.();
+    every("[name]", correct);
+    every("[name]", (control) => {
+      if (control.type === "radio") control.checked = control.value === state[control.name];
+      else if (control.type === "checkbox") control.checked = state[control.name].split(",").includes(control.value);
+      else if (control.name in state && control !== typing) control.value = state[control.name];
+    });
+    every("[data-p]", (button) => button.setAttribute("aria-pressed", String(button.dataset.p === state.p)));
+  }
+  // Data of the same page in place of those that it has: what was chosen stays, pictures are kept and filled anew.
+  async function renewed(text) {
+    const next = await tailboard.unpack(text), typing = document.activeElement?.type === "number" ? document.activeElement : null;
+    page.ready = page.ready.then(() => {
+      replaced(next);
+      show(typing);
+    }).catch(failed);
+    return refresh();
+  }
+
+  // ---- Listening.
+  function changed({ target }) {
+    const { name, type } = target, { state } = now;
+    let { value } = target;
+    if (!(name in state)) return;
+    if (name === "p") value = String(Math.min(100, Math.max(50, Math.round(100 * Number(value)) / 100)) || state.p);
+    if (type === "checkbox") value = [...document.querySelectorAll(`[name=${name}]:checked`)].map((box) => box.value).join(",");
+    if (type === "number" && name !== "p" && !Number.isFinite(Number(value))) value = "";
+    if (value !== state[name]) set({ [name]: value });
+    else show();
+  }
+  // What was dragged over an axis becomes the range of it.
+  function released() {
+    if (pulled.latency) {
+      const [view, range] = pulled.latency, [least, most] = range.map((ns) => String(Number((ns / 1e6).toPrecision(5))));
+      pulled.latency = null;
+      view.signal("rise", null);
+      set({ least, most });
+    }
+    if (!pulled.time) return;
+    const [view, range] = pulled.time, seconds = (ms, round) => String(round((ms - now.run.start) / 10) / 100);
+    pulled.time = null;
+    view.signal("drag", null);
+    set({ from: seconds(range[0], Math.floor), to: seconds(range[1], Math.ceil) });
+  }
+  function watchSizes() {
+    const sizes = new Map(), resized = new ResizeObserver((entries) => {
+      for (const { target: { id, clientWidth } } of entries) {
+        if (isDrawn(id) && sizes.get(id) !== clientWidth) refresh(id);
+        sizes.set(id, clientWidth);
+      }
+    });
+    every(".chart", (chart) => (sizes.set(chart.id, chart.clientWidth), resized.observe(chart)));
+  }
+  function listen() {
+    const { classList } = document.documentElement;
+    document.addEventListener("input", (event) => event.target.type === "range" && changed(event));
+    document.addEventListener("change", changed);
+    every("[data-p]", (button) => button.addEventListener("click", () => set({ p: button.dataset.p })));
+    find("whole").addEventListener("click", () => set({ ...WHOLE }));
+    find("heatmap")?.addEventListener("keydown", map.step);
+    addEventListener("pointerup", released);
+    addEventListener("keydown", (event) => event.key === "Escape" && set({ ...WHOLE }));
+    addEventListener("hashchange", () => { fromAddress(); show(); refresh(); });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+    addEventListener("beforeprint", () => { classList.add("print"); redraw(); });
+    addEventListener("afterprint", () => { classList.remove("print"); redraw(); });
+    watchSizes();
+  }
+  async function begin() {
+    await unpacked();
+    show();
+    listen();
+  }
+  page.ready = begin().then(() => void refresh(), failed);
+  return { set, offer, renewed };
+})();

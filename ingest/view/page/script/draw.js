@@ -1,0 +1,149 @@
+// The report's pictures: what panels.js works out, drawn by Vega, one panel a frame. Follows panels.js in the same script.
+const drawing = (() => {
+  const { page, now, find, memo, theme, forgetTheme, clockOf, zone, zero } = chosen, { byName, sections, map } = panels;
+  const { what, atLeast } = words;
+  // Large pictures are drawn anew in pieces: so many rows a frame, of the table that has the most.
+  // The first piece is small, as the old rows go with it.
+  const FIRST = 250, PIECE = 500, PIECEMEAL = { heatmap: "cells", hosts: "points", threads: "points", surface: "points", maps: "cells" };
+  const TOP = { heatmap: 64, load: 40 }; // room above a chart, for its legend
+  const FRAMES = 4000; // of which is kept how long they took
+  const CLEAN = 256; // after how many rows that went Vega forgets them, instead of 10,000: a page may be open for days
+  // Vega keeps the number of each row that was ever in a derived table (the lookup of its Relay): after so many a chart is made anew.
+  const HELD = 20_000;
+  const charts = {}, dirty = new Set();
+  const pulled = { time: null, latency: null }; // the range under the pointer: [view, [from, to]]
+  for (const { piecemeal, top } of sections) {
+    Object.assign(PIECEMEAL, piecemeal);
+    Object.assign(TOP, top);
+  }
+
+  // ---- A chart.
+  // The tables of a panel and the signals of all of them.
+  function filling({ merged, data, signals, span = merged?.span }) {
+    const { run, state, content } = now, sla = Math.max(0, Number(state.sla) || 0) * 1e6;
+    const ours = (mark) => mark.run === run.name || content.runs.length === 1;
+    const marks = memo(["marks", run.name], () => content.marks.filter(ours));
+    const gaps = merged && memo(["gaps", merged.id], () => tailboard.gapsOf(merged, merged.names));
+    return {
+      tables: { marks, ...(merged && { gaps }), ...data },
+      common: { clock: clockOf(), zone: zone(), origin: zero(), range: span, sla, ...theme().colors, ...signals },
+    };
+  }
+  // Fixed room for axes: a layout that fits itself would draw all twice, and time axes would not be in line.
+  function roomOf(name, element, spec, height) {
+    const wide = element.clientWidth || 600, left = wide < 640 ? 70 : 132, top = TOP[name] ?? 10;
+    if (name === "runs" || name === "maps") return { fixed: {}, size: [wide, spec.height] };
+    const size = [wide - left - 8, height ?? spec.height];
+    element.style.height = `${size[1] + top + 46}px`;
+    return { fixed: { autosize: "none", padding: { left, right: 8, top, bottom: 46 } }, size };
+  }
+  // Fills a chart with other tables; returns the rows that are still to come.
+  async function refill(name, spec, { tables, common }, { fixed, size }) {
+    const { view, last } = charts[name], large = PIECEMEAL[name], known = new Set(spec.signals.map((signal) => signal.name));
+    let rest = [];
+    for (const [key, value] of Object.entries(common)) if (known.has(key)) view.signal(key, value);
+    for (const { name: key } of spec.data.filter((entry) => entry.name in tables && last[entry.name] !== tables[entry.name])) {
+      const rows = key === large && tables[key].length > FIRST ? tailboard.widestFirst(tables[key]) : tables[key];
+      charts[name].held += rows.length;
+      view.data(key, key === large ? rows.slice(0, FIRST) : rows);
+      if (key === large) rest = rows.slice(FIRST);
+    }
+    if (String(size) !== charts[name].size) view.width(size[0]).height(size[1]).padding(fixed.padding ?? view.padding());
+    await view.runAsync();
+    return rest;
+  }
+  async function make(name, spec, { tables, common }, { fixed, size }) {
+    const filled = { ...spec, ...fixed, width: size[0], height: size[1] };
+    const hole = (entry) => entry.name in tables && !entry.source;
+    filled.data = spec.data.map((entry) => (hole(entry) ? { ...entry, values: tables[entry.name] } : entry));
+    filled.signals = spec.signals.map((signal) => (signal.name in common ? { ...signal, value: common[signal.name] } : signal));
+    const how = { mode: "vega", ast: true, actions: false, renderer: "canvas", defaultStyle: false, config: theme().config };
+    how.tooltip = { disableDefaultStyle: true };
+    const { view, finalize } = await vegaEmbed(find(name), filled, how); // ast: the page's policy has no unsafe-eval
+    view.cleanThreshold = CLEAN;
+    charts[name] = { view, finalize, held: 0 };
+    page.views[name] = view;
+    const listen = (signal, act) => spec.signals.some((known) => known.name === signal) && view.addSignalListener(signal, (_, value) => act(value));
+    listen("drag", (range) => (pulled.time = range && [view, range]));
+    listen("picked", (cell) => cell && map.tell(cell));
+    for (const { opened } of sections) opened?.(name, view);
+    listen("rise", (range) => (pulled.latency = range && [view, range]));
+  }
+  // Draws a panel and returns the rows that are still to come, in frames of their own.
+  async function draw(name, panel) {
+    const element = find(name), spec = now.content.specs[name] ?? now.content.specs.tails, given = filling(panel);
+    find(`${name}-says`).textContent = panel.says;
+    const room = roomOf(name, element, spec, panel.height);
+    if (charts[name]?.held > HELD) discard(name);
+    const rest = charts[name] ? await refill(name, spec, given, room) : [];
+    if (!charts[name]) await make(name, spec, given, room);
+    Object.assign(charts[name], { last: given.tables, size: String(room.size) });
+    element.setAttribute("role", "img"); // Vega has set its own
+    element.setAttribute("aria-label", `${element.dataset.title}. ${panel.says}`);
+    element.removeAttribute("aria-roledescription");
+    if (name === "percentiles") readOut(panel.data.whole);
+    return rest;
+  }
+  function readOut(whole) {
+    const color = page.views.percentiles.scale("color"), title = `${what(now.state.p)} of the range:`;
+    find("readout").replaceChildren(title, ...whole.filter(({ v }) => v > 0).map((point) => {
+      const [part, dot, value] = ["span", "i", "b"].map((tag) => document.createElement(tag));
+      [dot.style.background, value.textContent] = [color(point.label), atLeast(point)];
+      part.append(dot, `${point.label} `, value);
+      return part;
+    }), ...(whole.length ? [] : ["too few samples"]));
+    find("percentile").setAttribute("aria-valuetext", find("readout").textContent);
+  }
+  function discard(name) {
+    charts[name].finalize();
+    delete charts[name];
+  }
+
+  // ---- Frames.
+  async function frame(name, act) {
+    const begun = performance.now(), result = await act();
+    const end = performance.now();
+    page.frames.push({ name, ms: end - begun, end });
+    if (page.frames.length > FRAMES) page.frames.splice(0, FRAMES / 2);
+    await new Promise((done) => [requestAnimationFrame(done), setTimeout(done, 50)]);
+    return result;
+  }
+  async function numbers(name) {
+    let steps = null, step;
+    const next = () => ((steps ??= byName[name]()).next ? steps.next() : { done: true, value: steps });
+    do step = await frame(`${name} numbers`, next);
+    while (!step.done);
+    return step.value;
+  }
+  async function picture(name, panel) {
+    let rest = await frame(name, () => draw(name, panel));
+    const { view, last } = charts[name];
+    for (; rest.length && !dirty.has(name); rest = rest.slice(PIECE)) {
+      await frame(name, () => view.insert(PIECEMEAL[name], rest.slice(0, PIECE)).runAsync());
+    }
+    if (rest.length) last[PIECEMEAL[name]] = null;
+  }
+  // One panel at a time, those in sight first, its numbers in some frames and its picture in the next ones; what changes
+  // meanwhile is drawn in the same go.
+  function refresh(...names) {
+    for (const name of names.length ? names : Object.keys(byName)) if (find(name)) dirty.add(name);
+    return (page.ready = page.ready.then(async () => {
+      const inSight = (name) => ((box) => box.bottom > 0 && box.top < innerHeight)(find(name).getBoundingClientRect());
+      while (dirty.size) {
+        const name = [...dirty].find(inSight) ?? [...dirty][0];
+        dirty.delete(name);
+        const panel = await numbers(name);
+        if (panel.says) await picture(name, panel);
+      }
+    }).catch(failed));
+  }
+  function redraw() {
+    page.ready = page.ready.then(() => {
+      Object.keys(charts).forEach(discard);
+      forgetTheme();
+    });
+    return refresh();
+  }
+  const isDrawn = (name) => Boolean(charts[name]);
+  return { pulled, isDrawn, refresh, redraw };
+})();

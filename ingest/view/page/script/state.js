@@ -1,0 +1,90 @@
+// What is chosen on the report's page, and what the page holds. What is not as it was at first stands in the address behind its #.
+// Follows numbers.js in the same script. Times are ms, latencies ns.
+const chosen = (() => {
+  const page = (window.tailboard = Object.assign(tailboard, { views: {}, frames: [], state: null, ready: Promise.resolve() }));
+  const now = { content: null, state: null, defaults: null, run: null }; // the data, what is chosen, what it was at first, the run shown
+  const WHOLE = { from: "", to: "", least: "", most: "" }, MOST_KEPT = 60, THEME = JSON.stringify("theme");
+  const cache = new Map();
+  const { latency, atLeast } = words;
+  const find = (id) => document.getElementById(id);
+  const every = (selector, act) => document.querySelectorAll(selector).forEach(act);
+
+  // ---- What was worked out, by what it was made of.
+  function memo(key, make) {
+    const name = JSON.stringify(key);
+    if (!cache.has(name)) cache.set(name, make());
+    return cache.get(name);
+  }
+  const held = (key) => cache.has(JSON.stringify(key));
+  const theme = () => memo("theme", () => themeOf(document.documentElement));
+  const forgetTheme = () => cache.delete(THEME);
+  function forgetData() {
+    for (const key of cache.keys()) if (key !== THEME) cache.delete(key);
+  }
+
+  // ---- Times and sentences.
+  const clockOf = () => (now.run.relative ? "elapsed" : now.state.clock); // a run without a clock has its own seconds alone
+  const zero = () => ({ elapsed: now.run.start, local: new Date(now.run.begin).getTimezoneOffset() * 6e4 })[clockOf()] ?? 0;
+  const zone = () => (now.state.clock === "local" ? Intl.DateTimeFormat().resolvedOptions().timeZone : "UTC");
+  function when({ t, t2 }) {
+    const seconds = (ms) => ((ms - now.run.start) / 1000).toFixed(1), both = (shown) => [t, t2 ?? t].map(shown);
+    const range = ([begin, end]) => (t2 === undefined ? begin : `${begin} – ${end}`);
+    if (clockOf() === "elapsed") return `${range(both(seconds))} s elapsed`;
+    return `${range(both((ms) => new Date(ms - zero()).toISOString().slice(11, 23).replace(".000", "")))} ${zone()}`;
+  }
+  // `none` is what is said without any points.
+  function toldOr(none, points, ...more) {
+    const top = points.reduce((most, point) => (point.v > most.v ? point : most), { v: -1 });
+    const first = top.v < 0 ? none : `Highest: ${atLeast(top)}, ${top.label ? `${top.label}, ` : ""}${when(top)}.`;
+    return [first, ...more].filter(Boolean).join(" ");
+  }
+  const told = (points, ...more) => toldOr("Nothing to show.", points, ...more);
+
+  // ---- What is chosen.
+  const changes = () => Object.entries(now.state).filter(([key, value]) => value !== now.defaults[key]);
+  function change(wanted) {
+    const { state } = now;
+    if (wanted.axis === "linear" && state.drop === "0") wanted.drop = "0.1"; // one outlier would press all else to the ground
+    if ("run" in wanted) Object.assign(wanted, { from: "", to: "" });
+    Object.assign(state, wanted);
+    if (cache.size > MOST_KEPT) cache.clear();
+  }
+  // What no control can be set to, as an address may hold it, is as it was at first.
+  function correct({ name, type, tagName, options }) {
+    const { state, defaults } = now;
+    if (!(name in state)) return;
+    const offered = tagName === "SELECT" ? [...options].map(({ value }) => value)
+      : type === "radio" ? [...document.querySelectorAll(`[name=${name}]`)].map(({ value }) => value) : null;
+    const inside = name !== "p" || (Number(state.p) >= 50 && Number(state.p) <= 100);
+    const able = offered?.includes(state[name]) ?? (type === "checkbox" || (Number.isFinite(Number(state[name])) && inside));
+    if (!able) state[name] = defaults[name];
+    if (type === "checkbox") state[name] = state[name].split(",").filter((p) => Number(p) >= 50 && Number(p) <= 100).join(",");
+  }
+  function fromAddress() {
+    const { state, defaults } = now;
+    const address = Object.fromEntries([...new URLSearchParams(location.hash.slice(1))].filter(([key]) => key in defaults));
+    return Object.assign(state, defaults, address);
+  }
+  const toAddress = () => history.replaceState(null, "", `#${new URLSearchParams(changes())}`);
+  const chooseRun = () => (now.run = now.content.runs.find(({ name }) => name === now.state.run) ?? now.content.runs[0]);
+
+  // ---- Data.
+  async function unpacked() {
+    now.content = await tailboard.unpack(find("data").textContent);
+    find("data").remove();
+    Object.assign(now, { state: {}, defaults: now.content.state });
+    Object.assign(page, { content: now.content, state: now.state });
+    fromAddress();
+  }
+  // Other data of the same page: what was chosen stays.
+  function replaced(next) {
+    const kept = changes();
+    Object.assign(now, { content: (page.content = next), defaults: next.state });
+    forgetData();
+    Object.assign(now.state, now.defaults, Object.fromEntries(kept.filter(([key]) => key in now.defaults)));
+  }
+  return {
+    page, now, WHOLE, find, every, memo, held, theme, forgetTheme, clockOf, zero, zone, when, toldOr, told, change, correct, fromAddress, toAddress,
+    chooseRun, unpacked, replaced,
+  };
+})();

@@ -1,0 +1,43 @@
+"""How the pages put things: escaped text, quantities, lengths and ranges of time for people."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from html import escape
+
+import numpy as np
+
+from ingest.core.grid import MS, SECOND
+from ingest.core.writing import latency
+from ingest.view import vega
+
+LONG_SECONDS = 120
+
+
+def text(value: str) -> str:
+    """Return text as HTML that shows it and does nothing else; what is no Unicode is shown by its number."""
+    return escape(vega.printable(value))
+
+
+def spaced(quantity: str) -> str:
+    """Return a quantity with a space before its unit."""
+    return re.sub(r"(?<=\d)(?=[a-z])", " ", quantity)
+
+
+def shown_latency(value_ns: float) -> str:
+    """Return a latency for the page: 4.23 ms, empty if it is not a number."""
+    return "" if np.isinf(value_ns) else spaced(latency(float(value_ns))).replace("us", "µs")
+
+
+def between(low_ns: int, high_ns: int) -> str:
+    """Return a range of time for people: 2026-11-20 21:00:04 to 21:01:20 UTC."""
+    begin, end = (str(np.datetime64(stamp // MS, "ms")).replace("T", " ").removesuffix(".000") for stamp in (low_ns, high_ns))
+    day = begin.split(" ")[0] + " "
+    return f"{begin} to {end.removeprefix(day)} UTC"
+
+
+def duration(span_ns: int) -> str:
+    """Return a length of time for people: 76 s, or 0:12:30 from two minutes on."""
+    seconds = span_ns / SECOND
+    return f"{seconds:.6g} s" if seconds < LONG_SECONDS else str(timedelta(seconds=round(seconds)))
