@@ -1,4 +1,4 @@
-"""What a document and a question cost at 1, 10 and 100 times the data; `docs/scale.md` says what follows from it.
+"""What a document and a question cost at 1, 10 and 100 times the data; `docs/guides/scale.md` says what follows from it.
 
     python benchmarks/scale.py [--hosts 10,100,1000] [--rounds 3] [--data FOLDER]
 

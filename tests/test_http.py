@@ -24,7 +24,7 @@ from ingest.objectives.webhook import WEBHOOK
 from ingest.store.elastic.connection import ELASTICSEARCH
 from ingest.view.kibana.address import KIBANA
 
-HERE = Server("HERE", "docs/here.md", 80, if_refused="is it running?")
+HERE = Server("HERE", "docs/README.md", 80, if_refused="is it running?")
 FINE = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
 
 
@@ -428,7 +428,7 @@ def test_a_trusted_server_is_spoken_to_and_one_that_only_looks_like_it_hears_not
     assert there.heard == []
     sentence = str(error.value)
     assert sentence.startswith(f"https://127.0.0.1:{there.port}: the TLS connection fails (")
-    assert sentence.endswith("): check TAILBOARD_HERE_CA_FILE or TAILBOARD_HERE_FINGERPRINT (docs/here.md)")
+    assert sentence.endswith("): check TAILBOARD_HERE_CA_FILE or TAILBOARD_HERE_FINGERPRINT (docs/README.md)")
 
 
 @needs_openssl
@@ -476,8 +476,8 @@ def test_a_port_without_tls_is_told_from_one_that_is_not_trusted(monkeypatch, va
     [
         ("CA_FILE", "/no/such/file.pem", "TAILBOARD_HERE_CA_FILE: there is no file /no/such/file.pem"),
         ("CA_FILE", __file__, f"TAILBOARD_HERE_CA_FILE: {__file__} holds no certificates in PEM format"),
-        ("FINGERPRINT", "A0:B1", "TAILBOARD_HERE_FINGERPRINT is not a SHA-256 fingerprint: 64 hexadecimal digits (docs/here.md)"),
-        ("FINGERPRINT", "g" * 64, "TAILBOARD_HERE_FINGERPRINT is not a SHA-256 fingerprint: 64 hexadecimal digits (docs/here.md)"),
+        ("FINGERPRINT", "A0:B1", "TAILBOARD_HERE_FINGERPRINT is not a SHA-256 fingerprint: 64 hexadecimal digits (docs/README.md)"),
+        ("FINGERPRINT", "g" * 64, "TAILBOARD_HERE_FINGERPRINT is not a SHA-256 fingerprint: 64 hexadecimal digits (docs/README.md)"),
     ],
 )
 def test_what_names_no_certificate_is_a_sentence(monkeypatch, variable: str, text: str, sentence: str) -> None:

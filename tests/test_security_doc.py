@@ -1,4 +1,4 @@
-"""docs/security.md: its bodies are JSON, name the indices that templates exist for, ask for privileges that exist, and not for more."""
+"""docs/guides/security.md: its bodies are JSON, name the indices that templates exist for, ask for privileges that exist, and not for more."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ingest.store.elastic.connection import ELASTICSEARCH
 from ingest.store.elastic.templates import Site, templates
 
 ROOT = Path(__file__).parents[1]
-TEXT = (ROOT / "docs" / "security.md").read_text()
+TEXT = (ROOT / "docs" / "guides" / "security.md").read_text()
 # Of Elastic's reference, "Elasticsearch privileges": what concerns documents, indices and templates. Broad ones are left out on purpose.
 CLUSTER = {"monitor", "manage_index_templates"}
 INDEX = {

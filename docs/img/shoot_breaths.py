@@ -1,4 +1,4 @@
-"""Take the pictures of docs/snabb.md: panels of breaths in the report and on the page of a comparison, in Chromium.
+"""Take the pictures of docs/guides/snabb.md: panels of breaths in the report and on the page of a comparison, in Chromium.
 
     python docs/img/shoot_breaths.py [FOLDER]
 

@@ -1,4 +1,4 @@
-"""Take the pictures of docs/serve.md: the controls of a live page light and dark, in Chromium.
+"""Take the pictures of docs/guides/serve.md: the controls of a live page light and dark, in Chromium.
 
     python docs/img/shoot_live.py [FOLDER]
 

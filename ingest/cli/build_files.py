@@ -23,24 +23,25 @@ def generated() -> dict[Path, str]:
     root = mappings.parent
     if not (root / "pyproject.toml").is_file():
         raise UsageError("build works in a checkout of the project, not in an installed package")
+    pages = root / "docs" / "reference"
     return {
         mappings / "sqlite.sql": sqlite_schema(),
         **{mappings / path: text for path, text in generated_templates().items()},
         **{assets("kibana") / path: text for path, text in kibana_files().items()},
-        root / "docs" / "fields.md": reference(),
-        root / "docs" / "commands.md": command_reference(),
-        root / "docs" / "formats.md": with_formats((root / "docs" / "formats.md").read_text(encoding="utf-8")),
+        pages / "fields.md": reference(),
+        pages / "commands.md": command_reference(),
+        pages / "formats.md": with_formats((pages / "formats.md").read_text(encoding="utf-8")),
     }
 
 
 def with_formats(page: str) -> str:
-    """Return docs/formats.md with the table of formats between its two marks."""
+    """Return docs/reference/formats.md with the table of formats between its two marks."""
     from ingest.read.formats import reference
 
     before, mark, rest = page.partition(FORMATS_MARK)
     _, end, after = rest.partition(FORMATS_END)
     if not mark or not end:
-        raise UsageError(f"docs/formats.md lacks its marks {FORMATS_MARK} and {FORMATS_END}")
+        raise UsageError(f"docs/reference/formats.md lacks its marks {FORMATS_MARK} and {FORMATS_END}")
     return f"{before}{mark}\n\n{reference()}\n\n{end}{after}"
 
 
@@ -56,7 +57,7 @@ def kibana_problems(files: Mapping[Path, str]) -> list[str]:
 
 
 def command_reference() -> str:
-    """Return docs/commands.md: the help of every command."""
+    """Return docs/reference/commands.md: the help of every command."""
     from ingest.cli import COMMANDS, tailboard
 
     parts = ["# Commands", "", "Generated from the commands' own help by `tailboard build`; do not edit.", ""]

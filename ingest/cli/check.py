@@ -82,7 +82,7 @@ def check(sla: Path, sources: tuple[str, ...], options: Options) -> int:
       tailboard check SLA.yml --run 'nightly-42*' --record
       tailboard check SLA.yml http://host:9200 --run 'nightly-*' --format junit > sla.xml
 
-    SLA.yml holds objectives: name, percentile, threshold, window; for, hold, no_data, budget, where, by (docs/check.md).
+    SLA.yml holds objectives: name, percentile, threshold, window; for, hold, no_data, budget, where, by (docs/guides/check.md).
     csv and ndjson have one line per episode: objective, the by labels, start,end, peak (in --unit, ns), samples, worst_host,
     state (open, ended, or provisional while windows can still change). Exit status: 1 if an objective is violated, 5 if missing
     samples could change the verdict ("cannot tell"; --allow-unknown makes it 0), 4 if the webhook could not be reached.

@@ -113,7 +113,7 @@ def check(globs: tuple[str, ...], *, mend: bool, as_json: bool, store: str | Non
 
     Prints one line for each kind of fault: how often, where, the first place, what to do. Exit status: 0 if there is no fault,
     4 if there is one (with --mend: if something is left to do, such as loading a file again). Nothing is changed without
-    --mend. Of runs that are being loaded or watched only the owners of data are checked (docs/scale.md).
+    --mend. Of runs that are being loaded or watched only the owners of data are checked (docs/guides/scale.md).
     """
     from ingest.core.errors import StoreError
     from ingest.core.plain import shown

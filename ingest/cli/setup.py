@@ -67,7 +67,8 @@ def setup(url: str | None, options: Options) -> int:
 
     Missing templates are created; templates that differ are shown, and changed only with --overwrite. The component template
     P@custom is yours: it is created empty and never written again. With --kibana alone only Kibana is set up; its objects
-    have fixed ids, so a second setup overwrites them. Secrets come from the environment (docs/security.md, docs/kibana.md).
+    have fixed ids, so a second setup overwrites them. Secrets come from the environment (docs/guides/security.md,
+    docs/guides/kibana.md).
     """
     from ingest.cli.setup_kibana import set_up, target_of
 

@@ -32,7 +32,7 @@ def wrap_fio(fio: str, log_hist_msec: int) -> None:
     Install the script as a file called fio at the same path on every client, and set that path in CBT's YAML (cmd_path, or
     fio_cmd). It adds --write_hist_log=P --log_hist_msec=MS to a command line with --write_lat_log=P, and replaces json by
     json+. All other arguments, and all other command lines, reach fio unchanged. fio 3.6 to 3.16 gets json+ only, because its
-    histogram logs are damaged. The clients need no Python. docs/cbt.md leads from the YAML to the report.
+    histogram logs are damaged. The clients need no Python. docs/guides/cbt.md leads from the YAML to the report.
 
     \b
     Examples:

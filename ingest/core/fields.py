@@ -95,7 +95,7 @@ def _elasticsearch_type(field: dict[str, Any]) -> dict[str, Any]:
 
 
 def reference() -> str:
-    """Return docs/fields.md: every document with its fields."""
+    """Return docs/reference/fields.md: every document with its fields."""
     parts = ["# Fields", "", "Generated from `mappings/fields.yml` by `tailboard build`; do not edit.", ""]
     for table, document in fields()["documents"].items():
         parts += [f"## {table}", "", document["description"].strip(), ""]

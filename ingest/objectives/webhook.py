@@ -24,7 +24,7 @@ from ingest.environment import Server
 from ingest.http import JSON, OVERLOADED, Client, TransientError
 from ingest.query.verdicts import ENDED, Episode
 
-WEBHOOK = Server("WEBHOOK", "docs/check.md", 80, "TOKEN", "Bearer", patience_seconds=30.0, request_seconds=10.0)
+WEBHOOK = Server("WEBHOOK", "docs/guides/check.md", 80, "TOKEN", "Bearer", patience_seconds=30.0, request_seconds=10.0)
 SERVER_ERRORS = 500
 FROM_ENVIRONMENT = "env:"
 

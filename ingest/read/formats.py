@@ -3,7 +3,7 @@
 A line holds the name for `--input-format`, what people call it, the module, and a cheap test of a file's name and its first
 bytes; the module is imported when a file passes the test. Everything else of a format stands in its module, as one value
 `READER`. A new format is that module and one line here: recognition, `--input-format`, refusals, standard input, compressed
-files, `watch` and the list in docs/formats.md follow from it.
+files, `watch` and the list in docs/reference/formats.md follow from it.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Format:
 
     With `named_only` the first bytes count only for a file that the user named, not for one that a folder holds: rows of four
     numbers may be anything. Only the first `reach` bytes are searched: a folder may hold
-    thousands of files of no format. `known_by` and `holds` say it in words, for docs/formats.md.
+    thousands of files of no format. `known_by` and `holds` say it in words, for docs/reference/formats.md.
     """
 
     name: str
@@ -226,7 +226,7 @@ def names() -> list[str]:
 
 
 def reference() -> str:
-    """Return the table of docs/formats.md."""
+    """Return the table of docs/reference/formats.md."""
     rows = ["| Format | `--input-format` | Recognised by | Holds |", "|---|---|---|---|"]
     for line in TABLE:
         option = f"`{line.name}`" if line.name != DESCRIBED else "path of a `.yml`"

@@ -12,7 +12,7 @@ from ingest.read.sources import CONTEXT, REFUSED, SKIPPED
 from ingest.read.text import plain_name
 
 MEANS = "a mean over time, not latencies; gives the counts behind the means of averaged logs beside it"
-DESCRIBE = "describe its columns in a few lines of YAML: --input-format events.yml (docs/formats.md)"
+DESCRIBE = "describe its columns in a few lines of YAML: --input-format events.yml (docs/reference/formats.md)"
 FEWEST_COLUMNS = 2
 LONGEST_CELL = 30
 NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
@@ -68,7 +68,7 @@ def known_by_head(path: Path, start: bytes) -> Unread:
     from ingest.read.gc_log import looks_like_gc_log, looks_like_old_gc_log  # most calls meet no file that nobody knows
 
     if looks_like_gc_log(start) or looks_like_old_gc_log(start):
-        return Unread(SKIPPED, "a GC log of a JVM: give it with --marks (docs/marks.md)")
+        return Unread(SKIPPED, "a GC log of a JVM: give it with --marks (docs/guides/marks.md)")
     for entry in BY_HEAD:
         if re.search(entry.head, start) or (entry.name and re.search(entry.name, name)):
             return entry

@@ -148,7 +148,7 @@ def test_the_table_says_what_was_looked_at() -> None:
 
 
 def test_the_session_of_the_docs_is_what_the_command_prints() -> None:
-    (block,) = re.findall(r"```console\n(.*?)```", (ROOT / "docs" / "check.md").read_text(), re.DOTALL)
+    (block,) = re.findall(r"```console\n(.*?)```", (ROOT / "docs" / "guides" / "check.md").read_text(), re.DOTALL)
     command_line, *shown = block.splitlines()
     printed = [line.rstrip() for line in tailboard(*command_line.split()[2:]).stdout.splitlines()]
     assert [line for line in shown if line not in printed] == []
@@ -156,7 +156,7 @@ def test_the_session_of_the_docs_is_what_the_command_prints() -> None:
 
 
 def test_every_word_of_an_objective_is_in_the_docs() -> None:
-    table = re.findall(r"^\| `(\w+)` \|", (ROOT / "docs" / "check.md").read_text(), re.MULTILINE)
+    table = re.findall(r"^\| `(\w+)` \|", (ROOT / "docs" / "guides" / "check.md").read_text(), re.MULTILINE)
     assert [word for word in WORDS if word not in table] == []
 
 

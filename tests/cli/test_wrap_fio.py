@@ -524,7 +524,7 @@ def test_text_output_keeps_its_shape_and_has_histograms(name, recorded) -> None:
 
 
 def test_of_text_output_the_raw_logs_have_what_histograms_lack(recorded) -> None:
-    """Without JSON nothing holds the last interval but CBT's own logs of single I/Os: docs/cbt.md says --prefer raw."""
+    """Without JSON nothing holds the last interval but CBT's own logs of single I/Os: docs/guides/cbt.md says --prefer raw."""
     question = ["--where", "kind=completion", "--step", "all", "--format", "csv", "--fio-version", "3.33"]
     counted = []
     for prefer in ("hist", "raw"):

@@ -1,4 +1,4 @@
-"""When an objective was violated, window by window: what `tailboard check` must find. Plain loops after docs/check.md alone."""
+"""When an objective was violated, window by window: what `tailboard check` must find. Plain loops after docs/guides/check.md alone."""
 
 from __future__ import annotations
 

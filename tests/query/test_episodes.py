@@ -107,7 +107,7 @@ def test_final_windows_alone_decide_and_the_rest_is_provisional(tmp_path: Path, 
     assert provisional
 
 
-# ---- single cases, as docs/check.md tells them -----------------------------------------------------------------------
+# ---- single cases, as docs/guides/check.md tells them -----------------------------------------------------------------------
 
 
 def at(*seconds: float, host: str = "h1", ms: float = 1, op: str = "read") -> list[oracle.Event]:

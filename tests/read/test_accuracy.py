@@ -1,7 +1,7 @@
 """How far percentiles of histogram logs lie from exact ones: one run that fio recorded with both kinds of log.
 
 The run was recorded at coarseness 0; coarser logs of the same run are made by adding up neighbouring bins, as fio does
-(recorded ones of other runs are held against their raw logs in test_per_io). docs/numbers.md prints what comes out.
+(recorded ones of other runs are held against their raw logs in test_per_io). docs/explanation/numbers.md prints what comes out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ingest.query.question import Question
 from oracles import events as oracle
 
 BOTH = Path(__file__).parent.parent / "data" / "raw" / "both"
-NUMBERS = Path(__file__).parents[2] / "docs" / "numbers.md"
+NUMBERS = Path(__file__).parents[2] / "docs" / "explanation" / "numbers.md"
 PERCENTS = ("50", "90", "99", "99.9")
 
 
@@ -53,7 +53,7 @@ def exact() -> dict[str, list[int]]:
 
 
 def row_of(coarseness: int, op: str, values: list[int], found: dict[str, float]) -> str:
-    """Return the line of the table in docs/numbers.md."""
+    """Return the line of the table in docs/explanation/numbers.md."""
     errors = []
     for percent in PERCENTS:
         true = oracle.nearest_rank(values, percent)
@@ -70,11 +70,11 @@ def test_errors_keep_their_bound_and_are_those_that_the_docs_print(tmp_path: Pat
             true = oracle.nearest_rank(values[op], percent)
             assert abs(value - true) <= true * 2**coarseness / 128, (op, percent)
         line = row_of(coarseness, op, values[op], found)
-        assert line in text, f"docs/numbers.md lacks\n{line}"
+        assert line in text, f"docs/explanation/numbers.md lacks\n{line}"
 
 
 def test_the_docs_print_the_exact_values() -> None:
     text = NUMBERS.read_text()
     for op, values in exact().items():
         cells = " | ".join(f"{oracle.nearest_rank(values, percent) / 1e3:.1f}" for percent in PERCENTS)
-        assert f"| exact | {op} | {cells} | 0 |" in text, f"docs/numbers.md lacks\n| exact | {op} | {cells} | 0 |"
+        assert f"| exact | {op} | {cells} | 0 |" in text, f"docs/explanation/numbers.md lacks\n| exact | {op} | {cells} | 0 |"

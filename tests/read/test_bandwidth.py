@@ -44,7 +44,7 @@ def bytes_of(source: Any) -> dict[str, list[tuple[int, int]]]:
 
 
 def of_log(folder: Path, log: str, window: int, begin: int) -> dict[str, tuple[float, float]]:
-    """Return (bytes, how far these may be from fio's own) of a log of bandwidth by op, as docs/formats.md states it.
+    """Return (bytes, how far these may be from fio's own) of a log of bandwidth by op, as docs/reference/formats.md states it.
 
     A row is KiB/s, rounded down, of the ms since the tick before it: the row before, or one window where that lies further back.
     """

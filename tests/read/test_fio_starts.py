@@ -72,7 +72,7 @@ def test_a6_agrees_with_job_start_of_later_versions(fio: Path, tmp_path: Path, c
     (tmp_path / "a.json").write_text(json.dumps(raw, indent=2))
     document = json_plus.last_document(tmp_path / "a.json")
     found = document.zero_ms(document.jobs[job])
-    # Real I/O, three logs a job: the time stamp itself is late by what fio writes (docs/formats.md, Time zero).
+    # Real I/O, three logs a job: the time stamp itself is late by what fio writes (docs/reference/formats.md, Time zero).
     assert found is not None and abs(found[0] - truth[job]) <= WRITTEN_WITHIN_MS
 
 

@@ -1,4 +1,4 @@
-"""docs/queries.md: every request in it is run, and says what tailboard itself says."""
+"""docs/reference/queries.md: every request in it is run, and says what tailboard itself says."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.store.test_contract import EXAMPLE, ROOT, SECOND
 from tests.store.test_elastic import SERVER
 
 pytestmark = pytest.mark.contract
-PAGE = (ROOT / "docs" / "queries.md").read_text()
+PAGE = (ROOT / "docs" / "reference" / "queries.md").read_text()
 REQUESTS = re.findall(r"```console\n(\w+) (\S+)\n(.*?)```", PAGE, re.DOTALL)
 
 

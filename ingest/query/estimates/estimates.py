@@ -5,7 +5,7 @@
     cbt                   the time series of CBT's post-processing (cbt.py)
     histogram             histogram logs against the single I/Os of the same jobs (logs.py)
 
-docs/estimates.md has every formula. Nothing here changes an exact column: estimates stand beside them.
+docs/explanation/estimates.md has every formula. Nothing here changes an exact column: estimates stand beside them.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ a run is (id, workload, numjobs, depth) over all hosts and volumes. `total_iodep
 layouts, to the workload's folder since L4. That folder is split at a host of cbt_config.yaml, else as fio's job name says,
 else at its first dot. Monitoring lies beside the logs, also in hidden folders.
 
-Source: CBT's own code (cbt.py, benchmark/*.py, common.py) and archives that it made; docs/compatibility.md lists them.
+Source: CBT's own code (cbt.py, benchmark/*.py, common.py) and archives that it made; docs/reference/compatibility.md lists them.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from ingest.core.errors import StoreError, UsageError
 from ingest.environment import Server
 from ingest.http import JSON, OVERLOADED, PASSING, TOO_LARGE, Answer, Client, TransientError, with_query
 
-ELASTICSEARCH = Server("ES", "docs/security.md", 9200, if_refused="is Elasticsearch running there? (docker compose up -d)")
+ELASTICSEARCH = Server("ES", "docs/guides/security.md", 9200, if_refused="is Elasticsearch running there? (docker compose up -d)")
 DEFAULT_PREFIX = "tailboard"
 PREFIX_WORD = "index_prefix"
 FIRST_CONTACT_SECONDS = 2.0
@@ -197,4 +197,4 @@ def _forbidden(reason: str) -> str:
     granted = re.search(r"granted by the (index|cluster) privileges? \[([^\]]+)\]", reason)
     what = f"the action {action[1]}" if action else "this request"
     needed = f": give the user one of the {granted[1]} privileges {granted[2]}" if granted else ""
-    return f"no permission for {what} (403){needed} (docs/security.md)"
+    return f"no permission for {what} (403){needed} (docs/guides/security.md)"

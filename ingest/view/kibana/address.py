@@ -7,7 +7,9 @@ import re
 from ingest.core.errors import UsageError
 from ingest.environment import Server
 
-KIBANA = Server("KIBANA", "docs/kibana.md", 5601, fallback="ES", if_refused="is Kibana running there? (docker compose up -d)")
+KIBANA = Server(
+    "KIBANA", "docs/guides/kibana.md", 5601, fallback="ES", if_refused="is Kibana running there? (docker compose up -d)"
+)
 DEFAULT_SPACE = "default"
 SPACE = re.compile(r"[a-z0-9_-]{1,200}")
 INSIDE = re.compile(r"/(s/(?P<space>[^/]+)|app)(/|$)")

@@ -133,7 +133,8 @@ class Connection(Client):
         if status == 401:
             return StoreError(KIBANA.login_failed(status))
         if status == 403:
-            return StoreError(f"Kibana refuses this request (403{why}): docs/kibana.md lists the privileges that are needed")
+            needed = "docs/guides/kibana.md lists the privileges that are needed"
+            return StoreError(f"Kibana refuses this request (403{why}): {needed}")
         kibanas = isinstance(decoded, Mapping) and "statusCode" in decoded
         if status < 300 or (status in (404, 405) and not kibanas):
             return StoreError(f"{self.url} answers, but is no Kibana: check host, port and path")

@@ -123,5 +123,5 @@ def _advice(error: Refusal, size: int) -> str:
     if error.status == 413:
         return f": the file is {size:,} bytes; allow that in savedObjects.maxImportPayloadBytes, or in a proxy before Kibana"
     if error.status == 422:
-        return ": this Kibana is older than the objects; docs/compatibility.md says which versions are known"
+        return ": this Kibana is older than the objects; docs/reference/compatibility.md says which versions are known"
     return ""

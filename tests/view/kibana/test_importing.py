@@ -169,7 +169,7 @@ def test_kibanas_warnings_are_handed_on(kibana: KibanaDouble, monkeypatch) -> No
     [
         ({"max_import_bytes": 500}, "refuses the import (413: Payload content length greater than maximum allowed: 500): the file is"),
         ({"known": {"dashboard": "10.1.0", "index-pattern": "8.0.0"}}, 'refuses the import (422: Document "hosts" belongs to a more recent version'),
-        ({"denied": ["_import"]}, "Kibana refuses this request (403: API [POST /api/saved_objects/_import] is unauthorized for user): docs/kibana.md"),
+        ({"denied": ["_import"]}, "Kibana refuses this request (403: API [POST /api/saved_objects/_import] is unauthorized for user): docs/guides/kibana.md"),
     ],
 )  # fmt: skip
 def test_an_import_that_is_refused_as_a_whole_is_a_sentence(double: dict, told: str) -> None:

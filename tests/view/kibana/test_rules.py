@@ -271,7 +271,7 @@ def test_what_rollups_can_answer_gets_a_rule(words: dict) -> None:
 
 
 def test_the_objective_of_the_documentation_gets_a_rule(tmp_path: Path) -> None:
-    (example,) = re.findall(r"```yaml\n(objectives:.*?)```", (ROOT / "docs" / "kibana.md").read_text(), re.DOTALL)
+    (example,) = re.findall(r"```yaml\n(objectives:.*?)```", (ROOT / "docs" / "guides" / "kibana.md").read_text(), re.DOTALL)
     path = tmp_path / "SLA.yml"
     path.write_text(example)
     (objective,) = read_objectives(path)
