@@ -491,7 +491,10 @@ def fios_counts(output: Path) -> dict[str, int]:
     return {op: sum(job[op]["clat_ns"].get("N", 0) for job in document["jobs"]) for op in ("read", "write")}
 
 
-@pytest.mark.parametrize("name", [name for name in LINES if name not in ("prefill", "procs_per_volume", *TEXT)])
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[] if name == "flat" else pytest.mark.slow) for name in LINES if name not in ("prefill", "procs_per_volume", *TEXT)],
+)
 def test_the_counts_of_the_histograms_are_fios(name, recorded) -> None:
     folder = recorded[name]
     outputs = sorted(folder.glob("output.?"))

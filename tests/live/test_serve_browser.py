@@ -157,6 +157,7 @@ def test_a_page_that_is_open_for_long_draws_all_and_holds_no_more(looking, tmp_p
         assert min(sizes[-third:]) - min(sizes[:third]) < 8_000_000, sizes
 
 
+@pytest.mark.slow
 def test_what_was_chosen_stays(looking, url):
     with serving(url, refresh_ns=SECOND // 2) as port, looking(f"http://127.0.0.1:{port}/") as page:
         settle(page)
@@ -200,6 +201,7 @@ def test_what_was_chosen_stays(looking, url):
         assert page.evaluate("[tailboard.state.op, tailboard.state.p, tailboard.state.sla]") == ["write", "97.5", "3"]
 
 
+@pytest.mark.slow
 def test_runs_are_chosen_in_the_page(looking, tmp_path):
     url = f"sqlite:{tmp_path / 'a.db'}"
     for number, name in enumerate(("first", "second", "third")):
@@ -257,6 +259,7 @@ def test_range_and_step_are_chosen_in_the_page(looking, tmp_path):
         assert page.evaluate("location.search") == ""
 
 
+@pytest.mark.slow
 def test_a_page_that_pauses_asks_nothing(looking, url):
     with serving(url, refresh_ns=SECOND // 2) as port, looking(f"http://127.0.0.1:{port}/") as page:
         settle(page)
@@ -273,6 +276,7 @@ def test_a_page_that_pauses_asks_nothing(looking, url):
         until(page, "/^updated \\d s ago$/.test(document.getElementById('updated').textContent)")
 
 
+@pytest.mark.slow
 def test_in_the_background_it_asks_less(looking, url):
     hide = "Object.defineProperty(document, 'hidden', { get: () => window.away ?? false });"
     note = "const later = setTimeout; window.setTimeout = (what, ms) => (what.name === 'ask' && turns.push(ms), later(what, ms));"
@@ -329,6 +333,7 @@ def test_a_store_that_is_gone_is_told_and_found_again(looking, url, tmp_path):
         until(page, "document.getElementById('trouble').hidden")
 
 
+@pytest.mark.slow
 def test_a_page_waits_for_the_first_run(looking, tmp_path):
     url = f"sqlite:{tmp_path / 'a.db'}"
     with open_store(url, write=True):
@@ -341,6 +346,7 @@ def test_a_page_waits_for_the_first_run(looking, tmp_path):
         assert page.evaluate("tailboard.state.p") == "75" and page.evaluate(SAMPLES) == 8 * 102
 
 
+@pytest.mark.slow
 def test_hostile_labels_do_nothing(looking, tmp_path):
     url = f"sqlite:{tmp_path / 'a.db'}"
     rows = [(series(label, label, label), at, {900 + code: 500}) for code, label in enumerate(HOSTILE) for at in range(3)]

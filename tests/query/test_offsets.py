@@ -341,7 +341,7 @@ def test_the_command_says_what_it_cannot_do(tmp_path: Path) -> None:
         (("--where", "!=x"), "--where takes NAME=GLOB or NAME!=GLOB"),
         (("--period", "often"), "is not a duration"),
         (("--period", "1us"), "a period of 1us is not possible"),
-        (("--attribution", "in-flight"), "offsets are of moments"),
+        (("--attribution", "in-flight"), "offsets need single events"),
     ):
         done = command("offsets", path, "--input-format", told, *words)
         assert done.returncode == 2 and reason in done.stderr and "Traceback" not in done.stderr and not done.stdout

@@ -10,14 +10,14 @@ from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer
 from ingest.view.text import csv_lines
 from tests.store.grounds import grounds, loaded
-from tests.store.test_contract import EXAMPLE, KINDS, QUESTIONS, SECOND
+from tests.store.test_contract import EXAMPLE, QUESTIONS, SECOND
 
 WANTED = parse_percentiles("50,99,100")
 NAMES = ("mean-of-percentiles", "mean-of-means")
 ASKED = ["hosts and ops at 10 s", "7 s", "whole run", "one volume", "a setting of the run", "auto"]
 
 
-@pytest.fixture(scope="module", params=KINDS)
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("double", marks=pytest.mark.slow)])
 def example(request, tmp_path_factory):
     with grounds(request.param, tmp_path_factory.mktemp("example")) as found:
         loaded(found.url, [EXAMPLE], run=EXAMPLE.name)

@@ -37,7 +37,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "B"
 
 
-@pytest.fixture(scope="module", params=["sqlite", "double"])
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("double", marks=pytest.mark.slow)])
 def store(request: pytest.FixtureRequest, archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     with grounds(request.param, tmp_path_factory.mktemp("ground")) as ground:
         loaded(ground.url, [archive], run="B")
@@ -148,7 +148,7 @@ def answered(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[list[d
     return list(csv.DictReader(io.StringIO(said.out))), said.err
 
 
-@pytest.fixture(scope="module", params=["files", "sqlite", "double"])
+@pytest.fixture(scope="module", params=["files", "sqlite", pytest.param("double", marks=pytest.mark.slow)])
 def sources(request: pytest.FixtureRequest, nights: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
     """Give how both archives are named to a command: as folders, or as a store that holds them."""
     if request.param == "files":

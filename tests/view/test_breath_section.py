@@ -213,6 +213,7 @@ def test_a_process_is_chosen_and_axes_are_changed(opened, files) -> None:
         assert "spread=linear" in page.url and "pictures=6" in page.url
 
 
+@pytest.mark.slow
 def test_every_cell_and_dot_is_where_its_number_is(opened, files) -> None:
     with opened(files) as page:
         choose(page, "process", "good")
@@ -286,6 +287,7 @@ def test_each_run_of_a_report_has_its_own_breaths(browser, tmp_path) -> None:
             assert page.locator("select[name=process] option").count() == 1 + len(processes)
 
 
+@pytest.mark.slow
 def test_names_of_processes_are_shown_and_do_nothing(opened, tmp_path) -> None:
     hostile = ["<img src=x onerror='hacked = 1'>", "<b>bold & 'quoted'", "x" * 120]
     files = Files([rings(tmp_path / "rings", **{name: Work(breaths=60) for name in hostile})], ReadOptions(run="r"), jobs=1)

@@ -234,6 +234,7 @@ def test_both_runs_over_elapsed_time_on_one_scale(browser, compare_html: Path, n
         assert all(cell["shade"] == pytest.approx(cell["c"] / most) for cell in rows_of(page, "maps", "shown"))
 
 
+@pytest.mark.slow
 def test_the_page_moves_with_the_reader(browser, compare_html: Path):
     with shown(browser, compare_html, scheme="light") as page:
         page.locator("input[name=p]:checked").focus()
@@ -274,6 +275,7 @@ def made_page(tmp_path: Path, baseline: Made, late: Made, by: tuple[str, ...], p
     return path
 
 
+@pytest.mark.slow
 def test_labels_are_text(browser, tmp_path: Path):
     def nasty(run: str, shift: int) -> Made:
         rows = [
@@ -491,5 +493,5 @@ def test_runs_that_are_added_up_have_no_time_axis(nights: Path, tmp_path: Path):
     assert run(["compare", *words, "-o", str(path)]) == 0
     html = path.read_text(encoding="utf-8")
     assert 'id="maps"' not in html and 'id="elapsed"' not in html
-    assert "several runs or kinds a side have no one heat map" in html
+    assert "several runs or kinds on one side have no common heat map" in html
     assert "<dd>48,000 and 24,000</dd>" in html

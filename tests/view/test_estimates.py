@@ -164,7 +164,7 @@ def test_the_panel_in_a_browser(browser, tmp_path) -> None:
         assert "where the p99 of means says 3.084 ms and p99 is 33.42 ms (91 % too low)" in says.inner_text()
         assert "Off by more than 10 % in 11 of 11 windows of 1 s, of 4 series." in says.inner_text()
         choose(page, "p", "97")
-        assert "here p95" in says.inner_text() and {row["label"] for row in rows_of(page, "estimates")} == set(told["p"]["95"])
+        assert "shown: p95" in says.inner_text() and {row["label"] for row in rows_of(page, "estimates")} == set(told["p"]["95"])
         choose(page, "from", "2")
         choose(page, "to", "5")
         settle(page)

@@ -94,6 +94,7 @@ def made() -> Made:
     return Made(rows)
 
 
+@pytest.mark.slow
 def test_each_event_counts_by_its_weight_and_what_was_stored_decides_what_is_carried(opened):
     origin = made()
     with opened(origin.overviews(), by=("op",)) as page:

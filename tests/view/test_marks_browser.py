@@ -69,6 +69,7 @@ def test_notes_wide_bands_and_the_longest_are_named_and_names_do_not_overlap(bro
         )
 
 
+@pytest.mark.slow
 def test_the_table_lists_what_is_in_view(browser, reported: Path) -> None:
     with shown(browser, reported) as page:
         assert len(table_of(page)) == 100

@@ -191,6 +191,7 @@ def test_a_click_tells_what_a_loop_counts(browser, written: Path) -> None:
             ]
 
 
+@pytest.mark.slow
 def test_the_cell_under_the_pointer_is_told(browser, written: Path) -> None:
     expected = counted(made())
     with opened(browser, written) as page:
@@ -230,6 +231,7 @@ def tick(page, act: str, *names: str) -> None:
     settle(page)
 
 
+@pytest.mark.slow
 def test_isolate_exclude_highlight(browser, written: Path) -> None:
     by_process = Counter()
     for row in made():

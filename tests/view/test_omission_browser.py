@@ -207,6 +207,7 @@ def test_every_mark_is_where_its_number_is(opened):
         assert "0" in page.evaluate("tailboard.views.gap.data('ladder').map(({ v }) => String(v))")
 
 
+@pytest.mark.slow
 def test_filters_and_ranges_act_on_the_panels(opened):
     origin = stalled()
     with opened(origin.overviews()) as page:
@@ -339,6 +340,7 @@ def test_each_run_has_its_own_panels(opened):
                 assert list(told) == kinds and told == page.evaluate(colors, "kinds")
 
 
+@pytest.mark.slow
 def test_labels_are_text(opened):
     rows = [
         (series(label, label, kind=kind), at, {place: 200})

@@ -102,6 +102,7 @@ def test_every_mark_is_where_its_number_is(opened, example):
                 assert place_ == pytest.approx(height * (1 - np.log(edge / low) / np.log(high / low)), abs=1)
 
 
+@pytest.mark.slow
 def test_ranks_are_exact_whatever_the_counts(opened):
     random = np.random.default_rng(20_261_120)
     sizes = [1, 2, 3, 10, 99, 100, 101, 999, 1000, 1001, 9999, 10_000, 10_001, 123_457, 9_999_999_937]
@@ -221,6 +222,7 @@ def test_zoom_makes_bins_anew_from_finer_windows(opened):
         assert max(len(rows_of(page, view, "shown" if view == "heatmap" else "points")) for view in PANELS) <= 20_000
 
 
+@pytest.mark.slow
 def test_heat_map_holds_every_sample(opened, fio):
     origin = Files([fio / "randrw"])
     runs = overviews(origin, origin.run_names, Question())
@@ -286,6 +288,7 @@ def test_outliers_go_to_a_row_of_their_own_and_are_counted(opened):
             assert item["y"] == pytest.approx(height * (1 - item["datum"]["upper"] / high), abs=1)
 
 
+@pytest.mark.slow
 def test_a_cell_tells_what_it_holds_and_its_hosts(opened):
     rows = [(series(host="a"), 0, {954: 3, 956: 1, 700: 6}), (series(host="b"), 0, {954: 12, 1500: 78})]
     with opened(Made(rows).overviews()) as page:
@@ -352,6 +355,7 @@ def test_a_stall_is_grey_or_framed_in_the_row_of_its_host(opened, example):
         assert [row["row"] for row in rows_of(page, "hosts", "rows")] == ["ceph-b", "ceph-c", "ceph-a"]
 
 
+@pytest.mark.slow
 def test_worst_windows_are_those_of_the_query_layer(opened, example, files):
     answer = files.answer(Question(by=("host",), step=SECOND))
     with opened(example, by=("host",)) as page:
@@ -370,6 +374,7 @@ def test_worst_windows_are_those_of_the_query_layer(opened, example, files):
                 assert "vol" in cells[5]
 
 
+@pytest.mark.slow
 def test_surface_and_distribution_are_what_the_query_answers(opened, example, files):
     with opened(example, by=("host",)) as page:
         found = rows_of(page, "surface")
@@ -436,6 +441,7 @@ def test_labels_are_text(opened):
         assert page.evaluate("tailboard.state.host") == HOSTILE[1]
 
 
+@pytest.mark.slow
 def test_nonsense_in_the_address_is_ignored(opened, example):
     with opened(
         example, fragment="#p=abc&host=nobody&by=nothing&from=x&to=&clock=mars&axis=spiral&__proto__=1&drop=-5&run=none&tail=7"
