@@ -19,6 +19,11 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(all_names[:MOST_LISTED]) + more
 
 
+def counted(number: int, noun: str, many: str = "") -> str:
+    """Return a number with its noun for a sentence: `1 file`, `2,000 files`; `many` is the plural where it is not noun + s."""
+    return f"{number:,} {noun if number == 1 else many or noun + 's'}"
+
+
 class TailboardError(Exception):
     """An error whose text is a sentence for the user."""
 
