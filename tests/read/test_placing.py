@@ -28,6 +28,7 @@ from ingest.read import ReadOptions, discover, formats
 from ingest.read.archives import Archives
 from ingest.read.archives.plain import short_names
 from ingest.store import open_store
+from oracles import logs
 from tests.commands import tailboard
 
 DATA = Path(__file__).parents[1] / "data"
@@ -313,6 +314,11 @@ def test_a2_a_host_that_the_json_does_not_know_takes_nothing_from_it(tmp_path: P
     (tmp_path / "s" / "clients" / "127.0.0.2").rename(tmp_path / "s" / "clients" / "osd9")
     found = discover([tmp_path / "s"], ReadOptions())
     assert ["host-conflict"] == [caveat.code for caveat in found.caveats if "osd9" in caveat.subject]
+    rows = logs.cells((tmp_path / "s" / "clients" / "osd9" / "fio_clat_hist.1.log").read_text())
+    compounded = [sum(row[3:]) for row in rows]
+    logged = sum(now - then for now, then in zip(compounded, [0, 0, *compounded]))
+    alone = Files([tmp_path / "s"], jobs=1)
+    assert counts(alone, "host")["osd9",] == logged <= 480 < sum(compounded)
     linked = Files([tmp_path / "s"], ReadOptions(host_alias={"osd9": "127.0.0.2"}), jobs=1)
     assert counts(linked, "host") == {("127.0.0.1",): 3990, ("127.0.0.2",): 480}
 

@@ -301,6 +301,8 @@ class Chains:
             return
         if self.mask is not None:
             self.lacks.damaged_unknown(chain.op, (self._first_start(chain), chain.end_ns), int(self.layout.edges[self.mask]))
+        if fio_repairs.DOUBTFUL in self.account.notes:
+            self.lacks.doubtful(chain.op, (self._first_start(chain), chain.end_ns))
         self.lacks.after_last(chain.op, (chain.end_ns, self._run_end(chain)))
 
     def _summaries(self, op: str) -> list[Summary]:

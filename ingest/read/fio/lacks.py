@@ -12,7 +12,7 @@ from ingest.read.fio import repairs
 from ingest.read.lacks import AGAIN, ALL_LOGS
 
 MASKED, UNWRITTEN, NO_SUMMARY, REJECTED = "damaged-bins", "last-interval", "no-summary", "rejected-rows"
-LOST = "lost-rows"
+LOST, DOUBTFUL = "lost-rows", "perhaps-compounded"
 ABSENT = "jobs-without-log"
 KEEP_JSON = "keep fio's JSON (json+) in the folder of its logs"
 WITH_BINS = "run fio with --output-format=json+"
@@ -38,6 +38,10 @@ class Lacks:
     def damaged_unknown(self, op: str, span: Span, from_ns: int) -> None:
         """Keep samples in damaged bins in unknown number."""
         self._keep(MASKED, op, span, None, (from_ns, None), (repairs.LOST_UNKNOWN, NEWER))
+
+    def doubtful(self, op: str, span: Span) -> None:
+        """Keep that the rows may count samples of earlier rows again, so that no count of them is sure."""
+        self._keep(DOUBTFUL, op, span, None, (0, None), (repairs.DOUBTFUL, ""))
 
     def unwritten(self, op: str, span: Span, count: int, summaries: Sequence[Summary], sentence: str) -> None:
         """Keep samples that fio counted and that no row holds; only their extremes are known."""
