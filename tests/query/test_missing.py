@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import shutil
@@ -19,7 +20,7 @@ from ingest import Files, Question, open_store, parse_instant, parse_percentiles
 from ingest.core.caveats import Caveat
 from ingest.core.intervals import Intervals
 from ingest.core.layout import fio_layout
-from ingest.core.missing import Missing
+from ingest.core.missing import Lacking, Missing
 from ingest.load.load import load
 from ingest.load.plan import LoadOptions
 from ingest.objectives.check import check
@@ -127,9 +128,29 @@ def test_the_true_percentile_is_always_possible(world: tuple[list, list, list[Mi
         least, most = (float(table.columns[f"below_40ns{end_}"][row]) for end_ in ("_lo", "_hi"))
         assert least - 1e-12 <= sum(value < 40 for value in values) / len(values) <= most + 1e-12
         assert table.columns["below_40ns"][row] == least
+        lowest, highest = (float(table.columns[f"mean_{end_}"][row]) for end_ in ("least", "most"))
+        assert lowest - 1e-9 <= sum(values) / len(values) <= highest + 1e-9
         assert not gone or not table.columns["complete"][row]
         if table.columns["complete"][row]:
-            assert low == high and least == most
+            assert low == high and least == most and lowest == highest
+
+
+@settings(max_examples=figure(60, 600, 4000))
+@given(st.lists(st.integers(0, 90), min_size=1, max_size=6), st.lists(st.tuples(RANGES, RANGES), min_size=1, max_size=4))
+def test_a5_the_bounds_of_a_mean_are_those_that_can_be_reached(there: list[int], entries: list) -> None:
+    """Of each entry from least to most samples between two latencies: every choice of numbers, by brute force."""
+    numbers = [(least % 4, least % 4 + most % 3) for (least, most), _ in entries]
+    columns = zip(*((0, *number, *values) for number, (_, values) in zip(numbers, entries, strict=True)), strict=True)
+    lacking = Lacking(*(np.array(column, np.int64) for column in columns))
+    low, high = lacking.means(np.array([sum(there) / len(there)]), np.array([len(there)]))
+    choices = list(itertools.product(*(range(least, most + 1) for least, most in numbers)))
+    for bound, end, best in ((low, 0, min), (high, 1, max)):
+        sums = [
+            (sum(there) + sum(n * values[end] for n, (_, values) in zip(chosen, entries, strict=True)))
+            / (len(there) + sum(chosen))
+            for chosen in choices
+        ]
+        assert bound[0] == pytest.approx(best(sums), abs=1e-9)
 
 
 @pytest.mark.parametrize(
