@@ -10,6 +10,7 @@ from ingest import Question, open_store
 from ingest.core.errors import CapacityError
 from ingest.core.ranks import parse_percentiles
 from ingest.query.files import Files
+from ingest.query.missing import caveats_of
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.read import ReadOptions
 from ingest.view.text import csv_lines
@@ -77,3 +78,33 @@ def test_b3_a_run_of_more_than_a_store_adds_up_is_refused(ground, tmp_path: Path
     with open_store(ground.url) as store:
         answer = store.answer(Question(step="all"))
     assert answer.samples == (most if ground.url.startswith("http") else most + 2)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_b3_a_load_of_too_many_samples_ends_its_run_all_the_same(ground, tmp_path: Path, known: bool, monkeypatch) -> None:
+    """The run was "loading" for ever: never checked, not to be deleted, and a repeat of the load ended at the same place."""
+    names = ("a", "b", "c")
+    for number, name in enumerate(names):
+        counts = [{5 + number: 40}, {200: 2}]
+        (tmp_path / f"{name}.hlog").write_text(
+            hdr.log([hdr.line(f"{10 * number + at}.000", "1.000", mine, digits=2) for at, mine in enumerate(counts)])
+        )
+    first, *rest = (tmp_path / f"{name}.hlog" for name in names)
+    monkeypatch.setattr("ingest.load.load.DOCUMENTS_A_CHUNK", 1)
+    if known:
+        loaded(ground.url, [first])
+    monkeypatch.setattr(
+        f"ingest.store.{'elastic.store.Elastic' if ground.url.startswith('http') else 'sqlite.store.Sqlite'}Store.most_samples",
+        100,
+    )
+    with pytest.raises(CapacityError, match=r"c\.hlog: with it r would hold more than"):
+        loaded(ground.url, rest if known else [first, *rest])
+    with open_store(ground.url, write=True) as store:
+        (record,) = store.runs()
+        answer = store.answer(Question(step="all"))
+        assert record.state == "complete" and answer.samples == 84
+        assert not store.verify(lambda _: True).faults
+        assert not table_of(answer).columns["complete"].any()
+        assert any("c.hlog" in caveat.subject and "would hold more" in caveat.sentence for caveat in caveats_of(answer.missing))
+        store.delete_run("r")
+        assert not store.runs()
