@@ -21,7 +21,12 @@ def listed(names: Iterable[str]) -> str:
 
 def counted(number: int, noun: str, many: str = "") -> str:
     """Return a number with its noun for a sentence: `1 file`, `2,000 files`; `many` is the plural where it is not noun + s."""
-    return f"{number:,} {noun if number == 1 else many or noun + 's'}"
+    return f"{number:,} {plural(number, noun, many)}"
+
+
+def plural(number: int, noun: str, many: str = "") -> str:
+    """Return a noun as it stands behind a number: `file` behind 1, else `files`, or `many`."""
+    return noun if number == 1 else many or f"{noun}s"
 
 
 class TailboardError(Exception):
