@@ -534,6 +534,9 @@ def events(path, context):
     """Yield the operations of a toy log."""
     with open_input(path) as stream:
         lines = [line for line in stream.read().split(b"\\n") if line]
+    bad = [number for number, line in enumerate(lines, 1) if not line.split()[1].isdigit()]
+    context.account.reject("no number", bad)
+    lines = [line for number, line in enumerate(lines, 1) if number not in bad]
     latency = np.array([int(line.split()[1]) * 1000 for line in lines], np.int64)
     context.account.accept(len(lines))
     end = context.zero.epoch_ns + np.arange(1, len(lines) + 1) * 10**8
@@ -578,6 +581,12 @@ def test_a_new_format_is_one_file_and_one_line(tmp_path: Path) -> None:
     assert "200 samples" in run("load", logs, "--run", "t", "--store", store)
     run("watch", logs, "--run", "w", "--store", store, "--until-idle", "1s")
     assert "200" in run("percentiles", store, "--run", "w", "--step", "all", "--format", "csv").splitlines()[1].split(",")
+    (tmp_path / "odd").mkdir()
+    (tmp_path / "odd" / "a.toy").write_bytes(data + b"TOY much\n")
+    whole = run("percentiles", str(tmp_path / "odd"), "--step", "all", "--format", "csv").splitlines()
+    assert dict(zip(whole[0].split(","), whole[1].split(",")))["complete"] == "false"  # the rejected line is an operation
+    (tmp_path / "odd" / "a.csv").write_text("start_us,end_us,op\n" + "1700000000000000,1700000000000500,play\n" * 20)
+    assert "another format" in run("percentiles", str(tmp_path / "odd"), status=3)
     (tmp_path / "notes.txt").write_text("buy milk\n")
     assert "toy log" in run("percentiles", str(tmp_path / "notes.txt"), status=3)
     assert "toy" in run("percentiles", "--help")
