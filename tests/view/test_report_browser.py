@@ -755,3 +755,16 @@ def test_labels_asked_with_by_tell_lines_apart(opened, example, files):
         assert drawn(page) == answered(files.answer(Question(by=("volume",), step=SECOND)), "99")
         choose(page, "host", "ceph-b")
         assert drawn(page) == answered(files.answer(Question(by=("volume",), where={"host": "ceph-b"}, step=SECOND)), "99")
+
+
+def test_d8_the_legend_of_a_map_of_one_host_ends_above_its_axis(opened) -> None:
+    origin = Made([(series("read", "h1", "1"), at, {900 + at: 150, 1200: 1}) for at in range(8)])
+    ends = """name => {
+        const view = tailboard.views[name], all = view.scenegraph().root.items[0].items;
+        const legend = all.find(({ role }) => role === "legend");
+        return [Math.max(...legend.items.map(({ bounds }) => bounds.y2)), view.height()];
+    }"""
+    with opened(origin.overviews()) as page:
+        for name in ("hosts", "threads"):
+            bottom, height = page.evaluate(ends, name)
+            assert bottom <= height
