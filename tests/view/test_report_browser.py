@@ -3,6 +3,7 @@ of the network, nothing is printed to the console."""
 
 from __future__ import annotations
 
+import shutil
 import tarfile
 from collections import Counter
 from dataclasses import replace
@@ -768,3 +769,16 @@ def test_d8_the_legend_of_a_map_of_one_host_ends_above_its_axis(opened) -> None:
         for name in ("hosts", "threads"):
             bottom, height = page.evaluate(ends, name)
             assert bottom <= height
+
+
+def test_a5_the_readout_says_that_samples_are_missing_where_the_table_has_a_range(browser, fio, tmp_path: Path) -> None:
+    said = {}
+    for name in ("cases/fio37-masked", "randrw"):
+        (tmp_path / name).mkdir(parents=True)
+        for file in (*(fio / name).glob("*.json"), *(fio / name).glob("*_clat_hist*")):
+            shutil.copy(file, tmp_path / name)
+        path = tmp_path / f"{Path(name).name}.html"
+        assert command(["report", str(tmp_path / name), "-o", str(path)]) == 0
+        with shown(browser, path, "") as page:
+            said[name] = "others are missing" in page.locator("#readout").inner_text(), " to " in page.locator("#summary").inner_text()
+    assert said == {"cases/fio37-masked": (True, True), "randrw": (False, False)}
