@@ -1,0 +1,237 @@
+"""Phases: which windows lie during, outside, before and after marks, and what is found in them, against loops over every window."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest import Files, Question
+from ingest.core.errors import InputError
+from ingest.core.marks import Mark, noted
+from ingest.core.phases import AFTER, BEFORE, DURING, OUTSIDE, WORDS, InstantError, Phase, stretches
+from ingest.core.timing import Instant
+from ingest.objectives.check import Checked, check, noted_in
+from ingest.objectives.objectives import read_objectives
+from ingest.query.verdicts import ENDED, OPEN, Episode
+from ingest.read import ReadOptions
+from ingest.read.delimited.description import parse_description
+from oracles import episodes as oracle
+from tests.effort import figure
+from tests.query.incidents import MS, SECOND, ZERO, as_yaml, drawn, written
+from tests.query.test_episodes import at, found, spans
+
+
+def marks_of(spans: list[tuple[int, int | None]], text: str = "m") -> list[dict]:
+    return [noted("r", low, f"{text} {number}", high) for number, (low, high) in enumerate(spans)]
+
+
+def judged_windows(word: str, marks: list[dict], low: int, high: int, step: int) -> list[int]:
+    """Return the starts of the windows between two edges that a phase holds."""
+    try:
+        chosen = stretches([Phase(word, "m*")], marks, "r").within(low, high, step)
+    except InputError:
+        return []
+    ends = [edge for span in chosen.spans for edge in span]
+    assert ends == sorted(ends)
+    assert len(ends) == len(set(ends)), "stretches that touch are one"
+    return [start for begin, end in chosen.spans for start in range(begin, end, step)]
+
+
+SPANS = st.lists(
+    st.tuples(st.integers(-40, 140), st.none() | st.integers(0, 60)).map(
+        lambda pair: (pair[0], None if pair[1] is None else pair[0] + pair[1])
+    ),
+    min_size=1,
+    max_size=5,
+)
+
+
+@given(spans=SPANS, step=st.integers(1, 12), first=st.integers(-5, 5), count=st.integers(1, 20))
+def test_a_window_is_in_a_phase_exactly_where_all_of_it_is(spans: list, step: int, first: int, count: int) -> None:
+    marks, low, high = marks_of(spans), first * step, (first + count) * step
+    windows = range(low, high, step)
+    inside: dict[str, list[int]] = {}
+    for word in WORDS:
+        if word == DURING and all(end is None for _, end in spans):
+            with pytest.raises(InstantError, match="has no end"):
+                stretches([Phase(word, "m*")], marks, "r")
+            continue
+        inside[word] = judged_windows(word, marks, low, high, step)
+        assert inside[word] == [start for start in windows if oracle.in_phase(word, spans, start, start + step)], word
+    during, outside = inside.get(DURING, []), inside[OUTSIDE]
+    across = [
+        start
+        for start in windows
+        if any(
+            start < edge < start + step or (end is not None and start == begin and edge == end)
+            for begin, end in spans
+            for edge in (begin, end)
+            if edge is not None
+        )
+    ]
+    assert not set(during) & set(outside)
+    # What is neither holds an edge of a mark: no other window is left out.
+    assert set(windows) - set(during) - set(outside) <= set(across)
+
+
+@given(spans=SPANS, others=SPANS, step=st.integers(1, 12), word=st.sampled_from(WORDS[1:]), other=st.sampled_from(WORDS[1:]))
+def test_of_two_phases_a_window_lies_in_both(spans: list, others: list, step: int, word: str, other: str) -> None:
+    marks, low, high = [*marks_of(spans), *marks_of(others, "n")], -10 * step, 12 * step
+    try:
+        chosen = stretches([Phase(word, "m*"), Phase(other, "n*")], marks, "r").within(low, high, step).spans
+    except InputError:
+        chosen = ()
+    assert [start for begin, end in chosen for start in range(begin, end, step)] == [
+        start
+        for start in range(low, high, step)
+        if oracle.in_phase(word, spans, start, start + step) and oracle.in_phase(other, others, start, start + step)
+    ]
+
+
+# ---- objectives --------------------------------------------------------------------------------------------------------
+
+
+def phased(folder: Path, events: list[oracle.Event], text: str, marks: list[Mark], **words) -> Checked:
+    path = written(folder, events)
+    files = Files([path], ReadOptions(description=parse_description(folder / "events.yml")), jobs=1)
+    (folder / "SLA.yml").write_text(text)
+    runs = {run: {} for run in files.run_names}
+    objectives, question = read_objectives(folder / "SLA.yml"), words.pop("question", Question())
+    return check(files.answer, runs, objectives, question, folder / "SLA.yml", noted=noted_in(files, marks), **words)
+
+
+def drawn_marks(seed: int) -> list[tuple[int, int | None]]:
+    """Return marks of a run: some on edges of seconds, some between, some without an end, some that overlap."""
+    noise = random.Random(f"marks {seed}")
+    spans: list[tuple[int, int | None]] = []
+    for _ in range(noise.randint(1, 4)):
+        low = ZERO + noise.randint(0, 45) * SECOND + noise.choice((0, 0, 1, 400 * MS, 999_999_999))
+        length = noise.choice((None, 1, 2 * SECOND, 5 * SECOND, 5 * SECOND + 300 * MS, 12 * SECOND))
+        spans.append((low, None if length is None else low + length))
+    return spans
+
+
+def test_every_episode_in_a_phase_of_random_incidents_is_found_and_no_other(tmp_path: Path) -> None:
+    incidents = cut = 0
+    for seed in range(figure(quick=40, full=120, soak=2000)):
+        events, promise = drawn(seed)
+        spans, word = drawn_marks(seed), WORDS[seed % 4]
+        marks = [
+            Mark(Instant(low), f"move {number}", None if high is None else Instant(high)) for number, (low, high) in enumerate(spans)
+        ]
+        text = as_yaml(promise).replace("no_data:", f"{word}: 'move*', no_data:")
+
+        def judged(start: int, end: int, spans=spans, word=word) -> bool:
+            return oracle.in_phase(word, spans, start, end)
+
+        every = oracle.windows_of(events, promise)
+        instants = word == DURING and all(high is None for _, high in spans)
+        inside = {group: [one for one in windows if judged(one[0], one[0] + promise.window)] for group, windows in every.items()}
+        if not every or instants or not any(inside.values()):
+            with pytest.raises(InputError, match=r"no mark|nothing matches|lies wholly|has no end"):
+                phased(tmp_path / str(seed), events, text, marks)
+            continue
+        told = phased(tmp_path / str(seed), events, text, marks)
+        expected = oracle.episodes_of(events, promise, judged=judged)
+        assert found(told) == expected, (seed, word, spans, promise)
+        for verdict in told.verdicts:
+            group = tuple(value for _, value in verdict.labels)
+            assert (verdict.windows, verdict.not_judged) == (len(inside[group]), len(every[group]) - len(inside[group])), seed
+            assert verdict.silent == sum(1 for _, own in inside[group] if not own), seed
+        incidents += len(expected)
+        cut += sum(verdict.not_judged for verdict in told.verdicts)
+    assert incidents > 20
+    assert cut > 100
+
+
+BUSY = at(*range(30)) + at(9, 10, 11, 12, 20, ms=50)
+MOVE = [Mark(Instant(ZERO + 10 * SECOND), "rebalance 3", Instant(ZERO + 12 * SECOND))]
+
+
+def told_of(folder: Path, words: str, marks: list[Mark], **more) -> tuple[Checked, list[Episode]]:
+    text = f"objectives:\n  - {{name: a, percentile: 99, threshold: 5ms, window: 1s, {words}}}\n"
+    told = phased(folder, BUSY, text, marks, **more)
+    return told, [one for verdict in told.verdicts for one in verdict.episodes]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected", "judged"),
+    [
+        ("hold: 0", [(9, 13), (20, 21)], (30, 0)),
+        ("during: 'rebalance*'", [(10, 12)], (2, 28)),
+        ("outside: 'rebalance*'", [(9, 10), (12, 13), (20, 21)], (28, 2)),
+        ("outside: 'rebalance*', hold: 20s", [(9, 10), (12, 21)], (28, 2)),
+        ("outside: rebalance 3, for: 2s", [], (28, 2)),
+        ("before: 'rebalance*'", [(9, 10)], (10, 20)),
+        ("after: 'rebalance*'", [(12, 13), (20, 21)], (18, 12)),
+        ("after: 'rebal*', before: 'rebal*'", None, None),
+        ("outside: 'other*'", [(9, 13), (20, 21)], (30, 0)),
+    ],
+)
+def test_an_episode_never_reaches_over_what_is_not_judged(tmp_path: Path, words: str, expected, judged) -> None:
+    if expected is None:
+        with pytest.raises(InputError, match="no window of 1s lies wholly before 'rebal\\*', after 'rebal\\*'"):
+            told_of(tmp_path, words, MOVE)
+        return
+    told, episodes = told_of(tmp_path, words, MOVE)
+    (verdict,) = told.verdicts
+    assert spans(episodes) == expected
+    assert (verdict.windows, verdict.not_judged) == judged
+    assert all(one.state == ENDED for one in episodes) or "hold: 20s" in words
+    assert any("other*" in warning for warning in told.warnings) == ("other" in words)
+
+
+def test_what_is_violated_up_to_the_end_of_a_phase_has_ended_with_it_and_at_the_end_of_the_run_is_open(tmp_path: Path) -> None:
+    late = [replace(MOVE[0], at=Instant(ZERO + 21 * SECOND), end=Instant(ZERO + 22 * SECOND))]
+    assert [one.state for one in told_of(tmp_path / "a", "before: 'reb*', hold: 30s", late)[1]] == [ENDED]
+    early = [replace(MOVE[0], at=Instant(ZERO), end=Instant(ZERO + SECOND))]
+    assert [one.state for one in told_of(tmp_path / "b", "after: 'reb*', hold: 30s", early)[1]] == [OPEN]
+
+
+def test_a_budget_is_a_share_of_the_windows_that_are_judged(tmp_path: Path) -> None:
+    told, _ = told_of(tmp_path / "a", "during: 'reb*', budget: 50%", MOVE)
+    assert (told.verdicts[0].share, told.met) == (1, False)
+    told, _ = told_of(tmp_path / "b", "outside: 'reb*', budget: 11%", MOVE)
+    assert (told.verdicts[0].violated, told.verdicts[0].windows, told.met) == (3, 28, True)
+
+
+@pytest.mark.parametrize("word", [DURING, BEFORE, AFTER])
+def test_a_mark_that_is_not_there_leaves_its_objective_unjudged_and_names_those_that_are(tmp_path: Path, word: str) -> None:
+    text = (
+        "objectives:\n  - {name: a, percentile: 99, threshold: 5ms, window: 1s}\n"
+        f"  - {{name: b, percentile: 99, threshold: 5ms, window: 1s, {word}: 'cache*'}}\n"
+    )
+    told = phased(tmp_path, BUSY, text, MOVE)
+    assert [verdict.objective.name for verdict in told.verdicts] == ["a"]
+    (left,) = told.unjudged
+    assert left.objective.name == "b"
+    assert left.reason == f"no mark of the run matches {word}: cache* (its marks: 'rebalance 3')"
+
+
+def test_during_an_instant_is_an_error_with_its_line_and_waits_for_an_end_while_a_run_grows(tmp_path: Path) -> None:
+    text = (
+        "objectives:\n  - {name: a, percentile: 99, threshold: 5ms, window: 1s}\n  - name: b\n    percentile: 99\n"
+        "    threshold: 5ms\n    window: 1s\n    during: cache on\n"
+    )
+    marks = [Mark(Instant(ZERO + 10 * SECOND), "cache on")]
+    with pytest.raises(InputError, match="which has no end, and nothing lies during an instant: give it an end") as caught:
+        phased(tmp_path, BUSY, text, marks)
+    assert (caught.value.path, caught.value.line) == (tmp_path / "SLA.yml", 7)
+    told = phased(tmp_path, BUSY, text, marks, growing=True)
+    assert [entry.objective.name for entry in told.unjudged] == ["b"]
+
+
+def test_a_range_is_cut_first_and_what_lies_outside_of_it_is_not_counted(tmp_path: Path) -> None:
+    question = Question(begin=Instant(5 * SECOND, relative=True), end=Instant(15 * SECOND, relative=True))
+    told, episodes = told_of(tmp_path, "outside: 'rebalance*'", MOVE, question=question)
+    (verdict,) = told.verdicts
+    zero = verdict.zero_ns
+    low, high = -(-(zero + 5 * SECOND) // SECOND) * SECOND, (zero + 15 * SECOND) // SECOND * SECOND
+    assert verdict.windows + verdict.not_judged == (high - low) // SECOND
+    assert verdict.not_judged == 2
+    assert spans(episodes) == [(9, 10), (12, 13)]
