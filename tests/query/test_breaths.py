@@ -14,7 +14,7 @@ import pytest
 
 from breath_rings import BAD, GOOD, HZ, Work, ring, rings
 from ingest import Files, Question, parse_instant
-from ingest.core.breaths import CYCLES, KEPT, PACKETS, BreathWindows
+from ingest.core.breaths import BEHIND, CYCLES, KEPT, LONGEST, PACKETS, BreathWindows, taken
 from ingest.core.errors import InputError
 from ingest.query.breath_sources import from_files
 from ingest.query.breaths import BREATH, breath_rows, callback_rows, costs, density, fits, names_of
@@ -125,13 +125,38 @@ def test_the_sample_is_the_first_in_a_fixed_order(tmp_path) -> None:
         (oracle.order("", "many", BREATH, "", int(one["number"]), one["cycles"]), one["packets"], one["cycles"]) for one in found
     )
     sample = kept_of(path).sample
-    assert len(sample) == KEPT
-    assert list(zip(sample.order.tolist(), sample.packets.tolist(), sample.cycles.tolist())) == places[:KEPT]
+    first = taken(sample, np.flatnonzero(sample.order < BEHIND))
+    assert len(first) == KEPT
+    assert list(zip(first.order.tolist(), first.packets.tolist(), first.cycles.tolist())) == places[:KEPT]
+    sample = first
     # A random sample: of the first and second half about as many, and the mean within four standard errors.
     late = np.count_nonzero(sample.at_ns > np.median([one for one in sample.at_ns]))
     assert abs(late - KEPT / 2) < 2
     mean, all_cycles = sample.cycles.mean(), np.array([one["cycles"] for one in found])
     assert abs(mean - all_cycles.mean()) < 4 * all_cycles.std() / math.sqrt(KEPT)
+
+
+def test_c6_the_longest_of_each_second_and_of_all_are_kept_beside_the_random_sample(tmp_path) -> None:
+    path = tmp_path / "many.timeline"
+    path.write_bytes(ring(Work(breaths=KEPT + 3000, longest=(17, 2400, 2401, 4900)), 3))
+    events, stamps = decoded(path.read_bytes())
+    found = snabb.breaths(events)
+    kept = kept_of(path)
+    sample = kept.sample
+    held = Counter(zip(sample.at_ns.tolist(), sample.cycles.tolist()))
+    assert max(held.values()) == 1
+    behind = sample.order >= BEHIND
+    assert (behind[KEPT:]).all() and not behind[:KEPT].any()
+    cycles = sorted((one["cycles"] for one in found), reverse=True)
+    assert sorted(sample.cycles.tolist(), reverse=True)[:LONGEST] == cycles[:LONGEST]
+    assert cycles[3] > 500_000 > cycles[4]
+    ends = (sample.at_ns - 1) // snabb.SECOND * snabb.SECOND
+    for start, longest in zip(kept.windows.start_ns.tolist(), kept.windows.longest.tolist(), strict=True):
+        assert int(sample.cycles[ends == start].max()) == longest
+    assert len(sample) <= KEPT + LONGEST + len(kept.windows)
+    orders = (sample.order[behind] - BEHIND).tolist()
+    known = {oracle.order("", "many", BREATH, "", int(one["number"]), one["cycles"]) for one in found}
+    assert set(orders) <= known
 
 
 @pytest.mark.slow
