@@ -101,9 +101,10 @@ def check(sla: Path, sources: tuple[str, ...], options: Options) -> int:
     samples could change the verdict ("cannot tell"; --allow-unknown makes it 0), 4 if the webhook could not be reached.
     """
     from ingest.objectives.check import check as verdicts_of
-    from ingest.objectives.check import keep, noted_in
+    from ingest.objectives.check import keep
     from ingest.objectives.webhook import webhook
     from ingest.query.lags import answered
+    from ingest.query.phases import noted_in
 
     hook = webhook(options.webhook) if options.webhook else None
     selection, marks = _selection(options), read_all(options.marks)
@@ -178,8 +179,8 @@ def violations(origin: Origin, path: Path, question: Question, marks: Sequence[M
     What could not be judged is said on stderr. InputError as `check` raises it.
     """
     from ingest.objectives.check import check as verdicts_of
-    from ingest.objectives.check import noted_in
     from ingest.query.lags import answered
+    from ingest.query.phases import noted_in
     from ingest.query.question import Question as Selection
     from ingest.view.terminal.episodes import notes, unjudged_windows
 

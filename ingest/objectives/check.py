@@ -6,7 +6,8 @@
 
 For each run and width of windows one question for its life, then one for each objective, by its labels and by host. All numbers
 are those of the query layer, so that files, SQLite and Elasticsearch give the same verdicts. Marks are those that a store keeps
-of the run and those of files that it overlaps (`noted_in`); they are asked for where an objective speaks of phases.
+of the run and those of files that it overlaps (`ingest.query.phases.noted_in`); they are asked for where an objective speaks of
+phases.
 """
 
 from __future__ import annotations
@@ -17,22 +18,21 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ingest.core.errors import InputError, UsageError
-from ingest.core.marks import AFTER_END_NS, Mark, in_time_order, of_run
+from ingest.core.marks import Mark
 from ingest.core.objective import VIOLATE, Objective
-from ingest.core.phases import DURING, FOREVER, OUTSIDE, InstantError, NotedMark, stretches
+from ingest.core.phases import DURING, FOREVER, OUTSIDE, InstantError, stretches
 from ingest.core.series import LABELS, RunLabels, Series, label_of, run_matches
 from ingest.query.clocks import ABSOLUTE, is_absolute
 from ingest.query.episodes import HOST, NOT_BETWEEN, Life, judged, no_windows, verdicts
-from ingest.query.origin import Origin, Run
+from ingest.query.origin import Run
 from ingest.query.overview import literal, span_of
+from ingest.query.phases import NOTHING, NotedIn, noted_in
 from ingest.query.question import ALL, Answer, Question, check_labels
 from ingest.query.verdicts import ENDED, OPEN, PROVISIONAL, VIOLATED, Episode, Verdict
 from ingest.store import Store
 
 Ask = Callable[[Question], Answer]
 Tell = Callable[[Episode], None]
-NotedIn = Callable[[Answer], Sequence[NotedMark]]
-NOTHING = ("nothing matches", "no log matches")  # how answers say that a selection is empty
 PATTERN = frozenset("*?[")
 
 
@@ -172,23 +172,6 @@ def after(
         return checked
 
     return judge
-
-
-def noted_in(origin: Origin, given: Sequence[Mark] = ()) -> NotedIn:
-    """Return what gives the marks of the run of an answer in order: those kept by an origin, and those given that overlap it.
-
-    As in a store, a run takes marks until AFTER_END_NS behind its end.
-    """
-
-    def noted(answer: Answer) -> list[NotedMark]:
-        end = span_of(answer.parts)[1] + AFTER_END_NS
-        marks = {(int(mark["at_ns"]), str(mark["text"])): mark for mark in origin.marks(answer)}
-        for run in answer.runs:
-            own = of_run(given, run, answer.run_start_ns[run], end, relative=answer.relative)
-            marks |= {(int(mark["at_ns"]), str(mark["text"])): mark for mark in own}
-        return sorted(marks.values(), key=in_time_order)
-
-    return noted
 
 
 def labels_of(records: Iterable[Run]) -> RunLabels:

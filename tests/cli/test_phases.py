@@ -206,3 +206,51 @@ def test_a_rule_of_kibana_is_refused_with_a_sentence(tmp_path: Path) -> None:
     )
     (objective,) = read_objectives(tmp_path / "SLA.yml")
     assert reasons_against(objective) == ("a rule sees windows, not marks, and cannot know what lies outside 'rebalance*'",)
+
+
+# ---- compare --at ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "double"])
+def test_one_run_is_compared_with_itself_from_files_and_stores_alike(tmp_path: Path, ground_files, kind: str, capsys) -> None:
+    log, marks, described = (ground_files[name] for name in ("log", "marks", "described"))
+    with grounds(kind, tmp_path) as ground:
+        loaded(ground.url, [log], run="r", reading={"description": parse_description(described)})
+        assert command(["mark", "--store", ground.url, "--run", "r", "--marks", str(marks)]) == 0
+        for at, counts in (("cache on", {"10", "50"}), ("rebalance*", {"50", "8"})):
+            words = ("--at", at, "--format", "csv", "-p", "50,75")
+            out, err = told(capsys, "compare", ground.url, "--run", "r", *words, status=0)
+            from_files = told(
+                capsys, "compare", log, "--input-format", described, "--run", "r", *words, "--marks", marks, status=0
+            )
+            assert from_files[0] == out
+            (counted,) = {(row["count_baseline"], row["count_run"]) for row in csv.DictReader(io.StringIO(out))}
+            assert set(counted) == counts
+            # 10.3 s to 13 s: the window from 10 s to 11 s is on neither side; the cache goes on at an edge.
+            assert ("1 window of 1s is on neither side" in err) == (at != "cache on")
+        ratios = {row["percentile"]: float(row["ratio"]) for row in csv.DictReader(io.StringIO(out))}
+        assert ratios["50"] == 1 and 20 < ratios["75"] < 30
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "text"),
+    [
+        ((), 2, "compare takes two runs, --baseline GLOB and --run GLOB; or one run and a mark of it, --at MARK"),
+        (("--baseline", "x", "--at", "cache on"), 2, "--at compares a run with itself: leave out --baseline and --merge-runs"),
+        (("--baseline", "x", "--marks"), 2, "--marks are for --at MARK, which compares a run with itself"),
+        (("--at", "nothing"), 3, "--at nothing matches no mark of r (its marks: none): note it with tailboard mark, or give --marks"),
+    ],
+)
+def test_mistakes_with_at_are_sentences(ground_files, words: tuple[str, ...], status: int, text: str, capsys) -> None:
+    more = (ground_files["marks"],) if words[-1:] == ("--marks",) else ()
+    call = ("compare", ground_files["log"], "--input-format", ground_files["described"], "--run", "r", *words, *more)
+    assert text in told(capsys, *call, status=status)[1]
+
+
+@pytest.mark.slow
+def test_the_page_of_one_run_shows_both_sides(ground_files, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    words = (ground_files["log"], "--input-format", ground_files["described"], "--marks", ground_files["marks"])
+    done = tailboard("compare", *words, "--run", "*", "--at", "rebalance*", "--by", "host", "-o", page)
+    assert done.returncode == 0, done.stderr
+    assert "during &#x27;rebalance*&#x27; against" in page.read_text()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,13 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest import Files, Question
-from ingest.core.errors import InputError
+from ingest import Files, Question, open_store
+from ingest.core.errors import InputError, UsageError
 from ingest.core.marks import Mark, noted
 from ingest.core.phases import AFTER, BEFORE, DURING, OUTSIDE, WORDS, InstantError, Phase, stretches
 from ingest.core.timing import Instant
-from ingest.objectives.check import Checked, check, noted_in
+from ingest.objectives.check import Checked, check
 from ingest.objectives.objectives import read_objectives
+from ingest.query.phases import noted_in, sides_of
 from ingest.query.verdicts import ENDED, OPEN, Episode
 from ingest.read import ReadOptions
 from ingest.read.delimited.description import parse_description
@@ -24,6 +27,7 @@ from oracles import episodes as oracle
 from tests.effort import figure
 from tests.query.incidents import MS, SECOND, ZERO, as_yaml, drawn, written
 from tests.query.test_episodes import at, found, spans
+from tests.store.grounds import grounds, loaded
 
 
 def marks_of(spans: list[tuple[int, int | None]], text: str = "m") -> list[dict]:
@@ -235,3 +239,88 @@ def test_a_range_is_cut_first_and_what_lies_outside_of_it_is_not_counted(tmp_pat
     assert verdict.windows + verdict.not_judged == (high - low) // SECOND
     assert verdict.not_judged == 2
     assert spans(episodes) == [(9, 10), (12, 13)]
+
+
+# ---- two sides of a run ------------------------------------------------------------------------------------------------
+
+
+def latencies_in(answer, steps: set[int]) -> Counter:
+    """Return how many samples each group of an answer holds in each bin."""
+    found: Counter = Counter()
+    for part in answer.parts:
+        for row in range(len(part)):
+            for place in range(part.indptr[row], part.indptr[row + 1]):
+                found[part.table[part.series[row]], int(part.layout.values[part.bins[place]])] += int(part.counts[place])
+    steps.add(answer.step_ns)
+    return found
+
+
+@pytest.mark.parametrize("kind", ["files", "sqlite", "double"])
+def test_both_sides_hold_the_windows_of_their_phase_whatever_the_step(tmp_path: Path, kind: str) -> None:
+    tried = 0
+    with contextlib.ExitStack() as stack:
+        ground = None if kind == "files" else stack.enter_context(grounds(kind, tmp_path))
+        for seed in range(figure(quick=6 if kind == "files" else 3, full=25, soak=200)):
+            events, _ = drawn(seed)
+            spans = [(low, None if seed % 2 else high or low + 3 * SECOND) for low, high in drawn_marks(seed)]
+            path, run = written(tmp_path / str(seed), events), f"r{seed}"
+            reading = {"description": parse_description(tmp_path / str(seed) / "events.yml")}
+            if ground is None:
+                origin = Files([path], ReadOptions(run=run, **reading), jobs=1)
+            else:
+                loaded(ground.url, [path], run=run, reading=reading)
+                origin = stack.enter_context(open_store(ground.url))
+            marks = [Mark(Instant(low), "move", None if high is None else Instant(high)) for low, high in spans]
+            words = (BEFORE, AFTER) if seed % 2 else (OUTSIDE, DURING)
+            starts = [oracle.window_of(end, SECOND) for *_, end, _ in events]
+            inside = [{start for start in starts if oracle.in_phase(word, spans, start, start + SECOND)} for word in words]
+            windows = range(min(starts), max(starts) + SECOND, SECOND)
+            whole = [[start for start in windows if oracle.in_phase(word, spans, start, start + SECOND)] for word in words]
+            if not all(whole):
+                with pytest.raises(InputError, match="lies wholly"):
+                    sides_of(origin, run, "mo*", Question(), marks)
+                continue
+            sides = sides_of(origin, run, "mo*", Question(), marks)
+            assert [side.name for side in sides] == [f"{run} {word} 'mo*'" for word in words]
+            left = len(windows) - sum(map(len, whole))
+            assert [note.split()[0] for note in sides[0].notes] == ([str(left)] if left else [])
+            for side, own, held in zip(sides, inside, whole, strict=True):
+                assert [start for low, high in side.spans for start in range(low, high, SECOND)] == held
+                mine = [one for one in events if oracle.window_of(one[2], SECOND) in own]
+                if not mine:
+                    with pytest.raises(InputError, match="nothing of what is asked lies in"):
+                        side.ask(origin.answer)(Question(step="all"))
+                    continue
+                expected = Counter(((op,), oracle.midpoint(oracle.index_of(latency))) for _, op, _, latency in mine)
+                steps: set[int] = set()
+                for step in ("all", "auto", SECOND, 7 * SECOND):
+                    answer = side.ask(origin.answer)(Question(by=("op",), step=step))
+                    assert latencies_in(answer, steps) == expected, (seed, step)
+                    assert (answer.runs, set(answer.run_start_ns)) == ((side.name,), {side.name})
+                assert {0, SECOND, 7 * SECOND} <= steps
+                tried += 1
+    assert tried > 3
+
+
+def test_sides_are_refused_with_a_sentence(tmp_path: Path) -> None:
+    path = written(tmp_path, BUSY)
+    files = Files([path], ReadOptions(run="r", description=parse_description(tmp_path / "events.yml")), jobs=1)
+    mixed = [*MOVE, Mark(Instant(ZERO + 20 * SECOND), "rebalance ends")]
+    for marks, glob, error, text in (
+        ([], "cache on", InputError, r"--at cache on matches no mark of r \(its marks: none\): note it with tailboard mark, or give --marks"),
+        (MOVE, "cache on", InputError, r"\(its marks: 'rebalance 3'\)"),
+        (mixed, "reb*", UsageError, "--at reb\\* matches marks with an end and marks without one"),
+        ([replace(MOVE[0], at=Instant(ZERO + 10 * SECOND + place * 1000), text=str(place)) for place in range(3)], "*", None, ""),
+        ([Mark(Instant(ZERO - SECOND), "early")], "early", InputError, "no mark"),
+        ([Mark(Instant(ZERO + 40 * SECOND), "late")], "late", InputError, "no window of 1s lies wholly after 'late'"),
+    ):
+        if error is None:
+            assert len(sides_of(files, "r", glob, Question(), marks)) == 2
+            continue
+        with pytest.raises(error, match=text):
+            sides_of(files, "r", glob, Question(), marks)
+    many = [Mark(Instant(ZERO + place * 200 * MS), "gc", Instant(ZERO + place * 200 * MS + 1)) for place in range(150)]
+    long = Files([written(tmp_path / "long", at(*range(400)))], ReadOptions(run="r", description=parse_description(tmp_path / "events.yml")))
+    far = [replace(mark, at=Instant(mark.at.ns * 10 - 9 * ZERO), end=Instant(mark.at.ns * 10 - 9 * ZERO + SECOND)) for mark in many]
+    with pytest.raises(UsageError, match=r"--at gc cuts r into \d+ stretches, and each is read by itself: at most 100"):
+        sides_of(long, "r", "gc", Question(), far)
