@@ -53,15 +53,16 @@ def looked_at(verdicts: Sequence[Verdict]) -> str:
         remarks.append(f"{unknown:,} cannot be determined, because samples are missing")
     if later := sum(verdict.provisional for verdict in verdicts):
         remarks.append(f"{later:,} more are provisional")
-    return "; ".join([*remarks, *left_out(verdicts)])
+    return "; ".join([*remarks, *left_out(verdicts, "{:,} more")])
 
 
-def left_out(verdicts: Sequence[Verdict]) -> list[str]:
+def left_out(verdicts: Sequence[Verdict], counted_as: str) -> list[str]:
     """Return how many windows of one objective were not judged because of its phases, in words; nothing where all were."""
     if not (count := sum(verdict.not_judged for verdict in verdicts)):
         return []
     phases = " and ".join(map(str, verdicts[0].objective.phases))
-    return [f"{count:,} more {'is' if count == 1 else 'are'} not judged, not lying wholly {phases}"]
+    those = "is not judged: it does not lie" if count == 1 else "are not judged: they do not lie"
+    return [f"{counted_as.format(count)} {those} wholly {phases}"]
 
 
 def budgets(verdicts: Sequence[Verdict]) -> str:

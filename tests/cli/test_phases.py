@@ -29,7 +29,11 @@ objectives:
   - {name: cached, percentile: 99, threshold: 5ms, window: 1s, after: cache on, outside: 'rebalance*', budget: 10%}
   - {name: cold, percentile: 99, threshold: 20ms, window: 1s, before: cache on}
 """
-MARKS = [(5 * SECOND, None, "cache on"), (10 * SECOND + 300 * MS, 13 * SECOND, "rebalance 1"), (20 * SECOND, 22 * SECOND, "rebalance 2")]
+MARKS = [
+    (5 * SECOND, None, "cache on"),
+    (10 * SECOND + 300 * MS, 13 * SECOND, "rebalance 1"),
+    (20 * SECOND, 22 * SECOND, "rebalance 2"),
+]
 SLOW = (2, 9, 10, 11, 12, 17, 20, 21)
 
 
@@ -63,7 +67,9 @@ def test_files_with_marks_and_stores_that_keep_them_judge_alike(tmp_path: Path, 
     with grounds(kind, tmp_path) as ground:
         loaded(ground.url, [log], run="r", reading={"description": parse_description(described)})
         for form in ("csv", "ndjson", "junit", "table"):
-            from_files = told(capsys, "check", sla, log, "--input-format", described, "--run", "r", "--marks", marks, "--format", form)
+            from_files = told(
+                capsys, "check", sla, log, "--input-format", described, "--run", "r", "--marks", marks, "--format", form
+            )
             given = told(capsys, "check", sla, ground.url, "--marks", marks, "--format", form)
             assert given[0] == from_files[0]
         assert command(["mark", "--store", ground.url, "--run", "r", "--marks", str(marks)]) == 0
@@ -83,7 +89,7 @@ def test_files_with_marks_and_stores_that_keep_them_judge_alike(tmp_path: Path, 
         ("quiet", "h1", 9, 10),
         ("quiet", "h1", 17, 18),
     ]
-    assert "quiet: of the windows 10 more are not judged, not lying wholly outside 'rebalance*'" in err
+    assert "quiet: of the windows 10 are not judged: they do not lie wholly outside 'rebalance*'" in err
     assert "moving: of the windows" in err
 
 
@@ -92,10 +98,10 @@ def test_the_table_and_junit_say_which_part_was_judged_and_how_many_windows_were
     out, _ = told(capsys, *words, "--marks", ground_files["marks"])
     assert "VIOLATED  quiet: p99 at most 10.0ms in windows of 1s, outside 'rebalance*'" in out
     assert "50 windows of 2 groups, 3 violated; " in out
-    assert "; 10 more are not judged, not lying wholly outside 'rebalance*'\n" in out
+    assert "; 10 more are not judged: they do not lie wholly outside 'rebalance*'\n" in out
     assert "cached: p99 at most 5.00ms in windows of 1s, outside 'rebalance*', after 'cache on'" in out
     assert "20 windows, 2 violated; " in out
-    assert "; 10 more are not judged, not lying wholly outside 'rebalance*' and after 'cache on'\n" in out
+    assert "; 10 more are not judged: they do not lie wholly outside 'rebalance*' and after 'cache on'\n" in out
     out, _ = told(capsys, *words, "--marks", ground_files["marks"], "--format", "junit")
     cases = {case.get("name"): case for case in ET.fromstring(out).iter("testcase")}
     assert cases["quiet (host h2)"].get("time") == "25"
@@ -122,7 +128,11 @@ def test_without_its_marks_an_objective_is_named_and_skipped_and_outside_is_the_
     ("more", "status", "text"),
     [
         ("during: cache on", 3, "SLA.yml:2: a: during: cache on matches the mark 'cache on' of r, which has no end"),
-        ("during: 'nothing*'", 3, "no objective can be judged: a: no mark of the run matches during: nothing* (its marks: 'cache on'"),
+        (
+            "during: 'nothing*'",
+            3,
+            "no objective can be judged: a: no mark of the run matches during: nothing* (its marks: 'cache on'",
+        ),
         ("during: [a]", 3, "SLA.yml:2: during takes one value, not a list and not a mapping"),
         ("during: ''", 3, "SLA.yml:2: during is empty: give a value or leave the key out"),
         ("durng: a", 3, "SLA.yml:2: there is no key 'durng' in an objective: do you mean during?"),
@@ -238,7 +248,11 @@ def test_one_run_is_compared_with_itself_from_files_and_stores_alike(tmp_path: P
         ((), 2, "compare takes two runs, --baseline GLOB and --run GLOB; or one run and a mark of it, --at MARK"),
         (("--baseline", "x", "--at", "cache on"), 2, "--at compares a run with itself: leave out --baseline and --merge-runs"),
         (("--baseline", "x", "--marks"), 2, "--marks are for --at MARK, which compares a run with itself"),
-        (("--at", "nothing"), 3, "--at nothing matches no mark of r (its marks: none): note it with tailboard mark, or give --marks"),
+        (
+            ("--at", "nothing"),
+            3,
+            "--at nothing matches no mark of r (its marks: none): note it with tailboard mark, or give --marks",
+        ),
     ],
 )
 def test_mistakes_with_at_are_sentences(ground_files, words: tuple[str, ...], status: int, text: str, capsys) -> None:

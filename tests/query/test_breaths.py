@@ -5,6 +5,7 @@ from __future__ import annotations
 import lzma
 import math
 import random
+import statistics
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
@@ -167,7 +168,9 @@ def test_the_real_timeline(tmp_path) -> None:
     assert len(kept.sample) == len(found) == 1553
     assert not len(callback_rows(kept.windows))
     name = names_of(kept.windows)
-    assert fits(kept.windows, name)["real"].why == "no line: every breath moved 204 packets"
+    line = fits(kept.windows, name)["real"]
+    assert line.why == "no line: every breath moved 204 packets"
+    assert line.residual == pytest.approx(statistics.stdev(one["cycles"] for one in found), rel=1e-9)
     [cost] = costs(kept.windows, name)
     assert (cost.n, cost.all_breaths) == (1553, 1553 * 625)
     assert cost.cycles_a_packet == pytest.approx(sum(one["cycles"] for one in found) / (204 * 1553))

@@ -20,7 +20,9 @@ from tests.query.incidents import SECOND, ZERO, written
 
 
 def answer_of(folder: Path, latencies: dict[str, list[int]]):
-    events = [("h", op, ZERO + place * SECOND // 10 + 1000, value) for op, own in latencies.items() for place, value in enumerate(own)]
+    events = [
+        ("h", op, ZERO + place * SECOND // 10 + 1000, value) for op, own in latencies.items() for place, value in enumerate(own)
+    ]
     path = written(folder, sorted(events, key=lambda one: one[2]))
     files = Files([path], ReadOptions(description=parse_description(folder / "events.yml")), jobs=1)
     return files.answer(Question(by=("op",), step="all"))

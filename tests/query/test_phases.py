@@ -144,7 +144,8 @@ def held_against_the_oracle(folder: Path, seeds: range, ground) -> tuple[int, in
         events, promise = drawn(seed)
         spans, word = drawn_marks(seed), WORDS[seed % 4]
         marks = [
-            Mark(Instant(low), f"move {number}", None if high is None else Instant(high)) for number, (low, high) in enumerate(spans)
+            Mark(Instant(low), f"move {number}", None if high is None else Instant(high))
+            for number, (low, high) in enumerate(spans)
         ]
         text = as_yaml(promise).replace("no_data:", f"{word}: 'move*', no_data:")
 
@@ -324,7 +325,12 @@ def test_sides_are_refused_with_a_sentence(tmp_path: Path) -> None:
     files = Files([path], ReadOptions(run="r", description=parse_description(tmp_path / "events.yml")), jobs=1)
     mixed = [*MOVE, Mark(Instant(ZERO + 20 * SECOND), "rebalance ends")]
     for marks, glob, error, text in (
-        ([], "cache on", InputError, r"--at cache on matches no mark of r \(its marks: none\): note it with tailboard mark, or give --marks"),
+        (
+            [],
+            "cache on",
+            InputError,
+            r"--at cache on matches no mark of r \(its marks: none\): note it with tailboard mark, or give --marks",
+        ),
         (MOVE, "cache on", InputError, r"\(its marks: 'rebalance 3'\)"),
         (mixed, "reb*", UsageError, "--at reb\\* matches marks with an end and marks without one"),
         ([replace(MOVE[0], at=Instant(ZERO + 10 * SECOND + place * 1000), text=str(place)) for place in range(3)], "*", None, ""),
@@ -337,7 +343,12 @@ def test_sides_are_refused_with_a_sentence(tmp_path: Path) -> None:
         with pytest.raises(error, match=text):
             sides_of(files, "r", glob, Question(), marks)
     many = [Mark(Instant(ZERO + place * 200 * MS), "gc", Instant(ZERO + place * 200 * MS + 1)) for place in range(150)]
-    long = Files([written(tmp_path / "long", at(*range(400)))], ReadOptions(run="r", description=parse_description(tmp_path / "events.yml")))
-    far = [replace(mark, at=Instant(mark.at.ns * 10 - 9 * ZERO), end=Instant(mark.at.ns * 10 - 9 * ZERO + SECOND)) for mark in many]
+    long = Files(
+        [written(tmp_path / "long", at(*range(400)))],
+        ReadOptions(run="r", description=parse_description(tmp_path / "events.yml")),
+    )
+    far = [
+        replace(mark, at=Instant(mark.at.ns * 10 - 9 * ZERO), end=Instant(mark.at.ns * 10 - 9 * ZERO + SECOND)) for mark in many
+    ]
     with pytest.raises(UsageError, match=r"--at gc cuts r into \d+ stretches, and each is read by itself: at most 100"):
         sides_of(long, "r", "gc", Question(), far)

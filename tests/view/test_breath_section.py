@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -107,6 +108,9 @@ def check(told: dict, windows) -> None:
         )
         assert row["sums"][:2] == [cost.packets, cost.cycles]
         assert ("why" in row["fit"]) == bool(fit.why), one
+        if fit.why and not math.isnan(fit.residual):
+            assert row["fit"]["residual"] == pytest.approx(fit.residual, rel=1e-6, abs=1e-3), one
+        assert ("residual" in row["fit"]) == (not math.isnan(fit.residual)), one
         if not fit.why:
             numbers = [row["fit"][word] for word in ("base", "slope", "error", "explained", "residual")]
             assert numbers == pytest.approx([fit.base, fit.slope, fit.error, fit.explained, fit.residual], rel=1e-6)

@@ -84,7 +84,7 @@ def unjudged_windows(checked: Checked) -> list[str]:
     verdicts: dict[str, list[Verdict]] = {}
     for verdict in checked.verdicts:
         verdicts.setdefault(verdict.objective.name, []).append(verdict)
-    return [f"{name}: of the windows {sentence}" for name, some in verdicts.items() for sentence in left_out(some)]
+    return [f"{name}: {sentence}" for name, some in verdicts.items() for sentence in left_out(some, "of the windows {:,}")]
 
 
 def _open(checked: Checked) -> list[str]:

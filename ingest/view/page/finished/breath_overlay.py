@@ -26,7 +26,7 @@ STEPS = 40
 HEIGHT, FLAT, GAP = 320, 230, 92
 TITLES = (
     *("process", "cycles a packet", "in the run", "ratio", "longest", "in the run", "residual", "in the run"),
-    *("line", "in the run"),
+    *("base + a packet", "in the run"),
 )
 
 
@@ -178,4 +178,4 @@ def _residual_text(fit: Fit) -> str:
 
 
 def _fit_text(fit: Fit) -> str:
-    return fit.why or f"{fit.base:,.4g} + {fit.slope:,.3g} a packet (R² {fit.explained:.2f})"
+    return fit.why or f"{fit.base:,.4g} + {fit.slope:,.3g}"
