@@ -11,10 +11,12 @@ import pytest
 
 from ingest import open_store
 from ingest.cli import run as command
+from ingest.cli.watch_objectives import Telling
 from ingest.core.writing import utc
 from ingest.objectives.check import after
 from ingest.objectives.objectives import read_objectives
 from ingest.read.delimited.description import parse_description
+from ingest.read.marks import read_marks
 from ingest.view.kibana.rules import reasons_against
 from tests.cli.test_commands import tailboard
 from tests.doubles.receiver import receiver
@@ -186,11 +188,10 @@ def test_a_watched_run_is_judged_by_the_marks_that_came_so_far(ground_files, tmp
     ]
 
 
-def test_the_webhook_names_the_phase(ground_files) -> None:
+def test_the_webhook_names_the_phase(ground_files, capsys) -> None:
     words = (ground_files["log"], "--input-format", ground_files["described"], "--marks", ground_files["marks"])
     with receiver() as there:
-        done = tailboard("check", ground_files["sla"], *words, "--webhook", there.url)
-    assert done.returncode == 1, done.stderr
+        told(capsys, "check", ground_files["sla"], *words, "--webhook", there.url)
     assert {(body["objective"], body.get("phase")) for body in there.taken} == {
         ("quiet", "outside 'rebalance*'"),
         ("moving", "during 'rebalance*'"),
@@ -268,3 +269,24 @@ def test_the_page_of_one_run_shows_both_sides(ground_files, tmp_path: Path) -> N
     done = tailboard("compare", *words, "--run", "*", "--at", "rebalance*", "--by", "host", "-o", page)
     assert done.returncode == 0, done.stderr
     assert "during &#x27;rebalance*&#x27; against" in page.read_text()
+
+
+def test_a_watch_judges_by_the_marks_of_its_files_and_says_at_its_end_which_part_never_came(
+    ground_files, tmp_path: Path, capsys
+) -> None:
+    (tmp_path / "open.csv").write_text(f"time,end,text\n{utc(ZERO + 5 * SECOND)},,rebalance 0\n")
+    for marks, expected in ((ground_files["marks"], []), (tmp_path / "open.csv", ["moving", "cached", "cold"])):
+        (tmp_path / marks.stem).mkdir()
+        with grounds("sqlite", tmp_path / marks.stem) as ground:
+            reading = {"description": parse_description(ground_files["described"])}
+            loaded(ground.url, [ground_files["log"]], run="r", reading=reading)
+            with open_store(ground.url, write=True) as store:
+                telling = Telling(ground_files["sla"], None, read_marks(marks).marks)
+                telling(store, "r")
+                capsys.readouterr()
+                telling.end(store, ["r"])
+                err = capsys.readouterr().err
+                assert [line.split(": ")[1] for line in err.splitlines()] == expected
+                assert len(store.episodes(["r"])) > 3
+    assert "moving: not judged in r: during: rebalance* matches the mark 'rebalance 0' of r, which has no end" in err
+    assert "cold: not judged in r: no mark of the run matches before: cache on (its marks: 'rebalance 0')" in err
