@@ -16,7 +16,7 @@ from ingest.core.errors import InputError, listed
 
 if TYPE_CHECKING:
     from ingest.core.series import Group
-    from ingest.query.capacity import Capacity, Tested
+    from ingest.query.capacity import Capacity, Load
 
 NONE_MEETS_STATUS, CANNOT_TELL_STATUS = 1, 5
 MOST_NOTES = 6
@@ -89,7 +89,7 @@ def capacity(sources: tuple[str, ...], options: Options) -> int:
         if not names:
             raise InputError(f"no run matches {' '.join(options.runs)}; there are {listed(sorted(asks))}")
         axis, places = axis_of({name: labels.get(name, {}) for name in names}, options.load)
-        tested: dict[tuple[str, Group], list[Tested]] = {}
+        tested: dict[tuple[str, Group], list[Load]] = {}
         warnings = list(undated_beside(list(asks), names))
         for name in names:
             load, line = places[name]

@@ -15,6 +15,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +59,7 @@ class Sla:
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class Load:
     """A run as a point of a sweep: its load, what it achieved a second, and its windows of one group.
 
     `shares` and `values_ns` hold, by objective, the share that is above its limit, and its percentile. `lost` counts samples that
@@ -80,7 +81,7 @@ class Point:
     `batches` is how many batches of windows that rests on, 0 for too few windows.
     """
 
-    tested: Tested
+    tested: Load
     share: float
     low: float
     high: float
@@ -139,7 +140,7 @@ def axis_of(labels: RunLabels, wanted: str = "") -> tuple[str, Mapping[str, tupl
     return ACHIEVED, dict.fromkeys(labels, (math.nan, ""))
 
 
-def tested_in(answer: Answer, run: str, load: float, slas: Sequence[Sla]) -> dict[Group, Tested]:
+def tested_in(answer: Answer, run: str, load: float, slas: Sequence[Sla]) -> dict[Group, Load]:
     """Return the point of a run in each group of its answer, which holds windows; a `load` of NaN is what was achieved.
 
     InputError of means without a histogram.
@@ -157,15 +158,15 @@ def tested_in(answer: Answer, run: str, load: float, slas: Sequence[Sla]) -> dic
             shares = tuple(share_of(*_above(rows, sla.limit_ns)) for sla in slas)
             values = tuple(_percentile(rows, sla.percentile) for sla in slas)
             lost = _lost(answer, min(sla.limit_ns for sla in slas))
-            points[key] = Tested((run,), achieved if math.isnan(load) else load, achieved, shares, values, lost)
+            points[key] = Load((run,), achieved if math.isnan(load) else load, achieved, shares, values, lost)
     return points
 
 
-def capacities(tested: Mapping[tuple[str, Group], Sequence[Tested]], axis: str, slas: Sequence[Sla]) -> list[list[Capacity]]:
+def capacities(tested: Mapping[tuple[str, Group], Sequence[Load]], axis: str, slas: Sequence[Sla]) -> list[list[Capacity]]:
     """Return, for each line and group, the capacity by each objective; `tested` are its points by line and group."""
     results = []
     for (line, group), points in sorted(tested.items()):
-        by_load: dict[float, list[Tested]] = {}
+        by_load: dict[float, list[Load]] = {}
         for point in points:
             by_load.setdefault(point.load, []).append(point)
         joined = [_joined(by_load[load]) for load in sorted(by_load)]
@@ -267,7 +268,7 @@ def _lost(answer: Answer, limit_ns: int) -> float:
     return sum(math.inf if entry.count is None else float(entry.count) for entry in entries)
 
 
-def _joined(points: Sequence[Tested]) -> Tested:
+def _joined(points: Sequence[Load]) -> Load:
     """Return the point of all runs at one load."""
     if len(points) == 1:
         return points[0]
@@ -275,10 +276,10 @@ def _joined(points: Sequence[Tested]) -> Tested:
     values = tuple(float(np.median([point.values_ns[place] for point in points])) for place in range(len(shares)))
     achieved = sum(point.achieved for point in points) / len(points)
     runs = tuple(run for point in points for run in point.runs)
-    return Tested(runs, points[0].load, achieved, shares, values, sum(point.lost for point in points))
+    return Load(runs, points[0].load, achieved, shares, values, sum(point.lost for point in points))
 
 
-def _capacity(line: str, group: Group, axis: str, sla: Sla, place: int, tested: Sequence[Tested]) -> Capacity:
+def _capacity(line: str, group: Group, axis: str, sla: Sla, place: int, tested: Sequence[Load]) -> Capacity:
     """Return the capacity of one line by one objective."""
     noise = np.random.default_rng(SEED)
     shares, most = _draws(tested, place, noise)
@@ -321,7 +322,7 @@ def _capacity(line: str, group: Group, axis: str, sla: Sla, place: int, tested: 
     return result(BRACKETED, between=between, at=at)
 
 
-def _open_end(tested: Sequence[Tested], sla: Sla, met: Sequence[int], missed: Sequence[int]) -> str:
+def _open_end(tested: Sequence[Load], sla: Sla, met: Sequence[int], missed: Sequence[int]) -> str:
     """Return why the tested loads do not bracket a capacity, and what to do."""
     if met and not missed:
         surely = load_text(tested[met[-1]].load)
@@ -331,7 +332,7 @@ def _open_end(tested: Sequence[Tested], sla: Sla, met: Sequence[int], missed: Se
     return f"no load is sure to meet {sla.text} or not to: the runs are too short, or lack samples"
 
 
-def _draws(tested: Sequence[Tested], place: int, noise: np.random.Generator) -> tuple[Float, Float]:
+def _draws(tested: Sequence[Load], place: int, noise: np.random.Generator) -> tuple[Float, Float]:
     """Return the possible shares of each point (rows), without the samples that are missing and with all of them above.
 
     What waits behind one another grows with the load, and the effect with it: where few samples are above, it is taken to be no
@@ -343,7 +344,11 @@ def _draws(tested: Sequence[Tested], place: int, noise: np.random.Generator) -> 
         others = [effect for effect in effects[row + 1 :] + effects[:row][::-1] if not math.isnan(effect)]
         higher = [effect for effect in effects[row + 1 :] if not math.isnan(effect)]
         most = max(higher, default=math.inf)
-        drawn.append(point.shares[place].draws(DRAWS, noise, others[0] if others else 1.0, most))
+        share = point.shares[place]
+        if not share.above:  # as few as at the higher loads that have none above either: all of these are its samples
+            empty = takewhile(lambda other: not other.shares[place].above, tested[row:])
+            share = replace(share, samples=sum(other.shares[place].samples for other in empty))
+        drawn.append(share.draws(DRAWS, noise, others[0] if others else 1.0, most))
     shares = np.array(drawn)
     lost = np.array([point.lost for point in tested])
     if not lost.any():
@@ -353,7 +358,7 @@ def _draws(tested: Sequence[Tested], place: int, noise: np.random.Generator) -> 
     return shares, np.clip(shares * (1 - weight) + weight, 0, 1 - 1e-12)
 
 
-def _point(tested: Tested, place: int, shares: Float, most: Float, allowed: float) -> Point:
+def _point(tested: Load, place: int, shares: Float, most: Float, allowed: float) -> Point:
     """Return what a point says of an objective."""
     share = tested.shares[place]
     low, high = float(np.quantile(shares, SURE[0])), float(np.quantile(most, SURE[1]))
@@ -363,7 +368,7 @@ def _point(tested: Tested, place: int, shares: Float, most: Float, allowed: floa
     return Point(tested, share.value, low, high, verdict, share.batches)
 
 
-def _knee(tested: Sequence[Tested], place: int) -> float:
+def _knee(tested: Sequence[Load], place: int) -> float:
     """Return the tested load with the most throughput for its latency, NaN at an end of the sweep."""
     power = [point.achieved / point.values_ns[place] if point.values_ns[place] else math.nan for point in tested]
     if not power or np.isnan(power).any():

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ingest.core.intervals import Intervals
 from ingest.core.layout import hdr_layout
 from ingest.core.series import Group
-from ingest.query.capacity import Capacity, Tested, axis_of, capacities, parse_sla, tested_in
+from ingest.query.capacity import Capacity, Load, axis_of, capacities, parse_sla, tested_in
 from ingest.query.question import Answer
 
 Float = NDArray[np.float64]
@@ -116,7 +116,7 @@ def capacity_of(runs: Sequence[tuple[float, Float, Float]], limit: float, label:
     sla = parse_sla(f"p{at:g}<{round(limit * UNIT)}ns")
     names = [f"run-{number}" for number in range(len(runs))]
     axis, places = axis_of({name: {label: f"{load:.9g}"} for name, (load, _, _) in zip(names, runs, strict=True)})
-    tested: dict[tuple[str, Group], list[Tested]] = {}
+    tested: dict[tuple[str, Group], list[Load]] = {}
     for name, (_, ends, took) in zip(names, runs, strict=True):
         load, line = places[name]
         for group, point in tested_in(answer_of(ends, took, name), name, load, [sla]).items():
