@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from tests.query import queues
+sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "tests")]
+from tests.query import queues  # noqa: E402  # found by the line above
 
 if TYPE_CHECKING:
     from ingest.query.capacity import Capacity

@@ -19,9 +19,11 @@ from ingest.core.layout import hdr_layout
 from ingest.core.series import Group
 from ingest.query.capacity import Capacity, Load, axis_of, capacities, parse_sla, tested_in
 from ingest.query.question import Answer
+from oracles import hdr
 
 Float = NDArray[np.float64]
 
+HEAD = "#[Logged with Latte 0.28.2]\n#[StartTime: 1700000000.000 (seconds since epoch)]\n"
 UNIT = 1_000_000  # ns: a service takes 1 ms
 WINDOWS = 150
 LAYOUT = hdr_layout(3, 0, 1)
@@ -159,3 +161,13 @@ def limits_of_loops(delay: float, most: int) -> dict[int, float]:
     return {
         clients: float(np.quantile(closed_loop(noise, clients, delay, 16_000, 100)[1], 0.99)) for clients in range(1, most + 1)
     }
+
+
+def hlog_of(ends: Float, took: Float, service_ns: int = 100_000, wide_ns: int = 100_000_000) -> str:
+    """Return the log of these requests as HdrHistogram's tools write it, whole intervals alone."""
+    places, bins = (ends * service_ns / wide_ns).astype(np.int64), LAYOUT.index((took * service_ns).astype(np.int64))
+    lines = []
+    for place in range(int(places[-1])):
+        held = dict(zip(*(column.tolist() for column in np.unique(bins[places == place], return_counts=True)), strict=True))
+        lines.append(hdr.line(f"{place * wide_ns / 1e9:.3f}", f"{wide_ns / 1e9:.3f}", held))
+    return hdr.log(lines, HEAD)

@@ -30,7 +30,6 @@ from ingest.query.capacity import (
 )
 from ingest.query.crossings import crossings, isotonic
 from ingest.query.windows_variance import Share, autocorrelation_time, of_runs, share_of
-from oracles import hdr
 from tests.commands import tailboard
 from tests.effort import figure
 from tests.query import queues
@@ -249,7 +248,6 @@ def test_the_load_is_an_offered_rate_then_a_depth_then_what_was_achieved() -> No
 # From logs and stores ------------------------------------------------------------------------------------------
 
 LOADS = (0.3, 0.5, 0.7, 0.8, 0.9)
-HEAD = "#[Logged with Latte 0.28.2]\n#[StartTime: 1700000000.000 (seconds since epoch)]\n"
 WORDS = ("--sla", "p99<1200us", "--sla", "p50<1s", "--format", "csv")
 
 
@@ -259,13 +257,8 @@ def sweep(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder, paths = tmp_path_factory.mktemp("sweep"), []
     for load in LOADS:
         ends, took = queues.open_queue(np.random.default_rng(6), load, 40_000)
-        places, bins = (ends * 1e-4 / 0.1).astype(np.int64), queues.LAYOUT.index((took * 100_000).astype(np.int64))
-        lines = []
-        for place in range(int(places[-1])):
-            held = dict(zip(*(column.tolist() for column in np.unique(bins[places == place], return_counts=True)), strict=True))
-            lines.append(hdr.line(f"{place / 10:.3f}", "0.100", held))
         paths.append(folder / f"at-{10 * load:g}.hlog")
-        paths[-1].write_text(hdr.log(lines, HEAD))
+        paths[-1].write_text(queues.hlog_of(ends, took))
     return paths
 
 
