@@ -59,18 +59,6 @@ UNSCHEDULED = (
 Label = tuple[str, str, str]  # op, tag, kind
 
 
-def due_at(start_ns: int, count: int, rate: Fraction) -> Int:
-    """Return when each of `count` requests was due: start + n / rate, rounded down to ns, exact for any n."""
-    numbers = np.arange(count, dtype=np.int64)
-    interval = SECOND / rate
-    whole, part = divmod(interval.numerator, interval.denominator)
-    if part * count >= 2**63:
-        exact = [start_ns + n * interval.numerator // interval.denominator for n in range(count)]
-        return np.array(exact, np.int64)
-    due: Int = start_ns + numbers * whole + numbers * part // interval.denominator
-    return due
-
-
 class Seen:
     """What the rows of one source show of its schedule: latencies by op and kind, samples over time, from when to when."""
 
@@ -85,11 +73,13 @@ class Seen:
 
     def add(self, rows: Intervals) -> None:
         """Take rows with samples; those of means are left out."""
-        rows = rows.take(np.flatnonzero(np.diff(rows.indptr) > 0))
+        filled = np.diff(rows.indptr) > 0
+        rows = rows if filled.all() else rows.take(np.flatnonzero(filled))
         if not len(rows) or not rows.layout.has_bins:
             return
         samples = rows.samples
-        self._add_span(rows)
+        newest = int(rows.end_ns.argmax())
+        self._add_edges(int(rows.start_ns.min()), int(rows.end_ns[newest]), int(rows.start_ns[newest]))
         self._longest = max(self._longest, int((rows.end_ns - rows.start_ns).max()))
         cells = _cells(rows.layout)[rows.bins]
         codes = np.flatnonzero(np.bincount(rows.series, minlength=len(rows.table))).tolist()
@@ -106,11 +96,6 @@ class Seen:
                 self._bins[label] = self._bins[label] + counted if label in self._bins else counted
             if label[2] == WAIT:
                 self._lag_ns = max(self._lag_ns or 0, int(rows.layout.values[rows.bins[mine].max()]))
-
-    def _add_span(self, rows: Intervals) -> None:
-        newest = int(rows.end_ns.argmax())
-        first, last, since = int(rows.start_ns.min()), int(rows.end_ns[newest]), int(rows.start_ns[newest])
-        self._add_edges(first, last, since)
 
     def _add_edges(self, first: int, last: int, since: int) -> None:
         known = self._span or (first, last, since)
@@ -209,14 +194,13 @@ def _levels(counted: NDArray[np.float64]) -> list[int | None]:
 
 @dataclass(frozen=True, slots=True)
 class _Rates:
-    """Samples by window of a generator, all ops added up: counts (n), window width and the longest row in ns, and the target."""
+    """Samples by window of a generator, all ops added up: window width and the longest row in ns."""
 
     counts: NDArray[np.float64]
     width_ns: int
     longest_ns: int
     first_ns: int
     edges: tuple[int, int, int]
-    target: Fraction
 
     def clipped(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return counts and seconds of the windows that are judged: without those of the last interval, if others are left."""
@@ -292,7 +276,7 @@ def _achieved(digests: Sequence[dict[str, Any]]) -> float:
     counted = [(digest["samples"].get(rated, 0) if rated is not None else sum(digest["samples"].values())) for digest in digests]
     spans = [digest["span_ns"] for digest in digests]
     if not all(spans):
-        rates = _rates(digests, Fraction(1))
+        rates = _rates(digests)
         if rates is not None:
             counts, seconds = rates.clipped()
             return float(counts.sum() / seconds.sum())
@@ -301,7 +285,7 @@ def _achieved(digests: Sequence[dict[str, Any]]) -> float:
     return float(sum(counted) * SECOND / max(*spans, 1))
 
 
-def _rates(digests: Sequence[dict[str, Any]], target: Fraction) -> _Rates | None:
+def _rates(digests: Sequence[dict[str, Any]]) -> _Rates | None:
     """Return the windows of all logs of a generator added up, those of service time where there is any; None without any."""
     known = [digest for digest in digests if digest["edges"] and digest["windows"][2]]
     kinds = {kind for digest in known for kind, count in digest["samples"].items() if count}
@@ -320,7 +304,7 @@ def _rates(digests: Sequence[dict[str, Any]], target: Fraction) -> _Rates | None
     edges = [digest["edges"] for digest in mine]
     last, since = max((last, since) for _, last, since in edges)
     longest = max(digest["longest_ns"] for digest in mine)
-    return _Rates(counts, width, longest, first * width, (min(edge[0] for edge in edges), last, since), target)
+    return _Rates(counts, width, longest, first * width, (min(edge[0] for edge in edges), last, since))
 
 
 def _by_waiting(by_op: Mapping[tuple[str, str], Mapping[str, Sequence[int | None]]]) -> str:
@@ -372,7 +356,7 @@ def _by_correction(by_op: Mapping[tuple[str, str], Mapping[str, Sequence[int | N
 def _by_rate(digests: Sequence[dict[str, Any]], target: Fraction) -> str:
     """Return how far the achieved rate is behind its target; nothing where it is not."""
     exact = all(digest["span_ns"] for digest in digests)
-    rates = None if exact else _rates(digests, target)
+    rates = None if exact else _rates(digests)
     if rates is None:
         share = _achieved(digests) / float(target)
         return _too_few(share) if share < ENOUGH else ""

@@ -24,7 +24,7 @@ from ingest.read import ReadOptions, discover, read
 from ingest.read import text as text_blocks
 from ingest.read.context import Context
 from ingest.read.delimited import operation_blocks, operation_lines, operations
-from ingest.read.schedule import due_at
+from ingest.read.delimited.operations import due_at
 from oracles import hdr
 from tests.commands import tailboard
 from tests.effort import figure

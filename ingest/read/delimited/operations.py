@@ -31,7 +31,7 @@ from ingest.read.context import RATE, YEAR_NS, Context, TimeZero
 from ingest.read.delimited.operation_lines import Taken, columns_of, read_lines, take
 from ingest.read.formats import AGAIN, OPERATIONS, Reader
 from ingest.read.hdr.names import looks_like_operations
-from ingest.read.schedule import Seen, due_at
+from ingest.read.schedule import Seen
 from ingest.read.sources import Around, Source
 from ingest.read.text import head, name_without
 
@@ -94,6 +94,18 @@ def read(path: Path, context: Context) -> Iterator[Intervals]:
         yield rows
     took = int(end.max() - start.min())
     context.account.schedule.append(seen.digest(context.series, context.options.get(RATE, ""), span_ns=took, lag_ns=lag))
+
+
+def due_at(start_ns: int, count: int, rate: Fraction) -> Int:
+    """Return when each of `count` requests was due: start + n / rate, rounded down to ns, exact for any n."""
+    numbers = np.arange(count, dtype=np.int64)
+    interval = SECOND / rate
+    whole, part = divmod(interval.numerator, interval.denominator)
+    if part * count >= 2**63:
+        exact = [start_ns + n * interval.numerator // interval.denominator for n in range(count)]
+        return np.array(exact, np.int64)
+    due: Int = start_ns + numbers * whole + numbers * part // interval.denominator
+    return due
 
 
 def binned(table: tuple[Series, ...], series: Int, ends: Int, values: Int, layout: LogLinear) -> Intervals:
