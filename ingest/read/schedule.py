@@ -60,9 +60,10 @@ Label = tuple[str, str, str]  # op, tag, kind
 
 
 class Seen:
-    """What the rows of one source show of its schedule: latencies by op and kind, samples over time, from when to when."""
+    """What the rows of one source show of its schedule: latencies by op and kind, when; with a `rate` over time, too."""
 
-    def __init__(self) -> None:
+    def __init__(self, rate: str = "") -> None:
+        self._rate = rate
         self._bins: dict[Label, NDArray[np.float64]] = {}
         self._samples: Counter[str] = Counter()
         self._windows: dict[str, Counter[int]] = {}
@@ -90,7 +91,8 @@ class Seen:
             mine = slice(None) if entry_codes is None else entry_codes == code
             ours = slice(None) if entry_codes is None else rows.series == code
             self._samples[label[2]] += int(samples[ours].sum())
-            self._add_windows(label[2], rows.start_ns[ours], rows.end_ns[ours], samples[ours])
+            if self._rate:
+                self._add_windows(label[2], rows.start_ns[ours], rows.end_ns[ours], samples[ours])
             if label in self._bins or len(self._bins) < MOST_SERIES:
                 counted: NDArray[np.float64] = np.bincount(cells[mine], rows.counts[mine], CELLS).astype(np.float64)
                 self._bins[label] = self._bins[label] + counted if label in self._bins else counted
@@ -140,20 +142,20 @@ class Seen:
             self._add_edges(*other._span)
         self._lag_ns = max((lag for lag in (self._lag_ns, other._lag_ns) if lag is not None), default=None)
 
-    def digest(self, series: Series, rate: str = "", *, span_ns: int = 0, lag_ns: int | None = None, expected_ns: int = 0) -> str:
-        """Return all that was seen as a line of JSON, as accounts and stores keep it; `rate` is the one that was to be kept.
+    def digest(self, series: Series, *, span_ns: int = 0, lag_ns: int | None = None, expected_ns: int = 0) -> str:
+        """Return all that was seen as a line of JSON, as accounts and stores keep it.
 
         `span_ns` is how long the run took where that is known to the ns, `lag_ns` the longest wait, `expected_ns` the interval
         that data was corrected by.
         """
-        rated = next((kind for kind in RATED if self._samples[kind]), "") if rate else None
-        windows = self._windows.get(rated, Counter[int]()) if rated is not None else {}
+        rated = next((kind for kind in RATED if self._samples[kind]), "")
+        windows = self._windows.get(rated, Counter[int]())
         first = min(windows, default=0)
         counts = [round(windows[place], 3) for place in range(first, max(windows, default=-1) + 1)]
         return json.dumps(
             {
                 "labels": [series.run, series.host, series.volume, series.job, series.process],
-                "rate": rate,
+                "rate": self._rate,
                 "span_ns": span_ns,
                 "lag_ns": self._lag_ns if lag_ns is None else lag_ns,
                 "expected_ns": expected_ns,

@@ -84,7 +84,7 @@ def read(path: Path, context: Context) -> Iterator[Intervals]:
         due = np.minimum(due, start)
         kinds |= {"response": end - due, "wait": start - due}
     lag = None if due is None else int((start - due).max())
-    seen = Seen()
+    seen = Seen(context.options.get(RATE, ""))
     shift = context.offset_ns + (0 if epoch else context.zero.epoch_ns or 0)
     for kind, values in kinds.items():
         table = tuple(context.series.replaced(op=op, tag=tag, kind=kind) for op, tag in taken.table)
@@ -93,7 +93,7 @@ def read(path: Path, context: Context) -> Iterator[Intervals]:
         seen.add(rows)
         yield rows
     took = int(end.max() - start.min())
-    context.account.schedule.append(seen.digest(context.series, context.options.get(RATE, ""), span_ns=took, lag_ns=lag))
+    context.account.schedule.append(seen.digest(context.series, span_ns=took, lag_ns=lag))
 
 
 def due_at(start_ns: int, count: int, rate: Fraction) -> Int:

@@ -82,7 +82,7 @@ class Rows:
         self._firsts: dict[tuple[bytes, LogLinear], int] = {}
         self._parts: dict[LogLinear, list[Intervals]] = {}
         self._trimmed = 0
-        self._seen = Seen()
+        self._seen = Seen(context.options.get(RATE, ""))
         self._tallies = Tallies()
         self._righted = False
         self._gaps = Gaps(context)
@@ -293,7 +293,7 @@ class Rows:
 
     def settle(self) -> None:
         """Note in the account the changes to the rows as a whole, and the schedule that they show."""
-        self._context.account.schedule.append(self._seen.digest(self._context.series, self._context.options.get(RATE, "")))
+        self._context.account.schedule.append(self._seen.digest(self._context.series))
         if self._trimmed:
             lines = f"{self._trimmed} lines begin before the one before them ended, by the rounding of stamps: begun at its end"
             self._context.account.note(lines)
