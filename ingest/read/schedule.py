@@ -255,10 +255,8 @@ def _sentences(digests: Sequence[dict[str, Any]]) -> Iterator[str]:
         yield _facts(measured, rate)
     elif kinds_seen == {SERVICE} and not expected:
         yield UNSCHEDULED
-    behind = _by_waiting(by_op) or _by_correction(by_op, expected)
-    if not behind and measured and rate is not None:
-        behind = _by_rate(measured, rate)
-    if behind:
+    by_rate = _by_rate(measured, rate) if measured and rate is not None else ""
+    if behind := _by_waiting(by_op) or _by_correction(by_op, expected) or by_rate:
         yield f"coordinated omission: {behind}"
 
 
@@ -266,9 +264,8 @@ def _facts(digests: Sequence[dict[str, Any]], rate: Fraction | None) -> str:
     """Return the line on a schedule: its target and achieved rate, the longest wait."""
     achieved = _achieved(digests)
     lag = max((digest["lag_ns"] for digest in digests if digest["lag_ns"] is not None), default=None)
-    if rate is None:
-        return f"schedule: achieved {_rate(achieved)}{_lag(lag)}"
-    return f"schedule: target {_rate(rate)}, achieved {_rate(achieved)} ({100 * achieved / rate:.1f} %){_lag(lag)}"
+    target, share = (f"target {_rate(rate)}, ", f" ({100 * achieved / rate:.1f} %)") if rate else ("", "")
+    return f"schedule: {target}achieved {_rate(achieved)}{share}{_lag(lag)}"
 
 
 def _achieved(digests: Sequence[dict[str, Any]]) -> float:

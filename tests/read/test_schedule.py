@@ -24,7 +24,7 @@ from oracles import hdr
 from tests.commands import tailboard
 from tests.effort import figure
 
-EACH = figure(2, 10, 60)  # seeds of each of the five ways to keep a schedule, and of the five ways not to
+EACH = figure(2, 10, 100)  # seeds of each of the five ways to keep a schedule, and of the five ways not to
 SECOND, MS, US = 10**9, 10**6, 10**3
 THROTTLE = Path(__file__).parent.parent / "data" / "hdr" / "throttle.hdr"
 START = "#[StartTime: 1700000000.000 (seconds since epoch)]\n"
