@@ -58,8 +58,7 @@ class Options(EachRun):
     "--format",
     "printed",
     type=click.Choice(["table", "csv", "ndjson"]),
-    default="table",
-    show_default=True,
+    show_default="table",
     help="How it is printed.",
 )
 @shared.typed(Options)
