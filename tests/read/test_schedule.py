@@ -258,3 +258,9 @@ def test_c2_a_store_says_what_files_say(tmp_path: Path, way: Callable[..., Run])
         assert [
             line.rpartition("coordinated omission: ")[2] for line in said.splitlines() if "coordinated omission" in line
         ] == wanted
+
+
+def test_c3_inspect_says_it_of_siblings_once(tmp_path: Path) -> None:
+    intended(tmp_path, np.random.default_rng(1))
+    lines = tailboard("inspect", tmp_path).stdout.splitlines()
+    assert len([line for line in lines if "schedule: achieved 800/s" in line]) == 1 and UNSCHEDULED not in "".join(lines)
