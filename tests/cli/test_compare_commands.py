@@ -22,7 +22,7 @@ from tests.store.grounds import grounds, loaded
 from tests.vega.drawn import DARK, EACH_MAJOR, LIGHT, drawing, installed
 
 COMPARED = "percentile,baseline,run,ratio,lo,hi,count_baseline,count_run"
-TRENDED = "run,start,percentile,value,lo,hi,count,level,change"
+TRENDED = "run,start,percentile,value,lo,hi,count,level,change,measure"
 EXAMPLE_COUNT = 59015
 SECOND = 1_000_000_000
 

@@ -15,7 +15,8 @@ from ingest.cli import run
 from ingest.core.plain import shown as as_shown
 from ingest.core.ranks import parse_percentiles
 from ingest.query.question import Question
-from ingest.query.trend import alike, in_order, judged
+from ingest.query.regressions import Reference, judged
+from ingest.query.trend import alike, in_order
 from ingest.query.trend import trend as trended
 from ingest.view.page.finished.trend import trend_page
 from tests.browsing import shown
@@ -116,7 +117,7 @@ def test_dots_bounds_levels_and_changes_are_where_their_numbers_are(browser, tre
     ("last", "words", "status", "told"),
     [
         (7, ("-p", "50", "--fail-above", "1.2"), 1, "above 1.2: nightly-7: p50 is 1.3"),
-        (6, ("-p", "50", "--fail-above", "1.2"), 0, "nightly-6: nothing is certain to be above 1.2 times the usual."),
+        (6, ("-p", "50", "--fail-above", "1.2"), 0, "nightly-6: nothing is certain to be 1.2 times worse than the level before."),
         (3, ("-p", "99.99", "--fail-above", "1.2"), 0, "cannot tell: nothing of nightly-3 has a run before it"),
         (7, ("-p", "50"), 0, "nightly-7: p50 is 1.3"),
     ],
@@ -160,7 +161,7 @@ def made(runs: list[Made], by: tuple[str, ...], path: Path) -> Path:
     answers = [one.answer(Question(by=by, step="all")) for one in runs]
     nights, notes = in_order(alike(answers, by))
     table = trended(nights, parse_percentiles("50,99"))
-    path.write_text(trend_page(nights, table, judged(table, nights[-1].run, 7), (), (*notes, HOSTILE[0])), encoding="utf-8")
+    path.write_text(trend_page(nights, table, judged(table, Reference([night.run for night in nights])), (), (*notes, HOSTILE[0])), encoding="utf-8")
     return path
 
 

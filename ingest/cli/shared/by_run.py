@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -60,9 +60,25 @@ class EachRun(shared.Asking):
     output: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What answers questions about each run, the runs' labels, and the marks of runs (files have none)."""
+
+    asks: Mapping[str, Ask]
+    labels: RunLabels
+    marks_of: Callable[[Sequence[str]], Sequence[Mapping[str, Any]]]
+
+
 @contextmanager
 def opened_runs(sources: tuple[str, ...], options: EachRun) -> Iterator[tuple[Mapping[str, Ask], RunLabels]]:
-    """Give what answers questions about each run of a store or of files, and the runs' labels.
+    """Give what answers questions about each run of a store or of files, and the runs' labels."""
+    with opened_with_marks(sources, options) as opened:
+        yield opened.asks, opened.labels
+
+
+@contextmanager
+def opened_with_marks(sources: tuple[str, ...], options: EachRun) -> Iterator[Opened]:
+    """Give what is known of each run of a store or of files.
 
     Several paths are a run each, named after the path; an archive of many is that many.
     """
@@ -76,7 +92,8 @@ def opened_runs(sources: tuple[str, ...], options: EachRun) -> Iterator[tuple[Ma
             records = store.runs()
             if not records:
                 raise StoreError("the store holds no run yet: tailboard load PATH --run NAME")
-            yield {record.run: store.answer for record in records}, {record.run: record.labels for record in records}
+            asks, of_runs = {record.run: store.answer for record in records}, {record.run: record.labels for record in records}
+            yield Opened(asks, of_runs, store.marks_of)
         return
     from ingest.cli.shared.progress import Progress
     from ingest.query.files import Files
@@ -92,7 +109,7 @@ def opened_runs(sources: tuple[str, ...], options: EachRun) -> Iterator[tuple[Ma
                     raise UsageError(f"two sources hold a run {run}: load them with --run into a store to tell them apart")
                 known[run] = files.answer
             labels |= files.found.labels
-        yield known, labels
+        yield Opened(known, labels, lambda _: ())
 
 
 def named(paths: Sequence[Path]) -> list[tuple[Path, str]]:
