@@ -289,6 +289,80 @@ def test_the_newest_run_is_named_where_it_is_a_regression(
     assert ("above" in done.stderr) == bool(status)
 
 
+def test_several_measures_are_alike_of_files_sqlite_and_elasticsearch(sources, nights: Path) -> None:
+    words = ("--run", "nightly-*", "--by", "op", "-p", "50,99", "--throughput", "--above", "300us,5ms", "--format", "csv")
+    found = tailboard("trend", *sources, *words)
+    assert found.stdout == tailboard("trend", *of_nights(nights), *words).stdout
+    table = rows(found)
+    measures = ("p50", "p99", "throughput", "above 300us", "above 5ms")
+    assert [row["measure"] for row in table[::11]] == [*measures, *measures]
+    whole = rows(
+        tailboard("percentiles", nights / "nightly-8", "--step", "all", "--by", "op", "--below", "300us", "--format", "csv")
+    )
+    for row in whole:
+        mine = {each["measure"]: each for each in table if (each["op"], each["run"]) == (row["op"], "nightly-8")}
+        assert mine["throughput"]["value"] == row["rate"]
+        assert float(mine["above 300us"]["value"]) == pytest.approx(1 - float(row["below_300us"]))
+        assert {mine[name]["percentile"] for name in measures} == {"50", "99", ""}
+        assert {mine[name]["count"] for name in measures} == {row["count"]}
+    assert {row["run"] for row in table if row["change"] and row["measure"] == "above 300us"} == {"nightly-7"}
+    assert not [row for row in table if row["change"] and row["measure"] in ("throughput", "above 5ms")]
+    micro = rows(tailboard("trend", *of_nights(nights), *words, "--unit", "us"))
+    for row, scaled in zip(table, micro, strict=True):
+        scale = 1000 if row["percentile"] else 1
+        assert float(row["value"]) == pytest.approx(scale * float(scaled["value"]))
+    line = json.loads(tailboard("trend", *of_nights(nights), *words[:-1], "ndjson").stdout.splitlines()[-1])
+    assert (line["measure"], line["percentile"], line["change"]) == ("above 5ms", None, None)
+
+
+def test_a_fall_of_throughput_fails(tmp_path: Path) -> None:
+    for number in range(12):
+        written(tmp_path / f"n{number}", drawn(number, 400 - number if number < 9 else 200), number)
+    words = ("trend", *(tmp_path / f"n{number}" for number in range(12)), "-p", "50", "--format", "csv", "--fail-above", "1.2")
+    assert tailboard(*words).returncode == 0
+    done = tailboard(*words, "--throughput")
+    assert done.returncode == 1
+    assert re.search(
+        r"above 1\.2: throughput: lower by x1\.9\d* from n9 on, at least 1\.\d+, not accepted; n11 is lower", done.stderr
+    )
+
+
+@pytest.mark.parametrize("kind", ["files", "sqlite", pytest.param("double", marks=pytest.mark.slow)])
+def test_c4_a_change_fails_until_it_is_accepted(kind: str, nights: Path, tmp_path: Path) -> None:
+    """Five slow nights, of which --last 3 sees nothing any more."""
+    words = ("--run", "nightly-*", "-p", "50", "--format", "csv", "--fail-above", "1.2")
+    if kind == "files":
+        started: tuple = ("trend", *of_nights(nights))
+        done = tailboard(*started, *words)
+        assert done.returncode == 1 and "if that is the new normal: --accept nightly-7" in done.stderr
+        assert tailboard(*started, *words, "--last", "3").returncode == 0
+        done = tailboard(*started, *words, "--accept", "nightly-7")
+        assert done.returncode == 0 and "above" not in done.stderr and "cannot tell" not in done.stderr
+        refused(tailboard(*started, *words, "--accept", "x"), 2, "--accept x: no run of that name is in this trend")
+        return
+    with grounds(kind, tmp_path) as ground:
+        for number in range(1, 12):
+            commit = ("--label", f"commit={'3fa' if number < 7 else '2b1'}", "--label", "rack=4")
+            path = nights / f"nightly-{number}"
+            assert tailboard("load", path, "--run", f"nightly-{number}", "--store", ground.url, *commit).returncode == 0
+        done = tailboard("trend", ground.url, *words)
+        assert done.returncode == 1
+        assert "from nightly-7 on (commit 3fa to 2b1), at least 1.3" in done.stderr
+        assert "if that is the new normal: tailboard mark --accept --run nightly-7" in done.stderr
+        shown = tailboard("trend", ground.url, *words[:4]).stdout
+        assert re.search(
+            r"^p50: x1\.3\d* from nightly-7 on \(commit 3fa to 2b1\), .* not accepted; nightly-11 is 1\.3", shown, re.MULTILINE
+        )
+        refused(tailboard("mark", "--accept", "--run", "nightly-*", "--store", ground.url), 2, "name the one run")
+        refused(tailboard("mark", "--accept", "--run", "nightly-7", "--at", "+1s", "--store", ground.url), 2, "leave out")
+        marked = tailboard("mark", "--accept", "--run", "nightly-7", "checksums are on", "--store", ground.url)
+        assert marked.returncode == 0 and "the level of nightly-7 is accepted" in marked.stderr
+        done = tailboard("trend", ground.url, *words)
+        assert done.returncode == 0 and "above" not in done.stderr and "cannot tell" not in done.stderr
+        show = json.loads(tailboard("runs", "show", "nightly-7", "--store", ground.url).stdout)
+        assert [mark["text"] for mark in show["marks"]] == ["new level accepted: checksums are on"]
+
+
 def test_runs_without_a_clock_are_in_the_order_of_their_names(tmp_path: Path) -> None:
     for number in (10, 9, 1):
         (tmp_path / f"n{number}").mkdir()

@@ -238,7 +238,9 @@ def test_a5_a_share_is_that_of_what_is_there_where_nobody_knows_how_much_is_miss
     assert not table.columns["complete"].any() and (table.columns["below_5ms"] == 1).all()
     assert np.isnan(table.columns["below_5ms_lo"]).all() and (table.columns["below_5ms_hi"] == 1).all()
     quick = Question(step="all", where={"op": "read"})
-    table = percentiles(Files([masked], jobs=1).answer(quick), Wanted(parse_percentiles("50"), below_ns=(500_000,), possible=True))
+    table = percentiles(
+        Files([masked], jobs=1).answer(quick), Wanted(parse_percentiles("50"), below_ns=(500_000,), possible=True)
+    )
     assert 0.9 < table.columns["below_500us"][0] < 1
     assert np.isnan(table.columns["below_500us_hi"][0])  # of what completed after the last row nothing is known
 
@@ -375,8 +377,13 @@ def test_a_raw_log_that_holds_more_than_its_json_counts_is_of_another_run(fio: P
     assert not any("write" in text for text in answer.warnings)
 
 
-@pytest.mark.parametrize(("group", "gone", "code"), [("fio-3.16/gr", "x_clat.2.log", "short-log"), ("group-reporting", "a_clat_hist.1.log", "jobs-without-log")])
-def test_a10_a_group_with_logs_in_both_forms_lacks_an_unknown_number(group: str, gone: str, code: str, fio: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("group", "gone", "code"),
+    [("fio-3.16/gr", "x_clat.2.log", "short-log"), ("group-reporting", "a_clat_hist.1.log", "jobs-without-log")],
+)
+def test_a10_a_group_with_logs_in_both_forms_lacks_an_unknown_number(
+    group: str, gone: str, code: str, fio: Path, tmp_path: Path
+) -> None:
     folder = shutil.copytree(fio / group, tmp_path / "g")
     if code == "jobs-without-log":
         shutil.copy(fio / "randrw" / "a_clat.1.log", folder)

@@ -226,7 +226,9 @@ def test_what_the_newest_run_does_not_have_is_not_judged_by_an_older_one() -> No
     kept = [row for row in night(drawn(9, 800)).rows if row[0].host != "h2"]
     newest = Made([(replace(one, run="nightly-9"), at, bins) for one, at, bins in kept], zero=ZERO + 9 * 86_400 * SECOND)
     table, nights, _ = table_of([*before, answers[2], newest.answer(Question(by=("host", "op"), step="all"))])
-    assert {one.labels for one in judged(table, Reference([night.run for night in nights]))} == {(host, op) for host in ("h1", "h3") for op in OPS}
+    assert {one.labels for one in judged(table, Reference([night.run for night in nights]))} == {
+        (host, op) for host in ("h1", "h3") for op in OPS
+    }
     assert notes_of(nights, table)[0] == "nightly-9 has nothing of h2 read p99, h2 write p99"
 
 

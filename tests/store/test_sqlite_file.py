@@ -117,7 +117,11 @@ def test_a_store_of_a_newer_version_is_left_alone(older: Path, write: bool) -> N
 
 def test_the_sql_of_version_1_is_a_part_of_todays() -> None:
     today = (assets("mappings") / "sqlite.sql").read_text()
-    lines = {"marks": "  text TEXT NOT NULL,\n", "intervals": "  generation INTEGER NOT NULL", "rollups": "  bins BLOB NOT NULL,\n"}
+    lines = {
+        "marks": "  text TEXT NOT NULL,\n",
+        "intervals": "  generation INTEGER NOT NULL",
+        "rollups": "  bins BLOB NOT NULL,\n",
+    }
     added = {
         "marks": "  text TEXT NOT NULL,\n  end_ns INTEGER,\n",
         "intervals": "  generation INTEGER NOT NULL,\n  bytes INTEGER",
