@@ -104,7 +104,7 @@ def trend(sources: tuple[str, ...], options: Options) -> int:
     level begins. measure is p99, throughput (value and level in completions a second) or `above 5ms` (shares); the last two have
     no percentile.
     --fail-above 1.2: p99 at least 1.2 times the level before, or a share above 5 ms at least 1.2 times as large, or a throughput
-    that fell to the level / 1.2. The spread between runs must leave no doubt (99 %).
+    that fell to the level / 1.2. The spread between runs must leave no doubt (99.5 %).
     """
     from ingest.core.ranks import parse_percentiles
     from ingest.core.series import run_matches

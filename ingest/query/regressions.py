@@ -2,7 +2,7 @@
 
 The levels are those of the table of `trend`. The reference is the best of them (the lowest; of throughput the highest) since the
 last run that was accepted as normal; of levels that differ by less than the least change it is the latest. So a regression stays
-one until it is accepted, however many runs repeat it. Two things can be certain, with 99 % confidence:
+one until it is accepted, however many runs repeat it. Two things can be certain, with 99.5 % confidence:
 
 The newest run alone, by a prediction interval: its distance from the median of the reference, against the spread of runs around
 their levels (Student's t; the variance of a median is pi / 2 times that of a mean). Its own lower bound must leave as much.
@@ -29,7 +29,7 @@ from ingest.query.trend import lower_is_worse, positive, series_of
 
 Float = NDArray[np.float64]
 
-TAIL = 0.01
+TAIL = 0.005
 OF_A_MEDIAN = math.pi / 2
 HALVINGS = 60
 MOST_LABELS = 3
