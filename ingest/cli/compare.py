@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -18,6 +17,7 @@ from ingest.cli.shared.by_run import (
     answered,
     bounded_options,
     format_option,
+    least_ratio,
     named,
     opened_runs,
     question_of,
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ingest.cli.shared.by_run import Ask
     from ingest.core.series import RunLabels
     from ingest.query.compare import Pair
+    from ingest.query.question import Answer, Question
     from ingest.query.sweeps import Paired
     from ingest.query.table import Table
 
@@ -51,6 +52,7 @@ class Options(EachRun):
     wanted: str
     shifts: bool
     unlike_kinds: bool
+    same_within: str
 
 
 @click.command()
@@ -65,6 +67,13 @@ class Options(EachRun):
 @shared.percentiles_option
 @click.option("--shifts", is_flag=True, help="Use percentiles at every halving of 1-q: shows how the distributions differ.")
 @bounded_options
+@click.option(
+    "--same-within",
+    default="5%",
+    show_default=True,
+    metavar="SHARE",
+    help="Largest difference that still counts as the same.",
+)
 @click.option("--merge-runs", is_flag=True, help="Merge the runs of each side where its glob matches several.")
 @click.option("--unlike-kinds", is_flag=True, help="Compare even where the two runs hold different kinds of latency.")
 @click.option("--fail-above", metavar="RATIO", help="Exit with status 1 if a ratio is above this (95 % confidence), such as 1.2.")
@@ -84,16 +93,20 @@ def compare(sources: tuple[str, ...], options: Options) -> int:
 
     Of several paths each is a run, named after the path. Where both globs match several runs (archives of CBT), runs with the
     same path below their archives are compared in pairs, with a label `permutation`. csv and ndjson have the --by labels, then
-    percentile,baseline,run,ratio,lo,hi,count_baseline,count_run, largest effect first: baseline and run in --unit (ns), lo and
-    hi the 95 % bounds of the ratio by order statistics. A cell is empty where there are too few samples for it.
+    percentile,baseline,run,ratio,lo,hi,count_baseline,count_run,verdict, largest effect first: baseline and run in --unit (ns),
+    lo and hi the bounds of the ratio (95 % confidence for all rows together), verdict slower, faster, same or cannot tell.
+    Bounds come from whole windows; of three runs a side or more from the spread between runs. A cell is empty where there is
+    too little data.
     """
     from ingest.core.ranks import parse_percentiles
     from ingest.query.compare import COLUMNS, halvings, labelled, together
     from ingest.query.compare import compare as rows_of
     from ingest.query.groupings import grouped, is_lag, labels_of
+    from ingest.query.question import AUTO
     from ingest.query.sweeps import PERMUTATION
 
     limit, percentiles = ratio_limit(options.fail_above), parse_percentiles(options.wanted)
+    same_within = least_ratio(options.same_within, "--same-within")
     output, form = options.output, beside_page(options.printed, options.output)
     question, by = question_of(options, COLUMNS)
     wanted = replace(question, by=labels_of(question.by)) if output else question
@@ -102,21 +115,25 @@ def compare(sources: tuple[str, ...], options: Options) -> int:
         if pairs:
             by = (PERMUTATION, *by)
             sides = [[pair[1 + place] for pair in pairs.pairs] for place in range(2)]
-            answers = [
-                [labelled(answered(asks[names[place]], names[place], wanted), PERMUTATION, what) for what, *names in pairs.pairs]
-                for place in range(2)
-            ]
-            baseline, run = map(together, answers)
+            names_of_pairs = [what for what, *_ in pairs.pairs]
         else:
-            sides = [chosen(list(asks), getattr(options, side), f"--{side}", merge=options.merge_runs) for side in SIDES]
+            known = {name: labels.get(name, {}) for name in asks}
+            sides = [chosen(known, getattr(options, side), f"--{side}", merge=options.merge_runs) for side in SIDES]
+            names_of_pairs = []
             if set(sides[0]) & set(sides[1]):
                 raise UsageError(f"--baseline and --run both take {listed(sorted(set(sides[0]) & set(sides[1])))}")
-            baseline, run = (together([answered(asks[name], name, wanted) for name in names]) for names in sides)
-        pair = grouped(baseline, run, by, unlike=options.unlike_kinds)
+
+        def answers(names: Sequence[str], asked: Question) -> tuple[Answer, ...]:
+            each = [answered(asks[name], name, asked) for name in names]
+            if not names_of_pairs:
+                return tuple(each)
+            return tuple(labelled(answer, PERMUTATION, what) for answer, what in zip(each, names_of_pairs, strict=True))
+
+        baseline, run = (together(answers(names, wanted)) for names in sides)
+        windows = answers(sides[0], replace(wanted, step=AUTO)), answers(sides[1], replace(wanted, step=AUTO))
+        pair = grouped(baseline, run, by, windows, unlike=options.unlike_kinds, same_within=same_within)
         notes_of_pairs = pair_notes(pairs) if pairs else ()
         pair = replace(pair, notes=(*pair.notes, *notes_of_pairs, *undated_beside(list(asks), [*sides[0], *sides[1]])))
-        each = [partial(answered, asks[name], name) for names in sides for name in names]
-        windows = over_time(each, question, pair) if output or form in PICTURES else None
     table = rows_of(pair, halvings(pair) if options.shifts else percentiles)
     status, sentences = _judged(table, limit)
     if output:
@@ -125,30 +142,34 @@ def compare(sources: tuple[str, ...], options: Options) -> int:
 
         paths = named(split_sources(sources)[1])
         more = breath_panels(sources, paths, options, sides, question) if is_lag(baseline, run) else []
-        content = compared(baseline, run, by, percentiles, windows, unlike=options.unlike_kinds)
+        content = compared(pair, (baseline, run), windows, percentiles, unlike=options.unlike_kinds)
         calm = [f"No ratio is certain to be above {limit:g} times the baseline."] if limit < math.inf else []
         written(compare_page(content, pair, sentences or calm, bad=bool(status), more=more), output)
     if form:
         with verdict_stands():
-            _write(pair, table, windows, shared.Showing(format=form, unit=options.unit))
+            _write(pair, table, shared.Showing(format=form, unit=options.unit))
     for line in sentences:
         say(line)
     return status
 
 
-def chosen(names: Sequence[str], glob: str, option: str, *, merge: bool) -> list[str]:
-    """Return the one run that a glob names, all of them with `merge`; an error that lists the runs for none or several."""
+def chosen(labels: RunLabels, glob: str, option: str, *, merge: bool) -> list[str]:
+    """Return the run that a glob names, or three and more that are the same thing; all with `merge`, otherwise an error."""
     from ingest.core.series import run_matches
+    from ingest.query.dependent import LEAST_RUNS
+    from ingest.query.sweeps import permutations
 
-    matching = [name for name in names if name == glob] or [name for name in names if run_matches(name, (glob,))]
+    matching = [name for name in labels if name == glob] or [name for name in labels if run_matches(name, (glob,))]
     if not matching:
-        raise InputError(f"{option} {glob} matches no run; there are {listed(sorted(names))}")
-    if len(matching) > 1 and not merge:
-        raise UsageError(
-            f"{option} {glob} matches {len(matching)} runs ({listed(sorted(matching))}): name one, or add --merge-runs"
-        )
+        raise InputError(f"{option} {glob} matches no run; there are {listed(sorted(labels))}")
     dated = [name for name in matching if undated_part_of(name) not in matching]  # what is undated of a run is not added to it
-    return sorted(dated if merge else matching)
+    if len(matching) > 1 and not merge:
+        many = f"{option} {glob} matches {len(matching)} runs ({listed(sorted(matching))})"
+        if permutations(dated, labels):
+            raise UsageError(f"{many} that are unlike: name one, or add --merge-runs")
+        if len(dated) < LEAST_RUNS:
+            raise UsageError(f"{many}: name one, {LEAST_RUNS} or more for the spread between them, or add --merge-runs")
+    return sorted(dated if len(matching) > 1 else matching)
 
 
 def pairs_among(asks: Mapping[str, Ask], labels: RunLabels, options: Options) -> Paired | None:
@@ -177,7 +198,7 @@ def pair_notes(paired: Paired) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _write(pair: Pair, table: Table, windows: Pair | None, showing: shared.Showing) -> None:
+def _write(pair: Pair, table: Table, showing: shared.Showing) -> None:
     from ingest.view.terminal import comparison
 
     form = showing.format
@@ -186,7 +207,7 @@ def _write(pair: Pair, table: Table, windows: Pair | None, showing: shared.Showi
         return
     if form in PICTURES:
         noted = replace(pair.run, warnings=tuple(comparison.notes(pair, table)))
-        write_picture(comparison.comparison_picture(pair, windows), noted, showing)
+        write_picture(comparison.comparison_picture(pair, over_time(pair)), noted, showing)
         return
     for line in comparison.notes(pair, table):
         say(line)

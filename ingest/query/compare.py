@@ -1,12 +1,11 @@
-"""How two runs differ: percentiles side by side, their ratio with bounds from order statistics, the largest effect first.
+"""How two runs differ: percentiles side by side, their ratio with bounds from whole windows, the largest effect first.
 
-The population's percentile lies, with 95 % confidence, between two samples of the sorted run whose ranks follow from the
-binomial distribution alone (exact ranks; no shape of the latencies is assumed). The two intervals make one of the ratio on
-the log scale: distances from the estimate are combined as roots of squares (MOVER, Zou and Donner 2008), then the widths
-of the bins are added in full, because they are no chance. So a difference within the bins is never a difference.
+Samples of one run depend on one another, so the bounds come from windows that are added up to batches (`dependent`), or, where
+a side is three runs or more, from the spread between its runs where that is wider (`between_runs`). The widths of the bins are
+added in full, because they are no chance: a difference within the bins is never a difference. All rows of a table are held
+together: the more rows, the wider each (Bonferroni).
 
-The bounds take samples for independent draws of one distribution. Two nights of the same thing differ by more than that:
-`trend` shows by how much.
+One run a side: bounds are about these two executions. How much executions of the same thing differ is not in them.
 """
 
 from __future__ import annotations
@@ -28,14 +27,18 @@ from ingest.query.means import check_bins
 from ingest.query.missing import Rows, union
 from ingest.query.missing import labelled as missing_labelled
 from ingest.query.question import Answer, regrouped
+from ingest.query.ratios import Ratios
 from ingest.query.spans import spanned
 from ingest.query.table import Table, concatenated
 
 Int = NDArray[np.int64]
 Float = NDArray[np.float64]
+Sides = tuple[tuple[Answer, ...], tuple[Answer, ...]]
 
-COLUMNS = ("percentile", "baseline", "run", "ratio", "lo", "hi", "count_baseline", "count_run")
-METHOD = "order statistics (exact binomial ranks, combined on the log scale), bins included"
+COLUMNS = ("percentile", "baseline", "run", "ratio", "lo", "hi", "count_baseline", "count_run", "verdict")
+METHOD = "whole windows in batches that hardly depend on one another (Student's t), bins included"
+SLOWER, FASTER, SAME, UNKNOWN = "slower", "faster", "same", "cannot tell"
+SAME_WITHIN = 1.05
 MOST_HALVINGS = 40
 MOST_ERROR = 1.0
 UNLIKE_BINS = "unlike bins are compared in their common ones: values are their upper edges"
@@ -58,15 +61,23 @@ class Bounded:
     high_edge: Float
     open: NDArray[np.bool_]
     error: Float
+    least: Float
+    most: Float
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two answers to one question over the whole range, with the same labels and like kinds; `notes` are for people."""
+    """Two answers to one question over the whole range, with the same labels and like kinds; `notes` are for people.
+
+    `windows` are the answers to the same question in windows, of each side one a run: what bounds are estimated from. Without
+    them there are none. `same_within` is the ratio up to which two percentiles are the same.
+    """
 
     baseline: Answer
     run: Answer
     notes: tuple[str, ...] = ()
+    windows: Sides = ((), ())
+    same_within: float = SAME_WITHIN
 
     @property
     def by(self) -> tuple[str, ...]:
@@ -99,9 +110,11 @@ def bounded(rows: Intervals, percentile: Percentile, answer: Answer | None = Non
     high[above], high_edge[above] = values[bins], edges[bins + 1]
     low[below], low_edge[below] = (within_exact(rows, below, side[below]) for side in (low, low_edge))
     high[above], high_edge[above] = (within_exact(rows, above, side[above]) for side in (high, high_edge))
+    least = most = value
     if answer is not None and answer.missing:
         lacking = Rows(rows, answer, ranked=ranked)
         cells = lacking.cells(percentile, value)
+        least, most = (np.where(lacking.complete, value, limit) for limit in (cells.least, cells.most))
         low_edge = np.where(lacking.complete, low_edge, np.fmin(low_edge, cells.least))
         high_edge = np.where(lacking.complete, high_edge, np.fmax(high_edge, cells.most))
     opened = np.zeros(len(rows), np.bool_)
@@ -110,24 +123,7 @@ def bounded(rows: Intervals, percentile: Percentile, answer: Answer | None = Non
     opened[places] = (bins == rows.layout.bins - 1) & rows.layout.open_ended
     error = np.zeros(len(rows))
     error[places] = np.where(opened[places], 0.0, np.minimum(rows.layout.errors_of(bins)[1], MOST_ERROR))
-    return Bounded(count, value, low, high, low_edge, high_edge, opened, error)
-
-
-def ratio_bounds(baseline: Bounded, run: Bounded) -> tuple[Float, Float, Float]:
-    """Return run / baseline and its 95 % bounds, each NaN where it cannot be determined."""
-    with np.errstate(all="ignore"):
-        ratio = np.where(baseline.open | (baseline.value == 0), math.nan, run.value / baseline.value)
-        down = np.hypot(np.log(run.value / run.low), np.log(baseline.high / baseline.value))
-        down += np.log(run.low / run.low_edge) + np.log(baseline.high_edge / baseline.high)
-        up = np.hypot(np.log(run.high / run.value), np.log(baseline.value / baseline.low))
-        up += np.log(run.high_edge / run.high) + np.log(baseline.low / baseline.low_edge)
-        low, high = ratio * np.exp(-down), ratio * np.exp(up)
-    known = np.isfinite(ratio) & (ratio > 0)
-    return (
-        np.where(np.isfinite(ratio), ratio, math.nan),
-        np.where(known & np.isfinite(low) & (low > 0), low, math.nan),
-        np.where(known & np.isfinite(high), high, math.nan),
-    )
+    return Bounded(count, value, low, high, low_edge, high_edge, opened, error, least, most)
 
 
 def together(answers: Sequence[Answer]) -> Answer:
@@ -170,8 +166,8 @@ def kinds_of(answer: Answer) -> set[str]:
     return {key[place] for part in answer.parts for key in part.groups}
 
 
-def paired(baseline: Answer, run: Answer, by: Sequence[str], *, unlike: bool = False) -> Pair:
-    """Return two answers as a pair grouped by `by`, and by kind where one holds several.
+def paired(baseline: Answer, run: Answer, by: Sequence[str], *, unlike: bool = False, windows: Sides = ((), ())) -> Pair:
+    """Return two answers as a pair grouped by `by`, and by kind where one holds several, with their windows.
 
     UsageError for unlike kinds (corrected and measured data among them), unless `unlike`.
     """
@@ -193,21 +189,33 @@ def paired(baseline: Answer, run: Answer, by: Sequence[str], *, unlike: bool = F
     notes: tuple[str, ...] = ()
     if len(layouts) > 1:
         notes = (UNLIKE_BINS,)
-    return Pair(sides[0], sides[1], notes)
+    first, second = (tuple(_like(each, side.by) for each in own) for own, side in zip(windows, sides, strict=True))
+    return Pair(sides[0], sides[1], notes, (first, second))
+
+
+def _like(windows: Answer, by: Sequence[str]) -> Answer:
+    """Return windows of one run grouped as the answer about its whole side is."""
+    for name in by:
+        if name == "kind" and name not in windows.by:  # one run of several may hold one kind
+            windows = labelled(windows, name, windows.kind)
+    return regrouped(windows, by)
 
 
 def compare(pair: Pair, percentiles: Sequence[Percentile]) -> Table:
     """Return one row per group and percentile: labels, then COLUMNS, the largest effect first.
 
-    `baseline` and `run` in ns, `lo` and `hi` the 95 % bounds of `ratio`; counts are exact. NaN where the samples cannot carry
-    a number, and throughout the run that does not have a group. Effect: the least change that the bounds leave, then the
-    ratio itself, on the log scale; then labels and percentiles in order. Error bound: that of the common layout of the two
-    rows, within lo and hi.
+    `baseline` and `run` in ns, `lo` and `hi` the bounds of `ratio`: all of them hold together 95 times in 100; counts are exact.
+    NaN where the samples cannot carry a number, where there are too few windows, and throughout the run that does not have a
+    group. `verdict` is SLOWER, FASTER, SAME (within the ratio of the pair), UNKNOWN, or empty where one side has no value.
+    Effect: the least change that the bounds leave, then the ratio itself, on the log scale; then labels and percentiles in
+    order. Error bound: that of the common layout of the two rows, within lo and hi.
     """
+    wanted = sorted(percentiles, key=lambda percentile: float(percentile.text))
+    bounds = Ratios(pair.windows, wanted)
     tables = [
-        _rows(groups, (first, second), percentile, pair)
+        _rows(groups, (first, second), percentile, pair, bounds)
         for groups, first, second in _aligned(pair)
-        for percentile in sorted(percentiles, key=lambda wanted: float(wanted.text))
+        for percentile in wanted
     ]
     table = concatenated(tables, order=()) if pair.by else concatenated(tables, order=("percentile",))
     ratio, low, high = (np.asarray(table.columns[name], np.float64) for name in ("ratio", "lo", "hi"))
@@ -215,6 +223,13 @@ def compare(pair: Pair, percentiles: Sequence[Percentile]) -> Table:
         least = np.fmax(np.fmax(np.log(low), -np.log(high)), 0)
         size = np.nan_to_num(np.abs(np.log(ratio)), nan=-1.0, posinf=math.inf)
     return table.take(np.lexsort((-size, -np.nan_to_num(least, nan=-1.0))))
+
+
+def verdict(low: float, high: float, same_within: float = SAME_WITHIN) -> str:
+    """Return what the bounds of a ratio say; a certain difference within `same_within` is the same."""
+    if 1 / same_within <= low and high <= same_within:
+        return SAME
+    return SLOWER if low > 1 else FASTER if high < 1 else UNKNOWN
 
 
 def halvings(pair: Pair) -> tuple[Percentile, ...]:
@@ -280,28 +295,42 @@ def _rows_of(part: Intervals, keys: Sequence[Group]) -> Intervals:
     return part.take(np.array([place[key] for key in keys], np.int64))
 
 
-def _rows(groups: Sequence[Group], both: tuple[Intervals | None, Intervals | None], percentile: Percentile, pair: Pair) -> Table:
+def _rows(
+    groups: Sequence[Group],
+    both: tuple[Intervals | None, Intervals | None],
+    percentile: Percentile,
+    pair: Pair,
+    bounds: Ratios,
+) -> Table:
     """Return the rows of some groups at one percentile."""
     by, answers = pair.by, (pair.baseline, pair.run)
-    sides = [
+    baseline, run = (
         _nothing(len(groups)) if side is None else bounded(side, percentile, answer)
         for side, answer in zip(both, answers, strict=True)
+    )
+    with np.errstate(all="ignore"):
+        ratio = np.where(baseline.open | (baseline.value == 0), math.nan, run.value / baseline.value)
+        low, high = bounds.of(groups, percentile, ratio)
+        # What is missing may lie anywhere in its range: the percentile then lies between least and most.
+        low = low * np.fmin(run.least / run.value, 1) * np.fmin(baseline.value / baseline.most, 1)
+        high = high * np.fmax(run.most / run.value, 1) * np.fmax(baseline.value / baseline.least, 1)
+    ratio = np.where(np.isfinite(ratio), ratio, math.nan)
+    low, high = np.where(low > 0, low, math.nan), np.where(np.isfinite(high), high, math.nan)
+    verdicts = [
+        "" if math.isnan(first) or math.isnan(second) else verdict(least, most, pair.same_within)
+        for first, second, least, most in zip(baseline.value, run.value, low, high, strict=True)
     ]
-    ratio, low, high = ratio_bounds(*sides)
     columns: dict[str, object] = {name: np.array([key[place] for key in groups], object) for place, name in enumerate(by)}
     cells = (
         np.full(len(groups), float(percentile.text)),
-        *(side.value for side in sides),
-        ratio,
-        low,
-        high,
-        *(side.count for side in sides),
+        *(baseline.value, run.value, ratio, low, high),
+        *(baseline.count, run.count, np.array(verdicts, object)),
     )
     columns |= dict(zip(COLUMNS, cells, strict=True))
-    columns |= {f"{name}_censored": side.open for name, side in zip(("baseline", "run"), sides, strict=True)}
+    columns |= {f"{name}_censored": side.open for name, side in (("baseline", baseline), ("run", run))}
     return Table(columns, tuple(by))
 
 
 def _nothing(groups: int) -> Bounded:
     none = np.full(groups, math.nan)
-    return Bounded(np.zeros(groups, np.int64), none, none, none, none, none, np.zeros(groups, np.bool_), np.zeros(groups))
+    return Bounded(np.zeros(groups, np.int64), none, none, none, none, none, np.zeros(groups, np.bool_), none, none, none)

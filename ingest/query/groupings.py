@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from ingest.core.series import Group
-from ingest.query.compare import Pair, kinds_of, paired
+from ingest.query.compare import SAME_WITHIN, Pair, Sides, kinds_of, paired
 from ingest.query.lags import LAG
 from ingest.query.question import Answer, regrouped
 from ingest.query.sweeps import PERMUTATION
@@ -57,20 +57,30 @@ def groups_of(answer: Answer, by: Sequence[str]) -> set[Group]:
     return {tuple(key[place] for place in places) for key in keys}
 
 
-def grouped(baseline: Answer, run: Answer, by: Sequence[str], *, unlike: bool = False) -> Pair:
-    """Return two answers as a pair by some of their labels, and by kind where one holds several.
+def grouped(
+    baseline: Answer,
+    run: Answer,
+    by: Sequence[str],
+    windows: Sides = ((), ()),
+    *,
+    unlike: bool = False,
+    same_within: float = SAME_WITHIN,
+) -> Pair:
+    """Return two answers and their windows as a pair by some of their labels, and by kind where one holds several.
 
     UsageError for unlike kinds, unless `unlike`.
     """
     kept = by if "kind" in by or "kind" not in baseline.by else ("kind", *by)
-    pair = paired(regrouped(baseline, kept), regrouped(run, kept), by, unlike=unlike)
+    pair = paired(regrouped(baseline, kept), regrouped(run, kept), by, unlike=unlike, windows=windows)
     unlike_events = is_lag(baseline, run) and "op" not in by
-    return replace(pair, notes=(*pair.notes, UNLIKE_EVENTS)) if unlike_events else pair
+    notes = (*pair.notes, UNLIKE_EVENTS) if unlike_events else pair.notes
+    return replace(pair, notes=notes, same_within=same_within)
 
 
 def alone_in(pair: Pair, group: Group) -> Pair:
     """Return what a pair has of one group, without labels."""
-    return Pair(_only(pair.baseline, group), _only(pair.run, group), pair.notes)
+    first, second = (tuple(_only(each, group) for each in side) for side in pair.windows)
+    return replace(pair, baseline=_only(pair.baseline, group), run=_only(pair.run, group), windows=(first, second))
 
 
 def _only(answer: Answer, group: Group) -> Answer:

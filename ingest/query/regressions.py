@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import pairwise
 from statistics import median
 
@@ -24,6 +23,7 @@ from numpy.typing import NDArray
 
 from ingest.core.series import Group, RunLabels
 from ingest.query.change_points import LEAST_CHANGE, PHIS, tamed
+from ingest.query.dependent import student
 from ingest.query.table import Table
 from ingest.query.trend import lower_is_worse, positive, series_of
 
@@ -31,7 +31,6 @@ Float = NDArray[np.float64]
 
 TAIL = 0.005
 OF_A_MEDIAN = math.pi / 2
-HALVINGS = 60
 MOST_LABELS = 3
 
 
@@ -212,27 +211,3 @@ def _spread(logs: Float, edges: Sequence[int]) -> tuple[float, float, int]:
 
 def _latency(measure: str) -> bool:
     return measure.startswith("p")
-
-
-@cache
-def student(freedom: int, tail: float) -> float:
-    """Return the quantile of Student's t that `tail` lies above; whole degrees of freedom.
-
-    By halving intervals of the distribution function, a finite sum (Abramowitz and Stegun 1964, 26.7.3 and 26.7.4).
-    """
-
-    def within(angle: float) -> float:
-        """Return the probability that |t| is at most sqrt(freedom) tan(angle)."""
-        sine, cosine = math.sin(angle), math.cos(angle)
-        odd = freedom % 2
-        term, total = (cosine, cosine if freedom > 1 else 0.0) if odd else (1.0, 1.0)
-        for step in range(2 + odd, freedom - 1, 2):
-            term *= cosine * cosine * (step - 1) / step
-            total += term
-        return 2 / math.pi * (angle + sine * total) if odd else sine * total
-
-    low, high = 0.0, math.pi / 2
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if within(middle) < 1 - 2 * tail else (low, middle)
-    return math.sqrt(freedom) * math.tan(low)

@@ -15,13 +15,15 @@ from ingest.query.table import Table
 UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 PLAIN = ("count", "rate", "mib_s", "exact", "complete", "cumulative", "percentile", "x", "highlighted", "over")
 
+WORDS = ("verdict",)  # columns of text that are no labels
 
-def _column(name: str, values: Any, stamp: Stamp, unit: str, labels: tuple[str, ...]) -> list[Any]:
+
+def _column(name: str, values: Any, stamp: Stamp, unit: str, words: tuple[str, ...]) -> list[Any]:
     """Return the cells of a column: text, or numbers as csv has them; None for an empty cell."""
     if name in ("start_ns", "end_ns"):
         known = {value: stamp(value) for value in set(values.tolist())}
         return [known[value] for value in values.tolist()]
-    if name in labels:
+    if name in words:
         return [str(value) for value in values]
     if name in ("exact", "complete"):
         return ["true" if value else "false" for value in values]
@@ -43,9 +45,10 @@ def csv_lines(table: Table, stamp: Stamp = utc, unit: str = "ns") -> Iterator[st
     """Yield the header and the rows of a table as csv; text with a comma, quote or newline is quoted."""
     names = shown_columns(table)
     yield ",".join(_quoted(_header(name)) for name in names)
-    columns = [_column(name, table.columns[name], stamp, unit, table.labels) for name in names]
+    words = (*table.labels, *WORDS)
+    columns = [_column(name, table.columns[name], stamp, unit, words) for name in names]
     for place, name in enumerate(names):
-        if name in table.labels:
+        if name in words:
             columns[place] = [_quoted(cell) for cell in columns[place]]
     yield from map(",".join, zip(*columns, strict=True))
 
@@ -57,14 +60,15 @@ def _quoted(cell: str) -> str:
 def ndjson_lines(table: Table, stamp: Stamp = utc, unit: str = "ns") -> Iterator[str]:
     """Yield each row as a JSON object with the names of the csv; numbers are numbers, empty cells null."""
     names = shown_columns(table)
-    columns = [_column(name, table.columns[name], stamp, unit, table.labels) for name in names]
+    words = (*table.labels, *WORDS)
+    columns = [_column(name, table.columns[name], stamp, unit, words) for name in names]
     for row in zip(*columns, strict=True):
-        cells = (_json_cell(name, cell, table.labels) for name, cell in zip(names, row, strict=True))
+        cells = (_json_cell(name, cell, words) for name, cell in zip(names, row, strict=True))
         yield "{" + ",".join(f"{json.dumps(_header(name))}:{cell}" for name, cell in zip(names, cells, strict=True)) + "}"
 
 
-def _json_cell(name: str, cell: str, labels: tuple[str, ...]) -> str:
-    if name in labels:
+def _json_cell(name: str, cell: str, words: tuple[str, ...]) -> str:
+    if name in words:
         return json.dumps(cell)
     if name in ("start_ns", "end_ns"):
         return cell if cell.replace(".", "", 1).removeprefix("-").isdigit() else json.dumps(cell)

@@ -21,7 +21,7 @@ from tests.query.nights import drawn, written
 from tests.store.grounds import grounds, loaded
 from tests.vega.drawn import DARK, EACH_MAJOR, LIGHT, drawing, installed
 
-COMPARED = "percentile,baseline,run,ratio,lo,hi,count_baseline,count_run"
+COMPARED = "percentile,baseline,run,ratio,lo,hi,count_baseline,count_run,verdict"
 TRENDED = "run,start,percentile,value,lo,hi,count,level,change,measure"
 EXAMPLE_COUNT = 59015
 SECOND = 1_000_000_000
@@ -112,7 +112,7 @@ def test_ndjson_has_the_values_of_the_csv_and_units_are_of_latencies_alone(night
     assert [list(line) for line in lines] == [list(plain[0])] * len(plain)
     for line, row, scaled in zip(lines, plain, micro, strict=True):
         for name, cell in row.items():
-            assert line[name] == (cell if name == "op" else float(cell) if cell else None)
+            assert line[name] == (cell if name in ("op", "verdict") else float(cell) if cell else None)
         assert {name: row[name] for name in ("ratio", "lo", "hi", "percentile", "count_run")} == {
             name: scaled[name] for name in ("ratio", "lo", "hi", "percentile", "count_run")
         }
@@ -124,9 +124,12 @@ def test_the_table_says_what_may_be_said(nights: Path) -> None:
     assert (
         "bad against the baseline good: completion latency, 24,000 and 24,000 samples, error bound of the bins +-0.78 %" in shown
     )
-    assert "order statistics (exact binomial ranks" in shown
+    assert "bounds by whole windows in batches" in shown
     lines = [line.strip() for line in shown.splitlines() if re.match(r"\s*h\d", line)]
-    assert re.match(r"h2 +write +p50 .* the same within \d", lines[0])
+    assert re.match(r"h2 +write +p50 .* cannot tell$", lines[0])  # 0.945 to 1.048: further than 5 % from 1
+    assert re.match(
+        r"all +p50 .* the same within \d", re.sub(r"^ *p50", "all p50", pair(nights, "-p", "50").stdout.splitlines()[-2])
+    )
     assert re.match(r"h2 +write +p99 .* 1\.\d{3} +1\.\d{3} to 1\.\d{3} .* slower$", lines[1])
     assert re.match(r"h2 +write +p99\.9 ", lines[2])
     assert re.match(r"h2 +write +p99\.99 .* too few samples: 10,000 at least$", lines[3])
@@ -173,7 +176,10 @@ def test_fail_above_says_where_nothing_can_be_judged(nights: Path) -> None:
 
 def test_several_runs_of_a_side_are_added_up_when_asked(nights: Path, tmp_path: Path) -> None:
     words = ("compare", *of_nights(nights), "--baseline", "nightly-[1-6]", "--run", "nightly-[789]", "--format", "csv")
-    refused(tailboard(*words), 2, "--baseline nightly-[1-6] matches 6 runs", "add --merge-runs")
+    two = [*words[:-3], "nightly-[78]", "--format", "csv"]
+    refused(tailboard(*two), 2, "--run nightly-[78] matches 2 runs", "3 or more for the spread between them", "add --merge-runs")
+    between = rows(tailboard(*words))
+    assert {row["verdict"] for row in between if row["percentile"] in ("50", "95")} == {"slower"}
     found = rows(tailboard(*words, "--merge-runs"))
     assert [(row["count_baseline"], row["count_run"]) for row in found] == [(str(6 * 3600), str(3 * 3600))] * 4
     assert all(1.25 < float(row["ratio"]) < 1.45 for row in found if row["percentile"] in ("50", "95"))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ingest.query import change_points as steps
-from ingest.query.regressions import Judgement, Reference, judged, student
+from ingest.query.regressions import Judgement, Reference, judged
 from ingest.query.table import Table
 from ingest.query.trend import levels, positive
 from ingest.view.terminal.trend import judgement_text, worst
@@ -202,10 +202,3 @@ def test_c7_the_sentence_names_the_change_first_then_the_newest_run() -> None:
     assert ", not accepted; n13 is 1.3" in sentence and "times the level before" in sentence
     calm = newest(autoregressive(np.random.default_rng(62), 14, 0.0, 0.01))
     assert worst([calm, newest(values)])[0].startswith("p99: x1.3")
-
-
-@pytest.mark.parametrize(
-    ("freedom", "quantile"), [(1, 31.821), (2, 6.965), (3, 4.541), (5, 3.365), (10, 2.764), (29, 2.462), (120, 2.358)]
-)
-def test_quantiles_of_students_t_are_those_of_the_tables(freedom: int, quantile: float) -> None:
-    assert student(freedom, 0.01) == pytest.approx(quantile, abs=6e-4)

@@ -163,6 +163,17 @@ def ratio_limit(text: str | None) -> float:
     return limit
 
 
+def least_ratio(text: str, option: str) -> float:
+    """Return the ratio that a share such as 10% makes; UsageError if the text is none."""
+    try:
+        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        share = math.nan
+    if not 0 <= share <= 100:
+        raise UsageError(f"{option} takes a share such as 10%, not {text!r}")
+    return 1 + share
+
+
 def write_rows(table: Table, form: str, unit: str, latencies: Sequence[str], stamp: Callable[[int], str] = str) -> None:
     """Print a table as csv or ndjson, the named columns in a unit and all others as they are."""
     from ingest.view import text

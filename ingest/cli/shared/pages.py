@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,11 +16,9 @@ from ingest.core.errors import UsageError
 
 if TYPE_CHECKING:
     from ingest.core.ranks import Percentile
-    from ingest.query.compare import Pair
-    from ingest.query.question import Answer, Question
+    from ingest.query.compare import Pair, Sides
+    from ingest.query.question import Answer
     from ingest.view.page.finished.compare import Compared
-
-    Ask = Callable[[Question], Answer]
 
 page_option = click.option(
     "-o", "--output", metavar="FILE", help="Write an HTML page that opens offline, in place of the table; - for stdout."
@@ -37,31 +35,31 @@ def written(html: str, output: str) -> None:
 
 
 def compared(
-    baseline: Answer, run: Answer, by: Sequence[str], percentiles: Sequence[Percentile], windows: Pair | None, *, unlike: bool
+    pair: Pair, answers: tuple[Answer, Answer], windows: Sides, percentiles: Sequence[Percentile], *, unlike: bool
 ) -> Compared:
-    """Return what the page of a comparison is made of, from answers by all of its labels."""
+    """Return what the page of a comparison is made of: `pair` was asked for, `answers` and `windows` are by all of its labels."""
     from ingest.query.groupings import APART, grouped, groupings, is_lag
     from ingest.view.page.finished.compare import Compared
 
-    whole = None if is_lag(baseline, run) else grouped(baseline, run, [name for name in by if name in APART], unlike=unlike)
-    movers = [grouped(baseline, run, labels, unlike=unlike) for labels in groupings(baseline, run, by)]
-    return Compared(whole, movers, windows, percentiles)
+    baseline, run = answers
+
+    def by(labels: Sequence[str]) -> Pair:
+        return grouped(baseline, run, labels, windows, unlike=unlike, same_within=pair.same_within)
+
+    whole = None if is_lag(baseline, run) else by([name for name in pair.by if name in APART])
+    movers = [by(labels) for labels in groupings(baseline, run, pair.by)]
+    return Compared(whole, movers, over_time(pair), percentiles)
 
 
-def over_time(asks: Sequence[Ask], question: Question, pair: Pair) -> Pair | None:
-    """Return both runs over time in windows of one width; None for several runs or kinds a side, which have no common heat map.
-
-    Each of `asks` answers about one run.
-    """
+def over_time(pair: Pair) -> Pair | None:
+    """Return both runs over time in windows of one width; None for several runs or kinds a side, as no map is common to them."""
     from ingest.query.compare import Pair, kinds_of
-    from ingest.query.lags import asked_weighed
-    from ingest.query.question import AUTO
+    from ingest.query.question import regrouped
     from ingest.query.steps import widened
 
-    if len(asks) != 2 or any(len(kinds_of(side)) > 1 for side in (pair.baseline, pair.run)):
+    if any(len(side) != 1 for side in pair.windows) or any(len(kinds_of(side)) > 1 for side in (pair.baseline, pair.run)):
         return None
-    asked = replace(question, step=AUTO, by=())
-    answers = [asked_weighed(ask, asked) for ask in asks]
+    answers = [regrouped(side[0], ()) for side in pair.windows]
     step = math.lcm(*(answer.step_ns for answer in answers))
     first, second = (replace(answer, parts=tuple(widened(answer.parts, step)), step_ns=step) for answer in answers)
     return Pair(first, second)

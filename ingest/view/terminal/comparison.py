@@ -14,7 +14,7 @@ from ingest.core.errors import UsageError, listed
 from ingest.core.intervals import Intervals
 from ingest.core.ranks import Percentile, parse_percentiles
 from ingest.core.writing import latency
-from ingest.query.compare import METHOD, Pair, alone
+from ingest.query.compare import METHOD, SAME, Pair, alone
 from ingest.query.precision import precision_of
 from ingest.query.question import Answer
 from ingest.query.table import Table
@@ -23,7 +23,6 @@ from ingest.view.marked import escape
 from ingest.view.specs import derived
 from ingest.view.terminal.tables import bound_text, people
 
-SMALL = 1.10
 LARGE = 10
 MOST_GROUPS = 9
 BETWEEN = 110
@@ -63,15 +62,8 @@ def verdict(table: Table, row: int) -> str:
             return f"only in the {other}"
     if np.isnan(row_values["baseline"]) or np.isnan(row_values["run"]):
         return f"too few samples: {needed(float(table.columns['percentile'][row])):,} at least"
-    if row_values["lo"] > 1:
-        return "slower"
-    if row_values["hi"] < 1:
-        return "faster"
-    if np.isnan(row_values["lo"]) and np.isnan(row_values["hi"]):
-        return "cannot tell"
-    if max(row_values["hi"], 1 / row_values["lo"]) <= SMALL:
-        return f"the same within {100 * (max(row_values['hi'], 1 / row_values['lo']) - 1):.2g} %"
-    return "cannot tell"
+    word = str(table.columns["verdict"][row])
+    return f"the same within {100 * (max(row_values['hi'], 1 / row_values['lo']) - 1):.2g} %" if word == SAME else word
 
 
 def bounds_text(low: float, high: float) -> str:

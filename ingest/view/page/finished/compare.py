@@ -13,9 +13,8 @@ import numpy as np
 from ingest import __version__
 from ingest.core.grid import SECOND
 from ingest.core.ranks import Percentile
-from ingest.core.series import Group
 from ingest.query.compare import METHOD, Pair, compare, halvings
-from ingest.query.groupings import alone_in
+from ingest.query.groupings import alone_in, groups_of
 from ingest.query.lags import MIXED
 from ingest.query.question import Answer
 from ingest.query.steps import widened
@@ -178,23 +177,22 @@ def _table(table: Table, rows: Sequence[int], labels: Sequence[str]) -> str:
 
 def _distributions(compared: Compared) -> list[Panel]:
     """Return the panel of both distributions and their ratio, of all together and of each group that moved."""
-    chosen: dict[str, tuple[str, Pair, Table, list[int]]] = {}
+    chosen: dict[str, tuple[str, Pair]] = {}
     for pair in compared.pairs:
-        table = compare(pair, halvings(pair))
-        groups: dict[Group, list[int]] = {}
-        for row in range(len(table)):
-            if table.columns["count_baseline"][row] and table.columns["count_run"][row]:
-                groups.setdefault(tuple(str(table.columns[name][row]) for name in pair.by), []).append(row)
-        for group, rows in groups.items():
+        table = compare(pair, compared.percentiles)
+        shared = groups_of(pair.baseline, pair.by) & groups_of(pair.run, pair.by)
+        ordered = dict.fromkeys(tuple(str(table.columns[name][row]) for name in pair.by) for row in range(len(table)))
+        for group in (group for group in ordered if group in shared):
             name = ", ".join(f"{label} {value or '-'}" for label, value in zip(pair.by, group, strict=True)) or "all together"
             if len(chosen) < MOST_CURVES:
-                chosen[f"g{len(chosen)}"] = name, alone_in(pair, group) if pair.by else pair, table, rows
+                chosen[f"g{len(chosen)}"] = name, alone_in(pair, group) if pair.by else pair
     curves, shifts = {}, {}
-    for value, (name, pair, table, rows) in chosen.items():
+    for value, (name, pair) in chosen.items():
+        table = compare(pair, halvings(pair))
         columns = vega.curve(both(pair), MOST_STEPS)
         columns["label"] = [label.rsplit(", ", 1)[-1] for label in columns["label"]]
         columns["wide"] = [BENEATH if label == "baseline" else ABOVE for label in columns["label"]]
-        drawn = sorted((row for row in rows if is_drawn(table, row)), key=lambda row: float(table.columns["percentile"][row]))
+        drawn = [row for row in in_groups(table) if is_drawn(table, row)]
         points = ratio_columns(table, drawn, [percentile_text(table, row) for row in drawn])
         curves[value] = View({"points": columns}, f"{name}: {pair.run.samples:,} against {pair.baseline.samples:,} samples.")
         shifts[value] = View({"points": points}, f"{name}: {_parting(table, drawn)}", {"most": max(columns["x"])}, TALL)
