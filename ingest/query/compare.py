@@ -23,12 +23,14 @@ from ingest.core.intervals import Intervals, merged
 from ingest.core.layout import LogLinear, common_layout
 from ingest.core.ranks import Percentile, Ranked, parse_percentiles, percentile_values, rank_bounds, within_exact
 from ingest.core.series import Group
+from ingest.query.dependent import LEAST_RUNS
 from ingest.query.means import check_bins
 from ingest.query.missing import Rows, union
 from ingest.query.missing import labelled as missing_labelled
 from ingest.query.question import Answer, regrouped
 from ingest.query.ratios import Ratios
 from ingest.query.spans import spanned
+from ingest.query.sweeps import PERMUTATION
 from ingest.query.table import Table, concatenated
 
 Int = NDArray[np.int64]
@@ -37,6 +39,7 @@ Sides = tuple[tuple[Answer, ...], tuple[Answer, ...]]
 
 COLUMNS = ("percentile", "baseline", "run", "ratio", "lo", "hi", "count_baseline", "count_run", "verdict")
 METHOD = "whole windows in batches that hardly depend on one another (Student's t), bins included"
+BETWEEN_RUNS = "the spread between the runs of a side (Welch's t), bins included"
 SLOWER, FASTER, SAME, UNKNOWN = "slower", "faster", "same", "cannot tell"
 SAME_WITHIN = 1.05
 MOST_HALVINGS = 40
@@ -223,6 +226,12 @@ def compare(pair: Pair, percentiles: Sequence[Percentile]) -> Table:
         least = np.fmax(np.fmax(np.log(low), -np.log(high)), 0)
         size = np.nan_to_num(np.abs(np.log(ratio)), nan=-1.0, posinf=math.inf)
     return table.take(np.lexsort((-size, -np.nan_to_num(least, nan=-1.0))))
+
+
+def method(pair: Pair) -> str:
+    """Return what the bounds of a pair rest on, in words."""
+    spread = PERMUTATION not in pair.by and max(len(side) for side in pair.windows) >= LEAST_RUNS
+    return BETWEEN_RUNS if spread else METHOD
 
 
 def verdict(low: float, high: float, same_within: float = SAME_WITHIN) -> str:

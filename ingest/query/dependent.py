@@ -20,7 +20,7 @@ docs/explanation/verdicts.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from statistics import NormalDist
@@ -151,8 +151,38 @@ def ratio_between(baseline: Windows, run: Windows, percentile: Percentile, ratio
         test = _Test.of(baseline, run, percentile, rows)
         if test is None:
             return NONE, NONE
-        low, high = (test.outermost(math.log(ratio), direction) for direction in (-1, 1))
+        low, high = (_outermost(test.excess, math.log(ratio), direction) for direction in (-1, 1))
     return low * _widening(baseline, run, percentile, low, -1), high * _widening(baseline, run, percentile, high, 1)
+
+
+def values_between(windows: Windows, percentile: Percentile, rows: int = 1) -> tuple[float, float]:
+    """Return the latencies in ns between which a percentile lies, 95 times in 100; `rows` of them are held together.
+
+    About this execution, from its windows; outer edges of bins. NaN on a side that is not bounded, on both where there are too
+    few batches.
+    """
+    share = 1 - _share(percentile)
+    firsts = _batches(windows, batch_length(windows, percentile)) if 0 < share < 1 else None
+    if firsts is None:
+        return NONE, NONE
+    sizes = _summed([run[:, 0] for run in windows.above], firsts)
+    allowed = student(len(sizes) - 1, TAIL / rows)
+
+    def excess(value: float) -> float:
+        above, variance = _spread(windows, value, firsts, sizes)
+        if not variance:
+            return 0.0 if above == share else math.copysign(math.inf, share - above)
+        return (share - above) / (allowed * math.sqrt(variance))
+
+    middle = math.log(max(windows.value_above(share), 1.0))
+    low, high = (_outermost(excess, middle, direction) for direction in (-1, 1))
+    if not math.isnan(low):
+        low = min(low, float(windows.lowest[windows.bin_at(low)])) or NONE
+    if not math.isnan(high):
+        place = windows.bin_at(high)
+        is_open = windows.is_open and place == len(windows.edges) - 1
+        high = NONE if is_open else max(high, float(windows.edges[place]))
+    return low, high
 
 
 def _between_runs(baseline: Windows, run: Windows, percentile: Percentile, rows: int) -> tuple[float, float]:
@@ -230,35 +260,42 @@ class _Test:
         for side, firsts, sizes, value, sign in zip(
             (self.baseline, self.run), self.firsts, self.sizes, values, (1, -1), strict=True
         ):
-            above, batches = _summed(side.above_at(value), firsts), len(sizes)
-            share = float(above.sum()) / side.count
-            rest = above - share * sizes
+            share, own_variance = _spread(side, value, firsts, sizes)
             difference += sign * share
-            variances.append(float(rest @ rest) * batches / (batches - 1) / side.count**2)
-            freedoms.append(batches - 1)
+            variances.append(own_variance)
+            freedoms.append(len(sizes) - 1)
         variance = sum(variances)
         if not variance:
             return 0.0 if not difference else math.copysign(math.inf, difference)
         freedom = variance**2 / sum(own**2 / free for own, free in zip(variances, freedoms, strict=True))
         return difference / (math.sqrt(variance) * student(freedom, self.tail))
 
-    def outermost(self, log_ratio: float, direction: int) -> float:
-        """Return the last possible ratio in a direction from one that is, NaN where there is none."""
-        inside, step = log_ratio, FIRST_STEP
-        for _ in range(MOST_STEPS):
-            outside = inside + direction * step
-            if direction * self.excess(math.exp(outside)) > 1:
-                break
-            inside, step = outside, 2 * step
+
+def _spread(side: Windows, value: float, firsts: Sequence[NDArray[np.int64]], sizes: Float) -> tuple[float, float]:
+    """Return the share of samples above a latency, and its variance from how the shares of batches vary."""
+    above, batches = _summed(side.above_at(value), firsts), len(sizes)
+    share = float(above.sum()) / side.count
+    rest = above - share * sizes
+    return share, float(rest @ rest) * batches / (batches - 1) / side.count**2
+
+
+def _outermost(excess: Callable[[float], float], middle: float, direction: int) -> float:
+    """Return the last value in a direction that is possible, NaN where there is none; `middle` is the log of one that is."""
+    inside, step = middle, FIRST_STEP
+    for _ in range(MOST_STEPS):
+        outside = inside + direction * step
+        if direction * excess(math.exp(outside)) > 1:
+            break
+        inside, step = outside, 2 * step
+    else:
+        return NONE
+    while abs(outside - inside) > PRECISE:
+        between = (inside + outside) / 2
+        if direction * excess(math.exp(between)) > 1:
+            outside = between
         else:
-            return NONE
-        while abs(outside - inside) > PRECISE:
-            middle = (inside + outside) / 2
-            if direction * self.excess(math.exp(middle)) > 1:
-                outside = middle
-            else:
-                inside = middle
-        return math.exp(outside)
+            inside = between
+    return math.exp(outside)
 
 
 def _crossing(knots: Float, above: Float, wanted: float) -> float:

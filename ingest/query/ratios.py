@@ -45,6 +45,12 @@ class Ratios:
         return low, high
 
 
+def sides_of(answers: Sequence[Answer]) -> dict[Group, Windows]:
+    """Return the windows of each group of one side, of which there is an answer for each run."""
+    side = _Side(answers)
+    return {group: windows for group in side.counts if (windows := side.windows(group)) is not None}
+
+
 class _Side:
     """The windows of one side by group."""
 

@@ -124,7 +124,7 @@ def test_the_table_says_what_may_be_said(nights: Path) -> None:
     assert (
         "bad against the baseline good: completion latency, 24,000 and 24,000 samples, error bound of the bins +-0.78 %" in shown
     )
-    assert "bounds by whole windows in batches" in shown
+    assert "95 % for all rows together, by whole windows in batches" in shown
     lines = [line.strip() for line in shown.splitlines() if re.match(r"\s*h\d", line)]
     assert re.match(r"h2 +write +p50 .* cannot tell$", lines[0])  # 0.945 to 1.048: further than 5 % from 1
     assert re.match(

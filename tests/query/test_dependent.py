@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from effort import figure
 from ingest.core.intervals import Intervals
 from ingest.core.layout import LogLinear, fio_layout
 from ingest.core.ranks import parse_percentiles
-from ingest.query.dependent import LEAST_BATCHES, Windows, batch_length, ratio_between, student, windows_of
+from ingest.query.dependent import LEAST_BATCHES, Windows, batch_length, ratio_between, student, values_between, windows_of
 
 FINE = LogLinear(1 << 15, 1 << 19, reports="highest", open_ended=False)
 SECOND = 1_000_000_000
@@ -112,6 +113,20 @@ def test_bounds_of_both_ways_round_are_inverse_and_hold_the_ratio(seed: int, per
     assert not low > ratio and not high < ratio
     assert np.allclose([low, high], [1 / back[1], 1 / back[0]], rtol=0.004, equal_nan=True)
     assert not ratio_between(first, second, percentile, ratio, rows + 5)[0] > low * 1.002
+
+
+@pytest.mark.parametrize("percentile", [P50, P90, P99], ids=str)
+def test_bounds_of_one_run_hold_the_truth(percentile) -> None:
+    """Independent windows of known percentiles, and the mirror: what bounds a percentile bounds the share of samples below it."""
+    quantile, held, tries = float(percentile.text) / 100, 0, figure(60, 200, 1000)
+    true = math.exp(11 + math.hypot(0.1, 0.5) * NormalDist().inv_cdf(quantile))
+    for seed in range(tries):
+        side = windows(latencies(np.random.default_rng(1000 + seed), 80, each=60))
+        low, high = values_between(side, percentile)
+        assert not low > side.value_above(1 - quantile) and not high < side.value_above(1 - quantile)
+        held += not (low > true or high < true)
+    assert held >= 0.9 * tries
+    assert all(math.isnan(bound) for bound in values_between(windows(latencies(np.random.default_rng(1), 4)), percentile))
 
 
 def test_twice_the_latencies_are_twice_the_bounds() -> None:

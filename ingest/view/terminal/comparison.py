@@ -14,7 +14,8 @@ from ingest.core.errors import UsageError, listed
 from ingest.core.intervals import Intervals
 from ingest.core.ranks import Percentile, parse_percentiles
 from ingest.core.writing import latency
-from ingest.query.compare import METHOD, SAME, Pair, alone
+from ingest.query.compare import METHOD, SAME, UNKNOWN, Pair, alone, method
+from ingest.query.dependent import LEAST_RUNS
 from ingest.query.precision import precision_of
 from ingest.query.question import Answer
 from ingest.query.table import Table
@@ -98,6 +99,17 @@ def notes(pair: Pair, table: Table) -> list[str]:
             sentences.append(
                 f"p{percentile:.15g} needs {needed(percentile):,} samples: {few.sum()} of {mine.sum()} rows have fewer"
             )
+    unbounded = np.isnan(table.columns["lo"]) & np.isnan(table.columns["hi"]) & (table.columns["verdict"] == UNKNOWN)
+    if any(pair.windows) and unbounded.any():
+        sentences.append(
+            f"no bounds for {unbounded.sum()} of {both.sum()} rows: too few independent windows, or too few "
+            "samples beyond the percentile; longer runs have more"
+        )
+    if method(pair) == METHOD and any(pair.windows):
+        sentences.append(
+            "the bounds are about these two executions: how much executions of the same thing differ is not in them "
+            f"({LEAST_RUNS} runs or more on a side: the spread between them)"
+        )
     for side, groups in zip((pair.baseline, pair.run), alone(table), strict=True):
         if groups:
             sentences.append(f"only in {runs_text(side)}: {listed(' '.join(label or '-' for label in key) for key in groups)}")
@@ -188,7 +200,7 @@ def _heading(pair: Pair, table: Table) -> list[str]:
             f"{runs_text(pair.run)} against the baseline {runs_text(pair.baseline)}: {kinds_text(pair)} latency, "
             f"{samples} samples, error bound of the bins {error}"
         ),
-        f"ratio = run / baseline; bounds by {METHOD}",
+        f"ratio = run / baseline; bounds, 95 % for all rows together, by {method(pair)}",
     ]
 
 

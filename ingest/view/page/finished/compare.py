@@ -13,7 +13,7 @@ import numpy as np
 from ingest import __version__
 from ingest.core.grid import SECOND
 from ingest.core.ranks import Percentile
-from ingest.query.compare import METHOD, Pair, compare, halvings
+from ingest.query.compare import Pair, compare, halvings, method
 from ingest.query.groupings import alone_in, groups_of
 from ingest.query.lags import MIXED
 from ingest.query.question import Answer
@@ -105,7 +105,7 @@ def _facts(pair: Pair, table: Table) -> list[tuple[str, str]]:
         ),
         ("Error bound of the bins", spaced(errors_of(pair, table, "± "))),
         ("Merged from", " and ".join(f"{side.series:,}" for _, side in sides) + f" series ({pair.run.answered_from})"),
-        ("Bounds of ratios, 95 %", METHOD),
+        ("Bounds of ratios, 95 %", f"{method(pair)}; of all rows of a table together"),
         ("Made by", f"tailboard {__version__}"),
     ]
 
