@@ -5,7 +5,8 @@ last run that was accepted as normal; of levels that differ by less than the lea
 one until it is accepted, however many runs repeat it. Two things can be certain, with 99.5 % confidence:
 
 The newest run alone, by a prediction interval: its distance from the median of the reference, against the spread of runs around
-their levels (Student's t; the variance of a median is pi / 2 times that of a mean). Its own lower bound must leave as much.
+their levels (Student's t; the variance of a median is pi / 2 times that of a mean). Its own lower bound must leave as much. The
+two runs before it are not in that spread, where there are enough others: they may be of a new level that is too short to be seen.
 The level since a change: the distance of both medians, with the variances of both, widened by what the deviations of
 neighbouring runs have in common. It counts while the newest run is nearer to that level than to the reference.
 """
@@ -22,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.series import Group, RunLabels
-from ingest.query.change_points import LEAST_CHANGE, PHIS, tamed
+from ingest.query.change_points import LEAST_CHANGE, LEAST_RUNS, PHIS, tamed
 from ingest.query.dependent import student
 from ingest.query.table import Table
 from ingest.query.trend import lower_is_worse, positive, series_of
@@ -32,6 +33,7 @@ Float = NDArray[np.float64]
 TAIL = 0.005
 OF_A_MEDIAN = math.pi / 2
 MOST_LABELS = 3
+LEAST_SETTLED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,8 @@ def _of_levels(labels: Group, measure: str, table: Table, reference: Reference) 
     accepted = _accepted(runs, reference)
     begin = 0 if accepted is None else _first_alike(logs, edges, accepted)
     edges = sorted({*edges, begin})
-    spread, phi, freedom = _spread(logs[:-1], [edge for edge in edges if edge < len(runs) - 1] + [len(runs) - 1])
+    settled = len(runs) - 1 - min(LEAST_RUNS - 1, max(len(runs) - 1 - LEAST_SETTLED, 0))
+    spread, phi, freedom = _spread(logs[:settled], [*(edge for edge in edges if edge < settled), settled])
     levels = [(first, last, float(np.median(logs[first:last]))) for first, last in pairwise(edges) if first >= begin]
     earlier = [level for first, last, level in ((a, min(b, len(runs) - 1), c) for a, b, c in levels) if last > first]
     name = "" if accepted is None else reference.order[accepted_place(reference)]
