@@ -209,6 +209,8 @@ def _write(
     if form in PICTURES:
         from dataclasses import replace
 
+        if not view.of_latencies(table).all():
+            say("the picture shows percentiles alone: throughput and shares are in the table, csv and the page (-o)")
         write_picture(view.trend_picture(nights, table), replace(nights[-1].answer, warnings=()), showing)
         return
     scaled = view.in_unit(table, LATENCIES, showing.unit)
@@ -245,6 +247,8 @@ def _verdict(judgements: Sequence[Judgement], run: str, limit: float, *, stored:
         sentences.append(f"cannot tell: too few samples for a lower bound of {listed(f'{name} of {run}' for name in few)}")
     if len(few) < len(unknown):
         sentences.append("cannot tell: one run before the newest does not show how much runs differ; it takes two")
+    if any(judgement.accepted == run for judgement in judgements):
+        sentences.append(f"{run} is accepted: later runs are held against it")
     if above:
         sentences.append(f"above {limit:g}: {listed(judgement_text(judgement) for judgement in above)}")
         begun = [judgement.since.run for judgement in above if judgement.since]

@@ -313,17 +313,22 @@ def test_several_measures_are_alike_of_files_sqlite_and_elasticsearch(sources, n
         assert {mine[name]["count"] for name in measures} == {row["count"]}
     assert {row["run"] for row in table if row["change"] and row["measure"] == "above 300us"} == {"nightly-7"}
     assert not [row for row in table if row["change"] and row["measure"] in ("throughput", "above 5ms")]
-    micro = rows(tailboard("trend", *of_nights(nights), *words, "--unit", "us"))
+
+
+def test_units_are_of_percentiles_alone_and_ndjson_has_the_measure(nights: Path) -> None:
+    words = ("-p", "99", "--throughput", "--above", "5ms", "--format", "csv")
+    table = rows(tailboard("trend", *of_nights(nights, 1, 2), *words))
+    micro = rows(tailboard("trend", *of_nights(nights, 1, 2), *words, "--unit", "us"))
     for row, scaled in zip(table, micro, strict=True):
         scale = 1000 if row["percentile"] else 1
         assert float(row["value"]) == pytest.approx(scale * float(scaled["value"]))
-    line = json.loads(tailboard("trend", *of_nights(nights), *words[:-1], "ndjson").stdout.splitlines()[-1])
+    line = json.loads(tailboard("trend", *of_nights(nights, 1, 2), *words[:-1], "ndjson").stdout.splitlines()[-1])
     assert (line["measure"], line["percentile"], line["change"]) == ("above 5ms", None, None)
 
 
 def test_a_fall_of_throughput_fails(tmp_path: Path) -> None:
     for number in range(12):
-        written(tmp_path / f"n{number}", drawn(number, 400 - number if number < 9 else 200), number)
+        written(tmp_path / f"n{number}", drawn(number, 400 - number if number < 9 else 200), number, seconds=10)
     words = ("trend", *(tmp_path / f"n{number}" for number in range(12)), "-p", "50", "--format", "csv", "--fail-above", "1.2")
     assert tailboard(*words).returncode == 0
     done = tailboard(*words, "--throughput")
@@ -348,9 +353,8 @@ def test_c4_a_change_fails_until_it_is_accepted(kind: str, nights: Path, tmp_pat
         return
     with grounds(kind, tmp_path) as ground:
         for number in range(1, 12):
-            commit = ("--label", f"commit={'3fa' if number < 7 else '2b1'}", "--label", "rack=4")
-            path = nights / f"nightly-{number}"
-            assert tailboard("load", path, "--run", f"nightly-{number}", "--store", ground.url, *commit).returncode == 0
+            labels = {"commit": "3fa" if number < 7 else "2b1", "rack": "4"}
+            loaded(ground.url, [nights / f"nightly-{number}"], run=f"nightly-{number}", labels=labels)
         done = tailboard("trend", ground.url, *words)
         assert done.returncode == 1
         assert "from nightly-7 on (commit 3fa to 2b1), at least 1.3" in done.stderr

@@ -7,6 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ingest.query import change_points as steps
 from ingest.query.regressions import Judgement, Reference, judged
@@ -112,6 +114,14 @@ def test_one_in_a_hundred_series_without_a_step_passes_the_limits(count: int, ph
     for changes, fit in changed.items():
         beyond = np.count_nonzero(level.min(axis=1) - fit.min(axis=(1, 2)) > steps.limit_of(count, changes, phi))
         assert 7 <= beyond <= 35
+
+
+@given(st.lists(st.floats(-0.5, 0.5), min_size=10, max_size=40), st.floats(0.001, 1000), st.integers(0, 40))
+def test_change_points_are_the_same_in_any_unit_and_lie_three_runs_apart(logs: list[float], unit: float, slow: int) -> None:
+    values = 400_000 * np.exp(np.array(logs) + 2.0 * (np.arange(len(logs)) >= slow))
+    places = steps.change_points(values)
+    assert steps.change_points(values * unit) == places
+    assert all(last - first >= steps.LEAST_RUNS for first, last in pairwise([0, *places, len(values)]))
 
 
 # ---- the newest run --------------------------------------------------------------------------------------------------
