@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
     Places = Mapping[str, tuple[str, str]]
 
+MOST_ABOVE = 5
+
 
 @dataclass(frozen=True, kw_only=True)
 class Options(EachRun):
@@ -241,7 +243,7 @@ def _verdict(judgements: Sequence[Judgement], run: str, limit: float, *, stored:
         return 0, []
     sentences = [] if judgements else [f"cannot tell: nothing of {run} has a run before it, so nothing was judged"]
     unknown = [judgement for judgement in judgements if math.isnan(judgement.certain()) and not judgement.accepted]
-    above = [judgement for judgement in judgements if judgement.certain() > limit]
+    above = sorted((each for each in judgements if each.certain() > limit), key=lambda each: -each.certain())
     few = [series_text(judgement) for judgement in unknown if judgement.earlier > 1 or math.isnan(judgement.ratio)]
     if few:
         sentences.append(f"cannot tell: too few samples for a lower bound of {listed(f'{name} of {run}' for name in few)}")
@@ -250,7 +252,8 @@ def _verdict(judgements: Sequence[Judgement], run: str, limit: float, *, stored:
     if any(judgement.accepted == run for judgement in judgements):
         sentences.append(f"{run} is accepted: later runs are held against it")
     if above:
-        sentences.append(f"above {limit:g}: {listed(judgement_text(judgement) for judgement in above)}")
+        sentences += [f"above {limit:g}: {judgement_text(judgement)}" for judgement in above[:MOST_ABOVE]]
+        sentences += [f"above {limit:g}: {len(above) - MOST_ABOVE} more"] if len(above) > MOST_ABOVE else []
         begun = [judgement.since.run for judgement in above if judgement.since]
         how = f"tailboard mark --accept --run {begun[0]}" if begun and stored else f"--accept {begun[0]}" if begun else ""
         sentences += [f"if that is the new normal: {how}"] if how else []

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 Float = NDArray[np.float64]
 
-METHOD = "steps against wandering (autoregressive), 99 %"
+METHOD = "likelihood of a step against a series that wanders, 99 %"
 LEAST_CHANGE = 1.1
 LEAST_RUNS = 3
 FEW_RUNS = 10

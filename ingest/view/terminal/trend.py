@@ -71,33 +71,33 @@ def judgement_text(judgement: Judgement) -> str:
     name, since, run = series_text(judgement), judgement.since, judgement.run
     if math.isnan(judgement.ratio):
         return f"{run}: {name} " + ("is accepted" if judgement.accepted else "has too few samples")
-    lower = lower_is_worse(judgement.measure)
-    of = f" (counted from the accepted {judgement.accepted} on)" if judgement.accepted else ""
+    of = f" ({judgement.accepted} is accepted)" if judgement.accepted else ""
     if since:
-        step = f"{name}: {'lower by ' if lower else ''}x{since.ratio:.3g} from {since.run} on{labels_text(since.labels)}"
-        return f"{step}{_at_least(since.least)}, not accepted{of}; {run} is {_times(judgement, 'the level before')}"
+        step = f"{name}: x{_shown(judgement, since.ratio)} from {since.run} on{labels_text(since.labels)}"
+        newest = f"{run} is {_shown(judgement, judgement.ratio)} times the level before{_certain(judgement, judgement.least)}"
+        return f"{step}{_certain(judgement, since.least)}, not accepted{of}; {newest}"
     many = judgement.earlier > 1
     if judgement.last:
         usual = f"the median of the {judgement.earlier} runs before it (--last)" if many else "the run before it (--last)"
     else:
         usual = f"the level of the {judgement.earlier} runs before" if many else "the run before"
-    return f"{run}: {name} is {_times(judgement, usual)}{of}"
+    return f"{run}: {name} is {_shown(judgement, judgement.ratio)} times {usual}{_certain(judgement, judgement.least)}{of}"
+
+
+def _shown(judgement: Judgement, ratio: float) -> str:
+    """Return a ratio as value / level: below 1 where a fall is worse."""
+    return f"{1 / ratio if lower_is_worse(judgement.measure) else ratio:.3g}"
+
+
+def _certain(judgement: Judgement, ratio: float) -> str:
+    bound = "most" if lower_is_worse(judgement.measure) else "least"
+    return "" if math.isnan(ratio) else f", at {bound} {_shown(judgement, ratio)}"
 
 
 def labels_text(changed: Sequence[tuple[str, str, str]]) -> str:
     """Return which labels changed where, in brackets behind a run; nothing where none did."""
     labels = ", ".join(f"{name} {before or '-'} to {after or '-'}" for name, before, after in changed)
     return f" ({labels})" if labels else ""
-
-
-def _times(judgement: Judgement, usual: str) -> str:
-    if lower_is_worse(judgement.measure):
-        return f"lower than {usual} by x{judgement.ratio:.3g}{_at_least(judgement.least)}"
-    return f"{judgement.ratio:.3g} times {usual}{_at_least(judgement.least)}"
-
-
-def _at_least(ratio: float) -> str:
-    return "" if math.isnan(ratio) else f", at least {ratio:.3g}"
 
 
 def series_text(judgement: Judgement) -> str:
