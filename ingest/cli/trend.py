@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
@@ -122,6 +122,8 @@ def trend(sources: tuple[str, ...], options: Options) -> int:
         parse_percentiles(options.wanted),
         _least(options.least_change),
     )
+    if options.last and options.accept:
+        raise UsageError("--last forgets by itself, so there is nothing to accept: leave out --accept or --last")
     above = sorted({parse_duration(text) for text in options.above.split(",") if text.strip()})
     output, form = options.output, beside_page(options.printed, options.output)
     question, by = question_of(options, (*COLUMNS, "start"))
@@ -132,13 +134,14 @@ def trend(sources: tuple[str, ...], options: Options) -> int:
             raise InputError(f"no run matches {' '.join(options.runs)}; there are {listed(sorted(asks))}")
         dated = [name for name in names if undated_part_of(name) not in names]
         found_in = permutations(dated, opened.labels)
-        marked = _accepted_in(opened.marks_of(names))
         if found_in:
             answers = [labelled(answered(asks[name], name, question), PERMUTATION, found_in[name][1]) for name in dated]
             nights, notes = in_order(alike(by_archive(answers, found_in), (PERMUTATION, *by)))
             notes = (*_permutations_note(found_in), *undated_beside(names, dated), *notes)
         else:
-            nights, notes = in_order(alike([answered(asks[name], name, question) for name in names], by))
+            answers = [answered(asks[name], name, question) for name in names]
+            nights, notes = in_order(alike(answers, by))
+        marked = _accepted_in(opened.marks(replace(answers[0], runs=tuple(names))))
     table = rows_of(nights, percentiles, least, throughput=options.throughput, above_ns=above)
     notes = (*notes, *_warnings([night.answer for night in nights]))
     order = [night.run for night in nights]
@@ -209,8 +212,6 @@ def _write(
     for line in sentences:
         say(line)
     if form in PICTURES:
-        from dataclasses import replace
-
         if not view.of_latencies(table).all():
             say("the picture shows percentiles alone: throughput and shares are in the table, csv and the page (-o)")
         write_picture(view.trend_picture(nights, table), replace(nights[-1].answer, warnings=()), showing)

@@ -62,11 +62,11 @@ class EachRun(shared.Asking):
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What answers questions about each run, the runs' labels, and the marks of runs (files have none)."""
+    """What answers questions about each run, the runs' labels, and the marks of the runs of an answer (files have none)."""
 
     asks: Mapping[str, Ask]
     labels: RunLabels
-    marks_of: Callable[[Sequence[str]], Sequence[Mapping[str, Any]]]
+    marks: Callable[[Answer], Sequence[Mapping[str, Any]]]
 
 
 @contextmanager
@@ -93,7 +93,7 @@ def opened_with_marks(sources: tuple[str, ...], options: EachRun) -> Iterator[Op
             if not records:
                 raise StoreError("the store holds no run yet: tailboard load PATH --run NAME")
             asks, of_runs = {record.run: store.answer for record in records}, {record.run: record.labels for record in records}
-            yield Opened(asks, of_runs, store.marks_of)
+            yield Opened(asks, of_runs, store.marks)
         return
     from ingest.cli.shared.progress import Progress
     from ingest.query.files import Files
