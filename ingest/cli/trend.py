@@ -17,7 +17,8 @@ from ingest.cli.shared.by_run import (
     answered,
     bounded_options,
     format_option,
-    opened_with_marks,
+    labels_of,
+    opened_origins,
     question_of,
     ratio_limit,
     undated_beside,
@@ -127,13 +128,13 @@ def trend(sources: tuple[str, ...], options: Options) -> int:
     above = sorted({parse_duration(text) for text in options.above.split(",") if text.strip()})
     output, form = options.output, beside_page(options.printed, options.output)
     question, by = question_of(options, (*COLUMNS, "start"))
-    with opened_with_marks(sources, options) as opened:
-        asks = opened.asks
+    with opened_origins(sources, options) as origins:
+        asks, of_runs = {name: origin.answer for name, origin in origins.items()}, labels_of(origins)
         names = [name for name in asks if run_matches(name, options.runs)]
         if not names:
             raise InputError(f"no run matches {' '.join(options.runs)}; there are {listed(sorted(asks))}")
         dated = [name for name in names if undated_part_of(name) not in names]
-        found_in = permutations(dated, opened.labels)
+        found_in = permutations(dated, of_runs)
         if found_in:
             answers = [labelled(answered(asks[name], name, question), PERMUTATION, found_in[name][1]) for name in dated]
             nights, notes = in_order(alike(by_archive(answers, found_in), (PERMUTATION, *by)))
@@ -141,13 +142,14 @@ def trend(sources: tuple[str, ...], options: Options) -> int:
         else:
             answers = [answered(asks[name], name, question) for name in names]
             nights, notes = in_order(alike(answers, by))
-        marked = _accepted_in(opened.marks(replace(answers[0], runs=tuple(names))))
+        asked_of = replace(answers[0], runs=tuple(names))
+        marked = _accepted_in([mark for origin in dict.fromkeys(origins.values()) for mark in origin.marks(asked_of)])
     table = rows_of(nights, percentiles, least, throughput=options.throughput, above_ns=above)
     notes = (*notes, *_warnings([night.answer for night in nights]))
     order = [night.run for night in nights]
     places = found_in or {}
     accepted = {*_known(options.accept, order, places), *(places[run][0] if run in places else run for run in marked)}
-    labels = _labels_of(order, opened.labels, places)
+    labels = _labels_of(order, of_runs, places)
     judgements = judged(table, Reference(order, accepted, labels, options.last, least))
     status, sentences = _verdict(judgements, order[-1], limit, stored=not sources or is_store(sources[0]))
     if output:
