@@ -18,6 +18,7 @@ from ingest.cli.shared.by_run import (
     bounded_options,
     format_option,
     labels_of,
+    least_ratio,
     opened_origins,
     question_of,
     ratio_limit,
@@ -32,8 +33,9 @@ from ingest.query.origin import is_store
 from ingest.read.undated import undated_part_of
 
 if TYPE_CHECKING:
+    from ingest.cli.shared.by_run import Ask
     from ingest.core.series import RunLabels
-    from ingest.query.question import Answer
+    from ingest.query.question import Answer, Question
     from ingest.query.regressions import Judgement
     from ingest.query.table import Table
     from ingest.query.trend import Night
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     Places = Mapping[str, tuple[str, str]]
 
 MOST_ABOVE = 5
+WINDOWS = 100  # of each run, for the bounds of its percentiles: half of what compare takes, as there are many runs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,16 +115,14 @@ def trend(sources: tuple[str, ...], options: Options) -> int:
     from ingest.core.ranks import parse_percentiles
     from ingest.core.series import run_matches
     from ingest.core.timing import parse_duration
-    from ingest.query.compare import labelled
     from ingest.query.regressions import Reference, judged
-    from ingest.query.sweeps import PERMUTATION, permutations
-    from ingest.query.trend import COLUMNS, alike, by_archive, in_order
+    from ingest.query.trend import COLUMNS
     from ingest.query.trend import trend as rows_of
 
     limit, percentiles, least = (
         ratio_limit(options.fail_above),
         parse_percentiles(options.wanted),
-        _least(options.least_change),
+        least_ratio(options.least_change, "--least-change"),
     )
     if options.last and options.accept:
         raise UsageError("--last forgets by itself, so there is nothing to accept: leave out --accept or --last")
@@ -133,16 +134,8 @@ def trend(sources: tuple[str, ...], options: Options) -> int:
         names = [name for name in asks if run_matches(name, options.runs)]
         if not names:
             raise InputError(f"no run matches {' '.join(options.runs)}; there are {listed(sorted(asks))}")
-        dated = [name for name in names if undated_part_of(name) not in names]
-        found_in = permutations(dated, of_runs)
-        if found_in:
-            answers = [labelled(answered(asks[name], name, question), PERMUTATION, found_in[name][1]) for name in dated]
-            nights, notes = in_order(alike(by_archive(answers, found_in), (PERMUTATION, *by)))
-            notes = (*_permutations_note(found_in), *undated_beside(names, dated), *notes)
-        else:
-            answers = [answered(asks[name], name, question) for name in names]
-            nights, notes = in_order(alike(answers, by))
-        asked_of = replace(answers[0], runs=tuple(names))
+        nights, notes, found_in = _nights(asks, names, of_runs, question, by)
+        asked_of = replace(nights[0].answer, runs=tuple(names))
         marked = _accepted_in([mark for origin in dict.fromkeys(origins.values()) for mark in origin.marks(asked_of)])
     table = rows_of(nights, percentiles, least, throughput=options.throughput, above_ns=above)
     notes = (*notes, *_warnings([night.answer for night in nights]))
@@ -163,6 +156,32 @@ def trend(sources: tuple[str, ...], options: Options) -> int:
     for line in sentences:
         say(line)
     return status
+
+
+def _nights(
+    asks: Mapping[str, Ask], names: Sequence[str], labels: RunLabels, question: Question, by: tuple[str, ...]
+) -> tuple[list[Night], tuple[str, ...], Places | None]:
+    """Return the runs in order, notes on them, and what each is in its archive where they are runs of archives."""
+    from ingest.query.compare import labelled
+    from ingest.query.question import AUTO
+    from ingest.query.sweeps import PERMUTATION, permutations
+    from ingest.query.trend import alike, by_archive, in_order
+
+    over_time = replace(question, step=AUTO, windows=WINDOWS)
+    dated = [name for name in names if undated_part_of(name) not in names]
+    places = permutations(dated, labels)
+    windows: dict[str, list[Answer]] = {}
+    if not places:
+        answers = [answered(asks[name], name, question) for name in names]
+        for name in names:
+            windows[name] = [answered(asks[name], name, over_time)]
+        return (*in_order(alike(answers, by), windows), None)
+    answers = [labelled(answered(asks[name], name, question), PERMUTATION, places[name][1]) for name in dated]
+    for name in dated:
+        archive, what = places[name]
+        windows.setdefault(archive, []).append(labelled(answered(asks[name], name, over_time), PERMUTATION, what))
+    nights, notes = in_order(alike(by_archive(answers, places), (PERMUTATION, *by)), windows)
+    return nights, (*_permutations_note(places), *undated_beside(names, dated), *notes), places
 
 
 def _accepted_in(marks: Sequence[Mapping[str, object]]) -> set[str]:
@@ -227,17 +246,6 @@ def _warnings(answers: Sequence[Answer]) -> list[str]:
     return [f"{answer.runs[0]}: {text}" for answer in answers for text in answer.warnings]
 
 
-def _least(text: str) -> float:
-    """Return the ratio of --least-change; UsageError if it is no share such as 10%."""
-    try:
-        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    except ValueError:
-        share = math.nan
-    if not 0 <= share <= 100:
-        raise UsageError(f"--least-change takes a share such as 10%, not {text!r}")
-    return 1 + share
-
-
 def _verdict(judgements: Sequence[Judgement], run: str, limit: float, *, stored: bool) -> tuple[int, list[str]]:
     """Return the exit status, 1 where the newest run is certain to be above the limit, and what to say; up to five are named."""
     from ingest.view.terminal.trend import judgement_text, series_text
@@ -249,7 +257,7 @@ def _verdict(judgements: Sequence[Judgement], run: str, limit: float, *, stored:
     above = sorted((each for each in judgements if each.certain() > limit), key=lambda each: -each.certain())
     few = [series_text(judgement) for judgement in unknown if judgement.earlier > 1 or math.isnan(judgement.ratio)]
     if few:
-        sentences.append(f"cannot tell: too few samples for a lower bound of {listed(f'{name} of {run}' for name in few)}")
+        sentences.append(f"cannot tell: too little data for a lower bound of {listed(f'{name} of {run}' for name in few)}")
     if len(few) < len(unknown):
         sentences.append("cannot tell: one run before the newest does not show how much runs differ; it takes two")
     if any(judgement.accepted == run for judgement in judgements):

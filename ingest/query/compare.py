@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ingest.core.errors import UsageError, listed
 from ingest.core.intervals import Intervals, merged
 from ingest.core.layout import LogLinear, common_layout
-from ingest.core.ranks import Percentile, Ranked, parse_percentiles, percentile_values, rank_bounds, within_exact
+from ingest.core.ranks import Percentile, Ranked, parse_percentiles, percentile_values
 from ingest.core.series import Group
 from ingest.query.dependent import LEAST_RUNS
 from ingest.query.means import check_bins
@@ -48,24 +48,20 @@ UNLIKE_BINS = "unlike bins are compared in their common ones: values are their u
 
 
 @dataclass(frozen=True, slots=True)
-class Bounded:
-    """A percentile of each row in ns (NaN: not carried), and the samples that bound it with 95 % confidence.
+class Measured:
+    """A percentile of each row in ns (NaN: not carried), and how many samples a row has.
 
-    `low` and `high` are what the bins of those samples report, `low_edge` and `high_edge` the outer edges of these bins: 0
-    and infinite where there is no such sample. `open` says that the value itself is a lower bound. `error` is
-    how far the value may be off, as a share of the recorded latency: at most MOST_ERROR, 0 where it is a lower bound.
+    It lies from `least` to `most` whatever is missing: both are the value where nothing is, or where it is not known how much.
+    `open` says that the value itself is a lower bound. `error` is how far it may be off because of its bin, as a share of the
+    recorded latency: at most MOST_ERROR, 0 where it is a lower bound.
     """
 
     count: Int
     value: Float
-    low: Float
-    high: Float
-    low_edge: Float
-    high_edge: Float
-    open: NDArray[np.bool_]
-    error: Float
     least: Float
     most: Float
+    open: NDArray[np.bool_]
+    error: Float
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,45 +84,25 @@ class Pair:
         return self.run.by
 
 
-def bounded(rows: Intervals, percentile: Percentile, answer: Answer | None = None) -> Bounded:
-    """Return the percentile of each row of an answer with its order-statistic bounds; UsageError for in-flight weights.
-
-    Where samples are missing in a known number, or can only be higher, the edges of the bounds hold whatever the percentile can
-    be with them.
-    """
+def measured_of(rows: Intervals, percentile: Percentile, answer: Answer) -> Measured:
+    """Return the percentile of each row of an answer; UsageError for in-flight weights."""
     if rows.completions is not None:
         raise UsageError("bounds count whole I/Os, in-flight weights are shares of them: leave out --attribution in-flight")
     ranked = Ranked(rows)
     count, value = ranked.samples, percentile_values(rows, percentile, ranked=ranked)
-    ranks = np.array([rank_bounds(samples, percentile) for samples in count.tolist()], np.int64).reshape(-1, 2)
-    values, edges = rows.layout.values.astype(np.float64), rows.layout.edges.astype(np.float64)
-    if rows.layout.open_ended:
-        edges[-1] = math.inf
-    low, low_edge = np.zeros(len(rows)), np.zeros(len(rows))
-    high, high_edge = np.full(len(rows), math.inf), np.full(len(rows), math.inf)
-    carried = ~np.isnan(value)
-    below = np.flatnonzero(carried & (ranks[:, 0] >= 1))
-    above = np.flatnonzero(carried & (ranks[:, 1] <= count))
-    bins = ranked.bins(below, ranks[below, 0])
-    low[below], low_edge[below] = values[bins], rows.layout.lowest_of(bins)
-    bins = ranked.bins(above, ranks[above, 1])
-    high[above], high_edge[above] = values[bins], edges[bins + 1]
-    low[below], low_edge[below] = (within_exact(rows, below, side[below]) for side in (low, low_edge))
-    high[above], high_edge[above] = (within_exact(rows, above, side[above]) for side in (high, high_edge))
     least = most = value
-    if answer is not None and answer.missing:
+    if answer.missing:
         lacking = Rows(rows, answer, ranked=ranked)
         cells = lacking.cells(percentile, value)
         least, most = (np.where(lacking.complete, value, limit) for limit in (cells.least, cells.most))
-        low_edge = np.where(lacking.complete, low_edge, np.fmin(low_edge, cells.least))
-        high_edge = np.where(lacking.complete, high_edge, np.fmax(high_edge, cells.most))
+        least, most = np.fmin(value, least), np.fmax(value, most)
     opened = np.zeros(len(rows), np.bool_)
-    places = np.flatnonzero(carried)
+    places = np.flatnonzero(~np.isnan(value))
     bins = ranked.bins(places, percentile.ranks(count[places]))
     opened[places] = (bins == rows.layout.bins - 1) & rows.layout.open_ended
     error = np.zeros(len(rows))
     error[places] = np.where(opened[places], 0.0, np.minimum(rows.layout.errors_of(bins)[1], MOST_ERROR))
-    return Bounded(count, value, low, high, low_edge, high_edge, opened, error, least, most)
+    return Measured(count, value, least, most, opened, error)
 
 
 def together(answers: Sequence[Answer]) -> Answer:
@@ -192,11 +168,11 @@ def paired(baseline: Answer, run: Answer, by: Sequence[str], *, unlike: bool = F
     notes: tuple[str, ...] = ()
     if len(layouts) > 1:
         notes = (UNLIKE_BINS,)
-    first, second = (tuple(_like(each, side.by) for each in own) for own, side in zip(windows, sides, strict=True))
+    first, second = (tuple(like(each, side.by) for each in own) for own, side in zip(windows, sides, strict=True))
     return Pair(sides[0], sides[1], notes, (first, second))
 
 
-def _like(windows: Answer, by: Sequence[str]) -> Answer:
+def like(windows: Answer, by: Sequence[str]) -> Answer:
     """Return windows of one run grouped as the answer about its whole side is."""
     for name in by:
         if name == "kind" and name not in windows.by:  # one run of several may hold one kind
@@ -314,15 +290,15 @@ def _rows(
     """Return the rows of some groups at one percentile."""
     by, answers = pair.by, (pair.baseline, pair.run)
     baseline, run = (
-        _nothing(len(groups)) if side is None else bounded(side, percentile, answer)
+        _nothing(len(groups)) if side is None else measured_of(side, percentile, answer)
         for side, answer in zip(both, answers, strict=True)
     )
     with np.errstate(all="ignore"):
         ratio = np.where(baseline.open | (baseline.value == 0), math.nan, run.value / baseline.value)
         low, high = bounds.of(groups, percentile, ratio)
         # What is missing may lie anywhere in its range: the percentile then lies between least and most.
-        low = low * np.fmin(run.least / run.value, 1) * np.fmin(baseline.value / baseline.most, 1)
-        high = high * np.fmax(run.most / run.value, 1) * np.fmax(baseline.value / baseline.least, 1)
+        low = low * (run.least / run.value) * (baseline.value / baseline.most)
+        high = high * (run.most / run.value) * (baseline.value / baseline.least)
     ratio = np.where(np.isfinite(ratio), ratio, math.nan)
     low, high = np.where(low > 0, low, math.nan), np.where(np.isfinite(high), high, math.nan)
     verdicts = [
@@ -340,6 +316,6 @@ def _rows(
     return Table(columns, tuple(by))
 
 
-def _nothing(groups: int) -> Bounded:
+def _nothing(groups: int) -> Measured:
     none = np.full(groups, math.nan)
-    return Bounded(np.zeros(groups, np.int64), none, none, none, none, none, np.zeros(groups, np.bool_), none, none, none)
+    return Measured(np.zeros(groups, np.int64), none, none, none, np.zeros(groups, np.bool_), np.zeros(groups))

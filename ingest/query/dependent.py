@@ -336,8 +336,8 @@ def _student(freedom: float, tail: float) -> float:
 
 
 def student(freedom: float, tail: float) -> float:
-    """Return the quantile of Student's t that `tail` lies above; degrees of freedom to a tenth."""
-    return _student(round(freedom, 1), tail)
+    """Return the quantile of Student's t that `tail` lies above; degrees of freedom to a tenth, below 2 as of 1 (so too wide)."""
+    return 1 / math.tan(math.pi * tail) if freedom < 2 else _student(round(freedom, 1), tail)
 
 
 def _share(percentile: Percentile) -> float:

@@ -5,8 +5,9 @@ last run that was accepted as normal; of levels that differ by less than the lea
 one until it is accepted, however many runs repeat it. Two things can be certain, with 99.5 % confidence:
 
 The newest run alone, by a prediction interval: its distance from the median of the reference, against the spread of runs around
-their levels (Student's t; the variance of a median is pi / 2 times that of a mean). Its own lower bound must leave as much. The
-two runs before it are not in that spread, where there are enough others: they may be of a new level that is too short to be seen.
+their levels (Student's t; the variance of a median is pi / 2 times that of a mean). Its own lower bound, if there is one, must
+leave as much. The two runs before it are not in that spread, where there are enough others: they may be of a new level that is
+too short to be seen.
 The level since a change: the distance of both medians, with the variances of both, widened by what the deviations of
 neighbouring runs have in common. It counts while the newest run is nearer to that level than to the reference.
 """
@@ -147,8 +148,9 @@ def _of_levels(labels: Group, measure: str, table: Table, reference: Reference) 
     certain = student(freedom, TAIL) * spread if freedom else math.nan
     distance = float(logs[-1]) - usual
     least = math.exp(distance - certain * math.sqrt(1 + OF_A_MEDIAN / count))
-    if _latency(measure):  # its own lower bound must leave as much; not a number where it has none
-        least = float(np.minimum(least, table.columns["lo"][-1] / math.exp(usual)))
+    own_least = float(table.columns["lo"][-1])
+    if _latency(measure) and not math.isnan(own_least):
+        least = float(np.minimum(least, own_least / math.exp(usual)))
     since = None
     if at < len(levels) - 1 and levels[-1][2] > usual + math.log(reference.least_change):
         own = len(levels) - 1

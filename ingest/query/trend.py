@@ -21,11 +21,13 @@ from ingest.core.ranks import Percentile
 from ingest.core.series import Group
 from ingest.core.timing import format_duration
 from ingest.query.change_points import LEAST_CHANGE, change_points
-from ingest.query.compare import bounded, kinds_of, together
+from ingest.query.compare import kinds_of, like, measured_of, together
+from ingest.query.dependent import values_between
 from ingest.query.means import check_bins
 from ingest.query.percentiles import Wanted
 from ingest.query.percentiles import percentiles as whole_runs
 from ingest.query.question import Answer, regrouped
+from ingest.query.ratios import sides_of
 from ingest.query.table import Table
 from ingest.read.undated import undated_part_of
 
@@ -39,11 +41,15 @@ ABOVE = "above "
 
 @dataclass(frozen=True, slots=True)
 class Night:
-    """The answer about one run over its whole range, and when it began (epoch ns, 0 where it has no clock)."""
+    """The answer about one run over its whole range, and when it began (epoch ns, 0 where it has no clock).
+
+    `windows` are the answers to the same question in windows, of an archive one a run: what bounds are estimated from.
+    """
 
     run: str
     start_ns: int
     answer: Answer
+    windows: tuple[Answer, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +64,18 @@ def lower_is_worse(measure: str) -> bool:
     return measure == THROUGHPUT
 
 
-def in_order(answers: Sequence[Answer]) -> tuple[list[Night], tuple[str, ...]]:
-    """Return the runs in the order in which they began, and notes on that order.
+def in_order(
+    answers: Sequence[Answer], windows: Mapping[str, Sequence[Answer]] | None = None
+) -> tuple[list[Night], tuple[str, ...]]:
+    """Return the runs in the order in which they began, with their windows by name, and notes on that order.
 
     A run without a clock stands where its name puts it (numbers in it by value), if names are in the order of the other runs;
     else it is left out. What is undated of a run that has dated logs is left out always.
     """
-    nights = [Night(answer.runs[0], 0 if answer.relative else answer.start_of, answer) for answer in answers]
+    nights = [
+        Night(answer.runs[0], 0 if answer.relative else answer.start_of, answer, tuple((windows or {}).get(answer.runs[0], ())))
+        for answer in answers
+    ]
     dated = sorted((night for night in nights if night.start_ns), key=lambda night: (night.start_ns, _natural(night.run)))
     if len(dated) == len(nights):
         return dated, ()
@@ -201,7 +212,7 @@ def _measures(
 ) -> Iterator[tuple[str, float, list[Measured]]]:
     """Yield each measure with its percentile (NaN: none), and what every run measured."""
     for percentile in sorted(percentiles, key=lambda wanted: float(wanted.text)):
-        yield percentile.name, float(percentile.text), [_bounds(night.answer, percentile) for night in nights]
+        yield percentile.name, float(percentile.text), [_bounds(night, percentile) for night in nights]
     if not throughput and not above_ns:
         return
     tables = [whole_runs(night.answer, Wanted((), above_ns, possible=True)) for night in nights]
@@ -228,16 +239,20 @@ def _column(table: Table, values: Float, low: Float | None = None, high: Float |
     return Measured({group: (value, bottom, top, int(count), False, 0.0) for group, value, bottom, top, count in cells})
 
 
-def _bounds(answer: Answer, percentile: Percentile) -> Measured:
-    """Return a percentile of each group of an answer with its bounds."""
+def _bounds(night: Night, percentile: Percentile) -> Measured:
+    """Return a percentile of each group of a run with its bounds."""
     rows: dict[Group, tuple[float, float, float, int, bool, float]] = {}
-    for part in answer.parts:
-        bound = bounded(part, percentile, answer)
-        columns = (bound.value, bound.low_edge, bound.high_edge, bound.count, bound.open, bound.error)
-        cells = zip(*(column.tolist() for column in columns), strict=True)
-        rows |= {
-            key: row for code, row in zip(part.series.tolist(), cells, strict=True) if isinstance(key := part.table[code], tuple)
-        }
+    sides = sides_of([like(windows, night.answer.by) for windows in night.windows])
+    for part in night.answer.parts:
+        measured = measured_of(part, percentile, night.answer)
+        columns = (measured.value, measured.least, measured.most, measured.count, measured.open, measured.error)
+        for code, cells in zip(part.series.tolist(), zip(*(column.tolist() for column in columns), strict=True), strict=True):
+            key = part.table[code]
+            if isinstance(key, tuple):
+                value, least, most, *rest = cells
+                low, high = values_between(sides[key], percentile) if key in sides else (math.nan, math.nan)
+                # What is missing may lie anywhere in its range.
+                rows[key] = (value, float(np.minimum(low, least)), float(np.maximum(high, most)), *rest)
     return Measured(rows)
 
 

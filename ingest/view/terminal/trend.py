@@ -16,6 +16,7 @@ from rich.table import Table as RichTable
 from ingest.core.errors import listed
 from ingest.core.writing import LARGE, latency, utc
 from ingest.query.change_points import FEW_RUNS, METHOD
+from ingest.query.compare import METHOD as OF_WINDOWS
 from ingest.query.precision import Precision, precision_of
 from ingest.query.regressions import Judgement
 from ingest.query.table import Table
@@ -151,7 +152,7 @@ def heading(nights: Sequence[Night], table: Table) -> list[str]:
     kind = ", ".join(sorted({night.answer.kind for night in nights}))
     return [
         f"trend of {runs}: {kind} latency, {samples:,} samples, error bound of the bins {bound_text(bound_of(nights, table))}",
-        f"bounds by order statistics (exact binomial ranks), bins included; changes by {METHOD}",
+        f"bounds by {OF_WINDOWS}; changes by {METHOD}",
     ]
 
 
@@ -181,7 +182,7 @@ def trend_picture(nights: Sequence[Night], table: Table) -> dict[str, Any]:
     head = derived(
         "picture",
         text=vega.printable(f"{nights[0].run} to {nights[-1].run}"),
-        subtitle=f"{kind} latency, {samples:,} samples in {len(nights)} runs, 95 % bounds by order statistics",
+        subtitle=f"{kind} latency, {samples:,} samples in {len(nights)} runs, 95 % bounds by whole windows",
     )
     spec = vega.with_values(
         vega.spec("trend"), {"points": points(nights, table.take(np.flatnonzero(of_latencies(table)).tolist()))}

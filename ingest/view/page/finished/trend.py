@@ -14,6 +14,7 @@ from ingest import __version__
 from ingest.core.series import RunLabels
 from ingest.core.writing import number, utc
 from ingest.query.change_points import METHOD
+from ingest.query.compare import METHOD as OF_WINDOWS
 from ingest.query.regressions import Judgement, changed_labels
 from ingest.query.table import Table
 from ingest.query.trend import Night, series_of
@@ -88,7 +89,7 @@ def _facts(nights: Sequence[Night], table: Table) -> list[tuple[str, str]]:
         ("Latency", _kinds(nights)),
         ("Samples", f"{sum(night.answer.samples for night in nights):,}"),
         ("Error bound of the bins", spaced(bound_text(bound_of(nights, table), "± "))),
-        ("Bounds, 95 %", "order statistics (exact binomial ranks), bins included"),
+        ("Bounds, 95 %", OF_WINDOWS),
         ("Changes of level", METHOD),
         ("Made by", f"tailboard {__version__}"),
     ]
