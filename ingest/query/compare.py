@@ -88,7 +88,7 @@ class Pair:
         return self.run.by
 
 
-def bounded(rows: Intervals, percentile: Percentile, answer: Answer | None = None) -> Bounded:
+def bounded(rows: Intervals[Group], percentile: Percentile, answer: Answer | None = None) -> Bounded:
     """Return the percentile of each row of an answer with its order-statistic bounds; UsageError for in-flight weights.
 
     Where samples are missing in a known number, or can only be higher, the edges of the bounds hold whatever the percentile can
@@ -269,7 +269,7 @@ def alone(table: Table) -> tuple[list[Group], list[Group]]:
     return sorted(groups[0]), sorted(groups[1])
 
 
-def _aligned(pair: Pair) -> Iterator[tuple[list[Group], Intervals | None, Intervals | None]]:
+def _aligned(pair: Pair) -> Iterator[tuple[list[Group], Intervals[Group] | None, Intervals[Group] | None]]:
     """Yield groups with their rows of the baseline and of the run, in one order and one layout; None where one has none."""
     first, second = (_by_layout(side) for side in (pair.baseline, pair.run))
     homes = [{key: part for part in parts for key in _keys(part)} for parts in (first, second)]
@@ -287,26 +287,26 @@ def _aligned(pair: Pair) -> Iterator[tuple[list[Group], Intervals | None, Interv
                 yield single, *((rows, None) if place == 0 else (None, rows))
 
 
-def _by_layout(answer: Answer) -> list[Intervals]:
+def _by_layout(answer: Answer) -> list[Intervals[Group]]:
     """Return the rows of an answer, one part a layout."""
-    parts: dict[LogLinear, list[Intervals]] = {}
+    parts: dict[LogLinear, list[Intervals[Group]]] = {}
     for part in spanned(answer.parts):
         parts.setdefault(part.layout, []).append(part)
     return [merged(alike) for _, alike in sorted(parts.items())]
 
 
-def _keys(part: Intervals) -> list[Group]:
+def _keys(part: Intervals[Group]) -> list[Group]:
     return [key for key in (part.table[code] for code in part.series.tolist()) if isinstance(key, tuple)]
 
 
-def _rows_of(part: Intervals, keys: Sequence[Group]) -> Intervals:
+def _rows_of(part: Intervals[Group], keys: Sequence[Group]) -> Intervals[Group]:
     place = {key: row for row, key in enumerate(_keys(part))}
     return part.take(np.array([place[key] for key in keys], np.int64))
 
 
 def _rows(
     groups: Sequence[Group],
-    both: tuple[Intervals | None, Intervals | None],
+    both: tuple[Intervals[Group] | None, Intervals[Group] | None],
     percentile: Percentile,
     pair: Pair,
     bounds: Ratios,

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from ingest.core.events import Events
 from ingest.core.intervals import Intervals
+from ingest.core.series import Series
 from ingest.read.context import Context
 from ingest.read.format_names import (
     AVERAGED,
@@ -55,14 +56,14 @@ class Reader:
     """
 
     locate: Callable[[Path, Around], Source]
-    rows: Callable[[Path, Context], Iterator[Intervals]] | None = None
+    rows: Callable[[Path, Context], Iterator[Intervals[Series]]] | None = None
     events: Callable[[Path, Context], Iterator[Events]] | None = None
     accepts: Callable[[Path, bytes], bool] | None = None
     row_labels: tuple[str, ...] = ROW_LABELS
     grows: str = WHOLE
     folder_is_host: Callable[[Path], bool] | None = None
     arrow: bool = False
-    many: Callable[[Sequence[tuple[Path, Context]]], tuple[list[Intervals], list[int]]] | None = None
+    many: Callable[[Sequence[tuple[Path, Context]]], tuple[list[Intervals[Series]], list[int]]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

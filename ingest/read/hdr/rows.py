@@ -83,7 +83,7 @@ class Rows:
         self._table: dict[Series, int] = {}
         self._ends: dict[tuple[bytes, LogLinear], list[tuple[int, int]]] = {}
         self._firsts: dict[tuple[bytes, LogLinear], int] = {}
-        self._parts: dict[LogLinear, list[Intervals]] = {}
+        self._parts: dict[LogLinear, list[Intervals[Series]]] = {}
         self._trimmed = 0
         self._samples: Counter[str] = Counter()
         self._lag_ns: int | None = None
@@ -245,14 +245,14 @@ class Rows:
             segment += 1
         return self._table.setdefault(series, len(self._table))
 
-    def intervals(self) -> Iterator[Intervals]:
+    def intervals(self) -> Iterator[Intervals[Series]]:
         """Yield the rows unpacked since the last call, one layout each."""
         self.unpack()
         parts, self._parts, self.entries, self.unpacked = self._parts, {}, 0, 0
         for rows in parts.values():
             yield concatenate(rows)
 
-    def _note_schedule(self, rows: Intervals) -> None:
+    def _note_schedule(self, rows: Intervals[Series]) -> None:
         """Remember what shows the schedule: samples by kind, the longest wait, the span of the log."""
         if not len(rows):
             return
@@ -260,7 +260,7 @@ class Rows:
         codes = np.flatnonzero(np.bincount(rows.series, minlength=len(rows.table)))
         for code in codes.tolist():
             series = rows.table[code]
-            kind = series.kind if isinstance(series, Series) else ""
+            kind = series.kind
             chosen = rows.series == code
             self._samples[kind] += int(samples[chosen].sum())
             if kind == WAIT and (bins := rows.bins[chosen[rows.row]]).size:

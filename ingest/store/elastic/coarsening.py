@@ -27,7 +27,7 @@ from ingest.query.missing import Lack
 from ingest.store.coarsening import COARSENED, COARSENING, Coarsened, check_coarser, lost, unfinished
 from ingest.store.elastic.bulk import Sender
 from ingest.store.elastic.connection import Connection
-from ingest.store.elastic.encoding import MS, READ, Chunk, documents_of, interval_chunks, windows_in
+from ingest.store.elastic.encoding import MS, READ, Chunk, as_stored, documents_of, interval_chunks, windows_in
 from ingest.store.elastic.filters import LATENCIES, at_step
 from ingest.store.elastic.names import Names
 from ingest.store.elastic.reading import pages
@@ -142,11 +142,11 @@ class Coarsening:
             self.records.put_series(record.run, wrong)
         return moves
 
-    def _slabs(self, record: RunRecord, step_ns: int, moves: Mapping[Cell, Series]) -> Iterator[dict[str, Sum]]:
+    def _slabs(self, record: RunRecord, step_ns: int, moves: Mapping[Cell, Series]) -> Iterator[dict[str, Sum[Series]]]:
         """Yield the windows at the new step, added up by source, one after another in time."""
         query = [{"term": {"run.id": record.run}}, at_step(record.step_ns), LATENCIES]
         fields = [*READ, "source.id", "segment"]
-        held: dict[str, Sum] = {}
+        held: dict[str, Sum[Series]] = {}
         slab = None
         for page in pages(self.connection, self.names.all("intervals"), {"bool": {"filter": query}}, fields, OLDEST_FIRST):
             by_slab: dict[int, dict[Part, list[Mapping[str, Any]]]] = {}
@@ -167,11 +167,12 @@ class Coarsening:
             yield held
 
 
-def _of_segment(documents: Hits, segment: int, step_ns: int, moves: Mapping[Cell, Series]) -> Iterator[Intervals]:
+def _of_segment(documents: Hits, segment: int, step_ns: int, moves: Mapping[Cell, Series]) -> Iterator[Intervals[Series]]:
     """Yield the windows of documents of one segment under the series that they go on under."""
-    for windows in windows_in(documents, lambda document: int(document["@timestamp"]) * MS + step_ns):
+    for windows in windows_in(documents, lambda document: int(document["@timestamp"]) * MS + step_ns, as_stored):
         layout = str(windows.layout)
-        yield windows.relabelled(lambda series, layout=layout: moves[series.replaced(segment=segment), layout])  # type: ignore[misc]
+        table = tuple(moves[series.replaced(segment=segment), layout] for series in windows.table)
+        yield windows.keyed(table, windows.series)
 
 
 def _creating(chunk: Chunk) -> Chunk:

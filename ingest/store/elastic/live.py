@@ -40,7 +40,7 @@ from ingest.store.elastic.touched import Cell, Touched
 from ingest.store.elastic.writing import EVERY_GENERATION
 from ingest.store.live import Checkpoint, Marks, News, Watch, marks_of
 from ingest.store.records import COMPLETE, LOADING, RunGoneError, RunRecord, SourceRecord, Spans, StoredSeries
-from ingest.store.rollups import Key, layouts_of
+from ingest.store.rollups import RollupKey, layouts_of
 
 LONGEST_NOTED_NS = 3600 * 10**9
 
@@ -52,7 +52,7 @@ class ElasticLive:
         self._store = store
         self._index = store.names.one("runs")
         self._states: dict[tuple[str, str], SourceState] = {}
-        self._layouts: dict[str, Mapping[Key, LogLinear]] = {}
+        self._layouts: dict[str, Mapping[RollupKey, LogLinear]] = {}
         self._told: dict[str, Watch] = {}
         self._cells: dict[str, set[Cell]] = {}
 

@@ -23,9 +23,9 @@ class Touch:
     samples: int
 
 
-def touch_of(windows: Intervals) -> Touch:
+def touch_of(windows: Intervals[Series]) -> Touch:
     """Return the touch of windows; of offsets no rollups are made, so they touch no windows."""
-    table = windows.streams
+    table = windows.table
     cells: dict[Cell, list[Int]] = {}
     present = np.flatnonzero(np.bincount(windows.series, minlength=len(table))).tolist()
     for code in present:
