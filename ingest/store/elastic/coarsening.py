@@ -113,7 +113,7 @@ class Coarsening:
         if self.sender.delivery.counts["rejected"] > refused:
             raise StoreError(f"documents were refused ({self.sender.delivery.first_reason}): {unfinished(record)}")
         after = tallies_of(self.connection, self.names, record.run, step_ns)
-        if after != {(moves[cell], cell[1]): count for cell, count in before.items()}:
+        if after != {Cell(moves[cell], cell.layout): count for cell, count in before.items()}:
             raise StoreError(lost(record, step_ns, sum(before.values()), sum(after.values())))
         return written
 
@@ -125,18 +125,18 @@ class Coarsening:
         stored = {entry.series: entry for entry in self.records.series([record.run])[0]}
         own = {series: str(entry.layout) for series, entry in stored.items()}
         # Own layouts first: a further segment takes no number that another series has.
-        ranks = {cell: (cell[1] != own.get(cell[0]), cell[1]) for cell in there}
+        ranks = {cell: (cell.layout != own.get(cell.series), cell.layout) for cell in there}
         best: dict[Series, tuple[bool, str]] = {}
         for cell, rank in ranks.items():
-            best[cell[0]] = min(rank, best.get(cell[0], rank))
-        order = sorted(there, key=lambda cell: (ranks[cell] != best[cell[0]], cell[0], ranks[cell]))
+            best[cell.series] = min(rank, best.get(cell.series, rank))
+        order = sorted(there, key=lambda cell: (ranks[cell] != best[cell.series], cell.series, ranks[cell]))
         segments = Segments()
-        moves = {cell: segments.given(cell[0], parse_layout(cell[1])) for cell in order}
+        moves = {cell: segments.given(cell.series, parse_layout(cell.layout)) for cell in order}
         now: dict[Series, list[StoredSeries]] = {}
-        for series, layout in order:
-            bins = parse_layout(layout)
+        for cell in order:
+            series, bins = cell.series, parse_layout(cell.layout)
             kept = stored.get(series, StoredSeries(0, series, bins, exact=False))
-            now.setdefault(series, []).append(replace(kept, series=moves[series, layout], layout=bins))
+            now.setdefault(series, []).append(replace(kept, series=moves[cell], layout=bins))
         wrong = {series: pieces for series, pieces in now.items() if series in stored and pieces != [stored[series]]}
         if wrong:
             self.records.put_series(record.run, wrong)
@@ -171,7 +171,7 @@ def _of_segment(documents: Hits, segment: int, step_ns: int, moves: Mapping[Cell
     """Yield the windows of documents of one segment under the series that they go on under."""
     for windows in windows_in(documents, lambda document: int(document["@timestamp"]) * MS + step_ns, as_stored):
         layout = str(windows.layout)
-        table = tuple(moves[series.replaced(segment=segment), layout] for series in windows.table)
+        table = tuple(moves[Cell(series.replaced(segment=segment), layout)] for series in windows.table)
         yield windows.keyed(table, windows.series)
 
 

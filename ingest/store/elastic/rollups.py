@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
@@ -45,7 +45,13 @@ OWNER = "rollups"
 HOLDS_WINDOWS = {"range": {"rollup.step_ms": {"gt": WHOLE_RUN}}}
 
 Layouts = dict[RollupKey, LogLinear]
-Stage = tuple[str, int]  # scope and step
+
+
+class Stage(NamedTuple):
+    """The rollups of one scope and step."""
+
+    scope: str
+    step_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +120,7 @@ class RollupWriter:
         """
         hosts: dict[str, Any] = {"bool": {"filter": [{"term": {"rollup.scope": HOST}}, one_of("host.name", self.touched.hosts)]}}
         windows = [slab_filter(slabs, self.slab_ns), any_of([hosts, {"term": {"rollup.scope": CLUSTER}}])]
-        stages = {f"{scope} {step}": (scope, step) for scope, step in self.sent}
+        stages = {f"{stage.scope} {stage.step_ns}": stage for stage in self.sent}
         aggs = {
             name: {
                 "filter": {"bool": {"filter": [*rollups_of(self.run.run, scope, step), *(windows if step else [])]}},
@@ -128,8 +134,8 @@ class RollupWriter:
             there = int(sums[name]["count"]["value"]) if name in sums else 0
             if there < self.sent[stage] and self.records.generation(self.run.run) == generation:
                 raise StoreError(
-                    f"{self.run.run}: {self.sent[stage]:,} samples were sent in rollups ({name.split()[0]}, "
-                    f"{format_duration(stage[1]) if stage[1] else 'whole run'}) and {there:,} are in the store: "
+                    f"{self.run.run}: {self.sent[stage]:,} samples were sent in rollups ({stage.scope}, "
+                    f"{format_duration(stage.step_ns) if stage.step_ns else 'whole run'}) and {there:,} are in the store: "
                     "run the same command again"
                 )
 
@@ -149,16 +155,16 @@ class RollupWriter:
             one_of("host.name", self.touched.hosts),
             slab_filter(slabs, self.slab_ns),
         ]
-        gone = Gone({RollupKey(HOST, *cell): self.touched.starts(cell) for cell in self.touched.windows}, self._steps)
+        gone = Gone({key: self.touched.starts(key) for key in self.touched.windows}, self._steps)
         for parts in self._slabs(index, query, self.run.step_ns):
             self._write_steps(merged_in(parts, host_group, _known(layouts, parts, host_group)), gone, generation)
         self._write_gone(gone, generation)
 
     def _write_cluster(self, slabs: Int, layouts: Layouts, generation: int) -> None:
         touched: dict[RollupKey, Int] = {}
-        for cell in self.touched.windows:
-            key = RollupKey(CLUSTER, "", cell[1], cell[2])
-            touched[key] = np.union1d(touched.get(key, np.empty(0, np.int64)), self.touched.starts(cell))
+        for host in self.touched.windows:
+            key = cluster_group(host)
+            touched[key] = np.union1d(touched.get(key, np.empty(0, np.int64)), self.touched.starts(host))
         gone = Gone(touched, self._steps)
         query = [*rollups_of(self.run.run, HOST, self.run.step_ns), slab_filter(slabs, self.slab_ns)]
         for parts in self._slabs(self.names.all("rollups"), query, self.run.step_ns):
@@ -175,8 +181,7 @@ class RollupWriter:
         edges = list(self._edges())
         low = edges[0]["@timestamp"] * MS if edges else int(self.touched.slabs(self.slab_ns)[0])
         high = edges[-1]["interval"]["end_ns"] if edges else low
-        gone = {RollupKey(HOST, *cell) for cell in self.touched.windows}
-        gone |= {RollupKey(CLUSTER, "", op, kind) for _, op, kind in self.touched.windows}
+        gone = {*self.touched.windows, *map(cluster_group, self.touched.windows)}
         for part in whole.parts():
             span = replace(part, start_ns=np.full(len(part), low), end_ns=np.full(len(part), high))
             gone -= set(part.table)
@@ -261,7 +266,7 @@ class RollupWriter:
 
     def _send(self, windows: Intervals[RollupKey], step_ns: int, generation: int) -> None:
         for scope, rows in windows.split(lambda key: key.scope):
-            self.sent[scope, step_ns] += samples_of(rows)
+            self.sent[Stage(scope, step_ns)] += samples_of(rows)
         for chunk in chunked(self._documents.lines(windows, step_ns, generation)):
             self.sender.send(OWNER, chunk)
 
