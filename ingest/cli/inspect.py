@@ -14,7 +14,7 @@ import click
 from ingest.cli.shared import options as shared
 from ingest.cli.shared.sources import split_sources
 from ingest.cli.shared.values import read_options
-from ingest.core.errors import InputError
+from ingest.core.errors import InputError, counted
 from ingest.core.plain import shown
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ def inspect(paths: tuple[str, ...], options: Options) -> None:
     from ingest.read.copies import conflicts
     from ingest.read.processes import processes
     from ingest.read.reconcile import reconciled, skew
+    from ingest.read.schedule import sentences
 
     _, given = split_sources(paths)
     discovered = discover(given, read_options(options))
@@ -95,7 +96,9 @@ def inspect(paths: tuple[str, ...], options: Options) -> None:
     _print(rows, others)
     for caveat in caveats:
         print(shown(f"caveat: {caveat}"))
-    for text in (*reconciled(discovered.sources), *skew(discovered.sources)):
+    accounts = [source.context.account for source in discovered.sources]
+    schedules = sentences((account.path, digest) for account in accounts for digest in account.schedule)
+    for text in (*reconciled(discovered.sources), *skew(discovered.sources), *schedules):
         print(shown(text))
     own = own_facts(whole_runs_of(discovered.sources))
     if own:
@@ -205,9 +208,9 @@ def _print(rows: list[dict[str, Any]], others: list[dict[str, Any]]) -> None:
     listing = ["runs:", *(f"  {shown(run)}" for run in runs)]
     print("\n".join(listing) if len(runs) > MOST_IN_LINE else f"runs: {shown(', '.join(runs))}")
     print(shown(f"start: {', '.join(days) or 'unknown'}, from {', '.join(origins)}"))
-    counted: dict[tuple[str, str], list[str]] = {}
+    alike: dict[tuple[str, str], list[str]] = {}
     for entry in others:
-        counted.setdefault((entry["format"], entry["reason"]), []).append(Path(entry["path"]).name)
-    for (action, reason), names in sorted(counted.items()):
+        alike.setdefault((entry["format"], entry["reason"]), []).append(Path(entry["path"]).name)
+    for (action, reason), names in sorted(alike.items()):
         few = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")  # a line's worth
-        print(shown(f"{action}: {len(names)} file{'s' if len(names) > 1 else ''} ({few}): {reason}"))
+        print(shown(f"{action}: {counted(len(names), 'file')} ({few}): {reason}"))

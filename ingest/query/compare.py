@@ -166,7 +166,7 @@ def kinds_of(answer: Answer) -> set[str]:
     if "kind" not in answer.by:
         return set(answer.kind.split(", "))
     place = answer.by.index("kind")
-    return {key[place] for part in answer.parts for key in part.groups}
+    return {key[place] for part in answer.parts for key in part.table}
 
 
 def paired(baseline: Answer, run: Answer, by: Sequence[str], *, unlike: bool = False, windows: Sides = ((), ())) -> Pair:

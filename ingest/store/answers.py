@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ingest.core.errors import InputError, UsageError, listed
+from ingest.core.errors import InputError, UsageError, counted, listed, plural
 from ingest.core.grid import coarsened
 from ingest.core.intervals import Intervals, Sum, merged
 from ingest.core.layout import LogLinear, common_layout
@@ -290,7 +290,7 @@ def facts_from(catalogue: Catalogue) -> list[tuple[str, str]]:
     rows = sum(int(account.get("rows", 0)) for account in accounts)
     hosts = sorted({stored.series.host for stored in catalogue.series} - {""})
     return [
-        ("Sources", f"{len(accounts)} files, {rows:,} rows"),
+        ("Sources", f"{counted(len(accounts), 'file')}, {counted(rows, 'row')}"),
         ("Hosts", ", ".join(hosts) or "not named"),
         ("Start taken from", ", ".join(sorted({record.zero for record in chosen}))),
         ("Stored step", ", ".join(sorted({_stored(record) for record in chosen}))),
@@ -405,6 +405,12 @@ def _warnings(catalogue: Catalogue) -> Iterator[str]:
     counted: dict[tuple[str, str], int] = {}
     saturated = 0
     for record in catalogue.records:
+        name = record.run if len(catalogue.records) > 1 else ""
+        digests = [(name, text) for account in catalogue.accounts.get(record.run, ()) for text in account.get("schedule", ())]
+        if digests:
+            from ingest.read.schedule import sentences  # a store needs nothing else of readers
+
+            yield from sentences(digests)
         for account in catalogue.accounts.get(record.run, ()):
             saturated += account.get("saturated", 0)
             yield from (note for note in account.get("notes", ()) if note.startswith(SAID_WITH_ANSWERS))
@@ -412,6 +418,6 @@ def _warnings(catalogue: Catalogue) -> Iterator[str]:
                 for reason, count in account.get(action, {}).items():
                     counted[action, reason] = counted.get((action, reason), 0) + count
     for (action, reason), count in sorted(counted.items()):
-        yield f"{count} rows {action}: {reason}"
+        yield f"{count} {plural(count, 'row')} {action}: {reason}"
     if saturated:
         yield f"{saturated} samples lie in the last bin: at least its lower edge, true values unknown"
