@@ -132,11 +132,6 @@ class Intervals(Generic[Key_co]):
         return len(self.series)
 
     @property
-    def groups(self) -> list[Group]:
-        """Return the groups in the table, in its order; none of them where it holds series."""
-        return [key for key in self.table if isinstance(key, tuple)]
-
-    @property
     def row(self) -> Int:
         """Return the row number of each bin entry."""
         return np.repeat(np.arange(len(self)), np.diff(self.indptr))

@@ -154,7 +154,7 @@ def together(answers: Sequence[Answer]) -> Answer:
 
 def labelled(answer: Answer, name: str, value: str) -> Answer:
     """Return an answer with one label more in front of all others, the same in all of its rows."""
-    tables = [tuple((value, *key) if isinstance(key, tuple) else key for key in part.table) for part in answer.parts]
+    tables = [tuple((value, *key) for key in part.table) for part in answer.parts]
     parts = tuple(replace(part, table=table) for part, table in zip(answer.parts, tables, strict=True))
     weights = None if answer.weights is None else {(value, *key): weight for key, weight in answer.weights.items()}
     missing = missing_labelled(answer.missing, name, value)
@@ -296,7 +296,7 @@ def _by_layout(answer: Answer) -> list[Intervals[Group]]:
 
 
 def _keys(part: Intervals[Group]) -> list[Group]:
-    return [key for key in (part.table[code] for code in part.series.tolist()) if isinstance(key, tuple)]
+    return [part.table[code] for code in part.series.tolist()]
 
 
 def _rows_of(part: Intervals[Group], keys: Sequence[Group]) -> Intervals[Group]:
