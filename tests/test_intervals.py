@@ -11,6 +11,7 @@ from ingest.core import intervals as waist
 from ingest.core.csr import row_sums, sum_rows
 from ingest.core.intervals import Exact, Intervals, Sum, concatenate, merged, no_exact
 from ingest.core.layout import fio_layout
+from ingest.core.series import Series
 from strategies import FIO_LAYOUTS, check, intervals, made, per_key, totals
 
 COARSE = FIO_LAYOUTS[6]
@@ -151,3 +152,39 @@ def test_relabelled_leaves_out_what_has_no_key() -> None:
     rows = made(fio_layout(29, 1, 6), [(0, 0, 1, {1: 2}), (1, 0, 1, {1: 3}), (2, 0, 1, {1: 5})])
     result = rows.relabelled(lambda series: (series.host,) if series.op == "read" else None)
     assert totals(result) == {(("a",), 1): 2, (("b",), 1): 5}
+
+
+@given(intervals(), st.sets(st.integers(0, 3)))
+def test_where_keeps_the_rows_of_wanted_keys_and_the_table(rows: Intervals[Series], wanted: set[int]) -> None:
+    keys = {rows.table[code] for code in wanted}
+    result = rows.where(lambda series: series in keys)
+    check(result)
+    mine = [row for row, code in enumerate(rows.series.tolist()) if code in wanted]
+    assert result.table == rows.table
+    assert _cells(result) == [cell for cell in _cells(rows) if cell[0] in wanted] and len(result) == len(mine)
+
+
+def test_where_asks_once_a_key_whatever_the_rows() -> None:
+    rows = made(COARSE, [(code % 4, number, number + 1, {1: 2}) for number, code in enumerate(range(40))])
+    asked = []
+    assert len(rows.where(lambda series: bool(asked.append(series)))) == 0
+    assert asked == list(rows.table)
+    nothing = made(COARSE, []).relabelled(lambda _: None)
+    assert len(nothing.where(lambda _: True)) == 0 and not list(nothing.split(lambda key: key))
+
+
+@given(intervals(), st.lists(st.sampled_from("xyz"), min_size=4, max_size=4))
+def test_split_gives_each_row_once_by_the_value_of_its_key(rows: Intervals[Series], values: list[str]) -> None:
+    of = dict(zip(rows.table, values, strict=True))
+    parts = list(rows.split(of.__getitem__))
+    assert [value for value, _ in parts] == list(dict.fromkeys(values))
+    for value, part in parts:
+        check(part)
+        assert part.table == rows.table
+        assert _cells(part) == [cell for cell in _cells(rows) if values[cell[0]] == value]
+
+
+def _cells(rows: Intervals) -> list[tuple[int, int, int, dict[int, int]]]:
+    edges = zip(rows.indptr[:-1].tolist(), rows.indptr[1:].tolist(), strict=True)
+    bins = [dict(zip(rows.bins[a:b].tolist(), rows.counts[a:b].tolist(), strict=True)) for a, b in edges]
+    return list(zip(rows.series.tolist(), rows.start_ns.tolist(), rows.end_ns.tolist(), bins, strict=True))

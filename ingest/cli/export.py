@@ -20,6 +20,7 @@ from ingest.core.errors import UsageError
 
 if TYPE_CHECKING:
     from ingest.core.intervals import Intervals
+    from ingest.core.series import Group
     from ingest.core.writing import Stamp
     from ingest.query.origin import Origin
     from ingest.query.question import Question
@@ -107,7 +108,9 @@ def _export_documents(sources: tuple[str, ...], globs: Sequence[str]) -> None:
             sys.stdout.write(line.decode())
 
 
-def _exported(sources: tuple[str, ...], options: Options, question: Question) -> Iterator[tuple[Intervals, Mapping[str, Stamp]]]:
+def _exported(
+    sources: tuple[str, ...], options: Options, question: Question
+) -> Iterator[tuple[Intervals[Group], Mapping[str, Stamp]]]:
     """Yield the selected windows at the stored step, in bounded batches, and how times of runs without a clock are written."""
     with opened(sources, options) as origin:
         clocks = _elapsed_stamps(origin)
@@ -125,7 +128,7 @@ def _elapsed_stamps(origin: Origin) -> dict[str, Stamp]:
     return {record.run: stamp(record.start_ns) for record in origin.runs() if record.relative}
 
 
-def _csv_rows(windows: Intervals, clocks: Mapping[str, Stamp]) -> Iterator[str]:
+def _csv_rows(windows: Intervals[Group], clocks: Mapping[str, Stamp]) -> Iterator[str]:
     from ingest.core.writing import utc
 
     edges = windows.layout.edges
@@ -133,7 +136,7 @@ def _csv_rows(windows: Intervals, clocks: Mapping[str, Stamp]) -> Iterator[str]:
     if not windows.layout.has_bins:  # counts of means: nothing is known of where their samples lie
         lower = upper = [""] * len(windows.bins)
     counts, pointers = windows.counts.tolist(), windows.indptr.tolist()
-    keys = windows.groups
+    keys = windows.table
     labels = [",".join(_quoted(label) for label in key[2:]) for key in keys]
     stamps = [clocks.get(key[0], utc) for key in keys]
     for row, (code, start, end) in enumerate(

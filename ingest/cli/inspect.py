@@ -76,7 +76,7 @@ def inspect(paths: tuple[str, ...], options: Options) -> None:
         ops: set[str] = set()
         try:
             for chunk in read(source):
-                ops |= {series.op for series in chunk.table if not isinstance(series, tuple)}
+                ops |= {series.op for series in chunk.table}
         except Exception as error:  # noqa: BLE001  # reported as a note of this file, the others go on
             source.context.account.note(str(error))
         yield source.context.account, tuple(sorted(ops))

@@ -81,8 +81,23 @@ def known_only(values: Int, known: NDArray[np.bool_]) -> list[int | None]:
     return [value if sure else None for value, sure in zip(values.tolist(), known.tolist(), strict=True)]
 
 
-def pack(windows: Intervals) -> Documents:
+def pack(windows: Intervals[Series]) -> Documents:
     """Return windows (one row per series and window) as documents."""
+    codings, blobs = packed_bins(windows)
+    return Documents(
+        layout=windows.layout,
+        table=windows.table,
+        series=windows.series,
+        start_ns=windows.start_ns,
+        count=windows.samples if windows.completions is None else windows.completions,
+        coding=codings,
+        blobs=blobs,
+        exact=windows.exact,
+    )
+
+
+def packed_bins(windows: Intervals) -> tuple[Int, list[bytes]]:
+    """Return the coding of each row and its bins in it: what `unpack` reads."""
     codings = _codings(windows)
     blobs: list[bytes] = [b""] * len(windows)
     for code, record in CODINGS.items():
@@ -96,16 +111,7 @@ def pack(windows: Intervals) -> Documents:
         cuts = (indptr * record.itemsize).tolist()
         for row, begin, end in zip(rows.tolist(), cuts[:-1], cuts[1:], strict=True):
             blobs[row] = data[begin:end]
-    return Documents(
-        layout=windows.layout,
-        table=windows.streams,
-        series=windows.series,
-        start_ns=windows.start_ns,
-        count=windows.samples if windows.completions is None else windows.completions,
-        coding=codings,
-        blobs=blobs,
-        exact=windows.exact,
-    )
+    return codings, blobs
 
 
 def _codings(windows: Intervals) -> Int:
@@ -153,9 +159,9 @@ class Whole:
     """
 
     def __init__(self) -> None:
-        self._held: dict[LogLinear, Intervals] = {}
+        self._held: dict[LogLinear, Intervals[Series]] = {}
 
-    def add(self, parts: Sequence[Intervals]) -> Iterator[Intervals]:
+    def add(self, parts: Sequence[Intervals[Series]]) -> Iterator[Intervals[Series]]:
         """Yield the windows that are whole now; rows of one series come in time order from chunk to chunk."""
         for layout, rows in self._hold(parts):
             newest = np.full(len(rows.table), np.iinfo(np.int64).min)
@@ -165,14 +171,14 @@ class Whole:
             if not last.all():
                 yield rows.take(np.flatnonzero(~last))
 
-    def add_all(self, parts: Sequence[Intervals]) -> Iterator[Intervals]:
+    def add_all(self, parts: Sequence[Intervals[Series]]) -> Iterator[Intervals[Series]]:
         """Hold everything back: an I/O in flight for long reaches windows that are long past."""
         self._hold(parts)
         yield from ()
 
-    def _hold(self, parts: Sequence[Intervals]) -> list[tuple[LogLinear, Intervals]]:
+    def _hold(self, parts: Sequence[Intervals[Series]]) -> list[tuple[LogLinear, Intervals[Series]]]:
         """Add parts to what is held; return the layouts of these parts, with all that is held of each."""
-        new: dict[LogLinear, list[Intervals]] = {}
+        new: dict[LogLinear, list[Intervals[Series]]] = {}
         for part in parts:
             if len(part):
                 new.setdefault(part.layout, []).append(part)
@@ -181,7 +187,7 @@ class Whole:
             self._held[layout] = merged([*([held] if held is not None else []), *filled])
         return [(layout, self._held[layout]) for layout in new if len(self._held[layout])]
 
-    def rest(self) -> Iterator[Intervals]:
+    def rest(self) -> Iterator[Intervals[Series]]:
         """Yield the windows that are still held."""
         held, self._held = self._held, {}
         yield from held.values()

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ingest.core.csr import MOST_SAMPLES, TOO_MANY, gather, sum_rows
 from ingest.core.errors import CapacityError, InputError
-from ingest.core.intervals import Exact, Intervals, concatenate
+from ingest.core.intervals import Exact, Intervals, Key, concatenate
 
 Int = NDArray[np.int64]
 
@@ -39,7 +39,7 @@ def stored_step(median_width_ns: float) -> int:
     return next((step for step in STEPS if step >= 0.9 * median_width_ns), STEPS[-1])
 
 
-def to_windows(rows: Intervals, step_ns: int, stored_ns: int = 0) -> Intervals:
+def to_windows(rows: Intervals[Key], step_ns: int, stored_ns: int = 0) -> Intervals[Key]:
     """Return the rows cut at the edges of windows of `step_ns`: each result row lies in one window and bears its bounds.
 
     With `stored_ns`, of which the step is a multiple, rows that cross an edge are cut at every edge of that finer grid on
@@ -56,7 +56,7 @@ def to_windows(rows: Intervals, step_ns: int, stored_ns: int = 0) -> Intervals:
     return cut if filled.all() else cut.take(np.flatnonzero(filled))
 
 
-def window_parts(rows: Intervals, step_ns: int, stored_ns: int = 0) -> list[Intervals]:
+def window_parts(rows: Intervals[Key], step_ns: int, stored_ns: int = 0) -> list[Intervals[Key]]:
     """Return what `to_windows` does in parts that are only good for adding up: some of their counts are zero."""
     if not rows.layout.has_bins:
         whole = window_start(_middle(rows), step_ns)
@@ -92,7 +92,7 @@ def whole_windows(from_ns: int | None, to_ns: int | None, step_ns: int) -> tuple
     return low, None if to_ns is None else -(-to_ns // step_ns) * step_ns
 
 
-def in_windows(rows: Intervals, from_ns: int | None, to_ns: int | None, step_ns: int) -> Intervals:
+def in_windows(rows: Intervals[Key], from_ns: int | None, to_ns: int | None, step_ns: int) -> Intervals[Key]:
     """Return what of the rows lies in windows of `step_ns` that begin in [from, to), both edges of that grid.
 
     The same counts as if the rows had been stored in such windows: rows that cross an edge of the range are cut at every edge
@@ -114,7 +114,7 @@ def in_windows(rows: Intervals, from_ns: int | None, to_ns: int | None, step_ns:
     return concatenate([whole, cut.take(np.flatnonzero(ours))])
 
 
-def clipped(rows: Intervals, from_ns: int | None, to_ns: int | None) -> Intervals:
+def clipped(rows: Intervals[Key], from_ns: int | None, to_ns: int | None) -> Intervals[Key]:
     """Return the parts of the rows in (from, to], cut by time as `to_windows` does.
 
     In-flight windows are taken whole where they begin in [from, to), rows without bins where their middle lies in (from, to].
@@ -146,7 +146,7 @@ def _middle(rows: Intervals) -> Int:
     return rows.start_ns + (rows.end_ns - rows.start_ns) // 2
 
 
-def _cut(rows: Intervals, edge: Int) -> tuple[Intervals, Intervals]:
+def _cut(rows: Intervals[Key], edge: Int) -> tuple[Intervals[Key], Intervals[Key]]:
     """Return what of each row lies before its edge and what lies after; every edge is inside its row."""
     before = _share(rows, edge - rows.start_ns, rows.end_ns - rows.start_ns)
     zeros = np.zeros(len(rows), np.int64)
@@ -193,7 +193,7 @@ def _round_ratio(top: Int, bottom: Int) -> Int:
     return rounded
 
 
-def _without_zeros(rows: Intervals) -> Intervals:
+def _without_zeros(rows: Intervals[Key]) -> Intervals[Key]:
     keep = np.flatnonzero(rows.counts != 0)
     if len(keep) == len(rows.counts):
         return rows
@@ -201,7 +201,7 @@ def _without_zeros(rows: Intervals) -> Intervals:
     return replace(rows, indptr=indptr, bins=rows.bins.take(keep), counts=rows.counts.take(keep))
 
 
-def in_flight(rows: Intervals, step_ns: int) -> Intervals:
+def in_flight(rows: Intervals[Key], step_ns: int) -> Intervals[Key]:
     """Return windows in which each I/O counts by the share of its latency that it was in flight there.
 
     A row over (P, T] completes at M = (P + T) / 2; an I/O of bin value v is under way in (M - v, M]. Its weights are
@@ -233,7 +233,7 @@ def in_flight(rows: Intervals, step_ns: int) -> Intervals:
     return _weighted(rows, start, entry, weight, np.where(final, rows.counts[entry], 0), step_ns)
 
 
-def _weighted(rows: Intervals, start: Int, entry: Int, weight: Int, completed: Int, step_ns: int) -> Intervals:
+def _weighted(rows: Intervals[Key], start: Int, entry: Int, weight: Int, completed: Int, step_ns: int) -> Intervals[Key]:
     series = rows.series[rows.row[entry]]
     keys, group = np.unique(np.stack([series, start]), axis=1, return_inverse=True)
     group = group.reshape(-1)
@@ -256,7 +256,7 @@ def _weighted(rows: Intervals, start: Int, entry: Int, weight: Int, completed: I
     )
 
 
-def coarsened(windows: Intervals, step_ns: int) -> Intervals:
+def coarsened(windows: Intervals[Key], step_ns: int) -> Intervals[Key]:
     """Return windows relabelled to the window of a multiple of their step that holds them; see `intervals.merged`."""
     starts = windows.start_ns // step_ns * step_ns
     return replace(windows, start_ns=starts, end_ns=starts + step_ns)

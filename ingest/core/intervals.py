@@ -6,8 +6,9 @@ CSR form: row i has `bins[indptr[i]:indptr[i + 1]]`, strictly increasing, with `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,16 @@ from ingest.core.series import Group, Series
 
 Int = NDArray[np.int64]
 Bool = NDArray[np.bool_]
+
+Key = TypeVar("Key", bound=Series | Group)
+Other = TypeVar("Other", bound=Series | Group)
+Value = TypeVar("Value", bound=Hashable)
+if TYPE_CHECKING:  # the default is for checkers alone: Python knows it from 3.13 on, and typing_extensions is no dependency
+    from typing_extensions import TypeVar as WithDefault
+
+    Key_co = WithDefault("Key_co", bound=Series | Group, covariant=True, default=Series | Group)
+else:
+    Key_co = TypeVar("Key_co", bound=Series | Group, covariant=True)
 
 # In place of unknown values of a row without bins; a merge keeps them.
 NO_MIN, NO_MAX, NO_SUM, NO_BYTES = -1, 2**63 - 1, -1, -1
@@ -98,15 +109,16 @@ class Exact:
 
 
 @dataclass(frozen=True, slots=True)
-class Intervals:
+class Intervals(Generic[Key_co]):
     """Histograms of `series[i]` over (`start_ns[i]`, `end_ns[i]`], all in one `layout`.
 
-    `table` holds what the codes in `series` stand for: series, or the groups of a result. `exact` is None where no row
-    has exact values. `completions` is set for in-flight attribution alone: then `counts` are weights in units of 2^-16.
+    `table` holds what the codes in `series` stand for: `Intervals[Series]` comes from readers and documents, `Intervals[Group]`
+    is (part of) a result. `exact` is None where no row has exact values. `completions` is set for in-flight attribution
+    alone: then `counts` are weights in units of 2^-16.
     """
 
     layout: LogLinear
-    table: Sequence[Series | Group]
+    table: Sequence[Key_co]
     series: Int
     start_ns: Int
     end_ns: Int
@@ -120,16 +132,6 @@ class Intervals:
         return len(self.series)
 
     @property
-    def groups(self) -> list[Group]:
-        """Return the groups in the table, in its order; none of them where it holds series."""
-        return [key for key in self.table if isinstance(key, tuple)]
-
-    @property
-    def streams(self) -> list[Series]:
-        """Return the series in the table, in its order; none of them where it holds groups."""
-        return [key for key in self.table if isinstance(key, Series)]
-
-    @property
     def row(self) -> Int:
         """Return the row number of each bin entry."""
         return np.repeat(np.arange(len(self)), np.diff(self.indptr))
@@ -139,19 +141,19 @@ class Intervals:
         """Return the sum of counts of each row."""
         return row_sums(self.indptr, self.counts)
 
-    def reach(self) -> Iterator[tuple[Series, int, int]]:
+    def reach(self: Intervals[Series]) -> Iterator[tuple[Series, int, int]]:
         """Yield each series with the start of its first and the end of its last row."""
         for code, key in enumerate(self.table):
             rows = self.series == code
-            if isinstance(key, Series) and rows.any():
+            if rows.any():
                 yield key, int(self.start_ns[rows].min()), int(self.end_ns[rows].max())
 
-    def at(self, start_ns: Int, end_ns: Int) -> Intervals:
+    def at(self, start_ns: Int, end_ns: Int) -> Intervals[Key_co]:
         """Return the rows with other bounds; quicker than `replace` by far, which many small logs feel."""
         columns = self.indptr, self.bins, self.counts, self.exact, self.completions
         return Intervals(self.layout, self.table, self.series, start_ns, end_ns, *columns)
 
-    def take(self, rows: Int) -> Intervals:
+    def take(self, rows: Int) -> Intervals[Key_co]:
         """Return the given rows in the given order; neighbours in order are not copied."""
         together = len(rows) > 0 and (rows == np.arange(rows[0], rows[0] + len(rows))).all()
         if together and len(rows) == len(self):
@@ -176,16 +178,37 @@ class Intervals:
             completions=None if self.completions is None else self.completions[rows],
         )
 
-    def relabelled(self, key: Callable[[Series], Group | Series | None]) -> Intervals:
-        """Return the rows with each series replaced by `key(series)`; rows whose key is None are left out."""
-        keys = [key(series) for series in self.streams]
-        table: dict[Group | Series, int] = {}
-        codes = [-1 if group is None else table.setdefault(group, len(table)) for group in keys]
+    def where(self, wanted: Callable[[Key_co], bool]) -> Intervals[Key_co]:
+        """Return the rows of the keys that are wanted, under the same table; `wanted` is asked once a key, not once a row."""
+        good = np.array([wanted(key) for key in self.table], np.bool_)
+        return self if good.all() else self.take(np.flatnonzero(good[self.series]))
+
+    def split(self, of: Callable[[Key_co], Value]) -> Iterator[tuple[Value, Intervals[Key_co]]]:
+        """Yield each value that `of` gives to keys, in the order of the table, with the rows of these keys; the table is kept."""
+        places: dict[Value, int] = {}
+        codes = [places.setdefault(of(key), len(places)) for key in self.table]
+        if len(places) == 1:
+            yield next(iter(places)), self
+            return
+        of_rows = np.array(codes, np.int64)[self.series] if codes else self.series
+        for value, place in places.items():
+            yield value, self.take(np.flatnonzero(of_rows == place))
+
+    def keyed(self, table: Sequence[Other], series: Int) -> Intervals[Other]:
+        """Return the rows under other keys: row i is of `table[series[i]]`."""
+        columns = self.start_ns, self.end_ns, self.indptr, self.bins, self.counts, self.exact, self.completions
+        return Intervals(self.layout, table, series, *columns)
+
+    def relabelled(self, key: Callable[[Key_co], Other | None]) -> Intervals[Other]:
+        """Return the rows with each key replaced by `key(it)`; rows whose key becomes None are left out."""
+        table: dict[Other, int] = {}
+        keys = [key(before) for before in self.table]
+        codes = [-1 if now is None else table.setdefault(now, len(table)) for now in keys]
         series = np.array(codes, np.int64)[self.series] if codes else self.series
-        moved = replace(self, table=tuple(table), series=series)
+        moved = self.keyed(tuple(table), series)
         return moved if (series >= 0).all() else moved.take(np.flatnonzero(series >= 0))
 
-    def in_layout(self, target: LogLinear) -> Intervals:
+    def in_layout(self, target: LogLinear) -> Intervals[Key_co]:
         """Return the same counts in another layout; see `LogLinear.moved_to` for where a bin's counts go."""
         if target == self.layout:
             return self
@@ -209,7 +232,7 @@ def _sum_parts(chunks: Sequence[Intervals], group: Int, groups: int) -> tuple[In
     return sum_rows(rows.indptr, rows.bins, rows.counts, group, groups)
 
 
-def concatenate(parts: Iterable[Intervals]) -> Intervals:
+def concatenate(parts: Iterable[Intervals[Key]]) -> Intervals[Key]:
     """Return all rows of `parts` (at least one, all of one layout) after one another, their tables joined."""
     chunks = list(parts)
     if len(chunks) == 1:
@@ -232,9 +255,9 @@ def concatenate(parts: Iterable[Intervals]) -> Intervals:
     )
 
 
-def _joined_tables(chunks: Sequence[Intervals]) -> tuple[list[Series | Group], Int]:
+def _joined_tables(chunks: Sequence[Intervals[Key]]) -> tuple[list[Key], Int]:
     """Return the keys of all chunks, each once, and what the rows of all chunks are of these."""
-    table: dict[Series | Group, int] = {}
+    table: dict[Key, int] = {}
     series = []
     for chunk in chunks:
         codes = [table.setdefault(key, len(table)) for key in chunk.table]
@@ -243,7 +266,7 @@ def _joined_tables(chunks: Sequence[Intervals]) -> tuple[list[Series | Group], I
     return list(table), np.concatenate(series) if series else np.empty(0, np.int64)
 
 
-def _joined_exact(chunks: list[Intervals]) -> Exact | None:
+def _joined_exact(chunks: Sequence[Intervals]) -> Exact | None:
     if all(chunk.exact is None for chunk in chunks):
         return None
     filled = [chunk.exact or no_exact(len(chunk)) for chunk in chunks]
@@ -256,7 +279,7 @@ def _joined_exact(chunks: list[Intervals]) -> Exact | None:
     )
 
 
-def _joined_completions(chunks: list[Intervals]) -> Int | None:
+def _joined_completions(chunks: Sequence[Intervals]) -> Int | None:
     known = [chunk.completions for chunk in chunks if chunk.completions is not None]
     if len(known) not in (0, len(chunks)):
         raise ValueError("completion counts and in-flight weights are never added")
@@ -287,7 +310,7 @@ def no_exact(rows: int) -> Exact:
     return Exact(zero, zero, zero, np.zeros(rows, np.bool_))
 
 
-def merged(parts: Sequence[Intervals]) -> Intervals:
+def merged(parts: Sequence[Intervals[Key]]) -> Intervals[Key]:
     """Return `parts` with all rows of equal (key, start, end) added up, ordered by key, then start, then end.
 
     Key first, because that is how rows come from readers and stores: they are then summed where they lie. Unlike layouts
@@ -329,7 +352,7 @@ def merged(parts: Sequence[Intervals]) -> Intervals:
     return result if filled.all() else result.take(np.flatnonzero(filled))
 
 
-def in_time_order(rows: Intervals) -> Intervals:
+def in_time_order(rows: Intervals[Key]) -> Intervals[Key]:
     """Return the rows ordered by start, then key."""
     order = np.lexsort((_table_ranks(rows.table)[rows.series], rows.start_ns))
     return rows if (order[1:] > order[:-1]).all() else rows.take(order)
@@ -370,16 +393,16 @@ def _summed_known(values: Int, group: Int, groups: int, none: int) -> tuple[Int,
     return total, past
 
 
-class Sum:
+class Sum(Generic[Key]):
     """A running sum of rows that keeps its memory bounded: chunks are added up whenever they outgrow the result."""
 
     def __init__(self, most_entries: int = 4_000_000) -> None:
-        self._parts: list[Intervals] = []
+        self._parts: list[Intervals[Key]] = []
         self._pending = 0
         self._most = most_entries
         self._limit = most_entries
 
-    def add(self, part: Intervals) -> None:
+    def add(self, part: Intervals[Key]) -> None:
         """Add the rows of `part`."""
         if len(part):
             self._parts.append(part)
@@ -388,14 +411,14 @@ class Sum:
             self._compact()
 
     def _compact(self) -> None:
-        by_layout: dict[LogLinear, list[Intervals]] = {}
+        by_layout: dict[LogLinear, list[Intervals[Key]]] = {}
         for part in self._parts:
             by_layout.setdefault(part.layout, []).append(part)
         self._parts = [merged(parts) for parts in by_layout.values()]
         self._pending = sum(len(part.bins) for part in self._parts)
         self._limit = max(self._most, 2 * self._pending)
 
-    def parts(self) -> list[Intervals]:
+    def parts(self) -> list[Intervals[Key]]:
         """Return the sums so far, one per layout."""
         if self._parts:
             self._compact()

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from ingest.core.errors import UsageError
 from ingest.core.grid import INT64_MAX, MS, SECOND
-from ingest.core.intervals import Bool, Int, Intervals, Sum
+from ingest.core.intervals import Bool, Int, Intervals, Key, Sum
 from ingest.core.layout import LogLinear
-from ingest.core.series import OFFSET, Group, Series
+from ingest.core.series import OFFSET, Series
 from ingest.core.timing import format_duration
 
 if TYPE_CHECKING:  # stores keep offsets, and need no reader for that
@@ -76,15 +76,15 @@ class Periods:
         """Return whether bins of 1 ms straddle rows, so that stored offsets have to be resampled by overlap."""
         return bool((self.edges % MS).any())
 
-    def placed(self, events: Events, table: Sequence[Group], codes: Int) -> Intervals:
+    def placed(self, events: Events, table: Sequence[Key], codes: Int) -> Intervals[Key]:
         """Return how many events lie in each column and row under `table[codes[i]]`; exact whatever the rows."""
         times = events.end_ns
         return counted(table, codes, self.column(times), self.row(times), events.weight, self.period_ns, self.layout)
 
 
 def counted(
-    table: Sequence[Group | Series], codes: Int, window: Int, bins: Int, weight: Int | None, width_ns: int, layout: LogLinear
-) -> Intervals:
+    table: Sequence[Key], codes: Int, window: Int, bins: Int, weight: Int | None, width_ns: int, layout: LogLinear
+) -> Intervals[Key]:
     """Return one row per (code, window) that has an event, with the counts of its bins; exact in int64.
 
     Window w is [w, w + 1) times `width_ns`.
@@ -174,9 +174,9 @@ def _running(times: Int, codes: Int, before: Int) -> Int:
     return np.maximum(highest, floor)
 
 
-def is_offsets(windows: Intervals) -> bool:
+def is_offsets(windows: Intervals[Series]) -> bool:
     """Return whether stored windows are of offsets, not of latencies: a chunk holds one or the other."""
-    return any(isinstance(key, Series) and key.kind == OFFSET for key in windows.table)
+    return any(series.kind == OFFSET for series in windows.table)
 
 
 class Stored:
@@ -187,7 +187,7 @@ class Stored:
 
     def __init__(self, most_held: int = MOST_HELD) -> None:
         self._order = Order()
-        self._sum = Sum(most_held)
+        self._sum: Sum[Series] = Sum(most_held)
         self._entries = 0
         self._most = most_held
         self._series: dict[Series, list[Series]] = {}
@@ -213,10 +213,10 @@ class Stored:
         rows = counted(tuple(table), codes, window, within // MS, events.weight, SECOND, LAYOUT)
         used, of_row = np.unique(rows.series, return_inverse=True)
         names = tuple(table)
-        self._sum.add(replace(rows, table=tuple(names[code] for code in used.tolist()), series=of_row.reshape(-1)))
+        self._sum.add(rows.keyed(tuple(names[code] for code in used.tolist()), of_row.reshape(-1)))
         self._entries += len(rows.bins)
 
-    def whole(self) -> Iterator[Intervals]:
+    def whole(self) -> Iterator[Intervals[Series]]:
         """Yield windows that no event in order can reach any more, where much is held."""
         if self._entries < self._most:
             return
@@ -225,7 +225,6 @@ class Stored:
             reach = [
                 -INT64_MAX if series.segment else min(self._order.began(label) for label in self._series[series]) - LATE_NS
                 for series in rows.table
-                if isinstance(series, Series)
             ]
             done = rows.end_ns <= np.array(reach, np.int64)[rows.series]
             self._sum.add(rows.take(np.flatnonzero(~done)))
@@ -236,13 +235,13 @@ class Stored:
                 yield ready
         self._most = max(self._most, 2 * self._entries)
 
-    def rest(self) -> Iterator[Intervals]:
+    def rest(self) -> Iterator[Intervals[Series]]:
         """Yield the offsets that are still held."""
         yield from self._sum.parts()
         self._sum = Sum(self._most)
 
 
-def within(stored: Intervals, begin_ns: int | None, end_ns: int | None) -> Iterator[Intervals]:
+def within(stored: Intervals[Series], begin_ns: int | None, end_ns: int | None) -> Iterator[Intervals[Series]]:
     """Yield what of stored offsets lies in [begin, end), by whole bins of 1 ms."""
     if begin_ns is None and end_ns is None:
         yield stored
@@ -256,7 +255,7 @@ def within(stored: Intervals, begin_ns: int | None, end_ns: int | None) -> Itera
         yield rows.take(filled)
 
 
-def from_bins(stored: Intervals, periods: Periods) -> tuple[Intervals, Intervals]:
+def from_bins(stored: Intervals[Series], periods: Periods) -> tuple[Intervals[Series], Intervals[Series]]:
     """Return stored offsets in columns and rows: what lies in one row whole, and what straddles two, under the lower one.
 
     Of the latter `shared` makes counts once all of them are added up. UsageError where rows are finer than what is stored.
@@ -276,7 +275,7 @@ def from_bins(stored: Intervals, periods: Periods) -> tuple[Intervals, Intervals
     return parts[0], parts[1]
 
 
-def shared(straddling: Intervals, periods: Periods) -> Intervals:
+def shared(straddling: Intervals[Key], periods: Periods) -> Intervals[Key]:
     """Return bins of 1 ms that straddle two rows shared out by overlap, halves to even: events are taken as spread evenly.
 
     No count is lost; a row is off by at most the events of the two bins at its edges.

@@ -32,14 +32,12 @@ class Segments:
             self._given[series, parse_layout(layout)] = series.replaced(segment=segment)
         self._taken = set(self._given.values())
 
-    def apart(self, rows: Intervals) -> Intervals:
+    def apart(self, rows: Intervals[Series]) -> Intervals[Series]:
         """Return the rows under series that have one layout each; most are under the series that they came with."""
         codes, first = np.unique(rows.series, return_index=True)
         table = list(rows.table)
         for code in codes[np.argsort(first)].tolist():
-            series = table[code]
-            if isinstance(series, Series):
-                table[code] = self.given(series, rows.layout)
+            table[code] = self.given(table[code], rows.layout)
         if all(now is before for now, before in zip(table, rows.table, strict=True)):
             return rows
         named = iter(table)

@@ -58,6 +58,16 @@ def group_of(series: Series, by: Iterable[str], run_labels: RunLabels) -> Group:
     return tuple(label_of(series, name, run_labels) for name in by)
 
 
+def run_and_kind(group: Group) -> tuple[str, str]:
+    """Return run and kind of a group that begins with both, as groups do until an answer is finished."""
+    return group[0], group[1]
+
+
+def labels_first(group: Group) -> Group:
+    """Return a group that begins with run and kind with its labels in front of both: the order of an export."""
+    return (*group[2:], *group[:2])
+
+
 def in_flight_kind(series: Series) -> Series:
     """Return the series of the weights of a series: an I/O counts by share in each window that it was in flight."""
     return series.replaced(kind=f"{series.kind}.{IN_FLIGHT}")

@@ -283,7 +283,7 @@ def no_room(path: Path, run: str, most: int) -> CapacityError:
 
 def whole_windows(
     source: Source, step_ns: int, spans: dict[Series, tuple[int, int]], offsets: Stored | None = None, *, in_flight: bool
-) -> Iterator[Intervals]:
+) -> Iterator[Intervals[Series]]:
     """Yield the windows of a source once they are whole; note in `spans` from when to when its series reach.
 
     Windows of `offsets`, where they are wanted, come between those of latencies. InputError where it is not what it claims.

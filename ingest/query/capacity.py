@@ -151,7 +151,7 @@ def tested_in(answer: Answer, run: str, load: float, slas: Sequence[Sla]) -> dic
     for part in answer.parts:
         for code in np.flatnonzero(np.bincount(part.series, minlength=len(part.table))).tolist():
             key, rows = part.table[code], part.take(np.flatnonzero(part.series == code))
-            if not isinstance(key, tuple) or not rows.samples.sum():
+            if not rows.samples.sum():
                 continue
             span = max(min(last, int(rows.end_ns.max())) - max(first, int(rows.start_ns.min())), 1)
             achieved = float(rows.samples.sum()) / span * 1e9

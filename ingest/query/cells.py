@@ -103,7 +103,7 @@ def cells(answer: Answer, rows: Rows | None = None, lit: Answer | None = None, c
     check_bins(answer, "heat maps")
     rows = rows or Rows()
     layout = common_layout(part.layout for part in answer.parts)
-    groups = tuple(sorted({key for part in answer.parts for key in part.groups}))
+    groups = tuple(sorted({key for part in answer.parts for key in part.table}))
     entries = _entries(answer, layout, groups)
     sums = _sums(entries.place, entries.count, layout.bins)
     row_ladder = ladder(rows, layout, sums)
@@ -137,7 +137,7 @@ def _entries(answer: Answer, layout: LogLinear, groups: Sequence[Group]) -> _Ent
     numbers = {key: number for number, key in enumerate(groups)}
     pieces: list[tuple[NDArray[Any], ...]] = []
     for part in (part.in_layout(layout) for part in answer.parts):
-        codes = np.array([numbers.get(key, -1) if isinstance(key, tuple) else -1 for key in part.table], np.int64)
+        codes = np.array([numbers.get(key, -1) for key in part.table], np.int64)
         row = part.row
         counts = part.counts if part.completions is None else part.counts / (1 << WEIGHT_BITS)
         pieces.append((part.start_ns[row], part.end_ns[row], codes[part.series][row], part.bins, counts))

@@ -78,7 +78,7 @@ def stamps_beside(answer: Answer) -> dict[int, str]:
     place = answer.by.index("run")
     stamps: dict[int, str] = {}
     for part in answer.parts:
-        names = [str(key[place]) if isinstance(key, tuple) else "" for key in part.table]
+        names = [key[place] for key in part.table]
         for code, *edges in zip(part.series.tolist(), part.start_ns.tolist(), part.end_ns.tolist(), strict=True):
             if names[code] in answer.undated:
                 stamps |= {edge: since(edge - answer.run_start_ns[names[code]]) for edge in edges}

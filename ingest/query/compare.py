@@ -84,7 +84,7 @@ class Pair:
         return self.run.by
 
 
-def measured_of(rows: Intervals, percentile: Percentile, answer: Answer) -> Measured:
+def measured_of(rows: Intervals[Group], percentile: Percentile, answer: Answer) -> Measured:
     """Return the percentile of each row of an answer; UsageError for in-flight weights."""
     if rows.completions is not None:
         raise UsageError("bounds count whole I/Os, in-flight weights are shares of them: leave out --attribution in-flight")
@@ -130,7 +130,7 @@ def together(answers: Sequence[Answer]) -> Answer:
 
 def labelled(answer: Answer, name: str, value: str) -> Answer:
     """Return an answer with one label more in front of all others, the same in all of its rows."""
-    tables = [tuple((value, *key) if isinstance(key, tuple) else key for key in part.table) for part in answer.parts]
+    tables = [tuple((value, *key) for key in part.table) for part in answer.parts]
     parts = tuple(replace(part, table=table) for part, table in zip(answer.parts, tables, strict=True))
     weights = None if answer.weights is None else {(value, *key): weight for key, weight in answer.weights.items()}
     missing = missing_labelled(answer.missing, name, value)
@@ -142,7 +142,7 @@ def kinds_of(answer: Answer) -> set[str]:
     if "kind" not in answer.by:
         return set(answer.kind.split(", "))
     place = answer.by.index("kind")
-    return {key[place] for part in answer.parts for key in part.groups}
+    return {key[place] for part in answer.parts for key in part.table}
 
 
 def paired(baseline: Answer, run: Answer, by: Sequence[str], *, unlike: bool = False, windows: Sides = ((), ())) -> Pair:
@@ -245,7 +245,7 @@ def alone(table: Table) -> tuple[list[Group], list[Group]]:
     return sorted(groups[0]), sorted(groups[1])
 
 
-def _aligned(pair: Pair) -> Iterator[tuple[list[Group], Intervals | None, Intervals | None]]:
+def _aligned(pair: Pair) -> Iterator[tuple[list[Group], Intervals[Group] | None, Intervals[Group] | None]]:
     """Yield groups with their rows of the baseline and of the run, in one order and one layout; None where one has none."""
     first, second = (_by_layout(side) for side in (pair.baseline, pair.run))
     homes = [{key: part for part in parts for key in _keys(part)} for parts in (first, second)]
@@ -263,26 +263,26 @@ def _aligned(pair: Pair) -> Iterator[tuple[list[Group], Intervals | None, Interv
                 yield single, *((rows, None) if place == 0 else (None, rows))
 
 
-def _by_layout(answer: Answer) -> list[Intervals]:
+def _by_layout(answer: Answer) -> list[Intervals[Group]]:
     """Return the rows of an answer, one part a layout."""
-    parts: dict[LogLinear, list[Intervals]] = {}
+    parts: dict[LogLinear, list[Intervals[Group]]] = {}
     for part in spanned(answer.parts):
         parts.setdefault(part.layout, []).append(part)
     return [merged(alike) for _, alike in sorted(parts.items())]
 
 
-def _keys(part: Intervals) -> list[Group]:
-    return [key for key in (part.table[code] for code in part.series.tolist()) if isinstance(key, tuple)]
+def _keys(part: Intervals[Group]) -> list[Group]:
+    return [part.table[code] for code in part.series.tolist()]
 
 
-def _rows_of(part: Intervals, keys: Sequence[Group]) -> Intervals:
+def _rows_of(part: Intervals[Group], keys: Sequence[Group]) -> Intervals[Group]:
     place = {key: row for row, key in enumerate(_keys(part))}
     return part.take(np.array([place[key] for key in keys], np.int64))
 
 
 def _rows(
     groups: Sequence[Group],
-    both: tuple[Intervals | None, Intervals | None],
+    both: tuple[Intervals[Group] | None, Intervals[Group] | None],
     percentile: Percentile,
     pair: Pair,
     bounds: Ratios,

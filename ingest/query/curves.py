@@ -47,7 +47,7 @@ def _measured(answer: Answer, ticks: int) -> list[Curve]:
         values = reported(part)
         for row in range(len(part)):
             key = part.table[part.series[row]]
-            name = ", ".join(label or "-" for label in key) if isinstance(key, tuple) and key else "all"
+            name = ", ".join(label or "-" for label in key) or "all"
             entries = slice(part.indptr[row], part.indptr[row + 1])
             passed = np.cumsum(part.counts[entries]).tolist()
             rows = list(levels(passed, ticks))

@@ -120,7 +120,7 @@ def judged(objective: Objective, answer: Answer, life: Life) -> list[Verdict]:
     narrow = answer if asked else regrouped(answer, labels)
     parts = [part for part in narrow.parts if len(part)]
     keys = {part.table[code] for part in parts for code in np.unique(part.series).tolist()}
-    groups = sorted(key for key in keys if isinstance(key, tuple))
+    groups = sorted(keys)
     rows = _concatenated([_rows(part, narrow, objective.percentile, groups) for part in parts])
     low, high = int(min(rows.start_ns.min(), life.start_ns)), int(max(rows.end_ns.max(), life.end_ns))
     part = replace(life, start_ns=low, end_ns=high).within(objective.window_ns)
@@ -323,11 +323,11 @@ def _by_group(rows: Windows, chosen: Bool | None, groups: int) -> Int:
     return counts
 
 
-def _rows(part: Intervals, answer: Answer, percentile: Percentile, groups: Sequence[Group]) -> Windows:
+def _rows(part: Intervals[Group], answer: Answer, percentile: Percentile, groups: Sequence[Group]) -> Windows:
     """Return the windows of a part that hold samples, with the percentile by rank whether they carry it or not."""
     rows = part.take(np.flatnonzero(part.samples > 0))
     ranked, places = Ranked(rows), {key: place for place, key in enumerate(groups)}
-    codes = np.array([places.get(key, -1) if isinstance(key, tuple) else -1 for key in rows.table], np.int64)
+    codes = np.array([places.get(key, -1) for key in rows.table], np.int64)
     count = rows.samples if rows.completions is None else rows.completions
     carried = percentile_values(rows, percentile, ranked=ranked)
     by_rank = ranked.values(np.arange(len(rows)), percentile.ranks(ranked.samples)).astype(np.float64)
@@ -390,7 +390,7 @@ def _above(answer: Answer, labels: Sequence[str], threshold_ns: int) -> dict[Gro
         cuts = np.searchsorted(part.series[rows], np.arange(len(part.table) + 1))
         for code, key in enumerate(part.table):
             own = rows[cuts[code] : cuts[code + 1]]
-            if isinstance(key, tuple) and len(own):
+            if len(own):
                 hosts = above.setdefault(tuple(key[place] for place in places), {})
                 hosts.setdefault(key[host], []).append((part.start_ns[own], np.append(0, np.cumsum(each[own]))))
     return above

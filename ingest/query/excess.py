@@ -71,18 +71,16 @@ def _name(group: Group, by: Sequence[str]) -> str:
     return " ".join(filter(None, (labels.pop(OP, ""), *labels.values())))
 
 
-def _rows_of(answer: Answer) -> dict[Group, Intervals]:
+def _rows_of(answer: Answer) -> dict[Group, Intervals[Group]]:
     """Return the row of each group over the whole range."""
     rows = {}
     for part in spanned(answer.parts):
         for row, code in enumerate(part.series.tolist()):
-            key = part.table[code]
-            if isinstance(key, tuple):
-                rows[key] = part.take(np.array([row], np.int64))
+            rows[part.table[code]] = part.take(np.array([row], np.int64))
     return rows
 
 
-def _excess(group: Group, baseline: Intervals, run: Intervals) -> Excess:
+def _excess(group: Group, baseline: Intervals[Group], run: Intervals[Group]) -> Excess:
     layout = common_layout((baseline.layout, run.layout))
     sides = [side.in_layout(layout) for side in (baseline, run)]
     values = layout.values.astype(np.float64)

@@ -12,7 +12,7 @@ from ingest.core.errors import InputError, counted, listed, plural
 from ingest.core.grid import UNTIMED, stored_step
 from ingest.core.intervals import Intervals, Sum
 from ingest.core.parallel import fork_map
-from ingest.core.series import LABELS, runs_asked
+from ingest.core.series import LABELS, Group, runs_asked
 from ingest.core.whole_runs import WholeRun
 from ingest.query.clocks import beside, left_out, logs_left_out, shown_beside, undated_runs
 from ingest.query.file_offers import offers_of
@@ -132,7 +132,7 @@ class Files:
         starts, undated = self.starts_of(sources), beside(undated_runs(sources))
         summed = self._added_up(sources, question, step, starts)
         parts = summed.parts
-        answered_runs = {key[0] for part in parts for key in keys_of(part) if isinstance(key, tuple)}
+        answered_runs = {key[0] for part in parts for key in keys_of(part)}
         if any(source.context.series.run not in answered_runs for source in sources):
             every = self.choice(question, every_kind=True)[0]
             if len(every) > len(sources):  # the default kind is the best of what is there in the range
@@ -214,7 +214,9 @@ class Files:
 
     def _added_up(self, sources: Sequence[Source], question: Question, step: int, starts: dict[str, int]) -> Summed:
         """Return the sums over all sources, added up in each process first: only sums are handed on."""
-        total, of_process, finished = Sum(HELD_ENTRIES), Sum(HELD_ENTRIES), 0
+        total: Sum[Group] = Sum(HELD_ENTRIES)
+        of_process: Sum[Group] = Sum(HELD_ENTRIES)
+        finished = 0
         summed = Summed()
 
         def work(some: Sequence[Source]) -> Iterator[tuple[list[Account], Summed]]:
@@ -239,7 +241,7 @@ class Files:
         summed.parts = total.parts()
         return summed
 
-    def windows(self, question: Question) -> Iterator[Intervals]:
+    def windows(self, question: Question) -> Iterator[Intervals[Group]]:
         """Yield the selected windows at the stored step under the question's groups, as `ordered` has them.
 
         Each run is on its own clock. The windows of files whose labels are not known before they are read are held: those
@@ -338,7 +340,7 @@ class Files:
                 source.context.account.lack(dead(source, error.reason))
         return all_of(run_sums.summed() for run_sums in adding.values())
 
-    def _check_rejects(self, sources: Iterable[Source], parts: Sequence[Intervals]) -> None:
+    def _check_rejects(self, sources: Iterable[Source], parts: Sequence[Intervals[Group]]) -> None:
         account = self.account
         moments = [] if parts else [note for note in account.notes if note.endswith(MOMENTS)]
         if moments:

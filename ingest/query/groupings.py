@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from ingest.core.series import Group
 from ingest.query.compare import SAME_WITHIN, Pair, Sides, kinds_of, paired
 from ingest.query.lags import LAG
@@ -53,7 +51,7 @@ def groupings(baseline: Answer, run: Answer, by: Sequence[str]) -> list[tuple[st
 def groups_of(answer: Answer, by: Sequence[str]) -> set[Group]:
     """Return the groups that an answer has by some of its labels."""
     places = [answer.by.index(name) for name in by]
-    keys = {key for part in answer.parts for key in part.groups}
+    keys = {key for part in answer.parts for key in part.table}
     return {tuple(key[place] for place in places) for key in keys}
 
 
@@ -86,8 +84,7 @@ def alone_in(pair: Pair, group: Group) -> Pair:
 def _only(answer: Answer, group: Group) -> Answer:
     parts = []
     for part in answer.parts:
-        inside = np.array([key == group for key in part.table], np.bool_)
-        chosen = part.take(np.flatnonzero(inside[part.series]))
+        chosen = part.relabelled(lambda key: () if key == group else None)
         if len(chosen):
-            parts.append(replace(chosen, table=((),), series=np.zeros_like(chosen.series)))
+            parts.append(chosen)
     return replace(answer, parts=tuple(parts), by=())

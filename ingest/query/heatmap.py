@@ -8,17 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.intervals import Int, Intervals, in_time_order
+from ingest.core.series import Group
 from ingest.query.lags import whole_counts
 from ingest.query.means import check_bins
 from ingest.query.question import Answer
 from ingest.query.table import Table, concatenated
 
 
-def _labels(part: Intervals, answer: Answer, series: Int) -> dict[str, NDArray[Any]]:
+def _labels(part: Intervals[Group], answer: Answer, series: Int) -> dict[str, NDArray[Any]]:
     """Return the label columns of rows with these series codes."""
     columns = {}
     for place, name in enumerate(answer.by):
-        values = np.array([key[place] for key in part.groups], object)
+        values = np.array([key[place] for key in part.table], object)
         columns[name] = values[series] if len(values) else values
     return columns
 

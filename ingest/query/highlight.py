@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
-import numpy as np
-
 from ingest.core.errors import InputError, UsageError, listed
 from ingest.query.question import Answer, Question, regrouped
 
@@ -28,14 +26,9 @@ def split(answer: Answer, question: Question, highlighted: Mapping[str, str]) ->
     if "run" not in by and len(answer.runs) > 1 and not question.merge_runs:
         raise UsageError(f"--highlight run: these are {len(answer.runs)} runs; --merge-runs adds them up")
     places = {answer.by.index(name): glob for name, glob in highlighted.items()}
-    parts = []
-    for part in answer.parts:
-        matches = [
-            isinstance(key, tuple) and all(fnmatchcase(key[at], glob) for at, glob in places.items()) for key in part.table
-        ]
-        parts.append(part.take(np.flatnonzero(np.array(matches, np.bool_)[part.series])))
+    parts = [part.where(lambda key: all(fnmatchcase(key[at], glob) for at, glob in places.items())) for part in answer.parts]
     if not any(len(part) for part in parts):
         asked = " ".join(f"--highlight {name}={glob}" for name, glob in highlighted.items())
-        names = {", ".join(key[at] or "-" for at in places) for part in answer.parts for key in part.groups}
+        names = {", ".join(key[at] or "-" for at in places) for part in answer.parts for key in part.table}
         raise InputError(f"nothing matches {asked}; there are {listed(sorted(names))}")
     return regrouped(answer, by), regrouped(replace(answer, parts=tuple(parts)), by)

@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ingest.core.errors import InputError
 from ingest.core.grid import MS, coarsened
 from ingest.core.intervals import Intervals, Sum, in_time_order
 from ingest.core.layout import LogLinear, hdr_half, hdr_layout, parse_layout
+from ingest.core.series import Group
 from ingest.core.timing import UNITS_NS
 from ingest.query.clocks import shown_beside
 from ingest.query.means import REMEDY
@@ -34,7 +33,7 @@ NS = 1
 class IntervalLog:
     """Windows in time order, the names of their labels, the unit, the start, and their warnings once all are taken."""
 
-    windows: Iterator[Intervals]
+    windows: Iterator[Intervals[Group]]
     names: tuple[str, ...]
     unit_ns: int
     start_ns: int | None
@@ -99,7 +98,7 @@ def from_answers(origin: Origin, question: Question) -> IntervalLog:
         return IntervalLog(iter(answer.parts), answer.by, unit, start, lambda: answer.warnings)
     names = _names(question, answer.runs)
     places = [(("run", "kind", *question.by)).index(name) for name in names]
-    total = Sum()
+    total: Sum[Group] = Sum()
     step = question.step
     for part in origin.windows(question):
         rows = regrouped(_of_runs(part, answer.runs), places)
@@ -121,10 +120,9 @@ def _dated(answer: Answer) -> Answer:
     return replace(kept, warnings=(*notes, *(text for text in answer.warnings if text not in shown_beside(answer.undated))))
 
 
-def _of_runs(part: Intervals, runs: Collection[str], place: int = 0) -> Intervals:
+def _of_runs(part: Intervals[Group], runs: Collection[str], place: int = 0) -> Intervals[Group]:
     """Return the rows of some runs; `place` is that of the run in their keys."""
-    good = np.array([isinstance(key, tuple) and key[place] in runs for key in part.table], np.bool_)
-    return part if good.all() else part.take(np.flatnonzero(good[part.series]))
+    return part.where(lambda key: key[place] in runs)
 
 
 @dataclass(frozen=True, slots=True)

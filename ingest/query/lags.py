@@ -50,7 +50,7 @@ def weighed(ask: Ask, question: Question) -> Answer:
     fine = ask(question if named else replace(question, by=(*question.by, TAG)))
     by = fine.by if named else tuple(name for name in fine.by if name != TAG)
     place = fine.by.index(TAG)
-    groups = [key for part in fine.parts for key in part.groups]
+    groups = [key for part in fine.parts for key in part.table]
     if not any(SAMPLED.match(key[place]) for key in groups):
         return fine if named else regrouped(fine, by)
     fine = replace(fine, weights={key: weight_of(key[place]) for key in groups})
@@ -61,7 +61,7 @@ def weighed(ask: Ask, question: Question) -> Answer:
     return replace(answer, warnings=(*answer.warnings, ANCHORS)) if together else answer
 
 
-def mixed_rows(answer: Answer, rows: Intervals) -> Bool:
+def mixed_rows(answer: Answer, rows: Intervals[Group]) -> Bool:
     """Return which rows of an answer hold events of unlike rates, so that their counts are weights of 2^-16."""
     weights = answer.weights
     if weights is None:
@@ -70,7 +70,7 @@ def mixed_rows(answer: Answer, rows: Intervals) -> Bool:
     return mixed
 
 
-def events_of(answer: Answer, rows: Intervals, count: Int) -> Int:
+def events_of(answer: Answer, rows: Intervals[Group], count: Int) -> Int:
     """Return how many events the `count` stored ones of each row stand for."""
     weights = answer.weights
     if weights is None:
@@ -79,13 +79,13 @@ def events_of(answer: Answer, rows: Intervals, count: Int) -> Int:
     return np.where(each > 0, count * each, rows.samples >> WEIGHT_BITS)
 
 
-def _each(weights: Mapping[Group, int], rows: Intervals) -> Int:
+def _each(weights: Mapping[Group, int], rows: Intervals[Group]) -> Int:
     """Return the weight of each row, 0 where its counts are weighed already."""
-    each: Int = np.array([weights.get(key, 0) if isinstance(key, tuple) else 0 for key in rows.table], np.int64)[rows.series]
+    each: Int = np.array([weights.get(key, 0) for key in rows.table], np.int64)[rows.series]
     return each
 
 
-def whole_counts(answer: Answer) -> tuple[Intervals, ...]:
+def whole_counts(answer: Answer) -> tuple[Intervals[Group], ...]:
     """Return the parts of an answer; where rates are mixed with whole counts, of all events by estimate, for weights."""
     return tuple(
         replace(part, counts=part.counts >> WEIGHT_BITS, completions=None) if mixed_rows(answer, part).any() else part
@@ -93,7 +93,7 @@ def whole_counts(answer: Answer) -> tuple[Intervals, ...]:
     )
 
 
-def in_events(answer: Answer) -> tuple[Intervals, ...]:
+def in_events(answer: Answer) -> tuple[Intervals[Group], ...]:
     """Return the parts of an answer with counts of all events by estimate, so that unlike groups can stand beside one another."""
     if answer.weights is None:
         return answer.parts

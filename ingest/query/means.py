@@ -85,7 +85,9 @@ def with_bins(answer: Answer) -> Answer:
     return replace(answer, parts=parts, kind=kept, warnings=(note, *rest))
 
 
-def with_whole_runs(parts: Sequence[Intervals], question: Question, key: Key, tool_runs: Sequence[WholeRun]) -> list[Intervals]:
+def with_whole_runs(
+    parts: Sequence[Intervals[Group]], question: Question, key: Key, tool_runs: Sequence[WholeRun]
+) -> list[Intervals[Group]]:
     """Return parts of an answer about whole runs with the tool's own sums, extremes and bytes where they are of the same samples.
 
     Rows are keyed as `key` keys series. They are the same samples where both count the same.
@@ -101,11 +103,10 @@ def with_whole_runs(parts: Sequence[Intervals], question: Question, key: Key, to
     return [part if part.layout.has_bins else _replaced(part, sums) for part in parts]
 
 
-def _replaced(part: Intervals, sums: dict[Group, tuple[int, int, int, int, int | None]]) -> Intervals:
+def _replaced(part: Intervals[Group], sums: dict[Group, tuple[int, int, int, int, int | None]]) -> Intervals[Group]:
     rows, moved = {}, {}
     for row, (code, count) in enumerate(zip(part.series.tolist(), part.samples.tolist(), strict=True)):
-        group = part.table[code]
-        tool_sums = sums.get(group) if isinstance(group, tuple) else None
+        tool_sums = sums.get(part.table[code])
         if tool_sums is not None and tool_sums[0] == count:
             rows[row] = tool_sums[1:4]
             if tool_sums[4] is not None:

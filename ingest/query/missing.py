@@ -121,9 +121,9 @@ def stored_entries(run: str, accounts: Iterable[Mapping[str, Any]]) -> list[Miss
     return entries
 
 
-def cut(rows: Intervals, answer: Answer) -> Lacking:
+def cut(rows: Intervals[Group], answer: Answer) -> Lacking:
     """Return what the rows of a part of an answer lack."""
-    table = rows.groups
+    table = rows.table
     start_ns, end_ns = rows.start_ns, rows.end_ns
     if not answer.step_ns:  # a row over all of a range has all of it, also what completed after the last row
         start_ns, end_ns = (np.full(len(rows), edge) for edge in ANY_TIME)
@@ -182,7 +182,9 @@ class Cells:
 class Rows:
     """Rows of a part of an answer with what they lack."""
 
-    def __init__(self, rows: Intervals, answer: Answer, *, ranked: Ranked | None = None, interpolate: bool = False) -> None:
+    def __init__(
+        self, rows: Intervals[Group], answer: Answer, *, ranked: Ranked | None = None, interpolate: bool = False
+    ) -> None:
         self.rows = rows
         lacking = cut(rows, answer) if answer.missing else NO_LACK
         self.complete: Bool = lacking.complete(len(rows))

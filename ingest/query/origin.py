@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ingest.core.breaths import Kept
     from ingest.core.intervals import Intervals
     from ingest.core.ranks import Percentile
+    from ingest.core.series import Group
     from ingest.core.whole_runs import WholeRun
     from ingest.query.files import Files
     from ingest.query.interval_log import IntervalLog
@@ -136,7 +137,7 @@ class Origin(Protocol):
         """
         ...
 
-    def windows(self, question: Question) -> Iterator[Intervals]:
+    def windows(self, question: Question) -> Iterator[Intervals[Group]]:
         """Yield the selected windows at the stored step under (run, kind, then the question's labels), in bounded batches."""
         ...
 

@@ -78,7 +78,7 @@ class Overview:
         return span_of(self.cluster.parts)
 
 
-def span_of(parts: Sequence[Intervals]) -> tuple[int, int]:
+def span_of(parts: Sequence[Intervals[Group]]) -> tuple[int, int]:
     """Return the start of the first and the end of the last row in ns."""
     return min(int(part.start_ns.min()) for part in parts), max(int(part.end_ns.max()) for part in parts)
 
@@ -145,7 +145,7 @@ def _overview(origin: Origin, run: str, question: Question, *, full: bool, runs:
     cluster = regrouped(fine, ("op", "kind", *extra))
     hosts, _ = fitted(fine, most if full else most * HOST_WINDOWS // CLUSTER_WINDOWS)
     every, tails = hosts, None
-    names = {key[0] for part in hosts.parts for key in part.groups}
+    names = {key[0] for part in hosts.parts for key in part.table}
     if len(names) > MOST_HOSTS and not full:
         tails = _in_windows(hosts, THREAD_WINDOWS)
         fine = _worst_hosts(fine)
@@ -216,7 +216,7 @@ def _weights(answers: Sequence[Answer]) -> dict[Group, int]:
     weights: dict[Group, int] = {}
     for answer in answers:
         if answer.weights is None:
-            weights |= {key: 1 for part in answer.parts for key in part.groups}
+            weights |= {key: 1 for part in answer.parts for key in part.table}
         else:
             weights |= answer.weights
     return weights
@@ -229,7 +229,7 @@ def _threads(origin: Origin, question: Question, hosts: Answer) -> tuple[Answer,
     whole: list[Answer] = []
     names: set[Group] = set()
     for answer in map(with_bins, _by_host(origin, question, hosts)):
-        names |= {key[: len(THREAD)] for part in answer.parts for key in part.groups}
+        names |= {key[: len(THREAD)] for part in answer.parts for key in part.table}
         whole.append(answer)
         if len(names) > MOST_THREADS:
             shares += [_tails(kept, low, high) for kept in whole]
@@ -237,7 +237,7 @@ def _threads(origin: Origin, question: Question, hosts: Answer) -> tuple[Answer,
     if not shares:
         return _joined(whole), None
     coarse, coarse_together, fine, together = (_joined(column) for column in zip(*shares, strict=True))
-    several = len({key[len(THREAD)] for part in fine.parts for key in part.groups}) > 1
+    several = len({key[len(THREAD)] for part in fine.parts for key in part.table}) > 1
     if not several:
         return fine, Tails((coarse,), (fine,))
     return fine, Tails((coarse, coarse_together), (fine, together))
@@ -248,7 +248,7 @@ def _by_host(origin: Origin, question: Question, hosts: Answer) -> Iterator[Answ
     if not origin.indexed or hosts.series <= FEW_SERIES:
         yield asked_weighed(origin.answer, question)
         return
-    for host in sorted({str(key[0]) for part in hosts.parts for key in part.groups}):
+    for host in sorted({key[0] for part in hosts.parts for key in part.table}):
         yield asked_weighed(origin.answer, replace(question, where={**question.where, "host": literal(host)}))
 
 
@@ -264,7 +264,7 @@ def _tails(answer: Answer, low: int, high: int) -> tuple[Answer, ...]:
     return tuple(replace(view, parts=tuple(thinned(part) for part in view.parts)) for view in (*coarse, answer, together))
 
 
-def thinned(rows: Intervals) -> Intervals:
+def thinned(rows: Intervals[Group]) -> Intervals[Group]:
     """Return the rows with three bins at most: those of p50, p99 and p100, each with the counts since the one before it.
 
     Count, p50, p99 and max of a row are what they were; other percentiles are not, and sums of rows are not.
@@ -310,16 +310,11 @@ def _worst_hosts(hosts: Answer) -> Answer:
     for part in replace(hosts, parts=tuple(widened(hosts.parts, 1 << 62))).parts:
         values = percentile_values(part, P99)
         for code, value in zip(part.series.tolist(), values.tolist(), strict=True):
-            host = str(part.table[code][0]) if isinstance(part.table[code], tuple) else ""
+            host = part.table[code][0]
             highest[host] = max(highest.get(host, 0.0), value if value == value else 0.0)  # noqa: PLR0124  # NaN
     kept = set(sorted(highest, key=lambda host: (-highest[host], host))[:MOST_HOSTS])
-    parts = (_with_hosts(part, kept) for part in hosts.parts)
+    parts = (part.where(lambda key: key[0] in kept) for part in hosts.parts)
     return replace(hosts, parts=tuple(part for part in parts if len(part)))
-
-
-def _with_hosts(part: Intervals, kept: set[str]) -> Intervals:
-    inside = np.array([isinstance(key, tuple) and key[0] in kept for key in part.table], np.bool_)
-    return part.take(np.flatnonzero(inside[part.series]))
 
 
 def thread_name(labels: Group) -> str:

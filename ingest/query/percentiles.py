@@ -12,6 +12,7 @@ from ingest.core.errors import UsageError
 from ingest.core.grid import INT64_MAX
 from ingest.core.intervals import NO_BYTES, Int, Intervals, no_exact
 from ingest.core.ranks import Percentile, Ranked, bounds, censored, extremes, percentile_values, share_below
+from ingest.core.series import Group
 from ingest.core.timing import format_duration
 from ingest.query.lags import answered, events_of, mixed_rows
 from ingest.query.means import check_bins, lacks_bins
@@ -69,14 +70,14 @@ def table_of(origin: Origin, question: Question, wanted: Wanted) -> tuple[Table,
     return percentiles(answer, wanted), answer
 
 
-def _rows(part: Intervals, answer: Answer, wanted: Wanted) -> Table:
+def _rows(part: Intervals[Group], answer: Answer, wanted: Wanted) -> Table:
     rows = part.take(np.flatnonzero(part.samples > 0))
     count = rows.samples if rows.completions is None else rows.completions
     low, high, mean, exact = extremes(rows)
     events, seconds = events_of(answer, rows, count), covered_seconds(answer, rows)
     columns: dict[str, object] = {"start_ns": rows.start_ns, "end_ns": rows.end_ns}
     for place, name in enumerate(answer.by):
-        values = np.array([key[place] for key in rows.groups], object)
+        values = np.array([key[place] for key in rows.table], object)
         columns[name] = values[rows.series] if len(values) else values
     columns |= {"count": count, "rate": events / seconds}
     if lacks_bins(answer):
@@ -111,19 +112,19 @@ def _rows(part: Intervals, answer: Answer, wanted: Wanted) -> Table:
     return Table(columns, labels=answer.by, precision=bound)
 
 
-def _moved(rows: Intervals) -> NDArray[np.float64]:
+def _moved(rows: Intervals[Group]) -> NDArray[np.float64]:
     """Return the bytes of each row, NaN where they are not known."""
     moved = (rows.exact or no_exact(len(rows))).moved
     sizes: NDArray[np.float64] = np.where(moved == NO_BYTES, np.nan, moved)
     return sizes
 
 
-def covered_seconds(answer: Answer, rows: Intervals) -> NDArray[np.float64]:
+def covered_seconds(answer: Answer, rows: Intervals[Group]) -> NDArray[np.float64]:
     """Return the seconds of each window within the time that its run, or all runs, have data of; all where that is not known."""
     if not answer.covered or not answer.step_ns:
         return seconds_covered(rows.start_ns, rows.end_ns, np.stack([rows.start_ns, rows.end_ns], axis=1))
     place = answer.by.index("run") if "run" in answer.by else None
-    names = [None if place is None or not isinstance(key, tuple) else key[place] for key in rows.table]
+    names = [None if place is None else key[place] for key in rows.table]
     return seconds_covered(rows.start_ns, rows.end_ns, spans_of(names, answer.covered)[rows.series])
 
 
@@ -166,7 +167,7 @@ def narrowed(answer: Answer, percentile: Percentile, accuracy: float) -> Answer:
     return replace(answer, parts=tuple(parts), step_ns=step)
 
 
-def _narrow_share(parts: Sequence[Intervals], percentile: Percentile, accuracy: float) -> float:
+def _narrow_share(parts: Sequence[Intervals[Group]], percentile: Percentile, accuracy: float) -> float:
     narrow, windows = 0, 0
     for part in parts:
         low, high = bounds(part, percentile)

@@ -16,6 +16,7 @@ import numpy as np
 from ingest.core.intervals import Int, Intervals
 from ingest.core.layout import MIDPOINT, LogLinear
 from ingest.core.ranks import Percentile, Ranked
+from ingest.core.series import Group
 
 MOST_SHARE = 1.0
 
@@ -43,7 +44,7 @@ def together(precisions: Iterable[Precision | None]) -> Precision | None:
     return reduce(or_, known) if known else None
 
 
-def precision_of(parts: Iterable[Intervals], percentiles: Sequence[Percentile]) -> Precision | None:
+def precision_of(parts: Iterable[Intervals[Group]], percentiles: Sequence[Percentile]) -> Precision | None:
     """Return the precision of percentiles of all rows, None where no row has bins."""
     filled = [part.take(np.flatnonzero(part.samples > 0)) for part in parts]
     return together(precision_in(Ranked(rows), percentiles) for rows in filled)
@@ -68,10 +69,10 @@ def precision_in(ranked: Ranked, percentiles: Sequence[Percentile], *, interpola
     return of_bins(rows.layout, np.concatenate(carrying), interpolate=interpolate)
 
 
-def precision_from(parts: Iterable[Intervals], lowest: Percentile | None = None) -> Precision | None:
+def precision_from(parts: Iterable[Intervals[Group]], lowest: Percentile | None = None) -> Precision | None:
     """Return the precision of every percentile from `lowest` on (None: of all bins that hold samples, and of their means)."""
 
-    def held(rows: Intervals) -> Int:
+    def held(rows: Intervals[Group]) -> Int:
         if lowest is None:
             return rows.bins
         ranked, every = Ranked(rows), np.arange(len(rows))

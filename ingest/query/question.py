@@ -15,7 +15,18 @@ from ingest.core.errors import InputError, UsageError, listed
 from ingest.core.grid import WEIGHT_BITS, whole_windows
 from ingest.core.intervals import Intervals, merged
 from ingest.core.layout import LogLinear, common_layout
-from ingest.core.series import IN_FLIGHT, LABELS, Group, RunLabels, Series, default_kind, group_of, label_of, run_matches
+from ingest.core.series import (
+    IN_FLIGHT,
+    LABELS,
+    Group,
+    RunLabels,
+    Series,
+    default_kind,
+    group_of,
+    label_of,
+    run_and_kind,
+    run_matches,
+)
 from ingest.core.timing import Instant, format_duration
 from ingest.query.missing import Lack, caveats_of, of_kinds
 from ingest.query.spans import Bounds, Span, covered_by
@@ -91,7 +102,7 @@ class Answer:
     store was asked for the whole range.
     """
 
-    parts: tuple[Intervals, ...]
+    parts: tuple[Intervals[Group], ...]
     by: tuple[str, ...]
     step_ns: int
     kind: str
@@ -149,7 +160,7 @@ def check_labels(question: Question, run_labels: RunLabels) -> None:
 
 
 def finish(
-    parts: Sequence[Intervals], question: Question, facts: Answer, reach: Mapping[tuple[str, str], Span] | None = None
+    parts: Sequence[Intervals[Group]], question: Question, facts: Answer, reach: Mapping[tuple[str, str], Span] | None = None
 ) -> Answer:
     """Return the answer from merged windows keyed (run, kind, *by): default kind taken, runs merged or named, layouts joined.
 
@@ -159,7 +170,7 @@ def finish(
     where the selection is empty.
     """
     rows = [part for part in parts if len(part)]
-    keys = {key for part in rows for key in keys_of(part) if isinstance(key, tuple)}
+    keys = {key for part in rows for key in keys_of(part)}
     if not keys:
         raise InputError(_nothing(question, facts))
     kinds: dict[str, set[str]] = {}
@@ -175,7 +186,7 @@ def finish(
         return (*((run,) if name_runs else ()), *((kind,) if name_kinds else ()), *labels)
 
     targets = _targets(rows, facts.layouts, shape, question)
-    joined = _by_layout([taken for part in rows for alike in _alike(part, targets) if len(taken := _regrouped(alike, regroup))])
+    joined = _by_layout([taken for part in rows for alike in _alike(part, targets) if len(taken := alike.relabelled(regroup))])
     alone = bool(facts.undated) and facts.undated.issuperset(shape.runs)
     undated = frozenset() if alone else facts.undated.intersection(shape.runs)
     covered = covered_by(reach or {}, shape.taken, all_kinds=not facts.step_ns)
@@ -194,7 +205,7 @@ def with_caveats(answer: Answer, missing: tuple[Lack, ...]) -> Answer:
     return replace(answer, missing=missing, caveats=caveats, warnings=tuple(dict.fromkeys((*rest, *sentences(caveats)))))
 
 
-def _targets(parts: Sequence[Intervals], layouts: Layouts, shape: Shape, question: Question) -> dict[RunKind, LogLinear]:
+def _targets(parts: Sequence[Intervals[Group]], layouts: Layouts, shape: Shape, question: Question) -> dict[RunKind, LogLinear]:
     """Return the layout of the rows of each run and kind: the common one of all that is selected of them.
 
     Runs and kinds that are added up have one layout. Those that are kept apart have one each: what was recorded in one run
@@ -216,28 +227,25 @@ def _targets(parts: Sequence[Intervals], layouts: Layouts, shape: Shape, questio
     return {key: common[place] for key, place in places.items()}
 
 
-def _alike(part: Intervals, targets: Mapping[RunKind, LogLinear]) -> Iterator[Intervals]:
+def _alike(part: Intervals[Group], targets: Mapping[RunKind, LogLinear]) -> Iterator[Intervals[Group]]:
     """Yield the rows of a part in the layouts of their runs and kinds; those without bins as they are."""
-    wanted = [targets.get((key[0], key[1])) if isinstance(key, tuple) else None for key in part.table]
-    if not part.layout.has_bins or all(layout in (None, part.layout) for layout in wanted):
+    if not part.layout.has_bins or all(targets.get(run_and_kind(key)) in (None, part.layout) for key in part.table):
         yield part
         return
-    for target in dict.fromkeys(wanted):
-        rows = part.take(np.flatnonzero(np.array([layout == target for layout in wanted], np.bool_)[part.series]))
+    for target, rows in part.split(lambda key: targets.get(run_and_kind(key))):
         yield rows if target is None else rows.in_layout(target)
 
 
-def keys_of(rows: Intervals) -> list[Group | Series]:
+def keys_of(rows: Intervals[Group]) -> list[Group]:
     """Return the keys that rows with samples have: a table may name others."""
     filled = rows.series[np.diff(rows.indptr) > 0]
     return [rows.table[code] for code in np.flatnonzero(np.bincount(filled)).tolist()]
 
 
-def note_layouts(met: dict[RunKind, set[LogLinear]], keys: Iterable[Group | Series], layout: LogLinear) -> None:
+def note_layouts(met: dict[RunKind, set[LogLinear]], keys: Iterable[Group], layout: LogLinear) -> None:
     """Note the layout of what is selected by run and kind: keys are groups that begin with both."""
     for key in keys:
-        if isinstance(key, tuple):
-            met.setdefault((key[0], key[1]), set()).add(layout)
+        met.setdefault(run_and_kind(key), set()).add(layout)
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,15 +289,14 @@ def regrouped(answer: Answer, by: Sequence[str]) -> Answer:
         return tuple(key[place] for place in places)
 
     if answer.weights is None:
-        parts = _by_layout([_regrouped(part, regroup) for part in answer.parts if len(part)])
+        parts = _by_layout([part.relabelled(regroup) for part in answer.parts if len(part)])
         return replace(answer, parts=tuple(parts), by=tuple(by))
     weights = _weights_of(answer, regroup)
     mixed = {group for group, group_weights in weights.items() if len(group_weights) > 1 or 0 in group_weights}
     plain, heavy = [], []
     for part in answer.parts:
-        codes = np.array([isinstance(key, tuple) and regroup(key) in mixed for key in part.table], np.bool_)
-        plain.append(_regrouped(part.take(np.flatnonzero(~codes[part.series])), regroup))
-        heavy.append(_regrouped(_times_weight(part.take(np.flatnonzero(codes[part.series])), answer), regroup))
+        plain.append(part.where(lambda key: regroup(key) not in mixed).relabelled(regroup))
+        heavy.append(_times_weight(part.where(lambda key: regroup(key) in mixed), answer).relabelled(regroup))
     parts = [part for rows in (plain, heavy) for part in _by_layout([share for share in rows if len(share)])]
     alike = {group: group_weights.pop() for group, group_weights in weights.items() if group not in mixed}
     return replace(answer, parts=tuple(parts), by=tuple(by), weights=alike)
@@ -302,15 +309,14 @@ def _weights_of(answer: Answer, regroup: Callable[[Group], Group]) -> dict[Group
     for part in answer.parts:
         for code in np.flatnonzero(np.bincount(part.series)).tolist():
             key = part.table[code]
-            if isinstance(key, tuple):
-                weights.setdefault(regroup(key), set()).add(known.get(key, 0))
+            weights.setdefault(regroup(key), set()).add(known.get(key, 0))
     return weights
 
 
-def _times_weight(rows: Intervals, answer: Answer) -> Intervals:
+def _times_weight(rows: Intervals[Group], answer: Answer) -> Intervals[Group]:
     """Return rows with each count times the weight of its group in units of 2^-16, what was stored as completions."""
     known = answer.weights or {}
-    weights = np.array([known.get(key, 0) if isinstance(key, tuple) else 0 for key in rows.table], np.int64)[rows.series]
+    weights = np.array([known.get(key, 0) for key in rows.table], np.int64)[rows.series]
     if not len(rows) or not weights.any():
         return rows
     if rows.completions is not None:
@@ -321,37 +327,26 @@ def _times_weight(rows: Intervals, answer: Answer) -> Intervals:
     return replace(rows, counts=rows.counts * weights[rows.row] << WEIGHT_BITS, completions=samples, exact=None)
 
 
-def _regrouped(part: Intervals, regroup: Callable[[Group], Group | None]) -> Intervals:
-    keys = [regroup(key) for key in part.groups]
-    table: dict[Group, int] = {}
-    codes = np.array([-1 if key is None else table.setdefault(key, len(table)) for key in keys], np.int64)
-    moved = replace(part, table=tuple(table), series=codes[part.series])
-    return moved.take(np.flatnonzero(moved.series >= 0))
-
-
-def _by_layout(parts: Sequence[Intervals]) -> list[Intervals]:
+def _by_layout(parts: Sequence[Intervals[Group]]) -> list[Intervals[Group]]:
     """Return the parts added up so that each group is in one part, in the common layout of all its rows.
 
     A part whose groups are in no other is left alone: answers by thread are large, and sums over them are made once.
     """
-    layouts: dict[Group | Series, set[LogLinear]] = {}
-    homes: Counter[Group | Series] = Counter()
+    layouts: dict[Group, set[LogLinear]] = {}
+    homes: Counter[Group] = Counter()
     for part in parts:
         for code in np.flatnonzero(np.bincount(part.series)).tolist():
             layouts.setdefault(part.table[code], set()).add(part.layout)
             homes[part.table[code]] += 1
     target = {group: common_layout(own_layouts) for group, own_layouts in layouts.items()}
-    buckets: dict[object, list[Intervals]] = {}
+    buckets: dict[object, list[Intervals[Group]]] = {}
     for number, part in enumerate(parts):
         if all(homes[group] <= 1 for group in part.table):
             buckets[f"{part.layout} {number}"] = [part]
             continue
-        wanted = [target.get(group) for group in part.table]
-        for layout in {layout for layout in wanted if layout is not None}:
-            codes = np.array([layout == other for other in wanted])
-            rows = np.flatnonzero(codes[part.series])
-            if len(rows):
-                buckets.setdefault(layout, []).append(part.take(rows).in_layout(layout))
+        for layout, rows in part.split(target.get):
+            if layout is not None and len(rows):
+                buckets.setdefault(layout, []).append(rows.in_layout(layout))
     return [merged(bucket) for _, bucket in sorted(buckets.items(), key=lambda item: str(item[0]))]
 
 

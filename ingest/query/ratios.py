@@ -62,9 +62,7 @@ class _Side:
                 order = np.lexsort((part.start_ns, part.series))
                 codes, firsts = np.unique(part.series[order], return_index=True)
                 for code, rows in zip(codes.tolist(), np.split(order, firsts[1:]), strict=True):
-                    group = part.table[code]
-                    if isinstance(group, tuple):
-                        self._rows.setdefault(group, []).append((part, rows))
+                    self._rows.setdefault(part.table[code], []).append((part, rows))
         self.counts = {group: sum(len(rows) for _, rows in own) for group, own in self._rows.items()}
 
     def windows(self, group: Group) -> Windows | None:

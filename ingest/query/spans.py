@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ingest.core.grid import INT64_MAX
 from ingest.core.intervals import Intervals, Sum, merged
+from ingest.core.series import Group, run_and_kind
 
 MANY_ENTRIES = 100_000
 
@@ -19,31 +20,31 @@ Bounds = tuple[int | None, int | None]  # from when to when, None for no bound
 Reach = dict[tuple[str, str], Span]  # from when to when the rows of a run and kind are, before they are cut into windows
 
 
-def together(rows: Intervals, low_ns: int = 0, high_ns: int = 0) -> Intervals:
+def together(rows: Intervals[Group], low_ns: int = 0, high_ns: int = 0) -> Intervals[Group]:
     """Return the rows with one span, so that they are added up regardless of time."""
     return replace(rows, start_ns=np.full(len(rows), low_ns), end_ns=np.full(len(rows), high_ns))
 
 
-def dense(part: Intervals) -> Intervals:
+def dense(part: Intervals[Group]) -> Intervals[Group]:
     """Return the rows of a large chunk that lie in a few windows already added up: so much less is held until the end."""
     if len(part.bins) < MANY_ENTRIES or 4 * np.count_nonzero(np.diff(part.start_ns)) > len(part):
         return part
     return merged([part])
 
 
-def spanned(parts: Sequence[Intervals], span: Span | None = None) -> list[Intervals]:
+def spanned(parts: Sequence[Intervals[Group]], span: Span | None = None) -> list[Intervals[Group]]:
     """Return the parts with every row over `span`, by default the range of all of them, added up per key."""
     filled = [part for part in parts if len(part)]
     if not filled:
         return []
     low, high = span or (min(int(p.start_ns.min()) for p in filled), max(int(p.end_ns.max()) for p in filled))
-    total = Sum()
+    total: Sum[Group] = Sum()
     for part in filled:
         total.add(together(part, low, high))
     return total.parts()
 
 
-def ranges(parts: Sequence[Intervals]) -> dict[str, Span]:
+def ranges(parts: Sequence[Intervals[Group]]) -> dict[str, Span]:
     """Return from when to when the rows of each run are; keys begin with the run."""
     spans: dict[str, Span] = {}
     for part in parts:
@@ -57,13 +58,13 @@ def ranges(parts: Sequence[Intervals]) -> dict[str, Span]:
     return {name: (first, last) for name, (first, last) in spans.items() if first < INT64_MAX}
 
 
-def spanned_by_run(parts: Sequence[Intervals], spans: Mapping[str, Span] | None = None) -> list[Intervals]:
+def spanned_by_run(parts: Sequence[Intervals[Group]], spans: Mapping[str, Span] | None = None) -> list[Intervals[Group]]:
     """Return the parts with every row over the span of its run, by default the range of its rows, added up per key.
 
     Keys begin with the run. A row that is of one run must not reach into the time of another: its rate would be too low.
     """
     known = {**ranges(parts), **(spans or {})}
-    total = Sum()
+    total: Sum[Group] = Sum()
     for part in parts:
         if not len(part):
             continue
@@ -74,11 +75,11 @@ def spanned_by_run(parts: Sequence[Intervals], spans: Mapping[str, Span] | None 
 
 
 def over_reach(
-    parts: Sequence[Intervals],
+    parts: Sequence[Intervals[Group]],
     reach: Mapping[str, Span],
     windows: Mapping[str, tuple[Span, int]],
     adds_up_runs: bool,  # noqa: FBT001  # as the question says
-) -> list[Intervals]:
+) -> list[Intervals[Group]]:
     """Return the rows over the whole range of their run; where runs are added up, over the range of them all.
 
     That is how far each run reaches; of part of a run it is the windows that hold samples of it (span and step), the first and
@@ -101,14 +102,14 @@ def narrowed(windows: Span, reach: Span | None, step_ns: int) -> Span:
     return first if start < first < start + step_ns else start, last if end - step_ns < last < end else end
 
 
-def note_reach(reach: Reach, rows: Intervals) -> None:
+def note_reach(reach: Reach, rows: Intervals[Group]) -> None:
     """Widen `reach` by rows whose keys begin with run and kind."""
     low, high = np.full(len(rows.table), INT64_MAX), np.full(len(rows.table), -INT64_MAX)
     np.minimum.at(low, rows.series, rows.start_ns)
     np.maximum.at(high, rows.series, rows.end_ns)
     for key, first, last in zip(rows.table, low.tolist(), high.tolist(), strict=True):
-        if isinstance(key, tuple) and first < INT64_MAX:
-            widen(reach, (key[0], key[1]), (first, last))
+        if first < INT64_MAX:
+            widen(reach, run_and_kind(key), (first, last))
 
 
 def widen(spans: dict[Any, Span], key: Any, span: Span) -> None:
@@ -125,9 +126,9 @@ def of_runs(reach: Mapping[tuple[str, str], Span]) -> dict[str, Span]:
     return spans
 
 
-def _runs_of(part: Intervals) -> tuple[list[str], NDArray[np.int64]]:
+def _runs_of(part: Intervals[Group]) -> tuple[list[str], NDArray[np.int64]]:
     """Return the runs in the keys of a part, and which of them each row is of."""
-    of_keys = [str(key[0]) if isinstance(key, tuple) else key.run for key in part.table]
+    of_keys = [key[0] for key in part.table]
     names = list(dict.fromkeys(of_keys))
     place = {name: number for number, name in enumerate(names)}
     return names, np.array([place[name] for name in of_keys], np.int64)[part.series]

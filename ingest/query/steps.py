@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from ingest.core.errors import UsageError
 from ingest.core.grid import coarsened
 from ingest.core.intervals import Intervals, merged
+from ingest.core.series import Group
 from ingest.core.timing import format_duration
 from ingest.query.spans import Bounds, Span, inside
 
@@ -40,7 +41,7 @@ def sure_step(first_ns: int, last_ns: int, stored_ns: int, windows: int = AUTO_W
     return stored_ns * math.gcd(*(multiple for multiple in MULTIPLES if multiple >= least), MULTIPLES[-1])
 
 
-def widened(parts: Sequence[Intervals], step_ns: int) -> list[Intervals]:
+def widened(parts: Sequence[Intervals[Group]], step_ns: int) -> list[Intervals[Group]]:
     """Return windows added up to a multiple of their step."""
     return [merged([coarsened(part, step_ns)]) for part in parts if len(part)]
 

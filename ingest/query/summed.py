@@ -12,7 +12,7 @@ from ingest.core.events import Events
 from ingest.core.grid import clipped, coarsened, in_flight, in_windows, to_windows, window_parts
 from ingest.core.intervals import Intervals, Sum
 from ingest.core.layout import LogLinear
-from ingest.core.series import IN_FLIGHT, LABELS, OFFSET, default_kind, in_flight_kind
+from ingest.core.series import IN_FLIGHT, LABELS, OFFSET, Group, Series, default_kind, in_flight_kind
 from ingest.query.question import AUTO, Key, Question, keys_of, note_layouts, range_in
 from ingest.query.spans import Reach, Span, dense, note_reach, of_runs, ranges, together, widen
 from ingest.query.steps import auto_span, sure_step, widened
@@ -28,12 +28,12 @@ Met = dict[tuple[str, str], set[LogLinear]]  # layouts by run and kind
 class Summed:
     """Sums; from when to when rows reach and their layouts, by run and kind; of whole ranges the windows with samples, by run."""
 
-    parts: list[Intervals] = field(default_factory=list)
+    parts: list[Intervals[Group]] = field(default_factory=list)
     reach: Reach = field(default_factory=dict)
     layouts: Met = field(default_factory=dict)
     windows: dict[str, Span] = field(default_factory=dict)
 
-    def windowed(self, rows: Intervals, stored: int) -> Intervals:
+    def windowed(self, rows: Intervals[Group], stored: int) -> Intervals[Group]:
         """Return the rows in windows of the stored step that hold samples, and note from when to when these are."""
         stepped = rows if rows.completions is not None else to_windows(rows, stored)
         filled = stepped.take(np.flatnonzero(stepped.samples > 0))
@@ -60,22 +60,16 @@ def all_of(sums: Iterable[Summed]) -> Summed:
     return first
 
 
-def by_run(rows: Intervals) -> Iterator[tuple[str, Intervals]]:
+def by_run(rows: Intervals[Series]) -> Iterator[tuple[str, Intervals[Series]]]:
     """Yield the rows of each run."""
-    runs = [series.run for series in rows.streams]
-    names = list(dict.fromkeys(runs))
-    if len(names) == 1:
-        yield names[0], rows
-        return
-    places = np.array([names.index(run) for run in runs], np.int64)[rows.series]
-    yield from ((name, rows.take(np.flatnonzero(places == place))) for place, name in enumerate(names))
+    return rows.split(lambda series: series.run)
 
 
-def wide_enough(total: Sum, step: int, wider: int) -> tuple[int, Sum]:
+def wide_enough(total: Sum[Group], step: int, wider: int) -> tuple[int, Sum[Group]]:
     """Return a step that is no less than a wider one, and the sums at it."""
     if wider <= step:
         return step, total
-    sums = Sum()
+    sums: Sum[Group] = Sum()
     for part in widened(total.parts(), wider):
         sums.add(part)
     return wider, sums
@@ -116,13 +110,13 @@ def kept_apart(sources: Sequence[Source]) -> list[list[Source]]:
     return [some for _, some in sorted(groups.items())]
 
 
-def in_order(numbered: Iterable[tuple[int, Sequence[Intervals]]], sizes: Sequence[int]) -> Iterator[Intervals]:
+def in_order(numbered: Iterable[tuple[int, Sequence[Intervals[Group]]]], sizes: Sequence[int]) -> Iterator[Intervals[Group]]:
     """Yield the windows of files as `ordered` has them, one group of files after another; `sizes` says how many are in each.
 
     `numbered` gives the number of a file, counted through all groups, and its windows, in any order.
     """
     group = np.repeat(np.arange(len(sizes)), sizes).tolist()
-    held: list[list[Intervals]] = [[] for _ in sizes]
+    held: list[list[Intervals[Group]]] = [[] for _ in sizes]
     left, turn = list(sizes), 0
     for number, parts in numbered:
         held[group[number]] += parts
@@ -146,7 +140,8 @@ class Adding:
         self._weighed = question.attribution == IN_FLIGHT
         self._width = stored if self._grained else step
         self._bounds = range_in(question, start_ns, stored if self._grained else step if self._weighed else 1)
-        self._total, self._found = Sum(), Summed()
+        self._total: Sum[Group] = Sum()
+        self._found = Summed()
 
     @property
     def windows(self) -> Windows:
@@ -167,7 +162,7 @@ class Adding:
 
         return seen
 
-    def add(self, chunk: Intervals) -> None:
+    def add(self, chunk: Intervals[Series]) -> None:
         """Add the rows of a chunk."""
         question, stored, weighed, bounded = self._question, self._stored, self._weighed, self._bounds != (None, None)
         rows = chunk.relabelled(lambda series: self._key(in_flight_kind(series) if weighed else series))

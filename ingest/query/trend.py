@@ -138,7 +138,7 @@ def trend(
     down). NaN where samples cannot carry a number, and where there is no change. Error bound: each layout's.
     """
     by = nights[0].answer.by
-    groups = sorted({key for night in nights for part in night.answer.parts for key in part.groups})
+    groups = sorted({key for night in nights for part in night.answer.parts for key in part.table})
     columns: dict[str, list[object]] = {name: [] for name in (*by, *COLUMNS, "value_censored")}
     for measure, percentile, measured in _measures(nights, percentiles, throughput=throughput, above_ns=above_ns):
         for group in groups:

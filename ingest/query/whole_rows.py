@@ -26,7 +26,9 @@ def whole_rows_of(sources: Iterable[Source]) -> list[WholeRow]:
     ]
 
 
-def with_whole_rows(parts: Sequence[Intervals], question: Question, key: Key, exact_rows: Sequence[WholeRow]) -> list[Intervals]:
+def with_whole_rows(
+    parts: Sequence[Intervals[Group]], question: Question, key: Key, exact_rows: Sequence[WholeRow]
+) -> list[Intervals[Group]]:
     """Return parts of an answer about whole runs with the exact values of the rows that they were made of.
 
     Rows are keyed as `key` keys series. Where both count the same samples they are the same ones.
@@ -41,11 +43,10 @@ def with_whole_rows(parts: Sequence[Intervals], question: Question, key: Key, ex
     return [_replaced(part, groups) if part.layout.has_bins and part.completions is None else part for part in parts]
 
 
-def _replaced(part: Intervals, groups: dict[Group, list[WholeRow]]) -> Intervals:
+def _replaced(part: Intervals[Group], groups: dict[Group, list[WholeRow]]) -> Intervals[Group]:
     rows = {}
     for row, (code, count) in enumerate(zip(part.series.tolist(), part.samples.tolist(), strict=True)):
-        group = part.table[code]
-        members = groups.get(group, []) if isinstance(group, tuple) else []
+        members = groups.get(part.table[code], [])
         if members and sum(member.count for member in members) == count:
             least, most = min(member.min_ns for member in members), max(member.max_ns for member in members)
             rows[row] = sum(member.sum_ns for member in members), least, most

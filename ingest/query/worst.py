@@ -9,6 +9,7 @@ import numpy as np
 from ingest.core.csr import total
 from ingest.core.intervals import Intervals
 from ingest.core.ranks import Percentile, Ranked, censored, parse_percentiles, percentile_values
+from ingest.core.series import Group
 from ingest.query.lags import in_events, mixed_rows
 from ingest.query.question import Answer, regrouped
 
@@ -67,13 +68,13 @@ def worst_windows(answer: Answer, label: str, percentile: Percentile, most: int 
     ]
 
 
-def _makers(parts: list[Intervals], start_ns: int, lower_ns: int) -> tuple[tuple[str, int], ...]:
+def _makers(parts: list[Intervals[Group]], start_ns: int, lower_ns: int) -> tuple[tuple[str, int], ...]:
     makers: dict[str, int] = {}
     for part in parts:
         for row in np.flatnonzero(part.start_ns == start_ns).tolist():
             entries = slice(int(part.indptr[row]), int(part.indptr[row + 1]))
             above = part.layout.edges[part.bins[entries]] >= lower_ns
             key = part.table[part.series[row]]
-            name = str(key[0]) if isinstance(key, tuple) else ""
+            name = key[0]
             makers[name] = makers.get(name, 0) + total(part.counts[entries][above])
     return tuple(sorted(((name, samples) for name, samples in makers.items() if samples), key=lambda pair: (-pair[1], pair[0])))

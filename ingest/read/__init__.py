@@ -17,6 +17,7 @@ from ingest.core.csr import MOST_SAMPLES
 from ingest.core.errors import CapacityError, InputError
 from ingest.core.events import Events
 from ingest.core.intervals import Int, Intervals
+from ingest.core.series import Series
 from ingest.core.timing import OUT_OF_RANGE, is_instant
 from ingest.read.context import EXPECTED, Context
 from ingest.read.event_rows import Windows
@@ -27,7 +28,9 @@ from ingest.read.placing import discover
 from ingest.read.sources import Evidence, Found, ReadOptions, Skipped, Source
 
 
-def read(source: Source, windows: Windows | None = None, seen: Callable[[Events], None] | None = None) -> Iterator[Intervals]:
+def read(
+    source: Source, windows: Windows | None = None, seen: Callable[[Events], None] | None = None
+) -> Iterator[Intervals[Series]]:
     """Yield the intervals of a source in bounded chunks; InputError where it is not what it claims.
 
     `windows` says how single events are cut (by default into seconds); other sources come as they were recorded. `seen` is
@@ -56,7 +59,7 @@ def read(source: Source, windows: Windows | None = None, seen: Callable[[Events]
     return with_corrected(rows, int(expected), context.account)
 
 
-def read_many(sources: Sequence[Source]) -> tuple[list[Intervals], list[Source]]:
+def read_many(sources: Sequence[Source]) -> tuple[list[Intervals[Series]], list[Source]]:
     """Return the intervals of many small sources of one format, and the sources that are left to `read`, untouched."""
     many = reader_of(sources[0].format).many
     if many is None or len(sources) == 1 or any(source.context.options.get(EXPECTED) for source in sources):
@@ -84,7 +87,7 @@ def _is_small(path: Path) -> bool:
         return False
 
 
-def _addable(rows: Iterator[Intervals], source: Source) -> Iterator[Intervals]:
+def _addable(rows: Iterator[Intervals[Series]], source: Source) -> Iterator[Intervals[Series]]:
     """Yield the rows; CapacityError once they are more samples than can be added up, InputError for a time too far away."""
     for part in rows:
         _check_times(part.start_ns, part.end_ns, source)

@@ -20,6 +20,7 @@ from ingest.core.events import Events
 from ingest.core.grid import INT64_MAX, SECOND, WEIGHT_BITS
 from ingest.core.intervals import Bool, Exact, Histogram, Int, Intervals, merged
 from ingest.core.layout import LogLinear
+from ingest.core.series import Series
 from ingest.read.account import Account
 from ingest.read.events import bin_of
 
@@ -46,7 +47,7 @@ class Windows:
 
 def intervals(
     chunks: Iterable[Events], windows: Windows, layout: LogLinear, account: Account, *, totals: bool = False
-) -> Iterator[Intervals]:
+) -> Iterator[Intervals[Series]]:
     """Yield the events as rows, one a series and window. Counts are exact, the error is the layout's.
 
     Rows bear the bounds of their windows, narrowed to when the first of the source began and the last completed. Samples are
@@ -86,7 +87,7 @@ def _completed_in(end_ns: Int, windows: Windows) -> Bool:
     return inside
 
 
-def _completed(events: Events, bins: Int, step_ns: int, layout: LogLinear) -> Intervals:
+def _completed(events: Events, bins: Int, step_ns: int, layout: LogLinear) -> Intervals[Series]:
     """Return a row for each series and window that events completed in."""
     window = (events.end_ns - 1) // step_ns if step_ns else np.zeros(len(events), np.int64)
     first, codes, cell = _cells(events, window)
@@ -150,12 +151,12 @@ def _added(place: Int, weight: Int, size: int) -> Int:
 
 def _rows(
     events: Events, pairs: Int, indptr: Int, bins: Int, counts: Int, step_ns: int, layout: LogLinear, exact: Exact | None
-) -> Intervals:
+) -> Intervals[Series]:
     start = pairs[1] * step_ns
     return Intervals(layout, events.table, pairs[0], start, start + step_ns, indptr, bins, counts, exact)
 
 
-def _in_flight(events: Events, bins: Int, step_ns: int, layout: LogLinear) -> Iterator[Intervals]:
+def _in_flight(events: Events, bins: Int, step_ns: int, layout: LogLinear) -> Iterator[Intervals[Series]]:
     """Yield rows in which each event counts by the share of its latency that it was in flight in the window.
 
     The cumulative share of an event is rounded at each edge that it crosses (halves to even), so that its weights add up to
@@ -201,8 +202,8 @@ class _Held:
     """Windows that are not whole yet, and when the first event began and the last one ended."""
 
     windows: Windows
-    parts: list[Intervals] = field(default_factory=list)
-    late: list[Intervals] = field(default_factory=list)
+    parts: list[Intervals[Series]] = field(default_factory=list)
+    late: list[Intervals[Series]] = field(default_factory=list)
     entries: int = 0
     gone_ns: int = -INT64_MAX
     low: int = INT64_MAX
@@ -212,7 +213,7 @@ class _Held:
         """Note when events of a chunk began and ended."""
         self.low, self.high = min(self.low, start_ns), max(self.high, end_ns)
 
-    def add(self, part: Intervals) -> None:
+    def add(self, part: Intervals[Series]) -> None:
         """Hold the rows of a chunk; those of windows that are gone already are kept for the end."""
         if self.gone_ns > -INT64_MAX:
             gone = part.start_ns < self.gone_ns
@@ -222,7 +223,7 @@ class _Held:
         self.parts.append(part)
         self.entries += len(part.bins)
 
-    def whole(self) -> Iterator[Intervals]:
+    def whole(self) -> Iterator[Intervals[Series]]:
         """Yield all windows but the newest where too much is held, or all where they need not be whole."""
         if not self.windows.whole:
             yield from map(self._bounded, self.parts)
@@ -238,7 +239,7 @@ class _Held:
         if len(done):
             yield self._bounded(rows.take(done))
 
-    def rest(self) -> Iterator[Intervals]:
+    def rest(self) -> Iterator[Intervals[Series]]:
         """Yield the rows that are still held, and late ones as a segment of their own."""
         for segment, parts in enumerate((self.parts, self.late)):
             filled = [part for part in parts if len(part)]
@@ -250,7 +251,7 @@ class _Held:
             yield rows
         self.parts, self.late = [], []
 
-    def _bounded(self, rows: Intervals) -> Intervals:
+    def _bounded(self, rows: Intervals[Series]) -> Intervals[Series]:
         """Return rows with their bounds narrowed to the reach of their source; in-flight windows stay as they are.
 
         Series without a row are taken out of the table.

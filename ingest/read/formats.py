@@ -17,6 +17,7 @@ from pathlib import Path
 
 from ingest.core.events import Events
 from ingest.core.intervals import Intervals
+from ingest.core.series import Series
 from ingest.read.context import Context
 from ingest.read.format_names import (
     AVERAGED,
@@ -59,7 +60,7 @@ class Reader:
     """
 
     locate: Callable[[Path, Around], Source]
-    rows: Callable[[Path, Context], Iterator[Intervals]] | None = None
+    rows: Callable[[Path, Context], Iterator[Intervals[Series]]] | None = None
     events: Callable[[Path, Context], Iterator[Events]] | None = None
     accepts: Callable[[Path, bytes], bool] | None = None
     row_labels: tuple[str, ...] = ROW_LABELS
@@ -68,7 +69,7 @@ class Reader:
     arrow: bool = False
     line_each: bool = True
     timed: bool = True
-    many: Callable[[Sequence[tuple[Path, Context]]], tuple[list[Intervals], list[int]]] | None = None
+    many: Callable[[Sequence[tuple[Path, Context]]], tuple[list[Intervals[Series]], list[int]]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from ingest.core.caveats import Caveat
 from ingest.core.intervals import Intervals
 from ingest.core.missing import Missing, labels_of
 from ingest.core.plain import as_text
-from ingest.core.series import MIXED
+from ingest.core.series import MIXED, Series
 from ingest.read.formats import reader_of, row_labels
 from ingest.read.text import blocks
 
@@ -39,9 +39,9 @@ def dead(source: Source, reason: str) -> Missing:
     return refused(source.context.series.run, _labels(source), source.path, reason)
 
 
-def followed(source: Source, rows: Iterator[Intervals]) -> Iterator[Intervals]:
+def followed(source: Source, rows: Iterator[Intervals[Series]]) -> Iterator[Intervals[Series]]:
     """Yield the rows of a source; if its file ends early, what came after them is kept as missing in its account."""
-    newest: Intervals | None = None
+    newest: Intervals[Series] | None = None
     for chunk in rows:
         newest = chunk if len(chunk) else newest
         yield chunk
@@ -82,7 +82,7 @@ def counted(source: Source, chunks: Iterator[Events]) -> Iterator[Events]:
         _keep_rejected(source, number, waiting[1] if waiting else last_ns, None)
 
 
-def held_against(source: Source, rows: Iterator[Intervals]) -> Iterator[Intervals]:
+def held_against(source: Source, rows: Iterator[Intervals[Series]]) -> Iterator[Intervals[Series]]:
     """Yield the rows of a log of single operations; what the tool itself counts beyond them is kept as missing in its account.
 
     When they completed cannot be determined: a log may have been cut, or have lost lines. Where the tool gives one sum only, for

@@ -42,7 +42,7 @@ def correctable(series: Series) -> bool:
     return not is_mean(kind) and kind not in MEASURED_FROM_SCHEDULE and not kind.endswith(CORRECTED)
 
 
-def with_corrected(chunks: Iterator[Intervals], interval_ns: int, account: Account) -> Iterator[Intervals]:
+def with_corrected(chunks: Iterator[Intervals[Series]], interval_ns: int, account: Account) -> Iterator[Intervals[Series]]:
     """Yield the chunks of a reader, each followed by what of it can be corrected, under the corrected kind.
 
     The account is left what the correction shows of a schedule.
@@ -58,13 +58,13 @@ def with_corrected(chunks: Iterator[Intervals], interval_ns: int, account: Accou
             account.note(f"{dropped} intervals are not corrected: {TOO_MANY}")
         seen.add(chunk)
         seen.add(put_back)
-        series = series or next((key for key in chunk.table if isinstance(key, Series)), None)
+        series = series or next(iter(chunk.table), None)
         yield put_back
     if series is not None:
         account.schedule.append(seen.digest(series, expected_ns=interval_ns))
 
 
-def corrected(rows: Intervals, interval_ns: int) -> tuple[Intervals, int]:
+def corrected(rows: Intervals[Series], interval_ns: int) -> tuple[Intervals[Series], int]:
     """Return the rows with what was omitted put back, and how many rows had to be left out.
 
     Counts equal the Java library's, bin by bin. Each sample counts as the highest value of its bin, so the error bound is
@@ -87,7 +87,7 @@ def corrected(rows: Intervals, interval_ns: int) -> tuple[Intervals, int]:
     return replace(kept, indptr=indptr, bins=bins, counts=counts, exact=None), len(rows) - len(kept)
 
 
-def _block(rows: Intervals, first: int, last: int, width: int, interval_ns: int) -> tuple[Int, Int, Int]:
+def _block(rows: Intervals[Series], first: int, last: int, width: int, interval_ns: int) -> tuple[Int, Int, Int]:
     """Return the lengths, bins and counts of rows first to last, corrected."""
     entries = slice(rows.indptr[first], rows.indptr[last])
     row = np.repeat(np.arange(last - first), np.diff(rows.indptr[first : last + 1]))

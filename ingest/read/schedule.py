@@ -72,7 +72,7 @@ class Seen:
         self._span: tuple[int, int, int] | None = None  # first start, last end, start of the row that ends last
         self._lag_ns: int | None = None
 
-    def add(self, rows: Intervals) -> None:
+    def add(self, rows: Intervals[Series]) -> None:
         """Take rows with samples; those of means are left out."""
         filled = np.diff(rows.indptr) > 0
         rows = rows if filled.all() else rows.take(np.flatnonzero(filled))
@@ -87,7 +87,7 @@ class Seen:
         entry_codes = rows.series[rows.row] if len(codes) > 1 else None
         for code in codes:
             series = rows.table[code]
-            label = (series.op, series.tag, series.kind) if isinstance(series, Series) else ("", "", "")
+            label = (series.op, series.tag, series.kind)
             mine = slice(None) if entry_codes is None else entry_codes == code
             ours = slice(None) if entry_codes is None else rows.series == code
             self._samples[label[2]] += int(samples[ours].sum())

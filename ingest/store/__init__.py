@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from ingest.core.breaths import Kept
 from ingest.core.errors import UsageError
 from ingest.core.intervals import Int, Intervals
+from ingest.core.series import Series
 from ingest.query.origin import KINDS, Origin, needed
 from ingest.query.question import Key
 from ingest.store.capabilities import GROWTH
@@ -62,7 +63,7 @@ class Store(Origin, Protocol):
         """
         ...
 
-    def packed(self, run: RunRecord, source: SourceRecord, windows: Intervals) -> Any:
+    def packed(self, run: RunRecord, source: SourceRecord, windows: Intervals[Series]) -> Any:
         """Return whole windows of a source as `write` takes them; done in the reading processes, away from any connection."""
         ...
 
@@ -126,7 +127,7 @@ class Store(Origin, Protocol):
 
     def offset_windows(
         self, run: str, begin_ns: int | None, end_ns: int | None, wanted: Key | None = None
-    ) -> Iterator[Intervals]:
+    ) -> Iterator[Intervals[Series]]:
         """Yield the offsets of a run's events in [begin, end) under their series: 1 ms bins in windows of 1 s.
 
         With `wanted` those of series that it gives a group; little else is read, but some may come.

@@ -12,7 +12,7 @@ from ingest.core.errors import InputError, UsageError, counted, listed, plural
 from ingest.core.grid import coarsened
 from ingest.core.intervals import Intervals, Sum, merged
 from ingest.core.layout import LogLinear, common_layout
-from ingest.core.series import IN_FLIGHT, LABELS, OFFSET, mean_kind
+from ingest.core.series import IN_FLIGHT, LABELS, OFFSET, Group, Series, mean_kind
 from ingest.core.timing import format_duration
 from ingest.core.whole_runs import WholeRow, WholeRun, whole_rows, whole_runs
 from ingest.query.clocks import beside, run_left_out, shown_beside
@@ -104,11 +104,11 @@ class Holdings(Protocol):
         """Yield the series in shares that have no group in common and are read one after another."""
         ...
 
-    def sorted_windows(self, plan: Plan, key: Key, by: Sequence[str]) -> Iterator[Sequence[Intervals]]:
+    def sorted_windows(self, plan: Plan, key: Key, by: Sequence[str]) -> Iterator[Sequence[Intervals[Group]]]:
         """Yield stored windows under the groups that `key` makes of the labels `by`, in batches that go on by group and start."""
         ...
 
-    def rollup_windows(self, plan: Plan) -> Iterator[Intervals]:
+    def rollup_windows(self, plan: Plan) -> Iterator[Intervals[Series]]:
         """Yield the merged windows of a plan under series that bear run, host, op and kind alone."""
         ...
 
@@ -116,7 +116,7 @@ class Holdings(Protocol):
         """Return from when to when the windows of a plan reach, None where there is none."""
         ...
 
-    def document_windows(self, plan: Plan, key: Key, step_ns: int) -> Iterator[Intervals]:
+    def document_windows(self, plan: Plan, key: Key, step_ns: int) -> Iterator[Intervals[Group]]:
         """Yield windows under the groups that `key` gives: as stored, or added up to `step_ns` (0: any width) already."""
         ...
 
@@ -145,7 +145,7 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
     key = question.key(labels)
     step = step_of(catalogue, question, key)
     undated = beside({record.run: record.zero == UNKNOWN_ZERO for record in chosen})
-    parts: list[Intervals] = []
+    parts: list[Intervals[Group]] = []
     series, ways, rolled = 0, set(), []
     layouts: dict[tuple[str, str], set[LogLinear]] = {}
     for record in chosen:
@@ -155,7 +155,7 @@ def answer_from(holdings: Holdings, records: Sequence[RunRecord], question: Ques
         for plan in _plans(holdings, catalogue, record, question, step, labels, rollups=rollups):
             ways.add("rollups" if plan.rollup_step is not None else "documents")
             rolled += [plan] if plan.rollup_step is not None else []
-            total = Sum()
+            total: Sum[Group] = Sum()
             for part in _windows(holdings, plan, key, step):
                 total.add(merged([coarsened(part, step)]) if step else part)
             parts += total.parts()
@@ -246,8 +246,8 @@ def _sentences_left_out(holdings: Holdings, apart: Sequence[RunRecord]) -> Itera
 
 
 def _over_reach(
-    parts: Sequence[Intervals], records: Sequence[RunRecord], catalogue: Catalogue, question: Question, key: Key
-) -> list[Intervals]:
+    parts: Sequence[Intervals[Group]], records: Sequence[RunRecord], catalogue: Catalogue, question: Question, key: Key
+) -> list[Intervals[Group]]:
     """Return the rows over the whole range of their run; where runs are added up, over the range of them all."""
     spans, steps = ranges(parts), {record.run: record.step_ns for record in records}
     reach = {record.run: span for record in records if (span := reach_of(catalogue.of(record.run, key))) is not None}
@@ -270,7 +270,7 @@ def _reach_in(catalogue: Catalogue, question: Question, key: Key) -> Reach:
     return reach_inside(reach, bounds)
 
 
-def windows_from(holdings: Holdings, records: Sequence[RunRecord], question: Question) -> Iterator[Intervals]:
+def windows_from(holdings: Holdings, records: Sequence[RunRecord], question: Question) -> Iterator[Intervals[Group]]:
     """Yield the selected windows at the stored step under the question's groups, in bounded batches, as `ordered` has them."""
     labels = {record.run: dict(record.labels) for record in records}
     check_labels(question, labels)
@@ -378,7 +378,7 @@ def _final_until(record: RunRecord, step: int, begin: int | None, end: int | Non
     return until if begin is None or begin < until else None
 
 
-def _windows(holdings: Holdings, plan: Plan, key: Key, step: int) -> Iterator[Intervals]:
+def _windows(holdings: Holdings, plan: Plan, key: Key, step: int) -> Iterator[Intervals[Group]]:
     """Yield the windows of a plan under the question's groups."""
     if plan.rollup_step is None:
         yield from holdings.document_windows(plan, key, step)

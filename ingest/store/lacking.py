@@ -11,7 +11,7 @@ from ingest.core.missing import ANY_TIME
 from ingest.query.missing import Lack, cut_at, lacks, of_kinds, stored_entries
 from ingest.query.question import Question, range_in
 from ingest.store.records import CLUSTER, WHOLE_RUN, RunRecord
-from ingest.store.rollups import key_of
+from ingest.store.rollups import RollupKey
 
 Account = Mapping[str, Any]
 BY_HOST, BY_CLUSTER = ("host", "op", "kind"), ("op", "kind")
@@ -37,9 +37,9 @@ def caveats_in(accounts: Mapping[str, Iterable[Account]], runs: Iterable[str]) -
     return tuple(dict.fromkeys(map(Caveat.of, caveats)))
 
 
-def complete_rollups(windows: Intervals, step_ns: int, missing: tuple[Lack, ...]) -> Bool:
+def complete_rollups(windows: Intervals[RollupKey], step_ns: int, missing: tuple[Lack, ...]) -> Bool:
     """Return which merged windows of a step lack nothing; all are of the cluster, or all of hosts."""
-    keys = [key_of(key) for key in windows.table]
+    keys = windows.table
     by = BY_CLUSTER if all(key.scope == CLUSTER for key in keys) else BY_HOST
     table = [tuple(getattr(key, label) for label in by) for key in keys]
     start_ns, end_ns = windows.start_ns, windows.end_ns

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from ingest.core.intervals import Intervals
+from ingest.core.series import Series
 from ingest.store.records import UNKNOWN_ZERO, WATCHED, RunRecord, SourceRecord, Spans
 
 NOTHING_LEFT = 1 << 62  # as `final_ns`: no live series is waited for
@@ -51,7 +52,7 @@ class News:
     """What a cycle has read of a source: its record with the account so far, windows to write whole, reach, checkpoint."""
 
     source: SourceRecord
-    windows: Sequence[Intervals]
+    windows: Sequence[Intervals[Series]]
     spans: Spans
     checkpoint: Checkpoint
 

@@ -12,6 +12,7 @@ from ingest.core.errors import InputError, listed
 from ingest.core.grid import SECOND
 from ingest.core.intervals import Int, Intervals, Sum
 from ingest.core.offsets import Periods, counted
+from ingest.core.series import Group
 from ingest.query.clocks import run_left_out
 from ingest.query.offsets.counts import ALL, Key, Wanted, of_windows, range_of
 from ingest.query.offsets.map import OffsetMap
@@ -41,7 +42,8 @@ def from_store(store: Store, wanted: Wanted) -> OffsetMap:
     apart = on_one_clock(mine, replace(wanted.question, step=AUTO))[1]
     chosen = [record for record in asked if record not in apart]
     key = wanted.key(labels)
-    total, empty, accounts = Sum(HELD_ENTRIES), [], []
+    total: Sum[Group] = Sum(HELD_ENTRIES)
+    empty, accounts = [], []
     for record in chosen:
         begin, end = range_of(wanted.question, record.start_ns)
         any_counts = False
@@ -88,7 +90,7 @@ def _store_warnings(records: Iterable[RunRecord], periods: Periods, empty: Seque
 
 def counts_of_store(
     store: Store, run: str, wanted: Wanted, key: Key, begin_ns: int | None, end_ns: int | None
-) -> Iterator[Intervals]:
+) -> Iterator[Intervals[Group]]:
     """Yield the counts of a run's offsets in [begin, end), read in batches.
 
     Where labels choose, other series are read where periods or the range cut through seconds alone: else it is enough to know in
@@ -115,7 +117,7 @@ def _none(_: object) -> None:
     """Return that no series is asked for."""
 
 
-def _occupied(seconds: Int, run: str, periods: Periods) -> Intervals:
+def _occupied(seconds: Int, run: str, periods: Periods) -> Intervals[Group]:
     """Return that a run has events in seconds, as counts: how many does not matter."""
     columns = np.unique(periods.column(seconds))
     zeros = np.zeros(len(columns), np.int64)

@@ -10,7 +10,7 @@ from typing import Any
 from ingest.core.errors import StoreError
 from ingest.core.grid import SECOND
 from ingest.core.layout import LogLinear
-from ingest.core.series import IN_FLIGHT, OFFSET, Group, Series
+from ingest.core.series import IN_FLIGHT, OFFSET, Series
 
 Spans = Mapping[Series, tuple[int, int]]
 
@@ -27,9 +27,9 @@ def rollup_steps(step_ns: int) -> tuple[int, ...]:
     return (step_ns, *coarse, WHOLE_RUN)
 
 
-def step_of(table: Iterable[Series | Group], step_ns: int) -> int:
+def step_of(table: Iterable[Series], step_ns: int) -> int:
     """Return the width of the windows of some series in a run that is stored at `step_ns`: offsets are always in seconds."""
-    return SECOND if any(isinstance(key, Series) and key.kind == OFFSET for key in table) else step_ns
+    return SECOND if any(series.kind == OFFSET for series in table) else step_ns
 
 
 def overview_step(step_ns: int) -> int:

@@ -10,10 +10,10 @@ import numpy as np
 
 from ingest.core.documents import known_only
 from ingest.core.errors import StoreError
-from ingest.core.intervals import NO_BYTES, Intervals, Sum, no_exact
+from ingest.core.intervals import NO_BYTES, Intervals, Key, Sum, no_exact
 from ingest.core.layout import LogLinear, common_layout
 from ingest.core.ranks import STORED, Percentile, Ranked, extremes, percentile_values
-from ingest.core.series import Group, Series
+from ingest.core.series import Series
 from ingest.core.timing import format_duration
 from ingest.store.records import CLUSTER, HOST, StoredSeries
 
@@ -28,7 +28,7 @@ def column_of(percentile: Percentile) -> str:
 VALUES = ("sum", "min", "mean", "max", "exact", "bytes", *map(column_of, STORED))
 
 
-class Key(NamedTuple):
+class RollupKey(NamedTuple):
     """What rollups are merged by, within a run; the host of the cluster is empty."""
 
     scope: str
@@ -37,36 +37,25 @@ class Key(NamedTuple):
     kind: str
 
 
-def host_group(key: Series | Group) -> Key:
+def host_group(series: Series) -> RollupKey:
     """Return the key of a series in the rollups of hosts."""
-    if not isinstance(key, Series):
-        raise TypeError("hosts are merged from series")
-    return Key(HOST, key.host, key.op, key.kind)
+    return RollupKey(HOST, series.host, series.op, series.kind)
 
 
-def cluster_group(key: Series | Group) -> Key:
+def cluster_group(key: Series | RollupKey) -> RollupKey:
     """Return the key of a series, or of a host's rollup, in the rollups of the cluster."""
-    if not isinstance(key, Series | Key):
-        raise TypeError("the cluster is merged from series or hosts")
-    return Key(CLUSTER, "", key.op, key.kind)
+    return RollupKey(CLUSTER, "", key.op, key.kind)
 
 
-def key_of(key: Series | Group) -> Key:
-    """Return the key of a rollup; TypeError for any other group."""
-    if not isinstance(key, Key):
-        raise TypeError("rollups are of groups")
-    return key
-
-
-def layouts_of(stored: Sequence[StoredSeries]) -> dict[Key, LogLinear]:
+def layouts_of(stored: Sequence[StoredSeries]) -> dict[RollupKey, LogLinear]:
     """Return the layout of each group: the common one of all its series."""
     by_group = {**layouts_by(stored, host_group), **layouts_by(stored, cluster_group)}
     return {group: common_layout(layouts) for group, layouts in by_group.items()}
 
 
-def layouts_by(stored: Iterable[StoredSeries], grouped: Callable[[Series], Key]) -> dict[Key, set[LogLinear]]:
+def layouts_by(stored: Iterable[StoredSeries], grouped: Callable[[Series], RollupKey]) -> dict[RollupKey, set[LogLinear]]:
     """Return the layouts of the series of each group."""
-    layouts: dict[Key, set[LogLinear]] = {}
+    layouts: dict[RollupKey, set[LogLinear]] = {}
     for member in stored:
         layouts.setdefault(grouped(member.series), set()).add(member.layout)
     return layouts
@@ -74,8 +63,8 @@ def layouts_by(stored: Iterable[StoredSeries], grouped: Callable[[Series], Key])
 
 def layouts_moved(stored: Sequence[StoredSeries], mine: set[Series]) -> bool:
     """Return whether the layout of a host or of the cluster is another because of the series that were written now."""
-    before: dict[Key, set[LogLinear]] = {}
-    after: dict[Key, set[LogLinear]] = {}
+    before: dict[RollupKey, set[LogLinear]] = {}
+    after: dict[RollupKey, set[LogLinear]] = {}
     for member in stored:
         for group in (host_group(member.series), cluster_group(member.series)):
             after.setdefault(group, set()).add(member.layout)
@@ -85,21 +74,14 @@ def layouts_moved(stored: Sequence[StoredSeries], mine: set[Series]) -> bool:
 
 
 def merged_in(
-    parts: Iterable[Intervals], grouped: Callable[[Series | Group], Key], layouts: dict[Key, LogLinear]
-) -> Iterator[Intervals]:
+    parts: Iterable[Intervals[Key]], grouped: Callable[[Key], RollupKey], layouts: dict[RollupKey, LogLinear]
+) -> Iterator[Intervals[RollupKey]]:
     """Yield windows added up under the group of each row, in the group's layout: one part a layout and kind of counts."""
-    buckets: dict[tuple[LogLinear, bool], Sum] = {}
+    buckets: dict[tuple[LogLinear, bool], Sum[RollupKey]] = {}
     for part in parts:
-        groups = [grouped(key) for key in part.table]
-        table = {group: code for code, group in enumerate(dict.fromkeys(groups))}
-        codes = np.array([table[group] for group in groups], np.int64)
-        moved = replace(part, table=tuple(table), series=codes[part.series])
-        targets = [layouts[group] for group in table]
-        for target in dict.fromkeys(targets):
-            rows = np.flatnonzero(np.array([target == other for other in targets])[moved.series])
-            chosen = moved if len(rows) == len(moved) else moved.take(rows)
+        for target, rows in part.relabelled(grouped).split(layouts.__getitem__):
             if len(rows):
-                buckets.setdefault((target, part.completions is None), Sum(MOST_ENTRIES)).add(chosen.in_layout(target))
+                buckets.setdefault((target, part.completions is None), Sum(MOST_ENTRIES)).add(rows.in_layout(target))
     for bucket in buckets.values():
         yield from bucket.parts()
 
@@ -111,19 +93,16 @@ class Balance:
         self._sums: dict[tuple[str, int], int] = {}
         self._read = 0
 
-    def reading(self, parts: Iterable[Intervals]) -> Iterator[Intervals]:
+    def reading(self, parts: Iterable[Intervals[Key]]) -> Iterator[Intervals[Key]]:
         """Yield the parts, counted as they go in."""
         for part in parts:
             self._read += samples_of(part)
             yield part
 
-    def wrote(self, windows: Intervals, step_ns: int) -> None:
+    def wrote(self, windows: Intervals[RollupKey], step_ns: int) -> None:
         """Count windows of one step that come out; their keys begin with the scope."""
-        counts = windows.samples if windows.completions is None else windows.completions
-        scopes = [key_of(key).scope for key in windows.table]
-        for scope in dict.fromkeys(scopes):
-            mine = np.array([scope == other for other in scopes], np.bool_)[windows.series]
-            self._sums[scope, step_ns] = self._sums.get((scope, step_ns), 0) + sum(counts[mine].tolist())
+        for scope, rows in windows.split(lambda key: key.scope):
+            self._sums[scope, step_ns] = self._sums.get((scope, step_ns), 0) + samples_of(rows)
 
     def check(self, run: str) -> None:
         """Raise StoreError unless the sums of all rollups are that of the windows that were read."""
@@ -141,7 +120,7 @@ def samples_of(windows: Intervals) -> int:
     return sum((windows.samples if windows.completions is None else windows.completions).tolist())
 
 
-def without_time(windows: Intervals) -> Intervals:
+def without_time(windows: Intervals[Key]) -> Intervals[Key]:
     """Return the windows with start and end zero, so that all of a group add up to one."""
     zero = np.zeros(len(windows), np.int64)
     return replace(windows, start_ns=zero, end_ns=zero)

@@ -25,6 +25,7 @@ from ingest.core.intervals import Intervals
 from ingest.core.layout import LogLinear, hdr_half
 from ingest.core.plain import shown
 from ingest.core.ranks import reported
+from ingest.core.series import Group
 from ingest.query.curves import LAST, TICKS, levels
 from ingest.query.means import check_bins
 from ingest.query.question import Answer
@@ -43,14 +44,13 @@ def texts(answer: Answer, unit_ns: int, ticks: int = TICKS) -> Iterator[str]:
     several = sum(len(part) for part in answer.parts) > 1
     for part in answer.parts:
         for row in range(len(part)):
-            key = part.table[part.series[row]]
-            group = key if isinstance(key, tuple) else ()
+            group = part.table[part.series[row]]
             labels = ", ".join(f"{name} {value or '-'}" for name, value in zip(answer.by, group, strict=True))
             yield from (f"#[{shown(labels)}]\n",) if several else ()
             yield text(part.take(np.array([row])), unit_ns, ticks)
 
 
-def text(windows: Intervals, unit_ns: int, ticks: int = TICKS) -> str:
+def text(windows: Intervals[Group], unit_ns: int, ticks: int = TICKS) -> str:
     """Return the percentile distribution of one histogram (a row) with at least one sample."""
     digits = DIGITS.get(windows.layout.half, USUAL_DIGITS)
     reaches = reported(windows)
@@ -77,7 +77,7 @@ def _fixed(value: float, digits: int) -> str:
     return f"{Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP):f}"
 
 
-def _moments(windows: Intervals) -> tuple[float, float]:
+def _moments(windows: Intervals[Group]) -> tuple[float, float]:
     """Return mean and standard deviation in ns: of the exact sum where it is known, else each sample in the middle of its bin."""
     middle, total = windows.layout.middles_of(windows.bins), int(windows.counts.sum())
     if windows.exact is not None and windows.exact.known[0]:

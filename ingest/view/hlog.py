@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from ingest.core.intervals import Int, Intervals
 from ingest.core.ranks import within_exact
+from ingest.core.series import Group
 from ingest.query.interval_log import NAMED, Form, form_of
 from ingest.read.hdr.names import tag_of
 
@@ -54,7 +55,7 @@ def _seconds(stamp_ns: int) -> str:
     return f"{sign}{ms // 1000}.{ms % 1000:03d}"
 
 
-def lines(windows: Intervals, names: tuple[str, ...], base_ns: int, unit_ns: int) -> Iterator[str]:
+def lines(windows: Intervals[Group], names: tuple[str, ...], base_ns: int, unit_ns: int) -> Iterator[str]:
     """Yield a log line for each window; `names` are the labels of its groups, of which op, kind and tag make the tag.
 
     All other labels are put before it, as `gen1::insert-rt`. Where the unit of the bins is not `unit_ns`, they are moved to
@@ -64,7 +65,7 @@ def lines(windows: Intervals, names: tuple[str, ...], base_ns: int, unit_ns: int
     if form.unit_ns != unit_ns:
         form = Form(form.digits, 0, unit_ns)
     moved = windows if form.layout == windows.layout else windows.in_layout(form.layout)
-    tags = [_tag(key, names) if isinstance(key, tuple) else "" for key in moved.table]
+    tags = [_tag(key, names) for key in moved.table]
     last = within_exact(moved, np.arange(len(moved)), moved.layout.values[_last_bins(moved)])
     columns = (column.tolist() for column in (moved.series, moved.start_ns, moved.end_ns, last))
     for code, start, end, highest, payload in zip(*columns, payloads(moved, form), strict=True):
@@ -80,7 +81,7 @@ def _tag(key: tuple[str, ...], names: tuple[str, ...]) -> str:
     return tag_of(labels.get("op", ""), labels.get("kind", ""), tag)
 
 
-def payloads(rows: Intervals, form: Form) -> Iterator[str]:
+def payloads(rows: Intervals[Group], form: Form) -> Iterator[str]:
     """Yield the base64 text of each row's histogram, V2, compressed; rows must be in the form's layout."""
     cuts = np.searchsorted(rows.indptr, np.arange(0, len(rows.bins), AT_ONCE), side="left")
     edges = np.unique(np.concatenate([cuts, [0, len(rows)]])).tolist()
@@ -88,7 +89,7 @@ def payloads(rows: Intervals, form: Form) -> Iterator[str]:
         yield from _payloads(rows.take(np.arange(begin, end)), form)
 
 
-def _payloads(rows: Intervals, form: Form) -> Iterator[str]:
+def _payloads(rows: Intervals[Group], form: Form) -> Iterator[str]:
     words, ends = _words(rows)
     data = words.tobytes()
     begin = 0
@@ -102,7 +103,7 @@ def _payloads(rows: Intervals, form: Form) -> Iterator[str]:
         begin = end
 
 
-def _last_bins(rows: Intervals) -> Int:
+def _last_bins(rows: Intervals[Group]) -> Int:
     """Return the highest occupied bin of each row, 0 of an empty one."""
     filled = np.flatnonzero(np.diff(rows.indptr) > 0)
     last = np.zeros(len(rows), np.int64)
@@ -110,7 +111,7 @@ def _last_bins(rows: Intervals) -> Int:
     return last
 
 
-def _words(rows: Intervals) -> tuple[NDArray[np.uint8], Int]:
+def _words(rows: Intervals[Group]) -> tuple[NDArray[np.uint8], Int]:
     """Return the ZigZag LEB128 words of all rows, and where each row's end: gaps (a lone zero is 0, as Java has it), counts."""
     before = np.empty(len(rows.bins), np.int64)
     before[1:] = rows.bins[:-1] + 1

@@ -60,7 +60,7 @@ def picture(answer: OffsetMap, shading: str = "rank", clock: str = "utc", highli
     """
     groups = sorted({answer.cells.table[code] for code in np.unique(answer.cells.series).tolist()})
     if len(groups) > 1:
-        names = [", ".join(label or "-" for label in key) for key in groups if isinstance(key, tuple)]
+        names = [", ".join(label or "-" for label in key) for key in groups]
         shown = ", ".join(names[:5]) + (" and more" if len(names) > 5 else "")
         raise UsageError(f"a picture of offsets shows one group, here are {shown}: choose with --where, or leave out --by")
     answer, width = joined(answer, MOST_COLUMNS)

@@ -164,7 +164,7 @@ def curve(answer: Answer, most: int = 0) -> Columns:
             cumulative = np.cumsum(part.counts[span])
             total = int(cumulative[-1])
             key = part.table[part.series[row]]
-            label = names[key] if isinstance(key, tuple) else ""
+            label = names[key]
             beyond = np.maximum(total - cumulative, 1)
             x, bins = total / beyond, part.bins[span]
             kept = _apart(x, most)
@@ -216,7 +216,7 @@ def group_names(answer: Answer) -> dict[Group, str]:
     """Return the text of each group that has rows, in the order of the labels; unlike groups have unlike texts."""
     names: dict[Group, str] = {}
     keys = {part.table[code] for part in answer.parts for code in np.unique(part.series)}
-    for key in sorted(key for key in keys if isinstance(key, tuple)):
+    for key in sorted(keys):
         text = printable(", ".join(label or "-" for label in key)) or "all"
         while text in names.values():
             text += "'"

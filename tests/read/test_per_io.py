@@ -102,7 +102,7 @@ def test_percentiles_of_rows_are_within_half_a_bin(fio: Path, name: str) -> None
             values = {f"p{percent}": percentile_values(rows, *parse_percentiles(percent)) for percent in PERCENTS}
             for row, code in enumerate(rows.series.tolist()):
                 start, end = (int(stamp) - zero * MS for stamp in (rows.start_ns[row], rows.end_ns[row]))
-                interval = rows.streams[code].op, start, end
+                interval = rows.table[code].op, start, end
                 if interval in logged:  # the last one is in fio's JSON alone
                     seen.add(interval)
                     true = per_io.within(raw[interval[0]], start // MS if start else -1, end // MS)

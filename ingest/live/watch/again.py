@@ -48,7 +48,7 @@ class Written:
         self._ids: list[Int] = []
         self._facts: list[Int] = []
 
-    def changed(self, part: Intervals, step_ns: int) -> Intervals:
+    def changed(self, part: Intervals[Series], step_ns: int) -> Intervals[Series]:
         """Return the windows that are new, or hold more than they did; all are noted."""
         codes = np.array([self.codes.setdefault(series, len(self.codes)) for series in part.table], np.int64)
         ids, facts = document_ids(codes[part.series], part.start_ns, step_ns), _facts(part)
@@ -68,7 +68,7 @@ class Written:
         return ids[order], np.concatenate([np.empty((4, 0), np.int64), *self._facts], axis=1)[:, order]
 
 
-def _facts(part: Intervals) -> Int:
+def _facts(part: Intervals[Series]) -> Int:
     """Return start, end, samples and sum of each window: what only grows with each sample, and bounds that others narrow.
 
     Bytes only grow, too, and are in the sum of what has them.
@@ -99,7 +99,7 @@ class ReadAgain(Tail):
         """Return the end of its newest row: an operation is logged when it has ended."""
         return self.newest_ns
 
-    def read(self, seen: Seen | None, *, last: bool = False) -> list[Intervals]:
+    def read(self, seen: Seen | None, *, last: bool = False) -> list[Intervals[Series]]:
         """Return the windows that have changed; none where it has not grown, or was read lately. `last` reads a cut-off row."""
         self.behind = False
         if self.source is None or not (last or self.has_grown(seen)):
@@ -110,7 +110,7 @@ class ReadAgain(Tail):
             return []
         path = Path(f"/proc/self/fd/{self.descriptor}") if self.gone else self.path
         size = os.fstat(self.descriptor).st_size if last else last_line_end(path)
-        windows: list[Intervals] = []
+        windows: list[Intervals[Series]] = []
         if size > self.known.offset:
             windows = self._read_whole(self.source, path, size)
             self._ended = time.monotonic()
@@ -118,9 +118,9 @@ class ReadAgain(Tail):
         self._seen = seen if self.known.offset == size else None
         return windows
 
-    def _read_whole(self, source: Source, path: Path, size: int) -> list[Intervals]:
+    def _read_whole(self, source: Source, path: Path, size: int) -> list[Intervals[Series]]:
         """Return the windows of the first `size` bytes that have changed; none where the file was replaced meanwhile."""
-        known, spans, windows = Print.of(self.descriptor, size), dict[Series, tuple[int, int]](), list[Intervals]()
+        known, spans, windows = Print.of(self.descriptor, size), dict[Series, tuple[int, int]](), list[Intervals[Series]]()
         written, largest = Written(self._written), self.largest_ns
         account = Account(path=source.context.account.path, notes=list(self._notes))
         now = replace(source, path=path, context=replace(source.context, account=account, upto=size))

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from ingest.core.errors import InputError
 from ingest.core.intervals import Intervals
+from ingest.core.series import Series
 from ingest.read import Source
 from ingest.read.context import EXPECTED
 from ingest.read.fio.dumps import Differences
@@ -35,7 +36,7 @@ class Growing(Protocol):
         """Return how many of the bytes that came are whole lines or documents."""
         ...
 
-    def take(self, data: bytes, at: int) -> Iterator[Intervals]:
+    def take(self, data: bytes, at: int) -> Iterator[Intervals[Series]]:
         """Yield the rows of whole lines or documents, which begin at offset `at`."""
         ...
 
@@ -76,7 +77,7 @@ class GrowingLog:
                 return 0
         return data.rfind(b"\n") + 1 or (len(data) if len(data) >= LONGEST_LINE else 0)
 
-    def take(self, data: bytes, at: int) -> Iterator[Intervals]:
+    def take(self, data: bytes, at: int) -> Iterator[Intervals[Series]]:
         """Yield the rows of whole lines."""
         for rows in unpacked(self._rows, [data]):
             if len(rows):
@@ -109,7 +110,7 @@ class GrowingDumps:
         """Return how many bytes are whole documents."""
         return data.rfind(DOCUMENT_END) + len(DOCUMENT_END) if DOCUMENT_END in data else 0
 
-    def take(self, data: bytes, at: int) -> Iterator[Intervals]:
+    def take(self, data: bytes, at: int) -> Iterator[Intervals[Series]]:
         """Yield the differences of whole documents; a last piece without its end is a document only if it parses."""
         bad: list[tuple[str, int]] = []
         for document in documents_in([data], self._path, bad, self._lines):
@@ -130,7 +131,7 @@ class GrowingDumps:
         return {**state, "differences": self._differences.state()}
 
 
-def with_corrections(source: Source, rows: Iterator[Intervals]) -> Iterator[Intervals]:
+def with_corrections(source: Source, rows: Iterator[Intervals[Series]]) -> Iterator[Intervals[Series]]:
     """Return rows with what the user has asked to be added to them: corrected data."""
     expected = source.context.options.get(EXPECTED)
     return with_corrected(rows, int(expected), source.context.account) if expected else rows

@@ -20,12 +20,12 @@ class Held:
 
     def __init__(self, kept: Sequence[Mapping[str, Any]] = ()) -> None:
         """Hold nothing, or what `state` has kept."""
-        self._parts: dict[LogLinear, Intervals] = {}
+        self._parts: dict[LogLinear, Intervals[Series]] = {}
         for entry in kept:
             windows = _windows(entry)
             self._parts[windows.layout] = windows
 
-    def add(self, parts: Sequence[Intervals]) -> list[Intervals]:
+    def add(self, parts: Sequence[Intervals[Series]]) -> list[Intervals[Series]]:
         """Return the windows that rows cut at the grid have changed, each with all that it holds by now."""
         changed = []
         for layout in dict.fromkeys(part.layout for part in parts):
@@ -38,8 +38,7 @@ class Held:
             np.maximum.at(newest, rows.series, rows.start_ns)
             self._parts[layout] = alone(rows.take(np.flatnonzero(rows.start_ns == newest[rows.series])))
             met = {key for part in new for key in part.table}
-            codes = np.array([key in met for key in rows.table], np.bool_)
-            changed.append(rows.take(np.flatnonzero(codes[rows.series])))
+            changed.append(rows.where(met.__contains__))
         return changed
 
     def state(self) -> list[dict[str, Any]]:
@@ -47,7 +46,7 @@ class Held:
         return [_kept(windows) for windows in self._parts.values()]
 
 
-def alone(rows: Intervals) -> Intervals:
+def alone(rows: Intervals[Series]) -> Intervals[Series]:
     """Return rows with arrays of their own: a few windows must not keep all those alive that they were read with."""
     series, start, end, indptr = (part.copy() for part in (rows.series, rows.start_ns, rows.end_ns, rows.indptr))
     own = replace(
@@ -60,7 +59,7 @@ def alone(rows: Intervals) -> Intervals:
     return replace(own, exact=Exact(low, high, total, rows.exact.known.copy(), moved))
 
 
-def _kept(windows: Intervals) -> dict[str, Any]:
+def _kept(windows: Intervals[Series]) -> dict[str, Any]:
     documents = pack(windows)
     stored: dict[str, Any] = {
         "layout": str(windows.layout),
@@ -78,7 +77,7 @@ def _kept(windows: Intervals) -> dict[str, Any]:
     return stored
 
 
-def _windows(kept: Mapping[str, Any]) -> Intervals:
+def _windows(kept: Mapping[str, Any]) -> Intervals[Series]:
     indptr, bins, counts = unpack(np.array(kept["coding"], np.int64), [base64.b64decode(text) for text in kept["bins"]])
     exact = None
     if "exact" in kept:

@@ -142,7 +142,7 @@ class Tail:
         """Return whether there may be something to read."""
         return self.source is not None and (seen is None or seen != self._seen)
 
-    def read(self, seen: Seen | None, *, last: bool = False) -> list[Intervals]:
+    def read(self, seen: Seen | None, *, last: bool = False) -> list[Intervals[Series]]:
         """Return the windows that new rows have changed, whole; none where the file has not grown. `last` reads a cut-off row."""
         if self._reader is None or not (last or self.has_grown(seen)):
             return []
@@ -157,11 +157,11 @@ class Tail:
         self._seen = None if self.behind else seen
         return self._taken(data[:size]) if size else []
 
-    def _taken(self, data: bytes) -> list[Intervals]:
+    def _taken(self, data: bytes) -> list[Intervals[Series]]:
         """Return the windows that whole lines or documents have changed."""
         assert self._reader is not None
         assert self.source is not None
-        changed: list[Intervals] = []
+        changed: list[Intervals[Series]] = []
         rows_of = with_corrections(self.source, self._reader.take(data, self.known.offset))
         for recorded in rows_of:
             if not len(recorded):
@@ -192,7 +192,7 @@ class Tail:
             self.account.missing.remove(self.silent)
         self.silent = None
 
-    def news(self, windows: list[Intervals], watch: str) -> News:
+    def news(self, windows: list[Intervals[Series]], watch: str) -> News:
         """Return what the store is to keep of this tail, with windows to write."""
         self.record = replace(self.record, path=as_text(self.path), size=self.known.offset, account=self.account.as_dict())
         return News(self.record, windows, self.spans, Checkpoint(self.run.run, self.record.source, watch, self._kept()))

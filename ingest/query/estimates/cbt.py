@@ -273,7 +273,7 @@ def _of_intervals(source: Source, find: Find, size: int) -> tuple[_Rows, Float]:
     count = np.zeros(size)
     for chunk in read(own):
         rows = chunk.take(np.flatnonzero(chunk.samples > 0))
-        series = rows.streams
+        series = rows.table
         at = find(series, rows.series, rows.end_ns) if len(rows) else rows.series
         kept = np.flatnonzero(at >= 0)
         rows, at = rows.take(kept), at[kept]

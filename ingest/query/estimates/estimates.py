@@ -18,7 +18,7 @@ import numpy as np
 from ingest.core.errors import UsageError
 from ingest.core.intervals import Int, Intervals
 from ingest.core.ranks import Percentile, Ranked, extremes
-from ingest.core.series import IN_FLIGHT, LABELS, Group
+from ingest.core.series import IN_FLIGHT, LABELS, Group, run_and_kind
 from ingest.core.timing import format_duration
 from ingest.query.estimates.rows import Estimate, Float, Places, Sorted, means_of
 from ingest.query.origin import LOGS, Origin, needed
@@ -169,7 +169,7 @@ class _Means:
         self.value: Float = np.add.reduceat(total, new) / np.add.reduceat(count, new) if len(new) else np.zeros(0)
 
     @classmethod
-    def of(cls, parts: Iterator[Intervals], labels: Sequence[str]) -> _Means:
+    def of(cls, parts: Iterator[Intervals[Group]], labels: Sequence[str]) -> _Means:
         """Return the means of stored windows, of which only sums are kept."""
         known: dict[Group, int] = {}
         sums, width = [], 0
@@ -177,7 +177,7 @@ class _Means:
             rows = part.take(np.flatnonzero(part.samples > 0))
             if not len(rows):
                 continue
-            codes = [known.setdefault(key, len(known)) for key in rows.groups]
+            codes = [known.setdefault(key, len(known)) for key in rows.table]
             width = max(width, int((rows.end_ns - rows.start_ns).max()))
             sums.append((np.array(codes, np.int64)[rows.series], rows.start_ns, *_sums(rows)))
         return cls(list(known), labels, sums, width)
@@ -193,7 +193,7 @@ class _Means:
         sums = []
         for part in fine.parts:
             rows = part.take(np.flatnonzero(part.samples > 0))
-            keys = rows.groups
+            keys = rows.table
             full = [(key[run], fine.kind if kind is None else key[kind], *(key[place] for place in places)) for key in keys]
             codes = [known.setdefault(key, len(known)) for key in full]
             sums.append((np.array(codes, np.int64)[rows.series], rows.start_ns, *_sums(rows)))
@@ -206,8 +206,9 @@ class _Means:
             kinds.setdefault(run, set()).add(kind)
         taken = shape_of(question, kinds).taken if kinds else {}
         return [
-            _grouped(dict(zip((*UNNAMED, *self.labels), key, strict=True)), by) if key[1] in taken[key[0]] else None
+            _grouped(dict(zip((*UNNAMED, *self.labels), key, strict=True)), by) if kind in taken[run] else None
             for key in self.keys
+            for run, kind in [run_and_kind(key)]
         ]
 
 
@@ -215,12 +216,12 @@ def _grouped(labels: Mapping[str, str], by: Sequence[str]) -> Group:
     return tuple(labels[name] for name in by)
 
 
-def _sums(rows: Intervals) -> tuple[Float, Int]:
+def _sums(rows: Intervals[Group]) -> tuple[Float, Int]:
     _, _, mean, _ = extremes(rows)
     return mean * rows.samples, rows.samples
 
 
-def groups_of(rows: Intervals, labels: Sequence[str], by: Sequence[str]) -> list[Group | None]:
+def groups_of(rows: Intervals[Group], labels: Sequence[str], by: Sequence[str]) -> list[Group]:
     """Return the group that each key of an answer's rows belongs to, by fewer of its labels."""
     places = [tuple(labels).index(name) for name in by]
-    return [tuple(key[place] for place in places) if isinstance(key, tuple) else None for key in rows.table]
+    return [tuple(key[place] for place in places) for key in rows.table]

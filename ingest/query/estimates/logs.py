@@ -106,7 +106,7 @@ def _of_bins(files: Files, question: Question, answer: Answer, places: Places, w
     asked = files.answer(replace(question, step=answer.step_ns or "all"))
     for part in asked.parts:
         rows = part.take(np.flatnonzero(part.samples > 0))
-        at = places.rows([key if isinstance(key, tuple) else None for key in rows.table], rows.series, rows.start_ns)
+        at = places.rows(rows.table, rows.series, rows.start_ns)
         kept = np.flatnonzero(at >= 0)
         for percentile in wanted:
             columns[percentile.name][at[kept]] = percentile_values(rows, percentile)[kept]

@@ -13,7 +13,7 @@ import numpy as np
 
 from ingest.core.errors import InputError
 from ingest.core.events import Events
-from ingest.core.intervals import Bool, Intervals
+from ingest.core.intervals import Bool, Intervals, Other
 from ingest.core.offsets import Order, Periods, from_bins
 from ingest.core.series import OFFSET, Group, RunLabels, Series, label_of
 from ingest.query.question import Question, check_labels
@@ -78,7 +78,7 @@ def _matches(text: str, globs: Sequence[str]) -> bool:
     return any(fnmatchcase(text, glob) for glob in globs)
 
 
-def of_source(source: Source, wanted: Wanted, key: Key, start_ns: int) -> Iterator[Intervals]:
+def of_source(source: Source, wanted: Wanted, key: Key, start_ns: int) -> Iterator[Intervals[Group]]:
     """Yield the counts of the events of a source, chunk by chunk."""
     begin, end = range_of(wanted.question, start_ns)
     source.context.account.replace(Account(path=source.context.account.path, notes=source.context.account.notes))
@@ -102,7 +102,9 @@ def of_source(source: Source, wanted: Wanted, key: Key, start_ns: int) -> Iterat
         source.context.account.note(f"not read: {error.reason}")
 
 
-def _of_events(events: Events, late: Bool, groups: Sequence[Group | None], run: str, periods: Periods) -> Iterator[Intervals]:
+def _of_events(
+    events: Events, late: Bool, groups: Sequence[Group | None], run: str, periods: Periods
+) -> Iterator[Intervals[Group]]:
     """Yield the counts of events in time: of those in a group, of those of them that came late, and of all of the run."""
     table = {group: code for code, group in enumerate(dict.fromkeys(group for group in groups if group is not None))}
     codes = np.array([-1 if group is None else table[group] for group in groups], np.int64)[events.series]
@@ -116,10 +118,10 @@ def _of_events(events: Events, late: Bool, groups: Sequence[Group | None], run: 
         yield _without_rows(periods.placed(events.take(belated), [(LATE, *group) for group in table], codes[belated]))
     if placed is None or len(mine) < len(events):
         placed = periods.placed(events, [(ALL, run)], np.zeros(len(events), np.int64))
-    yield regrouped(_without_rows(placed), [(ALL, run)] * len(placed.table))
+    yield _without_rows(placed).relabelled(lambda _: (ALL, run))
 
 
-def _without_rows(placed: Intervals) -> Intervals:
+def _without_rows(placed: Intervals[Other]) -> Intervals[Other]:
     """Return how many events there are by column alone."""
     ends = np.arange(len(placed) + 1, dtype=np.int64)
     return replace(placed, indptr=ends, bins=np.zeros(len(placed), np.int64), counts=placed.samples)
@@ -131,25 +133,21 @@ def range_of(question: Question, start_ns: int) -> tuple[int | None, int | None]
     return begin, question.end.epoch_ns(start_ns) if question.end else None
 
 
-def of_windows(windows: Intervals, periods: Periods, key: Key) -> Iterator[Intervals]:
+def of_windows(windows: Intervals[Series], periods: Periods, key: Key) -> Iterator[Intervals[Group]]:
     """Yield the counts of stored offsets under their groups."""
     for rows, flag in zip(from_bins(windows, periods), (CELLS, SHARED), strict=True):
-        if not len(rows):
-            continue
-        series = rows.streams
-        groups = [key(stream) for stream in series]
-        yield regrouped(rows, [None if group is None else (flag, *group) for group in groups])
-        counts = _without_rows(rows)
-        late = [
-            (LATE, *group) if group is not None and stream.segment else None for stream, group in zip(series, groups, strict=True)
-        ]
-        yield regrouped(counts, late)
-        yield regrouped(counts, [(ALL, stream.run) for stream in series])
+        if len(rows):
+            yield from _of_rows(rows, flag, key)
 
 
-def regrouped(rows: Intervals, keys: Sequence[Group | None]) -> Intervals:
-    """Return rows under these keys, one for each of their table; those without one are left out."""
-    table: dict[Group, int] = {}
-    codes = np.array([-1 if key is None else table.setdefault(key, len(table)) for key in keys], np.int64)
-    moved = replace(rows, table=tuple(table), series=codes[rows.series])
-    return moved.take(np.flatnonzero(moved.series >= 0))
+def _of_rows(rows: Intervals[Series], flag: str, key: Key) -> Iterator[Intervals[Group]]:
+    groups = {series: key(series) for series in rows.table}
+    yield rows.relabelled(lambda series: _flagged(flag, groups[series]))
+    counts = _without_rows(rows)
+    yield counts.relabelled(lambda series: _flagged(LATE, groups[series]) if series.segment else None)
+    yield counts.relabelled(lambda series: (ALL, series.run))
+
+
+def _flagged(flag: str, group: Group | None) -> Group | None:
+    """Return a group with what its counts are in front."""
+    return None if group is None else (flag, *group)

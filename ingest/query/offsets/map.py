@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from ingest.core.intervals import Int, Intervals, in_time_order, merged
 from ingest.core.offsets import Periods
 from ingest.core.series import Group
-from ingest.query.offsets.counts import regrouped
 from ingest.query.table import Table
 
 
@@ -25,7 +24,7 @@ class OffsetMap:
     The runs reach from `first_ns` to `end_ns`, whole periods. `lit` are the highlighted among the events of `cells`.
     """
 
-    cells: Intervals
+    cells: Intervals[Group]
     periods: Periods
     by: tuple[str, ...]
     runs: tuple[str, ...]
@@ -38,7 +37,7 @@ class OffsetMap:
     missing_ns: Int
     warnings: tuple[str, ...] = ()
     answered_from: str = "files"
-    lit: Intervals | None = None
+    lit: Intervals[Group] | None = None
     undated: frozenset[str] = frozenset()  # an answer has it: a map is never of runs on clocks that differ
 
     @property
@@ -69,7 +68,7 @@ def highlighted(answer: OffsetMap, lit: OffsetMap) -> OffsetMap:
     """Return the map with the events of a second one, which are a part of its own, highlighted."""
     cells = lit.cells
     if answer.by != lit.by:  # the part is of one run alone, so that it is not named there
-        cells = regrouped(cells, [(*lit.runs, *key) for key in groups_of(cells)])
+        cells = cells.relabelled(lambda key: (*lit.runs, *key))
     return replace(answer, lit=cells)
 
 
@@ -78,7 +77,7 @@ def lit_counts(answer: OffsetMap) -> Int:
     part, lit = in_time_order(answer.cells), answer.lit
     if lit is None:
         return np.zeros(len(part.bins), np.int64)
-    keys, table = groups_of(part), groups_of(lit)
+    keys, table = part.table, lit.table
     place = np.array([keys.index(key) if key in keys else -1 for key in table], np.int64)
     ours, theirs = (
         np.stack([cells.start_ns[cells.row], code[cells.row], cells.bins])
@@ -103,17 +102,12 @@ def joined(answer: OffsetMap, most: int) -> tuple[OffsetMap, int]:
     return replace(answer, cells=_widened(cells, answer.first_ns, width), lit=lit), width
 
 
-def _widened(cells: Intervals, first_ns: int, width_ns: int) -> Intervals:
+def _widened(cells: Intervals[Group], first_ns: int, width_ns: int) -> Intervals[Group]:
     start = (cells.start_ns - first_ns) // width_ns * width_ns + first_ns
     return merged([replace(cells, start_ns=start, end_ns=start + width_ns)])
 
 
-def _labels(part: Intervals, by: Sequence[str], series: Int) -> dict[str, NDArray[Any]]:
+def _labels(part: Intervals[Group], by: Sequence[str], series: Int) -> dict[str, NDArray[Any]]:
     """Return the label columns of rows with these series codes."""
-    keys = [np.array([key[place] for key in part.groups], object) for place in range(len(by))]
+    keys = [np.array([key[place] for key in part.table], object) for place in range(len(by))]
     return {name: column[series] for name, column in zip(by, keys, strict=True)}
-
-
-def groups_of(part: Intervals) -> list[Group]:
-    """Return the groups that the codes of rows stand for."""
-    return part.groups

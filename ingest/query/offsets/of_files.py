@@ -16,11 +16,12 @@ from ingest.core.errors import InputError, plural
 from ingest.core.intervals import Int, Intervals, Sum, merged
 from ingest.core.offsets import Periods, shared
 from ingest.core.parallel import fork_map
+from ingest.core.series import Group
 from ingest.core.timing import format_duration
 from ingest.query.clocks import left_out, logs_left_out, undated_runs
 from ingest.query.files import run_starts, warnings_of
-from ingest.query.offsets.counts import ALL, CELLS, LATE, SHARED, Wanted, of_source, regrouped
-from ingest.query.offsets.map import OffsetMap, groups_of
+from ingest.query.offsets.counts import ALL, CELLS, LATE, SHARED, Wanted, of_source
+from ingest.query.offsets.map import OffsetMap
 from ingest.query.question import AUTO
 from ingest.read.event_once import offset_sources
 from ingest.read.formats import single_events
@@ -48,7 +49,9 @@ def from_files(files: Files, wanted: Wanted) -> OffsetMap:
     if not sources:
         raise InputError("none of these files holds single events: histograms do not record when each I/O completed")
     starts = run_starts(sources)
-    total, of_process, finished = Sum(HELD_ENTRIES), Sum(HELD_ENTRIES), 0
+    total: Sum[Group] = Sum(HELD_ENTRIES)
+    of_process: Sum[Group] = Sum(HELD_ENTRIES)
+    finished = 0
 
     def work(source: Source) -> Iterator[Account]:
         for part in of_source(source, wanted, wanted.key(files.found.labels), starts[source.context.series.run]):
@@ -105,7 +108,7 @@ def troubles(accounts: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def map_of(
-    parts: Sequence[Intervals],
+    parts: Sequence[Intervals[Group]],
     wanted: Wanted,
     *,
     starts: Mapping[str, int],
@@ -117,7 +120,7 @@ def map_of(
     question, periods = wanted.question, wanted.periods
     straddling = _flagged(parts, SHARED)
     cells = [*_flagged(parts, CELLS), *(shared(merged(straddling), periods) for _ in straddling[:1])]
-    runs = tuple(sorted({key[1] for part in cells for key in groups_of(part)}))
+    runs = tuple(sorted({key[1] for part in cells for key in part.table}))
     if not runs:
         raise InputError(f"no event matches {selection_in_words(wanted)}")
     named = len(runs) > 1 and "run" not in question.by and not question.merge_runs
@@ -126,7 +129,7 @@ def map_of(
     jumps = np.flatnonzero(np.diff(columns) > periods.period_ns)
     gaps = np.stack([columns[jumps] + periods.period_ns, columns[jumps + 1]])
     return OffsetMap(
-        cells=merged([regrouped(part, [(*key[1:2][: int(named)], *key[2:]) for key in groups_of(part)]) for part in cells]),
+        cells=merged([part.relabelled(lambda key: (*key[1:2][: int(named)], *key[2:])) for part in cells]),
         periods=periods,
         by=(*(("run",) if named else ()), *question.by),
         runs=runs,
@@ -142,11 +145,9 @@ def map_of(
     )
 
 
-def _flagged(parts: Sequence[Intervals], flag: str) -> list[Intervals]:
+def _flagged(parts: Sequence[Intervals[Group]], flag: str) -> list[Intervals[Group]]:
     """Return the rows of the parts whose key begins with a flag; those alone are in their tables."""
-    flagged = [
-        regrouped(part, [key if isinstance(key, tuple) and key[0] == flag else None for key in part.table]) for part in parts
-    ]
+    flagged = [part.relabelled(lambda key: key if key[0] == flag else None) for part in parts]
     return [part for part in flagged if len(part)]
 
 
@@ -159,7 +160,7 @@ def selection_in_words(wanted: Wanted) -> str:
     return " ".join(asked) or "the question"
 
 
-def _late(parts: Sequence[Intervals]) -> tuple[Int, Int]:
+def _late(parts: Sequence[Intervals[Group]]) -> tuple[Int, Int]:
     """Return the periods in which events came late, and how many."""
     if not parts:
         return np.empty(0, np.int64), np.empty(0, np.int64)

@@ -53,7 +53,7 @@ class OffsetOverview:
 class Pass(Protocol):
     """What a pass over all offsets adds up in: `Met` or `Kept`."""
 
-    def add(self, run: str, windows: Intervals, name: Name) -> None:
+    def add(self, run: str, windows: Intervals[Series], name: Name) -> None:
         """Take windows of a run."""
         ...
 
@@ -156,7 +156,7 @@ def _overview(ticks: RunTicks, files: Files, taken: Sequence[Source], logs: Sequ
     return OffsetOverview(ticks, tuple(sorted(starts)), min(starts.values()), relative, (said,) if histograms else (), warnings)
 
 
-def _windows_of(source: Source, begin_ns: int | None, end_ns: int | None) -> Iterator[Intervals]:
+def _windows_of(source: Source, begin_ns: int | None, end_ns: int | None) -> Iterator[Intervals[Series]]:
     """Yield the offsets of a source's events in [begin, end) as a store keeps them: late ones are of segment 1."""
     order, account = Order(), source.context.account
     account.replace(Account(path=account.path, notes=account.notes))  # read anew, counted anew
@@ -176,7 +176,7 @@ def _windows_of(source: Source, begin_ns: int | None, end_ns: int | None) -> Ite
         source.context.account.note(f"not read: {error.reason}")
 
 
-def _windows(events: Events, segment: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Intervals:
+def _windows(events: Events, segment: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Intervals[Series]:
     second, within_it = np.divmod(events.end_ns, SECOND)
     series, many = list(events.table), len(events.table)
     table = [stream.replaced(segment=number) for number in range(int(segment.max()) + 1) for stream in series]

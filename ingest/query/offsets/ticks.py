@@ -21,7 +21,6 @@ from ingest.core.intervals import Int, Intervals, Sum, merged
 from ingest.core.offsets import LAYOUT, counted
 from ingest.core.series import Group, Series
 from ingest.query.offsets import resolution as offset_resolution
-from ingest.query.offsets.counts import regrouped
 from ingest.query.offsets.resolution import Resolution, resolution_of
 
 BLOCK = 1000  # ticks
@@ -78,28 +77,23 @@ class Met:
     most: int = MOST_HELD
     totals: dict[Group, int] = field(default_factory=dict)
     tenths: dict[str, list[Int]] = field(default_factory=dict)
-    late: Sum = field(default_factory=lambda: Sum(MOST_HELD))
-    rows: list[Intervals] | None = field(default_factory=list)
+    late: Sum[Group] = field(default_factory=lambda: Sum(MOST_HELD))
+    rows: list[Intervals[Group]] | None = field(default_factory=list)
     held: int = 0
 
-    def add(self, run: str, windows: Intervals, name: Name) -> None:
+    def add(self, run: str, windows: Intervals[Series], name: Name) -> None:
         """Take windows of a run as a store keeps them: 1 ms bins in windows of 1 s, under their series."""
         self._note(run, np.unique(_times_ms(windows) // TENTH_MS))
-        keys = [name(series) if isinstance(series, Series) else None for series in windows.table]
-        rows = regrouped(windows, keys)
+        names = {series: name(series) for series in windows.table}
+        rows = windows.relabelled(names.__getitem__)
         if not len(rows):
             return
         totals = np.zeros(len(rows.table), np.int64)
         np.add.at(totals, rows.series, rows.samples)
         for key, total in zip(rows.table, totals.tolist(), strict=True):
-            if isinstance(key, tuple):
-                self.totals[key] = self.totals.get(key, 0) + total
-        behind = [
-            key if isinstance(series, Series) and series.segment else None
-            for key, series in zip(keys, windows.table, strict=True)
-        ]
-        if any(behind):
-            self.late.add(regrouped(windows, behind))
+            self.totals[key] = self.totals.get(key, 0) + total
+        if any(series.segment and group for series, group in names.items()):
+            self.late.add(windows.relabelled(lambda series: names[series] if series.segment else None))
         self._hold([rows])
 
     def absorb(self, other: Met) -> None:
@@ -125,7 +119,7 @@ class Met:
         if len(self.tenths[run]) > MOST_PENDING:
             self.occupied(run)
 
-    def _hold(self, rows: Sequence[Intervals]) -> None:
+    def _hold(self, rows: Sequence[Intervals[Group]]) -> None:
         if self.rows is None:
             return
         self.rows += rows
@@ -137,7 +131,7 @@ class Met:
                 self.rows = None
 
 
-def _together(parts: Sequence[Intervals]) -> list[Intervals]:
+def _together(parts: Sequence[Intervals[Group]]) -> list[Intervals[Group]]:
     filled = [part for part in parts if len(part)]
     return [merged(filled)] if filled else []
 
@@ -151,41 +145,43 @@ class Kept:
     """Ticks of runs at their resolutions, added up as they come."""
 
     resolutions: Mapping[str, Resolution]
-    fine: Sum = field(default_factory=lambda: Sum(MOST_HELD))
-    wide: Sum = field(default_factory=lambda: Sum(MOST_HELD))
+    fine: Sum[Group] = field(default_factory=lambda: Sum(MOST_HELD))
+    wide: Sum[Group] = field(default_factory=lambda: Sum(MOST_HELD))
 
-    def add(self, run: str, windows: Intervals, name: Name) -> None:
+    def add(self, run: str, windows: Intervals[Series], name: Name) -> None:
         """Take windows of a run as a store keeps them."""
-        keys = [name(series) if isinstance(series, Series) else None for series in windows.table]
-        self.take(regrouped(windows, keys))
+        self.take(windows.relabelled(name))
 
-    def take(self, rows: Intervals) -> None:
+    def take(self, rows: Intervals[Group]) -> None:
         """Take windows that bear (run, *LABELS)."""
-        for run in sorted({key[0] for key in rows.groups}):
+        for run in sorted({key[0] for key in rows.table}):
             resolution = self.resolutions[run]
-            keys = [(run, *resolution.fold(key)) if isinstance(key, tuple) and key[0] == run else None for key in rows.table]
-            mine = regrouped(rows, keys)
+            mine = rows.relabelled(_folded(run, resolution))
             if not len(mine):
                 continue
             self.fine.add(_blocks(mine, resolution.index(_times_ms(mine))))
             if resolution.wide_ms:
                 self.wide.add(_blocks(mine, _times_ms(mine) // resolution.wide_ms))
 
-    def handed(self) -> tuple[list[Intervals], list[Intervals]]:
+    def handed(self) -> tuple[list[Intervals[Group]], list[Intervals[Group]]]:
         """Return the sums so far, for another process to `absorb`."""
         return self.fine.parts(), self.wide.parts()
 
-    def absorb(self, parts: tuple[list[Intervals], list[Intervals]]) -> None:
+    def absorb(self, parts: tuple[list[Intervals[Group]], list[Intervals[Group]]]) -> None:
         """Take the sums of another process."""
         for total, sums in zip((self.fine, self.wide), parts, strict=True):
             for part in sums:
                 total.add(part)
 
 
-def _blocks(rows: Intervals, index: Int) -> Intervals:
+def _folded(run: str, resolution: Resolution) -> Callable[[Group], Group | None]:
+    """Return the function that gives the groups of a run as they are kept at a resolution, None for those of other runs."""
+    return lambda key: (run, *resolution.fold(key)) if key[0] == run else None
+
+
+def _blocks(rows: Intervals[Group], index: Int) -> Intervals[Group]:
     """Return counts by number of tick, in blocks of BLOCK ticks that stand where windows do."""
-    groups = rows.groups
-    return counted(groups, rows.series[rows.row], index // BLOCK, index % BLOCK, rows.counts, SECOND, LAYOUT)
+    return counted(rows.table, rows.series[rows.row], index // BLOCK, index % BLOCK, rows.counts, SECOND, LAYOUT)
 
 
 def run_ticks(run: str, met: Met, kept: Kept) -> RunTicks:
@@ -212,14 +208,14 @@ def run_ticks(run: str, met: Met, kept: Kept) -> RunTicks:
     )
 
 
-def _ticks(run: str, parts: Sequence[Intervals], groups: Sequence[Group] = ()) -> Ticks:
+def _ticks(run: str, parts: Sequence[Intervals[Group]], groups: Sequence[Group] = ()) -> Ticks:
     """Return the ticks of a run, its groups in order unless they are given."""
-    mine = [regrouped(part, [key if isinstance(key, tuple) and key[0] == run else None for key in part.table]) for part in parts]
+    mine = [part.relabelled(lambda key: key if key[0] == run else None) for part in parts]
     filled = [part for part in mine if len(part)]
     if not filled:
         return Ticks(groups, *(np.empty(0, np.int64) for _ in range(3)))
     rows = merged(filled)
-    used = [key[1:] if isinstance(key, tuple) else () for key in rows.table]
+    used = [key[1:] for key in rows.table]
     order = list(groups) or sorted(used)
     place = np.array([order.index(key) for key in used], np.int64)
     group = place[rows.series[rows.row]]
@@ -240,13 +236,9 @@ def _gaps(tenths: Int) -> tuple[Int, int]:
     return gaps[:, longest], unit
 
 
-def _late(run: str, late: Sequence[Intervals], resolution: Resolution, groups: Sequence[Group]) -> tuple[Ticks, int]:
+def _late(run: str, late: Sequence[Intervals[Group]], resolution: Resolution, groups: Sequence[Group]) -> tuple[Ticks, int]:
     """Return late events by group and ticks of the unit beside them, as fine as there is room for."""
-
-    def fold(key: object) -> Group | None:
-        return (run, *resolution.fold(key)) if isinstance(key, tuple) and key[0] == run else None
-
-    mine = _together([regrouped(part, [fold(key) for key in part.table]) for part in late])
+    mine = _together([part.relabelled(_folded(run, resolution)) for part in late])
     for unit in LATE_UNITS_MS:
         ticks = _ticks(run, [_blocks(part, _times_ms(part) // unit) for part in mine], groups)
         if len(ticks.index) <= MOST_LATE:

@@ -18,6 +18,7 @@ from ingest.core.grid import INT64_MAX
 from ingest.core.intervals import Intervals, Sum, in_time_order, merged
 from ingest.core.layout import LogLinear
 from ingest.core.parallel import fork_map
+from ingest.core.series import Group, Series
 from ingest.query.files import Files
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.query.question import Answer, Question
@@ -40,7 +41,7 @@ class Gathered:
 
     def __init__(self, by: tuple[str, ...], step_ns: int, wanted: Wanted) -> None:
         self.tables: list[Table] = []
-        self.total = Sum(SUM_ENTRIES)
+        self.total: Sum[Group] = Sum(SUM_ENTRIES)
         self.reach: Reach = {}
         self._empty = Answer((), by, step_ns, "", (), {}, relative=False, series=1)
         self._wanted = wanted
@@ -51,18 +52,18 @@ class Gathered:
         """Return one of the same question that has gathered nothing."""
         return Gathered(self._empty.by, self._empty.step_ns, self._wanted)
 
-    def follows(self, part: Intervals) -> bool:
+    def follows(self, part: Intervals[Group]) -> bool:
         """Return whether windows come after all before, and all that was met so far is in one layout."""
         self.layouts.add(part.layout)
         after, self._last = int(part.start_ns[0]) > self._last, int(part.start_ns[-1])
         return after and len(self.layouts) == 1
 
-    def answer(self, part: Intervals) -> None:
+    def answer(self, part: Intervals[Group]) -> None:
         """Answer windows that are whole."""
         if len(part):
             self.tables.append(percentiles(replace(self._empty, parts=(part,)), self._wanted))
 
-    def sum(self, part: Intervals) -> None:
+    def sum(self, part: Intervals[Group]) -> None:
         """Add windows to the sum of all."""
         zeros = np.zeros(len(part), np.int64)
         self.total.add(merged([replace(part, start_ns=zeros, end_ns=zeros)]))
@@ -76,7 +77,7 @@ class _Range:
     low_ns: int
     high_ns: int
 
-    def own(self, part: Intervals) -> NDArray[np.bool_]:
+    def own(self, part: Intervals[Group]) -> NDArray[np.bool_]:
         """Return which windows are its own."""
         return (part.start_ns >= self.low_ns) & (part.start_ns < self.high_ns)
 
@@ -89,8 +90,8 @@ class _Outcome:
     """
 
     tables: Sequence[Table]
-    edges: Sequence[Intervals]
-    sums: Sequence[Intervals]
+    edges: Sequence[Intervals[Group]]
+    sums: Sequence[Intervals[Group]]
     reach: Reach
     tails: Sequence[Tail]
     accounts: Sequence[Account]
@@ -160,7 +161,7 @@ def _answered(
     # Made for this range alone: what was noted before it is the caller's.
     alone = [replace(source, context=replace(source.context, account=Account(path=str(source.path)))) for source in sources]
 
-    def rows(place: int, source: Source) -> Iterator[Intervals]:
+    def rows(place: int, source: Source) -> Iterator[Intervals[Series]]:
         for chunk in read_part(source.path, source.context, time_range.parts[place], entries):
             if isinstance(chunk, Tail):
                 tails[place] = chunk
@@ -169,7 +170,7 @@ def _answered(
 
     met, reach = gathered.layouts, gathered.reach
     streams = [windowed(rows(place, log), log, files, question, step, starts, met, reach) for place, log in enumerate(alone)]
-    edges: list[Intervals] = []
+    edges: list[Intervals[Group]] = []
     try:
         for part in union(streams, entries_at_once(sources), slack_ns=step):
             if not gathered.follows(part):

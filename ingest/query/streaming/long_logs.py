@@ -8,6 +8,7 @@ from ingest.core.errors import InputError
 from ingest.core.grid import clipped, in_windows, window_parts
 from ingest.core.intervals import Intervals, merged
 from ingest.core.layout import LogLinear
+from ingest.core.series import Group, Series
 from ingest.query.files import Files
 from ingest.query.question import Question, range_in
 from ingest.query.spans import Reach, note_reach
@@ -27,7 +28,7 @@ def chunk_entries(logs: int) -> int:
 
 def streams(
     files: Files, question: Question, step_ns: int, met: set[LogLinear] | None = None, reach: Reach | None = None
-) -> list[Iterator[Intervals]]:
+) -> list[Iterator[Intervals[Group]]]:
     """Return, for each selected log, its windows as its rows come; nothing is read before a stream is asked.
 
     `met` and `reach` are as in `windowed`.
@@ -37,7 +38,7 @@ def streams(
     return [windowed(_rows(source, entries), source, files, question, step_ns, starts, met, reach) for source in sources]
 
 
-def _rows(source: Source, entries: int) -> Iterator[Intervals]:
+def _rows(source: Source, entries: int) -> Iterator[Intervals[Series]]:
     if source.format != HDR or source.context.options.get(EXPECTED):
         rows = read(source)
     else:
@@ -49,7 +50,7 @@ def _rows(source: Source, entries: int) -> Iterator[Intervals]:
 
 
 def windowed(
-    rows: Iterable[Intervals],
+    rows: Iterable[Intervals[Series]],
     source: Source,
     files: Files,
     question: Question,
@@ -57,7 +58,7 @@ def windowed(
     starts: dict[str, int],
     met: set[LogLinear] | None = None,
     reach: Reach | None = None,
-) -> Iterator[Intervals]:
+) -> Iterator[Intervals[Group]]:
     """Yield the windows of each chunk of a log's rows under the question's groups, added up.
 
     The layouts of all that is selected, also outside of the question's range, are noted in `met`; `reach` is widened by

@@ -8,10 +8,10 @@ import numpy as np
 
 from ingest.core.intervals import Intervals, merged
 from ingest.core.layout import LogLinear
-from ingest.core.series import Group, Series
+from ingest.core.series import Group, labels_first
 
 
-def ordered(batches: Iterable[Sequence[Intervals]]) -> Iterator[Intervals]:
+def ordered(batches: Iterable[Sequence[Intervals[Group]]]) -> Iterator[Intervals[Group]]:
     """Yield the windows of batches by group (run, kind, labels), start and layout: by labels first, then by run and kind.
 
     Windows of one group, start and layout are added up.
@@ -19,7 +19,7 @@ def ordered(batches: Iterable[Sequence[Intervals]]) -> Iterator[Intervals]:
     No batch may hold a window that belongs before the last one of the batch before it. What is held is the last window of a
     batch, and the batch that comes.
     """
-    held: list[Intervals] = []
+    held: list[Intervals[Group]] = []
     for batch in batches:
         held = _by_layout([*held, *batch])
         if held:
@@ -30,30 +30,25 @@ def ordered(batches: Iterable[Sequence[Intervals]]) -> Iterator[Intervals]:
     yield from _interleaved(held)
 
 
-def _turned(key: Series | Group) -> Group:
-    """Return a group with its labels in front of run and kind."""
-    return (*key[2:], *key[:2]) if isinstance(key, tuple) else ()
+def _place(part: Intervals[Group], row: int) -> tuple[Group, int]:
+    return labels_first(part.table[part.series[row]]), int(part.start_ns[row])
 
 
-def _place(part: Intervals, row: int) -> tuple[Group, int]:
-    return _turned(part.table[part.series[row]]), int(part.start_ns[row])
-
-
-def _by_layout(parts: Iterable[Intervals]) -> list[Intervals]:
+def _by_layout(parts: Iterable[Intervals[Group]]) -> list[Intervals[Group]]:
     """Return the rows of parts added up by layout and kind of counts, each ordered by group and start."""
-    alike: dict[tuple[LogLinear, bool], list[Intervals]] = {}
+    alike: dict[tuple[LogLinear, bool], list[Intervals[Group]]] = {}
     for part in parts:
         if len(part):
             alike.setdefault((part.layout, part.completions is None), []).append(part)
     sums = []
     for key in sorted(alike):
         part = merged(alike[key])
-        ranks = np.argsort(sorted(range(len(part.table)), key=lambda code: _turned(part.table[code])))  # used at once
+        ranks = np.argsort(sorted(range(len(part.table)), key=lambda code: labels_first(part.table[code])))  # used at once
         sums.append(part.take(np.lexsort((part.start_ns, ranks[part.series]))))
     return [part for part in sums if len(part)]
 
 
-def _split(part: Intervals, place: tuple[Group, int]) -> tuple[Intervals, Intervals]:
+def _split(part: Intervals[Group], place: tuple[Group, int]) -> tuple[Intervals[Group], Intervals[Group]]:
     """Return the rows of an ordered part before a place and those from it on."""
     low, high = 0, len(part)
     while low < high:
@@ -65,13 +60,13 @@ def _split(part: Intervals, place: tuple[Group, int]) -> tuple[Intervals, Interv
     return part.take(np.arange(low)), part.take(np.arange(low, len(part)))
 
 
-def _interleaved(parts: Sequence[Intervals]) -> Iterator[Intervals]:
+def _interleaved(parts: Sequence[Intervals[Group]]) -> Iterator[Intervals[Group]]:
     """Yield the rows of ordered parts of unlike layouts by group and start: stretches of one layout each."""
     filled = [part for part in parts if len(part)]
     if len(filled) < 2:
         yield from filled
         return
-    ranks = {key: rank for rank, key in enumerate(sorted({key for part in filled for key in part.table}, key=_turned))}
+    ranks = {key: rank for rank, key in enumerate(sorted({key for part in filled for key in part.table}, key=labels_first))}
     groups = np.concatenate([np.array([ranks[key] for key in part.table], np.int64)[part.series] for part in filled])
     starts = np.concatenate([part.start_ns for part in filled])
     which = np.repeat(np.arange(len(filled)), [len(part) for part in filled])

@@ -14,7 +14,7 @@ import numpy as np
 
 from ingest.core.errors import CapacityError, InputError
 from ingest.core.intervals import Intervals
-from ingest.core.series import IN_FLIGHT
+from ingest.core.series import IN_FLIGHT, Group, run_and_kind
 from ingest.query.files import Files, median_width, warnings_of
 from ingest.query.missing import of_kinds, with_complete
 from ingest.query.percentiles import Wanted, seconds_covered, spans_of
@@ -137,7 +137,11 @@ def _finished(
     return with_complete(table, answer), answer
 
 
-def _of_kinds(part: Intervals, taken: Mapping[str, Sequence[str]]) -> Intervals:
+def _of_kinds(part: Intervals[Group], taken: Mapping[str, Sequence[str]]) -> Intervals[Group]:
     """Return the rows of the kinds that are taken of each run."""
-    good = [isinstance(key, tuple) and key[1] in taken[key[0]] for key in part.table]
-    return part.take(np.flatnonzero(np.array(good, np.bool_)[part.series]))
+
+    def is_taken(key: Group) -> bool:
+        run, kind = run_and_kind(key)
+        return kind in taken[run]
+
+    return part.where(is_taken)

@@ -8,17 +8,19 @@ that (a log whose lines run back in time) is given out then, as a window of its 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from ingest.core.grid import INT64_MAX
 from ingest.core.intervals import Intervals, in_time_order, merged
+from ingest.core.series import Group
 
 MOST_ENTRIES = 500_000
 
 
-def union(streams: Sequence[Iterator[Intervals]], most_entries: int = MOST_ENTRIES, slack_ns: int = 0) -> Iterator[Intervals]:
+def union(
+    streams: Sequence[Iterator[Intervals[Group]]], most_entries: int = MOST_ENTRIES, slack_ns: int = 0
+) -> Iterator[Intervals[Group]]:
     """Yield the windows of all streams added up, ordered by start, then group; one layout at a time.
 
     Each (group, start, end) comes once, unless a stream brings it later than `slack_ns` after what it had reached. Merging
@@ -26,7 +28,7 @@ def union(streams: Sequence[Iterator[Intervals]], most_entries: int = MOST_ENTRI
     """
     live = dict(enumerate(streams))
     reached = dict.fromkeys(live, -INT64_MAX)
-    pending: list[Intervals] = []
+    pending: list[Intervals[Group]] = []
     entries, limit = 0, most_entries
     while live:
         number = min(live, key=lambda stream: (reached[stream], stream))
@@ -47,16 +49,14 @@ def union(streams: Sequence[Iterator[Intervals]], most_entries: int = MOST_ENTRI
     yield from _passed(pending, INT64_MAX)[0]
 
 
-def regrouped(part: Intervals, places: Sequence[int]) -> Intervals:
+def regrouped(part: Intervals[Group], places: Sequence[int]) -> Intervals[Group]:
     """Return windows with only these places of their groups kept: equal groups become one when they are added up."""
-    table: dict[tuple[str, ...], int] = {}
-    codes = [table.setdefault(tuple(key[place] for place in places), len(table)) for key in part.groups]
-    return replace(part, table=tuple(table), series=np.array(codes, np.int64)[part.series])
+    return part.relabelled(lambda key: tuple(key[place] for place in places))
 
 
-def _passed(pending: list[Intervals], until_ns: int) -> tuple[list[Intervals], list[Intervals]]:
+def _passed(pending: list[Intervals[Group]], until_ns: int) -> tuple[list[Intervals[Group]], list[Intervals[Group]]]:
     """Return the sums of windows that begin before a time, and those of the others; per layout."""
-    by_layout: dict[str, list[Intervals]] = {}
+    by_layout: dict[str, list[Intervals[Group]]] = {}
     for part in pending:
         by_layout.setdefault(str(part.layout), []).append(part)
     done, rest = [], []

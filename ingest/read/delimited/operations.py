@@ -56,7 +56,7 @@ def first_start_ns(path: Path, context: Context) -> int:
     return taken.start[real.index(2 * sum(real) >= len(real))]
 
 
-def read(path: Path, context: Context) -> Iterator[Intervals]:
+def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
     """Yield service time, and with a schedule response and wait time, in rows of a second, exact minimum, maximum and sum.
 
     Error bound 1/1024. Raises InputError where a column is missing or there are more operations than can be held.
@@ -108,7 +108,7 @@ def due_at(start_ns: int, count: int, rate: Fraction) -> Int:
     return due
 
 
-def binned(table: tuple[Series, ...], series: Int, ends: Int, values: Int, layout: LogLinear) -> Intervals:
+def binned(table: tuple[Series, ...], series: Int, ends: Int, values: Int, layout: LogLinear) -> Intervals[Series]:
     """Return single values as rows of a second, one a series and second, ordered by both."""
     window = window_start(ends, SECOND)
     order = np.lexsort((values, window, series))

@@ -77,7 +77,7 @@ def look(path: Path, context: Context) -> Averaged | None:
     return Averaged(shape, window, is_epoch(shape, context), maxima=largest and "maximum" not in shape.columns)
 
 
-def read(path: Path, context: Context) -> Iterator[Intervals]:
+def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
     """Yield the rows of a log without bins, ops as series of their own.
 
     Counts add up to fio's own N of each op where that is known, bytes to its `io_bytes`. Means are fio's, in whole ns; a sum is
@@ -154,7 +154,7 @@ class _Log:
         """Return what fio says of an op over the whole run."""
         return [whole_run for whole_run in self.whole if whole_run.series.op == op]
 
-    def rows(self, table: Int, code: int) -> Intervals:
+    def rows(self, table: Int, code: int) -> Intervals[Series]:
         """Return the intervals of an op; `table` are its rows: time, mean, maximum where it is logged, direction."""
         stamps, counts = table[:, 0], self.counts(table[:, 0], code)
         parts = segments(stamps)
@@ -264,7 +264,7 @@ class _Log:
         shares: Floats = np.maximum(widths, 1).astype(np.float64)
         return shares
 
-    def whole_row(self, op: str) -> Intervals | None:
+    def whole_row(self, op: str) -> Intervals[Series] | None:
         """Return the interval of an op without rows in the log, from fio's values of the whole run; None where it has none."""
         if not (mine := self.of_op(op)):
             return None
@@ -277,7 +277,7 @@ class _Log:
         return _intervals(series, np.zeros(1, np.int64), spans, np.array([count]), exact)
 
 
-def _intervals(table: Sequence[Series], codes: Int, spans: tuple[Int, Int], counts: Int, exact: Exact) -> Intervals:
+def _intervals(table: Sequence[Series], codes: Int, spans: tuple[Int, Int], counts: Int, exact: Exact) -> Intervals[Series]:
     """Return rows without bins; those without I/Os are left out."""
     rows = Intervals(
         layout=NO_BINS,

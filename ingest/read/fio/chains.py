@@ -82,7 +82,7 @@ class Chains:
         chain = self.chains[op] = Chain(op, self.layout.bins, segment=0, start_ns=span[0], end_ns=max(0, span[1]))
         chain.total[bins] = counts
 
-    def intervals(self, rows: Rows, lines: Int) -> Iterator[Intervals]:
+    def intervals(self, rows: Rows, lines: Int) -> Iterator[Intervals[Series]]:
         """Yield the intervals of a chunk of rows, in file order within each direction."""
         kept = self._plausible(rows, lines)
         if len(kept) < len(rows):
@@ -141,7 +141,7 @@ class Chains:
         if self.mode != fio_repairs.PER_INTERVAL:
             self.account.note(f"counts are {self.mode}: differenced")
 
-    def _chain(self, chain: Chain, rows: Rows, stamps: Int, lines: Int) -> Intervals | None:
+    def _chain(self, chain: Chain, rows: Rows, stamps: Int, lines: Int) -> Intervals[Series] | None:
         before = np.empty_like(stamps)
         before[0], before[1:] = chain.stamp, stamps[:-1]
         began = stamps < before
@@ -258,7 +258,7 @@ class Chains:
     def _series(self, op: str, segment: int) -> Series:
         return self.context.series.replaced(op=op, kind=COMPLETION, segment=segment)
 
-    def tail(self, siblings: Mapping[str, Histogram]) -> Iterator[Intervals]:
+    def tail(self, siblings: Mapping[str, Histogram]) -> Iterator[Intervals[Series]]:
         """Yield what fio's json+ holds beyond the log's rows, as a last interval of each direction, and keep the sums.
 
         fio never writes the last partial interval of a histogram log. The difference is exact where every bin of it is
@@ -333,7 +333,7 @@ class Chains:
                 logged[histogram.bins] += histogram.counts
         return logged
 
-    def _residual(self, chain: Chain, siblings: Mapping[str, Histogram]) -> Intervals | None:
+    def _residual(self, chain: Chain, siblings: Mapping[str, Histogram]) -> Intervals[Series] | None:
         summaries = self._summaries(chain.op)
         logged = self._logged(chain, siblings)
         count = sum(summary.count for summary in summaries)
@@ -397,7 +397,7 @@ class Chains:
         begins = [log_chain.start_ns for log_chain in of_op if log_chain.start_ns is not None]
         return min(begins, default=self.zero_ns + self.context.offset_ns + self.context.restart_ns)
 
-    def _last_interval(self, chain: Chain, residual: Int) -> Intervals | None:
+    def _last_interval(self, chain: Chain, residual: Int) -> Intervals[Series] | None:
         bins = np.flatnonzero(residual)
         if not len(bins):
             return None

@@ -32,7 +32,7 @@ EXACT_BELOW = 1_000_000
 NO_BINS = "fio JSON without bins: run fio with --output-format=json+ to have its histograms"
 
 
-def read(path: Path, context: Context) -> Iterator[Intervals]:
+def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
     """Yield one interval per job, op and kind for a finished run, or per consecutive pair of appended documents.
 
     Bins are fio's own (error 1/128); min, max and mean are exact in the interval of a finished run. Each document counts
@@ -72,7 +72,7 @@ class Differences:
         ends = [[*(getattr(series, name) for name in Series.__slots__), end] for series, end in self._ends.items()]
         return {"segment": self._segment, "ends": ends}
 
-    def take(self, document: Document) -> Intervals | None:
+    def take(self, document: Document) -> Intervals[Series] | None:
         """Return the intervals since the last document; None if nothing was done."""
         account, previous = self._context.account, self.previous
         if previous is not None and not _continues(previous, document):
@@ -87,7 +87,7 @@ class Differences:
         self.previous = document
         return chunk
 
-    def _difference(self, previous: Document | None, document: Document) -> Intervals | None:
+    def _difference(self, previous: Document | None, document: Document) -> Intervals[Series] | None:
         parts = []
         context = self._context
         for number, job in enumerate(document.jobs):
@@ -103,7 +103,7 @@ class Differences:
                     self._keep(parts[-1])
         return concatenate(parts) if parts else None
 
-    def _keep(self, row: Intervals) -> None:
+    def _keep(self, row: Intervals[Series]) -> None:
         """Keep the exact values of a row over a whole run."""
         if row.exact is not None and isinstance(row.table[0], Series):
             least, most, total = (int(column[0]) for column in (row.exact.min_ns, row.exact.max_ns, row.exact.sum_ns))
@@ -141,7 +141,7 @@ class Differences:
         return start, self._ends[series]
 
 
-def _interval(series: Series, bounds: tuple[int, int], now: Summary, dense: Int, *, whole: bool) -> Intervals:
+def _interval(series: Series, bounds: tuple[int, int], now: Summary, dense: Int, *, whole: bool) -> Intervals[Series]:
     """Return what one job and direction did between two documents, or in a `whole` run."""
     bins = np.flatnonzero(dense)
     layout = _layout(now)

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from ingest.core.errors import InputError
 from ingest.core.intervals import Histogram, Intervals
 from ingest.core.layout import LogLinear, fio_layout
-from ingest.core.series import OPS
+from ingest.core.series import OPS, Series
 from ingest.read import integer_rows
 from ingest.read.account import Account
 from ingest.read.context import Context
@@ -198,7 +198,7 @@ def last_stamp_ms(path: Path) -> int:
     return largest
 
 
-def read(path: Path, context: Context) -> Iterator[Intervals]:
+def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
     """Yield the histogram rows of a log in bounded chunks, ops and segments as series of their own, kind `completion`.
 
     Stamps become epoch ns (relative ns where the context knows no start). Counts are exact; the layout's error bound

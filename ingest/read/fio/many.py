@@ -48,7 +48,7 @@ class _Plain:
         return self.text.count(b",", 0, self.text.index(b"\n")) + 1, self.context.recorded_unit_ns
 
 
-def read(logs: Sequence[Log]) -> tuple[list[Intervals], list[int]]:
+def read(logs: Sequence[Log]) -> tuple[list[Intervals[Series]], list[int]]:
     """Return the intervals of all logs that are plain, and the numbers of those that are not, whose accounts are as they were.
 
     The accounts of the former are those of `hist.read`. Nothing is raised: what cannot be read is not plain.
@@ -58,7 +58,7 @@ def read(logs: Sequence[Log]) -> tuple[list[Intervals], list[int]]:
         if _may_be_plain(path, context) and (text := _text(path)):
             plain = _Plain(number, path, context, text)
             by_shape.setdefault(plain.shape, []).append(plain)
-    intervals: list[Intervals] = []
+    intervals: list[Intervals[Series]] = []
     done: set[int] = set()
     for (columns, unit_ns), mine in by_shape.items():
         shape = hist.layout_of(columns, unit_ns)
@@ -141,7 +141,7 @@ class _Batch:
         self.plain[self.log_of_row[self.stamps < self.before]] = False
         self.notes: dict[int, list[str]] = {}
 
-    def intervals(self, done: set[int]) -> list[Intervals]:
+    def intervals(self, done: set[int]) -> list[Intervals[Series]]:
         """Return the intervals of the plain logs and fill their accounts; note their numbers in `done`."""
         self._check_counting()
         self._check_rows()
@@ -232,7 +232,7 @@ class _Batch:
             self.plain[number] = _are_instants(start[rows], end[rows])
         return start, end
 
-    def _tails(self, chains: Sequence[Chains | None], start: Int, end: Int) -> list[Intervals]:
+    def _tails(self, chains: Sequence[Chains | None], start: Int, end: Int) -> list[Intervals[Series]]:
         """Return the last intervals that fio's JSON adds to plain logs, and fill the accounts of the logs."""
         there = self.lengths.reshape(-1) > 0
         group = np.repeat(np.cumsum(there) - 1, self.lengths.reshape(-1))
@@ -240,7 +240,7 @@ class _Batch:
         samples = row_sums(pointers, counts).tolist()
         bounds, edges = pointers.tolist(), self.chain_at.tolist()
         place = (np.cumsum(there) - 1).tolist()
-        tails: list[Intervals] = []
+        tails: list[Intervals[Series]] = []
         for number, log_chains in enumerate(chains):
             if log_chains is None or not self.plain[number]:
                 continue

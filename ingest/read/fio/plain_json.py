@@ -33,7 +33,7 @@ def left_of(document: Document, logs: tuple[Path, ...]) -> list[tuple[int, str, 
     ]
 
 
-def read(path: Path, context: Context) -> Iterator[Intervals]:
+def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
     """Yield one row for each job, op and kind of the last document; counts, means, minima and maxima are fio's own, exact.
 
     InputError where there is no document.
@@ -57,7 +57,7 @@ def _bounds(document: Document, job: Job, summary: Summary, context: Context) ->
     return start, start + max(job.runtime_ms * MS, summary.runtime_ns, MS)
 
 
-def _row(series: Series, summary: Summary, bounds: tuple[int, int]) -> Intervals:
+def _row(series: Series, summary: Summary, bounds: tuple[int, int]) -> Intervals[Series]:
     total = round(summary.mean_ns * summary.count)
     return Intervals(
         layout=NO_BINS,

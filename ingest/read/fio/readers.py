@@ -233,19 +233,19 @@ def _raw_events(path: Path, context: Context) -> Iterator[Events]:
     return raw.read(path, context)
 
 
-def _means(path: Path, context: Context) -> Iterator[Intervals]:
+def _means(path: Path, context: Context) -> Iterator[Intervals[Series]]:
     from ingest.read.fio import averaged
 
     return averaged.read(path, context)
 
 
-def _totals(path: Path, context: Context) -> Iterator[Intervals]:
+def _totals(path: Path, context: Context) -> Iterator[Intervals[Series]]:
     from ingest.read.fio import plain_json
 
     return plain_json.read(path, context)
 
 
-def _documents(path: Path, context: Context) -> Iterator[Intervals]:
+def _documents(path: Path, context: Context) -> Iterator[Intervals[Series]]:
     from ingest.read.fio import dumps
 
     return dumps.read(path, context)

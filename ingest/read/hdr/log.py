@@ -31,6 +31,7 @@ import numpy as np
 
 from ingest.core.errors import InputError
 from ingest.core.intervals import Intervals
+from ingest.core.series import Series
 from ingest.read.context import Context
 from ingest.read.hdr.clock import Clock, StampError
 from ingest.read.hdr.codec import Payload, PayloadError, payload_of
@@ -126,7 +127,7 @@ def last_end_ns(path: Path) -> int:
     return latest
 
 
-def read(path: Path, context: Context, chunk_entries: int = CHUNK_ENTRIES) -> Iterator[Intervals]:
+def read(path: Path, context: Context, chunk_entries: int = CHUNK_ENTRIES) -> Iterator[Intervals[Series]]:
     """Yield the intervals of a log in bounded chunks, one layout each; bins and counts exactly as the tool recorded them.
 
     Times are epoch ns (relative ns where the start is unknown). A tag's op, kind and tag make its series, with a
@@ -152,7 +153,7 @@ def rows_of(path: Path, context: Context) -> Rows:
     return Rows(context, origin, unit)
 
 
-def unpacked(rows: Rows, text: Iterable[memoryview | bytes], chunk_entries: int = CHUNK_ENTRIES) -> Iterator[Intervals]:
+def unpacked(rows: Rows, text: Iterable[memoryview | bytes], chunk_entries: int = CHUNK_ENTRIES) -> Iterator[Intervals[Series]]:
     """Yield the intervals of blocks of whole lines in chunks; what came before an InputError is yielded before it is raised."""
     batch = min(BATCH_BYTES, 2 * chunk_entries)
     try:

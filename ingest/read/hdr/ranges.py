@@ -18,6 +18,7 @@ from pathlib import Path
 from ingest.core.errors import InputError
 from ingest.core.intervals import Intervals
 from ingest.core.layout import LogLinear
+from ingest.core.series import Series
 from ingest.read.account import FINDINGS_KEPT, Account
 from ingest.read.context import Context
 from ingest.read.hdr.clock import StampError, seconds_ns, split_line
@@ -152,7 +153,7 @@ def _cut_between(lines: Sequence[tuple[bytes, int, int]], time_ns: int) -> int |
     return None
 
 
-def read_part(path: Path, context: Context, part: Part, chunk_entries: int = CHUNK_ENTRIES) -> Iterator[Intervals | Tail]:
+def read_part(path: Path, context: Context, part: Part, chunk_entries: int = CHUNK_ENTRIES) -> Iterator[Intervals[Series] | Tail]:
     """Yield the intervals of a part of a log as `hdr.log.read` does, then its tail. Notes are left to `settled`."""
     rows = rows_of(path, context)
     if part.begin:

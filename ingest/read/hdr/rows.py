@@ -80,7 +80,7 @@ class Rows:
         self._table: dict[Series, int] = {}
         self._ends: dict[tuple[bytes, LogLinear], list[tuple[int, int]]] = {}
         self._firsts: dict[tuple[bytes, LogLinear], int] = {}
-        self._parts: dict[LogLinear, list[Intervals]] = {}
+        self._parts: dict[LogLinear, list[Intervals[Series]]] = {}
         self._trimmed = 0
         self._seen = Seen(context.options.get(RATE, ""))
         self._tallies = Tallies()
@@ -240,7 +240,7 @@ class Rows:
             segment += 1
         return self._table.setdefault(series, len(self._table))
 
-    def intervals(self) -> Iterator[Intervals]:
+    def intervals(self) -> Iterator[Intervals[Series]]:
         """Yield the rows unpacked since the last call, one layout each."""
         self.unpack()
         parts, self._parts, self.entries, self.unpacked = self._parts, {}, 0, 0

@@ -6,7 +6,7 @@ those of parts. Only series of one kind are compared: service, response and wait
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ingest.core.series import Series
 
@@ -19,9 +19,9 @@ Key = tuple[str, str, str, int]  # op, kind, tag, segment
 Tally = tuple[int, int, int]  # intervals, samples, hash
 
 
-def key_of(series: Hashable) -> Key:
+def key_of(series: Series) -> Key:
     """Return what a series is tallied under."""
-    return (series.op, series.kind, series.tag, series.segment) if isinstance(series, Series) else ("", "", "", 0)
+    return (series.op, series.kind, series.tag, series.segment)
 
 
 class Tallies:

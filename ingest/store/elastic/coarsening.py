@@ -27,7 +27,7 @@ from ingest.query.missing import Lack
 from ingest.store.coarsening import COARSENED, COARSENING, Coarsened, check_coarser, lost, unfinished
 from ingest.store.elastic.bulk import Sender
 from ingest.store.elastic.connection import Connection
-from ingest.store.elastic.encoding import MS, READ, Chunk, documents_of, interval_chunks, windows_in
+from ingest.store.elastic.encoding import MS, READ, Chunk, as_stored, documents_of, interval_chunks, windows_in
 from ingest.store.elastic.filters import LATENCIES, at_step
 from ingest.store.elastic.names import Names
 from ingest.store.elastic.reading import pages
@@ -113,7 +113,7 @@ class Coarsening:
         if self.sender.delivery.counts["rejected"] > refused:
             raise StoreError(f"documents were refused ({self.sender.delivery.first_reason}): {unfinished(record)}")
         after = tallies_of(self.connection, self.names, record.run, step_ns)
-        if after != {(moves[cell], cell[1]): count for cell, count in before.items()}:
+        if after != {Cell(moves[cell], cell.layout): count for cell, count in before.items()}:
             raise StoreError(lost(record, step_ns, sum(before.values()), sum(after.values())))
         return written
 
@@ -125,28 +125,28 @@ class Coarsening:
         stored = {entry.series: entry for entry in self.records.series([record.run])[0]}
         own = {series: str(entry.layout) for series, entry in stored.items()}
         # Own layouts first: a further segment takes no number that another series has.
-        ranks = {cell: (cell[1] != own.get(cell[0]), cell[1]) for cell in there}
+        ranks = {cell: (cell.layout != own.get(cell.series), cell.layout) for cell in there}
         best: dict[Series, tuple[bool, str]] = {}
         for cell, rank in ranks.items():
-            best[cell[0]] = min(rank, best.get(cell[0], rank))
-        order = sorted(there, key=lambda cell: (ranks[cell] != best[cell[0]], cell[0], ranks[cell]))
+            best[cell.series] = min(rank, best.get(cell.series, rank))
+        order = sorted(there, key=lambda cell: (ranks[cell] != best[cell.series], cell.series, ranks[cell]))
         segments = Segments()
-        moves = {cell: segments.given(cell[0], parse_layout(cell[1])) for cell in order}
+        moves = {cell: segments.given(cell.series, parse_layout(cell.layout)) for cell in order}
         now: dict[Series, list[StoredSeries]] = {}
-        for series, layout in order:
-            bins = parse_layout(layout)
+        for cell in order:
+            series, bins = cell.series, parse_layout(cell.layout)
             kept = stored.get(series, StoredSeries(0, series, bins, exact=False))
-            now.setdefault(series, []).append(replace(kept, series=moves[series, layout], layout=bins))
+            now.setdefault(series, []).append(replace(kept, series=moves[cell], layout=bins))
         wrong = {series: pieces for series, pieces in now.items() if series in stored and pieces != [stored[series]]}
         if wrong:
             self.records.put_series(record.run, wrong)
         return moves
 
-    def _slabs(self, record: RunRecord, step_ns: int, moves: Mapping[Cell, Series]) -> Iterator[dict[str, Sum]]:
+    def _slabs(self, record: RunRecord, step_ns: int, moves: Mapping[Cell, Series]) -> Iterator[dict[str, Sum[Series]]]:
         """Yield the windows at the new step, added up by source, one after another in time."""
         query = [{"term": {"run.id": record.run}}, at_step(record.step_ns), LATENCIES]
         fields = [*READ, "source.id", "segment"]
-        held: dict[str, Sum] = {}
+        held: dict[str, Sum[Series]] = {}
         slab = None
         for page in pages(self.connection, self.names.all("intervals"), {"bool": {"filter": query}}, fields, OLDEST_FIRST):
             by_slab: dict[int, dict[Part, list[Mapping[str, Any]]]] = {}
@@ -167,11 +167,12 @@ class Coarsening:
             yield held
 
 
-def _of_segment(documents: Hits, segment: int, step_ns: int, moves: Mapping[Cell, Series]) -> Iterator[Intervals]:
+def _of_segment(documents: Hits, segment: int, step_ns: int, moves: Mapping[Cell, Series]) -> Iterator[Intervals[Series]]:
     """Yield the windows of documents of one segment under the series that they go on under."""
-    for windows in windows_in(documents, lambda document: int(document["@timestamp"]) * MS + step_ns):
+    for windows in windows_in(documents, lambda document: int(document["@timestamp"]) * MS + step_ns, as_stored):
         layout = str(windows.layout)
-        yield windows.relabelled(lambda series, layout=layout: moves[series.replaced(segment=segment), layout])  # type: ignore[misc]
+        table = tuple(moves[Cell(series.replaced(segment=segment), layout)] for series in windows.table)
+        yield windows.keyed(table, windows.series)
 
 
 def _creating(chunk: Chunk) -> Chunk:

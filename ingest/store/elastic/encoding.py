@@ -20,16 +20,15 @@ import orjson
 from ingest.core.documents import known_only
 from ingest.core.errors import StoreError
 from ingest.core.grid import SECOND
-from ingest.core.intervals import NO_BYTES, Int, Intervals, told_exact
+from ingest.core.intervals import NO_BYTES, Int, Intervals, Key, told_exact
 from ingest.core.layout import LogLinear, parse_layout
 from ingest.core.offsets import is_offsets
-from ingest.core.series import Group, Series, kind_preference
+from ingest.core.series import Series, kind_preference
 from ingest.store.elastic.names import Names, series_digest, window_ids
 from ingest.store.records import RunRecord, SourceRecord, step_of
 
 MS = 1_000_000
 
-Key = Callable[[Series], Group | Series | None]
 EndOf = Callable[[Mapping[str, Any]], int]
 
 CHUNK_BYTES, CHUNK_DOCUMENTS = 4 << 20, 1000
@@ -69,9 +68,9 @@ def labels_document(series: Series) -> dict[str, Any]:
     return document
 
 
-def interval_chunks(windows: Intervals, run: RunRecord, source: SourceRecord, names: Names) -> list[Chunk]:
+def interval_chunks(windows: Intervals[Series], run: RunRecord, source: SourceRecord, names: Names) -> list[Chunk]:
     """Return the documents of whole windows, ready to be sent, in pieces of bounded size."""
-    table = windows.streams
+    table = windows.table
     step = step_of(table, run.step_ns)
     ids = window_ids([series_digest(series, step) for series in table], windows.series, windows.start_ns, step)
     common = {"source": {"id": source.source}, "generation": source.generation, "interval": {"step_ms": step // MS}}
@@ -107,7 +106,7 @@ def geometry(layout: LogLinear) -> dict[str, Any]:
     return {"layout": str(layout), "error": float(layout.error)}
 
 
-def offsets_in(sources: Sequence[Mapping[str, Any]]) -> Iterator[Intervals]:
+def offsets_in(sources: Sequence[Mapping[str, Any]]) -> Iterator[Intervals[Series]]:
     """Yield the windows of offsets in documents (their `_source`) under their series."""
     table: dict[Series, int] = {}
     codes = []
@@ -197,8 +196,15 @@ def _exact_texts(windows: Intervals) -> list[bytes]:
     return [b"".join(row) for row in zip(*columns, strict=True)]
 
 
-def windows_in(sources: Sequence[Mapping[str, Any]], end_of: EndOf, key: Key = lambda series: series) -> Iterator[Intervals]:
-    """Yield the windows in documents (their `_source`) under their series, or under the group that `key` gives it.
+def as_stored(series: Series) -> Series:
+    """Return the series: the key of windows that stay under it."""
+    return series
+
+
+def windows_in(
+    sources: Sequence[Mapping[str, Any]], end_of: EndOf, key: Callable[[Series], Key | None]
+) -> Iterator[Intervals[Key]]:
+    """Yield the windows in documents (their `_source`) under what `key` gives their series; without those that it gives None.
 
     One part a layout and kind of counts. `end_of` gives the end of a window in ns. Raises StoreError for a document that
     holds values which are not of its layout.
@@ -207,7 +213,7 @@ def windows_in(sources: Sequence[Mapping[str, Any]], end_of: EndOf, key: Key = l
     for document in sources:
         buckets.setdefault((document["latency"]["layout"], "in_flight" in document), []).append(document)
     for (layout, weighted), documents in buckets.items():
-        table: dict[Group | Series, int] = {}
+        table: dict[Key, int] = {}
         known: dict[tuple[str, ...], int] = {}
         codes = np.array([_code(document, key, known, table) for document in documents], np.int64)
         chosen = [document for document, code in zip(documents, codes.tolist(), strict=True) if code >= 0]
@@ -217,9 +223,9 @@ def windows_in(sources: Sequence[Mapping[str, Any]], end_of: EndOf, key: Key = l
 
 def _code(
     document: Mapping[str, Any],
-    key: Key,
+    key: Callable[[Series], Key | None],
     known: dict[tuple[str, ...], int],
-    table: dict[Group | Series, int],
+    table: dict[Key, int],
 ) -> int:
     labels = tuple(label_in(document, label) for label in FIELDS)
     if labels not in known:
@@ -245,11 +251,11 @@ def _windows(
     documents: Sequence[Mapping[str, Any]],
     layout: LogLinear,
     codes: Int,
-    table: Sequence[Group | Series],
+    table: Sequence[Key],
     end_of: EndOf,
     *,
     weighted: bool,
-) -> Intervals:
+) -> Intervals[Key]:
     latency = [document["latency"] for document in documents]
     if layout.has_bins:
         histograms = [document["in_flight" if weighted else "latency"]["histogram"] for document in documents]

@@ -16,11 +16,11 @@ from ingest.core.grid import SECOND
 from ingest.core.intervals import Int, Intervals
 from ingest.core.layout import parse_layout
 from ingest.core.offsets import within
-from ingest.core.series import OFFSET
+from ingest.core.series import OFFSET, Group, Series
 from ingest.query.question import Key
 from ingest.store.answers import Catalogue, Plan
 from ingest.store.elastic.connection import Connection
-from ingest.store.elastic.encoding import FIELDS, MS, PATHS, READ, offsets_in, series_of, windows_in
+from ingest.store.elastic.encoding import FIELDS, MS, PATHS, READ, as_stored, offsets_in, series_of, windows_in
 from ingest.store.elastic.filters import HOLDS_SAMPLES, at_step, one_of, rollups_of, time_filters
 from ingest.store.elastic.names import Names
 from ingest.store.elastic.reading import pages, search
@@ -65,10 +65,12 @@ class ElasticHoldings:
         if series:
             yield series
 
-    def rollup_windows(self, plan: Plan) -> Iterator[Intervals]:
+    def rollup_windows(self, plan: Plan) -> Iterator[Intervals[Series]]:
         """Yield the merged windows of a plan: one part a layout and kind of counts."""
         for page in pages(self.connection, self.names.all("rollups"), _rollups(plan), list(READ)):
-            yield from windows_in([hit["_source"] for hit in page], lambda document: int(document["interval"]["end_ns"]))
+            yield from windows_in(
+                [hit["_source"] for hit in page], lambda document: int(document["interval"]["end_ns"]), as_stored
+            )
 
     def rollup_span(self, plan: Plan) -> tuple[int, int] | None:
         """Return from when to when the windows of a plan reach, None where there is none."""
@@ -79,7 +81,7 @@ class ElasticHoldings:
             return None
         return int(edges["first"]["value"]) * MS, int(edges["last"]["value"]) * MS + (plan.rollup_step or 0)
 
-    def document_windows(self, plan: Plan, key: Key, step_ns: int) -> Iterator[Intervals]:
+    def document_windows(self, plan: Plan, key: Key, step_ns: int) -> Iterator[Intervals[Group]]:
         """Yield windows of a plan's series under the groups that `key` gives, added up in the server if that is less to read."""
         step = plan.record.step_ns
         filters = self._filters(plan)
@@ -94,7 +96,7 @@ class ElasticHoldings:
         for page in pages(self.connection, index, {"bool": {"filter": filters}}, list(READ)):
             yield from windows_in([hit["_source"] for hit in page], lambda document: int(document["@timestamp"]) * MS + step, key)
 
-    def sorted_windows(self, plan: Plan, key: Key, by: Sequence[str]) -> Iterator[Sequence[Intervals]]:
+    def sorted_windows(self, plan: Plan, key: Key, by: Sequence[str]) -> Iterator[Sequence[Intervals[Group]]]:
         """Yield the windows of a plan's series page by page, in the order of their groups and starts."""
         filters = self._filters(plan)
         labels = [PATHS[label] for label in (*by, "kind") if label in FIELDS and label != "run"]
@@ -118,7 +120,7 @@ class ElasticHoldings:
 
     def offset_windows(
         self, run: str, begin_ns: int | None, end_ns: int | None, wanted: Key | None = None
-    ) -> Iterator[Intervals]:
+    ) -> Iterator[Intervals[Series]]:
         """Yield the offsets of a run's events in [begin, end) under their series: the `wanted` ones, with some others."""
         labelled = self._labelled(run, wanted)
         if labelled is None:

@@ -36,11 +36,11 @@ from ingest.store.elastic.rollups import RollupWriter
 from ingest.store.elastic.store import ElasticStore
 from ingest.store.elastic.sweeping import Sweeper
 from ingest.store.elastic.tallies import counted
-from ingest.store.elastic.touched import Cell, Touched
+from ingest.store.elastic.touched import Touched
 from ingest.store.elastic.writing import EVERY_GENERATION
 from ingest.store.live import Checkpoint, Marks, News, Watch, marks_of
 from ingest.store.records import COMPLETE, LOADING, RunGoneError, RunRecord, SourceRecord, Spans, StoredSeries
-from ingest.store.rollups import Key, layouts_of
+from ingest.store.rollups import RollupKey, layouts_of
 
 LONGEST_NOTED_NS = 3600 * 10**9
 
@@ -52,9 +52,9 @@ class ElasticLive:
         self._store = store
         self._index = store.names.one("runs")
         self._states: dict[tuple[str, str], SourceState] = {}
-        self._layouts: dict[str, Mapping[Key, LogLinear]] = {}
+        self._layouts: dict[str, Mapping[RollupKey, LogLinear]] = {}
         self._told: dict[str, Watch] = {}
-        self._cells: dict[str, set[Cell]] = {}
+        self._cells: dict[str, set[RollupKey]] = {}
 
     def checkpoints(self, run: str) -> list[Checkpoint]:
         """Return all checkpoints of a run."""
@@ -125,7 +125,7 @@ class ElasticLive:
         missing = self._store.lacking(run, accounts)
         self._write(run, touched, stored, marks_of(self.watches(run.run), watch, watch.told_ns), missing, lowered=False)
 
-    def _newly_final(self, run: RunRecord, watch: Watch, cells: Iterable[Cell]) -> dict[Cell, Any]:
+    def _newly_final(self, run: RunRecord, watch: Watch, cells: Iterable[RollupKey]) -> dict[RollupKey, Any]:
         """Return the windows of `cells` that have become final since the last cycle."""
         before = self._told.get(run.run)
         if before is None or not 0 < watch.final_ns - before.final_ns < LONGEST_NOTED_NS:

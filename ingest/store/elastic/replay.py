@@ -20,10 +20,10 @@ import orjson
 from ingest.core.errors import InputError
 from ingest.core.series import OFFSET
 from ingest.store.elastic.bulk import Delivery, Sender, owner_of
-from ingest.store.elastic.encoding import MS, chunked, label_in
+from ingest.store.elastic.encoding import MS, chunked
 from ingest.store.elastic.rollups import RollupWriter
 from ingest.store.elastic.store import ElasticStore
-from ingest.store.elastic.touched import Touched
+from ingest.store.elastic.touched import Touched, host_key_in
 from ingest.store.records import RunGoneError
 
 Source = tuple[str, str]
@@ -127,9 +127,9 @@ def _completed(store: ElasticStore, sender: Sender, run: str, letters: Mapping[S
     for some in letters.values():
         for letter in some:
             document = letter.document
-            cell = (label_in(document, "host"), label_in(document, "op"), label_in(document, "kind"))
-            if cell[2] != OFFSET and "record" not in document:  # there are no rollups of offsets and breaths
-                touched.add({cell: np.array([document["@timestamp"] * MS], np.int64)})
+            key = host_key_in(document)
+            if key.kind != OFFSET and "record" not in document:  # there are no rollups of offsets and breaths
+                touched.add({key: np.array([document["@timestamp"] * MS], np.int64)})
     stored, accounts = store.records.series([run])
     parts = (store.connection, store.names, sender, store.records)
     RollupWriter(*parts, record, touched, lowered=False, missing=store.lacking(record, accounts)).write(stored)

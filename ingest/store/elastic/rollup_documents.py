@@ -18,7 +18,7 @@ from ingest.store.elastic.record_documents import searchable
 from ingest.store.lacking import complete_rollups
 from ingest.store.live import Marks
 from ingest.store.records import RunRecord, overview_step
-from ingest.store.rollups import Key, key_of, rollup_values
+from ingest.store.rollups import RollupKey, rollup_values
 
 VERSION_BITS = 48
 EXACT = 1 << VERSION_BITS - 1  # counts below it are distinguished one by one
@@ -36,13 +36,13 @@ class RollupDocuments:
     marks: Marks
     missing: tuple[Lack, ...] | None = ()
 
-    def lines(self, windows: Intervals, step_ns: int, generation: int) -> Iterator[bytes]:
+    def lines(self, windows: Intervals[RollupKey], step_ns: int, generation: int) -> Iterator[bytes]:
         """Yield the bulk lines of merged windows."""
         values = rollup_values(windows)
         names = list(values)
         numbers = zip(*values.values(), strict=True)
         texts = zip(*histogram_texts(windows), strict=True) if windows.layout.has_bins else [None] * len(windows)
-        keys = [key_of(key) for key in windows.table]
+        keys = windows.table
         prefixes = [digest([self.run.run, *key, step_ns]) for key in keys]
         ids = window_ids(prefixes, windows.series, windows.start_ns, step_ns)
         counts = (windows.samples if windows.completions is None else windows.completions).tolist()
@@ -68,13 +68,13 @@ class RollupDocuments:
                 body = {**head, "latency": latency, "in_flight": {"histogram": histogram}}
             yield action(index, id_, version) + orjson.dumps(body) + b"\n"
 
-    def _complete(self, windows: Intervals, step_ns: int) -> list[bool | None]:
+    def _complete(self, windows: Intervals[RollupKey], step_ns: int) -> list[bool | None]:
         if not self.missing:
             return [None if self.missing is None else True] * len(windows)
         return [bool(flag) for flag in complete_rollups(windows, step_ns, self.missing)]
 
     def head(
-        self, key: Key, span: tuple[int, int], step_ns: int, generation: int, *, complete: bool | None = None
+        self, key: RollupKey, span: tuple[int, int], step_ns: int, generation: int, *, complete: bool | None = None
     ) -> dict[str, Any]:
         """Return the fields of a rollup beside its latencies; without `complete` where that is None."""
         start, end = span

@@ -14,21 +14,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
 
 from ingest.core.errors import StoreError
 from ingest.core.grid import SECOND, coarsened
-from ingest.core.intervals import Int, Intervals, Sum, merged
+from ingest.core.intervals import Int, Intervals, Key, Sum, merged
 from ingest.core.layout import LogLinear
-from ingest.core.series import Group, Series
+from ingest.core.series import Series
 from ingest.core.timing import format_duration
 from ingest.query.missing import Lack
 from ingest.store.elastic.bulk import Sender
 from ingest.store.elastic.connection import Connection
-from ingest.store.elastic.encoding import MS, READ, chunked, deletion, windows_in
+from ingest.store.elastic.encoding import MS, READ, as_stored, chunked, deletion, windows_in
 from ingest.store.elastic.filters import HOLDS_SAMPLES, LATENCIES, any_of, at_step, one_of, rollups_of, slab_filter
 from ingest.store.elastic.names import Names, digest, window_ids
 from ingest.store.elastic.reading import pages, search
@@ -37,15 +37,21 @@ from ingest.store.elastic.rollup_documents import VERSION_BITS, RollupDocuments,
 from ingest.store.elastic.touched import Touched
 from ingest.store.live import ALL_FINAL, Marks
 from ingest.store.records import CLUSTER, HOST, WHOLE_RUN, RunRecord, StoredSeries, rollup_steps
-from ingest.store.rollups import Key, cluster_group, host_group, key_of, layouts_of, merged_in, samples_of, without_time
+from ingest.store.rollups import RollupKey, cluster_group, host_group, layouts_of, merged_in, samples_of, without_time
 
 SLAB_NS = 60 * SECOND
 OLDEST_FIRST = ({"@timestamp": "asc"}, "_shard_doc")
 OWNER = "rollups"
 HOLDS_WINDOWS = {"range": {"rollup.step_ms": {"gt": WHOLE_RUN}}}
 
-Layouts = dict[Key, LogLinear]
-Stage = tuple[str, int]  # scope and step
+Layouts = dict[RollupKey, LogLinear]
+
+
+class Stage(NamedTuple):
+    """The rollups of one scope and step."""
+
+    scope: str
+    step_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +120,7 @@ class RollupWriter:
         """
         hosts: dict[str, Any] = {"bool": {"filter": [{"term": {"rollup.scope": HOST}}, one_of("host.name", self.touched.hosts)]}}
         windows = [slab_filter(slabs, self.slab_ns), any_of([hosts, {"term": {"rollup.scope": CLUSTER}}])]
-        stages = {f"{scope} {step}": (scope, step) for scope, step in self.sent}
+        stages = {f"{stage.scope} {stage.step_ns}": stage for stage in self.sent}
         aggs = {
             name: {
                 "filter": {"bool": {"filter": [*rollups_of(self.run.run, scope, step), *(windows if step else [])]}},
@@ -128,8 +134,8 @@ class RollupWriter:
             there = int(sums[name]["count"]["value"]) if name in sums else 0
             if there < self.sent[stage] and self.records.generation(self.run.run) == generation:
                 raise StoreError(
-                    f"{self.run.run}: {self.sent[stage]:,} samples were sent in rollups ({name.split()[0]}, "
-                    f"{format_duration(stage[1]) if stage[1] else 'whole run'}) and {there:,} are in the store: "
+                    f"{self.run.run}: {self.sent[stage]:,} samples were sent in rollups ({stage.scope}, "
+                    f"{format_duration(stage.step_ns) if stage.step_ns else 'whole run'}) and {there:,} are in the store: "
                     "run the same command again"
                 )
 
@@ -149,16 +155,16 @@ class RollupWriter:
             one_of("host.name", self.touched.hosts),
             slab_filter(slabs, self.slab_ns),
         ]
-        gone = Gone({Key(HOST, *cell): self.touched.starts(cell) for cell in self.touched.windows}, self._steps)
+        gone = Gone({key: self.touched.starts(key) for key in self.touched.windows}, self._steps)
         for parts in self._slabs(index, query, self.run.step_ns):
             self._write_steps(merged_in(parts, host_group, _known(layouts, parts, host_group)), gone, generation)
         self._write_gone(gone, generation)
 
     def _write_cluster(self, slabs: Int, layouts: Layouts, generation: int) -> None:
-        touched: dict[Key, Int] = {}
-        for cell in self.touched.windows:
-            key = Key(CLUSTER, "", cell[1], cell[2])
-            touched[key] = np.union1d(touched.get(key, np.empty(0, np.int64)), self.touched.starts(cell))
+        touched: dict[RollupKey, Int] = {}
+        for host in self.touched.windows:
+            key = cluster_group(host)
+            touched[key] = np.union1d(touched.get(key, np.empty(0, np.int64)), self.touched.starts(host))
         gone = Gone(touched, self._steps)
         query = [*rollups_of(self.run.run, HOST, self.run.step_ns), slab_filter(slabs, self.slab_ns)]
         for parts in self._slabs(self.names.all("rollups"), query, self.run.step_ns):
@@ -166,7 +172,7 @@ class RollupWriter:
         self._write_gone(gone, generation)
 
     def _write_whole(self, layouts: Layouts, generation: int) -> None:
-        whole = Sum()
+        whole: Sum[RollupKey] = Sum()
         widest = self._steps[-1]
         for parts in self._slabs(self.names.all("rollups"), rollups_of(self.run.run, HOST, widest), widest):
             hosts = list(merged_in(parts, host_group, _known(layouts, parts, host_group)))
@@ -175,11 +181,10 @@ class RollupWriter:
         edges = list(self._edges())
         low = edges[0]["@timestamp"] * MS if edges else int(self.touched.slabs(self.slab_ns)[0])
         high = edges[-1]["interval"]["end_ns"] if edges else low
-        gone = {Key(HOST, *cell) for cell in self.touched.windows}
-        gone |= {Key(CLUSTER, "", op, kind) for _, op, kind in self.touched.windows}
+        gone = {*self.touched.windows, *map(cluster_group, self.touched.windows)}
         for part in whole.parts():
             span = replace(part, start_ns=np.full(len(part), low), end_ns=np.full(len(part), high))
-            gone -= {key_of(key) for key in part.table}
+            gone -= set(part.table)
             self._send(span, WHOLE_RUN, generation)
         for key in sorted(gone):
             self._send_empty(key, np.array([low]), WHOLE_RUN, generation)
@@ -216,9 +221,9 @@ class RollupWriter:
             self.sender.send(OWNER, chunk)
         self._refresh("rollups")
 
-    def _slabs(self, index: str, filters: Sequence[Mapping[str, Any]], step_ns: int) -> Iterator[list[Intervals]]:
+    def _slabs(self, index: str, filters: Sequence[Mapping[str, Any]], step_ns: int) -> Iterator[list[Intervals[Series]]]:
         """Yield the windows of a query under their series, all of one time slab after another."""
-        held: list[Intervals] = []
+        held: list[Intervals[Series]] = []
         slab = None
         for page in pages(self.connection, index, {"bool": {"filter": list(filters)}}, list(READ), OLDEST_FIRST):
             sources = [hit["_source"] for hit in page if "layout" in hit["_source"]["latency"]]
@@ -229,11 +234,11 @@ class RollupWriter:
                     held = []
                 slab = number
                 chosen = [sources[at] for at in np.flatnonzero(numbers == number).tolist()]
-                held += windows_in(chosen, lambda source: source["@timestamp"] * MS + step_ns)
+                held += windows_in(chosen, lambda source: source["@timestamp"] * MS + step_ns, as_stored)
         if held:
             yield held
 
-    def _write_steps(self, parts: Iterator[Intervals], gone: Gone, generation: int) -> None:
+    def _write_steps(self, parts: Iterator[Intervals[RollupKey]], gone: Gone, generation: int) -> None:
         """Write merged windows at each step; they are taken out of `gone`."""
         for part in parts:
             windows = merged([part])
@@ -248,7 +253,7 @@ class RollupWriter:
             if len(starts):
                 self._send_empty(key, starts, step, generation)
 
-    def _send_empty(self, key: Key, starts: Int, step: int, generation: int) -> None:
+    def _send_empty(self, key: RollupKey, starts: Int, step: int, generation: int) -> None:
         ids = window_ids([digest([self.run.run, *key, step])], np.zeros(len(starts), np.int64), starts, step)
         lines = [
             action(index, id_, generation << VERSION_BITS)
@@ -259,10 +264,9 @@ class RollupWriter:
         for chunk in chunked(lines):
             self.sender.send(OWNER, chunk)
 
-    def _send(self, windows: Intervals, step_ns: int, generation: int) -> None:
-        for scope in {key_of(key).scope for key in windows.table}:
-            mine = np.array([key_of(key).scope == scope for key in windows.table], np.bool_)[windows.series]
-            self.sent[scope, step_ns] += samples_of(windows.take(np.flatnonzero(mine)))
+    def _send(self, windows: Intervals[RollupKey], step_ns: int, generation: int) -> None:
+        for scope, rows in windows.split(lambda key: key.scope):
+            self.sent[Stage(scope, step_ns)] += samples_of(rows)
         for chunk in chunked(self._documents.lines(windows, step_ns, generation)):
             self.sender.send(OWNER, chunk)
 
@@ -270,18 +274,18 @@ class RollupWriter:
 class Gone:
     """Windows that were touched and of which nothing was found yet, by key and step."""
 
-    def __init__(self, touched: Mapping[Key, Int], steps: Sequence[int]) -> None:
+    def __init__(self, touched: Mapping[RollupKey, Int], steps: Sequence[int]) -> None:
         self.cells = {(key, step): np.unique(starts // step * step) for key, starts in touched.items() for step in steps}
 
-    def found(self, windows: Intervals, step_ns: int) -> None:
+    def found(self, windows: Intervals[RollupKey], step_ns: int) -> None:
         """Take windows out."""
-        for code, group in enumerate(windows.table):
-            cell = (key_of(group), step_ns)
+        for code, key in enumerate(windows.table):
+            cell = (key, step_ns)
             if cell in self.cells:
                 self.cells[cell] = np.setdiff1d(self.cells[cell], windows.start_ns[windows.series == code])
 
 
-def _known(layouts: Layouts, parts: Iterable[Intervals], grouped: Callable[[Series | Group], Key]) -> Layouts:
+def _known(layouts: Layouts, parts: Iterable[Intervals[Key]], grouped: Callable[[Key], RollupKey]) -> Layouts:
     """Return the layouts of all groups in the parts; of a series that no record lists yet, its own."""
     known = dict(layouts)
     for part in parts:

@@ -16,6 +16,7 @@ from ingest.core.intervals import Int, Intervals
 from ingest.core.layout import parse_layout
 from ingest.core.marks import noted
 from ingest.core.ranks import Percentile
+from ingest.core.series import Group, Series
 from ingest.query.missing import Lack
 from ingest.query.origin import APPROXIMATE, Offers
 from ingest.query.question import Answer, Key, Question
@@ -187,7 +188,7 @@ class ElasticStore:
         """Hold the writes to a run, of some of its sources, as `writing` does."""
         return writing(self, run, sources)
 
-    def packed(self, run: RunRecord, source: SourceRecord, windows: Intervals) -> Packed:
+    def packed(self, run: RunRecord, source: SourceRecord, windows: Intervals[Series]) -> Packed:
         """Return whole windows as they are sent; done in the reading processes.
 
         A server that was set up before documents kept bytes gets none: it would refuse the documents.
@@ -343,7 +344,7 @@ class ElasticStore:
         """Return a table of percentiles as the server estimates them (hdr, 3 digits), and the facts about it."""
         return approximated(self._holdings, self.runs(), question, wanted)
 
-    def windows(self, question: Question) -> Iterator[Intervals]:
+    def windows(self, question: Question) -> Iterator[Intervals[Group]]:
         """Yield the selected windows at the stored step under the question's groups, in bounded batches."""
         records = self.runs()
         yield from windows_from(self._holdings, records, question)
@@ -357,7 +358,7 @@ class ElasticStore:
 
     def offset_windows(
         self, run: str, begin_ns: int | None, end_ns: int | None, wanted: Key | None = None
-    ) -> Iterator[Intervals]:
+    ) -> Iterator[Intervals[Series]]:
         """Yield the offsets of a run's events in [begin, end) under their series: 1 ms bins in windows of 1 s."""
         yield from self._holdings.offset_windows(run, begin_ns, end_ns, wanted)
 

@@ -82,7 +82,7 @@ def survey_of(connection: Connection, index: str, filters: Filters, members: Seq
 
 def summed_windows(
     connection: Connection, index: str, filters: Filters, survey: Survey, labels: Sequence[str], key: Key, steps: tuple[int, int]
-) -> Iterator[Intervals]:
+) -> Iterator[Intervals[Group]]:
     """Yield windows under the groups of `key`, as the server has added them up.
 
     `labels` are those that `key` looks at; `steps` are that of the documents, and the one asked for (0: one window over all).
@@ -149,7 +149,7 @@ def _ranges(layout: LogLinear, bins: Int) -> dict[str, Any]:
 
 def _intervals(
     buckets: Sequence[Mapping[str, Any]], layout: LogLinear, bins: Int, key: Key, width_ns: int
-) -> Iterator[Intervals]:
+) -> Iterator[Intervals[Group]]:
     table: dict[Group, int] = {}
     keys = [key(series_of(bucket["key"])) for bucket in buckets]
     chosen = [

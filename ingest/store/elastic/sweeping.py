@@ -12,14 +12,15 @@ from ingest.core.intervals import Int
 from ingest.core.series import OFFSET
 from ingest.store.elastic.bulk import Sender
 from ingest.store.elastic.connection import Connection
-from ingest.store.elastic.encoding import MS, chunked, deletion, label_in
+from ingest.store.elastic.encoding import MS, chunked, deletion
 from ingest.store.elastic.filters import LATENCIES, Filters, any_of, at_step, one_of, rollups_of
 from ingest.store.elastic.names import Names
 from ingest.store.elastic.reading import pages
 from ingest.store.elastic.rollups import OWNER
 from ingest.store.elastic.sums import label_source, paged
-from ingest.store.elastic.touched import Cell
+from ingest.store.elastic.touched import host_key_in
 from ingest.store.records import HOST, RunRecord, SourceRecord
+from ingest.store.rollups import RollupKey
 
 KINDS_A_PAGE = 1000
 LABELS = ("@timestamp", "host.name", "operation", "kind")
@@ -33,18 +34,18 @@ class Sweeper:
     names: Names
     sender: Sender
 
-    def sweep(self, source: SourceRecord) -> dict[Cell, Int]:
+    def sweep(self, source: SourceRecord) -> dict[RollupKey, Int]:
         """Delete the documents that older generations of a source have left; return the windows that they were of."""
         query: Filters = [
             {"term": {"run.id": source.run}},
             {"term": {"source.id": source.source}},
             {"range": {"generation": {"lt": source.generation}}},
         ]
-        cells: dict[Cell, list[int]] = {}
+        cells: dict[RollupKey, list[int]] = {}
         lines = []
         for hit in self._hits("intervals", query):
-            cell = _cell(hit["_source"])
-            if cell[2] != OFFSET:  # there are no rollups of offsets
+            cell = host_key_in(hit["_source"])
+            if cell.kind != OFFSET:  # there are no rollups of offsets
                 cells.setdefault(cell, []).append(hit["_source"]["@timestamp"] * MS)
             lines.append(deletion(hit["_index"], hit["_id"]))
         for chunk in chunked(lines):
@@ -52,18 +53,18 @@ class Sweeper:
         self.sender.flush()
         return {cell: np.unique(starts) for cell, starts in cells.items()}
 
-    def all_windows(self, run: RunRecord) -> dict[Cell, Int]:
+    def all_windows(self, run: RunRecord) -> dict[RollupKey, Int]:
         """Return all windows of a run of which hosts have rollups."""
-        cells: dict[Cell, list[int]] = {}
+        cells: dict[RollupKey, list[int]] = {}
         for hit in self._hits("rollups", rollups_of(run.run, HOST, run.step_ns)):
-            cells.setdefault(_cell(hit["_source"]), []).append(hit["_source"]["@timestamp"] * MS)
+            cells.setdefault(host_key_in(hit["_source"]), []).append(hit["_source"]["@timestamp"] * MS)
         return {cell: np.unique(starts) for cell, starts in cells.items()}
 
-    def stored_windows(self, run: RunRecord) -> dict[Cell, Int]:
+    def stored_windows(self, run: RunRecord) -> dict[RollupKey, Int]:
         """Return all windows of latencies that a run's documents at its stored step have."""
-        cells: dict[Cell, list[int]] = {}
+        cells: dict[RollupKey, list[int]] = {}
         for hit in self._hits("intervals", [{"term": {"run.id": run.run}}, at_step(run.step_ns), LATENCIES]):
-            cells.setdefault(_cell(hit["_source"]), []).append(hit["_source"]["@timestamp"] * MS)
+            cells.setdefault(host_key_in(hit["_source"]), []).append(hit["_source"]["@timestamp"] * MS)
         return {cell: np.unique(starts) for cell, starts in cells.items()}
 
     def sweep_steps(self, run: RunRecord) -> int:
@@ -101,7 +102,3 @@ class Sweeper:
     def _hits(self, index: str, filters: Filters) -> Iterator[Mapping[str, Any]]:
         for page in pages(self.connection, self.names.all(index), {"bool": {"filter": list(filters)}}, source=list(LABELS)):
             yield from page
-
-
-def _cell(document: Mapping[str, Any]) -> Cell:
-    return label_in(document, "host"), label_in(document, "op"), label_in(document, "kind")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ingest.core.series import Series
 from ingest.store.elastic.connection import Connection
@@ -15,7 +15,15 @@ from ingest.store.elastic.sums import label_source, paged
 
 SERIES_A_PAGE = 1000
 COUNTS = ("latency.count", "offset.count")
-Cell = tuple[Series, str]  # a series and the layout of some of its documents
+
+
+class Cell(NamedTuple):
+    """A series and the layout of some of its documents."""
+
+    series: Series
+    layout: str
+
+
 Tallies = dict[Cell, int]
 
 
@@ -32,7 +40,7 @@ def tallies_of(connection: Connection, names: Names, run: str, step_ns: int) -> 
         for bucket in page:
             key = bucket["key"]
             series = series_of(key).replaced(segment=int(key["segment"]))
-            tallies[series, key["layout"]] = int(bucket["count"]["value"])
+            tallies[Cell(series, key["layout"])] = int(bucket["count"]["value"])
     return tallies
 
 

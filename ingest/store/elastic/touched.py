@@ -1,62 +1,70 @@
-"""Which windows a load has touched: by host, operation and kind; their rollups have to be made anew."""
+"""Which windows a load has touched, by the rollups of hosts that have to be made anew."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from ingest.core.intervals import Int, Intervals
 from ingest.core.series import OFFSET, Series
-
-Cell = tuple[str, str, str]
+from ingest.store.elastic.encoding import label_in
+from ingest.store.records import HOST
+from ingest.store.rollups import RollupKey, host_group
 
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """What one piece of a load touches: starts of windows by (host, op, kind), the series that were written, how many samples."""
+    """What one piece of a load touches: starts of windows by rollup of their host, series written, how many samples."""
 
-    windows: dict[Cell, Int]
+    windows: dict[RollupKey, Int]
     series: tuple[Series, ...]
     layout: str
     exact: bool
     samples: int
 
 
-def touch_of(windows: Intervals) -> Touch:
+def touch_of(windows: Intervals[Series]) -> Touch:
     """Return the touch of windows; of offsets no rollups are made, so they touch no windows."""
-    table = windows.streams
-    cells: dict[Cell, list[Int]] = {}
+    table = windows.table
+    cells: dict[RollupKey, list[Int]] = {}
     present = np.flatnonzero(np.bincount(windows.series, minlength=len(table))).tolist()
     for code in present:
         series = table[code]
         if series.kind == OFFSET:
             continue
-        cells.setdefault((series.host, series.op, series.kind), []).append(windows.start_ns[windows.series == code])
+        cells.setdefault(host_group(series), []).append(windows.start_ns[windows.series == code])
     starts = {cell: np.unique(np.concatenate(parts)) for cell, parts in cells.items()}
     samples = int((windows.counts if windows.completions is None else windows.completions).sum())
     return Touch(starts, tuple(table[code] for code in present), str(windows.layout), windows.exact is not None, samples)
+
+
+def host_key_in(document: Mapping[str, Any]) -> RollupKey:
+    """Return the rollup of a host that a document is of, or is made into."""
+    return RollupKey(HOST, label_in(document, "host"), label_in(document, "op"), label_in(document, "kind"))
 
 
 @dataclass(slots=True)
 class Touched:
     """All that a load has touched so far."""
 
-    windows: dict[Cell, list[Int]] = field(default_factory=dict)
+    windows: dict[RollupKey, list[Int]] = field(default_factory=dict)
 
-    def add(self, windows: dict[Cell, Int]) -> None:
+    def add(self, windows: dict[RollupKey, Int]) -> None:
         """Add window starts."""
-        for cell, starts in windows.items():
-            self.windows.setdefault(cell, []).append(starts)
+        for key, starts in windows.items():
+            self.windows.setdefault(key, []).append(starts)
 
     @property
     def hosts(self) -> list[str]:
         """Return the hosts of which something was touched."""
-        return sorted({host for host, _, _ in self.windows})
+        return sorted({key.host for key in self.windows})
 
-    def starts(self, cell: Cell) -> Int:
-        """Return the starts of the touched windows of a cell, in order."""
-        return np.unique(np.concatenate(self.windows[cell]))
+    def starts(self, key: RollupKey) -> Int:
+        """Return the starts of the touched windows of a host's rollup, in order."""
+        return np.unique(np.concatenate(self.windows[key]))
 
     def slabs(self, width_ns: int) -> Int:
         """Return the starts of the time slabs of `width_ns` in which something was touched, in order."""

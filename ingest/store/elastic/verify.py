@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -72,7 +72,6 @@ COUNTS = {
     "bins": {"value_count": {"field": HISTOGRAMS[0]}},
     "weights": {"value_count": {"field": HISTOGRAMS[1]}},
 }
-CELL = ("kind", "op", "host")
 TIMELESS = ("marks", "episodes")
 
 RECORD_FIELDS = (
@@ -85,7 +84,25 @@ RECORD_FIELDS = (
 )
 SERIES = ("run", "source", "generation", "step", "kind", "segment", "layout", *LABELS)
 
-Cell = tuple[str, str, str, int]
+
+class Cell(NamedTuple):
+    """What counts are compared by: an hour of a kind, an operation and a host; empty or 0 where they are added up."""
+
+    kind: str
+    op: str
+    host: str
+    hour: int
+
+    def of_cluster(self) -> Cell:
+        """Return the cell of all hosts."""
+        return Cell(self.kind, self.op, "", self.hour)
+
+    def of_all_hours(self) -> Cell:
+        """Return the cell of the whole run."""
+        return Cell(self.kind, self.op, self.host, 0)
+
+
+LABELS_OF_CELL = Cell._fields[:3]
 Counted = tuple[int, ...]
 Hours = dict[Cell, Counted]
 Cells = dict[str, dict[tuple[Any, ...], Hours]]
@@ -159,10 +176,11 @@ class ElasticVerifier:
     def _cells(self, index: str, keys: Sequence[str]) -> Cells:
         """Return the counts of an index by run, then by the values of `keys`, then by cell and hour."""
         cells: Cells = {}
-        for bucket in self._buckets(index, ("run", *keys, *CELL), [LATENCIES], hours=True):
+        for bucket in self._buckets(index, ("run", *keys, *LABELS_OF_CELL), [LATENCIES], hours=True):
             if any(bucket.counted):
                 kept = cells.setdefault(bucket.key["run"], {}).setdefault(tuple(bucket.key[key] for key in keys), {})
-                kept[bucket.key["kind"], bucket.key["op"], bucket.key["host"], int(bucket.key["hour"])] = bucket.counted
+                cell = Cell(bucket.key["kind"], bucket.key["op"], bucket.key["host"], int(bucket.key["hour"]))
+                kept[cell] = bucket.counted
         return cells
 
     def _read_records(self) -> None:
@@ -329,11 +347,13 @@ class ElasticVerifier:
             hosts = documents.get(record.run, {}).get((record.step_ns // MS,), {})
             wanted: dict[tuple[Any, ...], Hours] = {}
             for scope in (HOST, CLUSTER):
-                cells = hosts if scope == HOST else _added(hosts, lambda cell: (cell[0], cell[1], "", cell[3]))
-                whole = _added(cells, lambda cell: (*cell[:3], 0))
+                cells = hosts if scope == HOST else _added(hosts, Cell.of_cluster)
+                whole = _added(cells, Cell.of_all_hours)
                 wanted |= {(scope, step // MS): cells if step else whole for step in rollup_steps(record.step_ns)}
             there = rollups.get(record.run, {})
-            there |= {key: _added(cells, lambda cell: (*cell[:3], 0)) for key, cells in there.items() if key[1] == WHOLE_RUN}
+            there |= {
+                (scope, step): _added(cells, Cell.of_all_hours) for (scope, step), cells in there.items() if step == WHOLE_RUN
+            }
             for place in sorted({*wanted, *there}):
                 mine, other = wanted.get(place, {}), there.get(place, {})
                 differ = sorted(cell for cell in {*mine, *other} if mine.get(cell) != other.get(cell))
@@ -344,8 +364,9 @@ class ElasticVerifier:
         self, run: str, place: tuple[Any, ...], count: int, cell: Cell, counts: tuple[Counted | None, Counted | None]
     ) -> None:
         documents, rolled = (counted[0] if counted else 0 for counted in counts)
-        step = f"{place[1] / 1000:g}s" if place[1] else "all"
-        where = in_words({"scope": place[0], "step": step, **dict(zip(CELL, cell, strict=False))})
+        scope, step_ms = place
+        step = f"{step_ms / 1000:g}s" if step_ms else "all"
+        where = in_words({"scope": scope, "step": step, **dict(zip(LABELS_OF_CELL, cell, strict=False))})
         self.found.found(ROLLUPS, run, count, f"{run}, {where}: {rolled:,} samples, documents hold {documents:,}")
         self.wrong.rolled.add(run)
 

@@ -12,7 +12,7 @@ from ingest.core.documents import document_ids, id_range, pack
 from ingest.core.errors import StoreError
 from ingest.core.grid import coarsened
 from ingest.core.intervals import Sum, merged
-from ingest.core.series import OFFSET
+from ingest.core.series import OFFSET, Series
 from ingest.store.coarsening import COARSENED, Coarsened, check_coarser, lost
 from ingest.store.records import RunRecord, StoredSeries
 from ingest.store.sqlite.documents import INSERT_DOCUMENT, count_of, document_rows, stored_series, windows_of
@@ -47,7 +47,7 @@ def coarsen(db: sqlite3.Connection, record: RunRecord, step_ns: int) -> Coarsene
 
 def _series(db: sqlite3.Connection, stored: StoredSeries, from_ns: int, to_ns: int) -> tuple[int, int]:
     """Replace the documents of a series by those at the larger step; return how many there were and are."""
-    total = Sum(MOST_ENTRIES)
+    total: Sum[Series] = Sum(MOST_ENTRIES)
     for part in windows_of(db, [stored], from_ns):
         total.add(merged([coarsened(part, to_ns)]))
     everything = id_range(stored.number, None, None, 1)

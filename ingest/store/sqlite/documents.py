@@ -97,7 +97,7 @@ def stored_series(db: sqlite3.Connection, runs: Iterable[str]) -> list[StoredSer
 
 def windows_of(
     db: sqlite3.Connection, stored: Sequence[StoredSeries], step_ns: int, begin_ns: int | None = None, end_ns: int | None = None
-) -> Iterator[Intervals]:
+) -> Iterator[Intervals[Series]]:
     """Yield the windows of series whose start lies in [floor(begin), end), in batches of one layout and kind of counts."""
     kinds: dict[tuple[LogLinear, bool, bool], list[StoredSeries]] = {}
     for member in stored:
@@ -126,7 +126,7 @@ def _decoded(
     *,
     exact: bool,
     weighted: bool,
-) -> Intervals:
+) -> Intervals[Series]:
     columns = list(zip(*rows, strict=True))
     ids = np.array(columns[0], np.int64)
     indptr, bins, counts = unpack(np.array(columns[1], np.int64), columns[2])

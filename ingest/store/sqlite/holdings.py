@@ -12,7 +12,7 @@ from ingest.core.documents import id_range, unpack, window_of
 from ingest.core.grid import SECOND
 from ingest.core.intervals import Exact, Int, Intervals, told_exact
 from ingest.core.offsets import within
-from ingest.core.series import IN_FLIGHT, OFFSET, Group, Series
+from ingest.core.series import IN_FLIGHT, OFFSET, Group, Series, labels_first
 from ingest.query.question import Key
 from ingest.store.answers import Catalogue, Plan
 from ingest.store.records import CLUSTER, RunRecord, StoredSeries
@@ -56,18 +56,18 @@ class SqliteHoldings:
         if share:
             yield share
 
-    def document_windows(self, plan: Plan, key: Key, step_ns: int) -> Iterator[Intervals]:
+    def document_windows(self, plan: Plan, key: Key, step_ns: int) -> Iterator[Intervals[Group]]:
         """Yield the windows of a plan's series as stored, under the groups that `key` gives."""
         for part in windows_of(self.db, plan.members, plan.record.step_ns, plan.begin_ns, plan.end_ns):
             yield part.relabelled(key)
 
-    def sorted_windows(self, plan: Plan, key: Key, by: Sequence[str]) -> Iterator[Sequence[Intervals]]:
+    def sorted_windows(self, plan: Plan, key: Key, by: Sequence[str]) -> Iterator[Sequence[Intervals[Group]]]:
         """Yield the windows of one group after another: those of a lone series as they are read, of several all at once."""
         groups: dict[Group, list[StoredSeries]] = {}
         for stored in plan.members:
             if (group := key(stored.series)) is not None:
                 groups.setdefault(group, []).append(stored)
-        for _, members in sorted(groups.items(), key=lambda pair: (pair[0][2:], pair[0][:2])):
+        for _, members in sorted(groups.items(), key=lambda pair: labels_first(pair[0])):
             parts = windows_of(self.db, members, plan.record.step_ns, plan.begin_ns, plan.end_ns)
             relabelled = (part.relabelled(key) for part in parts)
             if len(members) == 1:
@@ -77,7 +77,7 @@ class SqliteHoldings:
 
     def offset_windows(
         self, run: str, begin_ns: int | None, end_ns: int | None, wanted: Key | None = None
-    ) -> Iterator[Intervals]:
+    ) -> Iterator[Intervals[Series]]:
         """Yield the offsets of a run's events in [begin, end) under their series: those that are `wanted`."""
         stored = [member for member in self._of_offsets(run) if wanted is None or wanted(member.series) is not None]
         for windows in windows_of(self.db, stored, SECOND, begin_ns, end_ns):
@@ -97,7 +97,7 @@ class SqliteHoldings:
     def _of_offsets(self, run: str) -> list[StoredSeries]:
         return [stored for stored in stored_series(self.db, [run]) if stored.series.kind == OFFSET]
 
-    def rollup_windows(self, plan: Plan) -> Iterator[Intervals]:
+    def rollup_windows(self, plan: Plan) -> Iterator[Intervals[Series]]:
         """Yield the merged windows of a plan in bounded batches: of each, one part a layout and kind of counts."""
         cursor = self._rollups(MERGED, plan)
         while rows := cursor.fetchmany(ROLLUP_BATCH):
@@ -128,7 +128,7 @@ def _selected(plan: Plan) -> tuple[str, list[str]]:
     return text, values
 
 
-def merged_windows(rows: Sequence[tuple[Any, ...]], run: str) -> Iterator[Intervals]:
+def merged_windows(rows: Sequence[tuple[Any, ...]], run: str) -> Iterator[Intervals[Series]]:
     """Yield the windows in rows of rollups, columns MERGED: one part a layout and kind of counts."""
     buckets: dict[tuple[str, bool], list[tuple[Any, ...]]] = {}
     for row in rows:

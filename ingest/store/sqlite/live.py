@@ -15,7 +15,7 @@ from ingest.core.layout import LogLinear
 from ingest.core.series import OFFSET
 from ingest.store.live import Checkpoint, Marks, News, Watch, marks_of
 from ingest.store.records import COMPLETE, RunRecord, SourceRecord, Spans
-from ingest.store.rollups import Key, layouts_of
+from ingest.store.rollups import RollupKey, layouts_of
 from ingest.store.sqlite.damage import object_in
 from ingest.store.sqlite.documents import stored_series
 from ingest.store.sqlite.file import store_errors
@@ -27,7 +27,7 @@ from ingest.store.sqlite.store import SELECT_WATCHES, WATCHES, SqliteStore
 CHECKPOINTS = ("run", "source", "watch", "state")
 PUT_CHECKPOINT = put("checkpoints", CHECKPOINTS)
 
-Layouts = Mapping[Key, LogLinear]
+Layouts = Mapping[RollupKey, LogLinear]
 
 
 class SqliteLive:

@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from ingest.core.documents import id_range, pack, window_of
+from ingest.core.documents import id_range, packed_bins, window_of
 from ingest.core.grid import SECOND, coarsened
 from ingest.core.intervals import Int, Intervals, Sum, merged
-from ingest.core.series import OFFSET
+from ingest.core.series import OFFSET, Series
 from ingest.store.live import ALL_FINAL, NOTHING_LEFT, Marks
 from ingest.store.records import CLUSTER, HOST, WHOLE_RUN, RunRecord, StoredSeries, rollup_steps
 from ingest.store.rollups import (
     VALUES,
     Balance,
+    RollupKey,
     cluster_group,
     host_group,
-    key_of,
     layouts_of,
     merged_in,
     rollup_values,
@@ -59,7 +59,8 @@ def rollup_rows(db: sqlite3.Connection, run: RunRecord, marks: Marks = ALL_FINAL
         return
     layouts = layouts_of(stored)
     steps = rollup_steps(run.step_ns)
-    whole, balance = Sum(), Balance()
+    whole: Sum[RollupKey] = Sum()
+    balance = Balance()
     for parts in _slabs(db, stored, run.step_ns):
         hosts = list(merged_in(balance.reading(parts), host_group, layouts))
         for windows in (*hosts, *merged_in(hosts, cluster_group, layouts)):
@@ -89,7 +90,7 @@ def _span(db: sqlite3.Connection, stored: Sequence[StoredSeries], step_ns: int) 
     return (int(min(pair[0] for pair in spans)), int(max(pair[1] for pair in spans)) + step_ns) if spans else (0, 0)
 
 
-def _slabs(db: sqlite3.Connection, stored: Sequence[StoredSeries], step_ns: int) -> Iterator[Iterator[Intervals]]:
+def _slabs(db: sqlite3.Connection, stored: Sequence[StoredSeries], step_ns: int) -> Iterator[Iterator[Intervals[Series]]]:
     """Yield the windows of one time range after another; no window of any rollup step straddles two.
 
     Empty stretches are skipped: a log with a clock jump must not cost a pass per minute of the gap.
@@ -118,16 +119,16 @@ def _next_start(db: sqlite3.Connection, stored: Sequence[StoredSeries], after: i
 
 
 def table_rows(
-    run: RunRecord, windows: Intervals, step_ns: int, marks: Marks = ALL_FINAL, span: tuple[int, int] | None = None
+    run: RunRecord, windows: Intervals[RollupKey], step_ns: int, marks: Marks = ALL_FINAL, span: tuple[int, int] | None = None
 ) -> list[tuple[Any, ...]]:
     """Return the table rows of merged windows: the columns ROLLUPS."""
-    documents = pack(windows)
+    codings, blobs = packed_bins(windows)
+    counts = windows.samples if windows.completions is None else windows.completions
     values = {
         name: [UNKNOWN if value is None else value for value in column] if name in NEVER_NULL else column
         for name, column in rollup_values(windows).items()
     }
-    table = [key_of(key) for key in windows.table]
-    keys = [table[code] for code in windows.series.tolist()]
+    keys = [windows.table[code] for code in windows.series.tolist()]
     start = windows.start_ns.tolist() if span is None else [span[0]] * len(windows)
     end = windows.end_ns.tolist() if span is None else [span[1]] * len(windows)
     final = [int(finish <= marks.of(key.host)) for key, finish in zip(keys, end, strict=True)]
@@ -137,11 +138,11 @@ def table_rows(
             keys,
             start,
             end,
-            documents.count.tolist(),
+            counts.tolist(),
             *(values[name] for name in VALUES),
             final,
-            documents.coding.tolist(),
-            documents.blobs,
+            codings.tolist(),
+            blobs,
             strict=True,
         )
     ]
@@ -161,8 +162,9 @@ def write_touched(db: sqlite3.Connection, run: RunRecord, starts: Int, hosts: Co
     for step, finer in zip(steps, (0, *steps), strict=False):
         most = max(1, SLAB_WINDOWS * (finer or step) // step)
         for low, high in _stretches(np.unique(starts // step * step), step, most):
+            parts: Iterable[Intervals[Series]]
             if finer:
-                parts: Iterable[Intervals] = (coarsened(part, step) for part in _of_hosts(db, run, kinds, finer, low, high))
+                parts = (coarsened(part, step) for part in _of_hosts(db, run, kinds, finer, low, high))
             else:
                 parts = windows_of(db, members, step, low, high)
             for rows, grouped in ((parts, host_group), (_of_hosts(db, run, kinds, step, low, high), cluster_group)):
@@ -184,7 +186,7 @@ def _stretches(starts: Int, step_ns: int, most: int) -> Iterator[tuple[int, int]
 
 def _of_hosts(
     db: sqlite3.Connection, run: RunRecord, kinds: Sequence[str], step_ns: int, low: int, high: int
-) -> Iterator[Intervals]:
+) -> Iterator[Intervals[Series]]:
     """Yield the rollups of hosts at a step that begin in [low, high)."""
     query = (
         f"SELECT {MERGED} FROM rollups "

@@ -27,7 +27,7 @@ from ingest.core.documents import Documents, document_ids, id_range, pack
 from ingest.core.errors import StoreError, UsageError
 from ingest.core.intervals import Int, Intervals
 from ingest.core.marks import noted
-from ingest.core.series import LABELS
+from ingest.core.series import LABELS, Group, Series
 from ingest.query.origin import SNAPSHOT, Offers
 from ingest.query.question import Answer, Key, Question
 from ingest.store.answers import answer_from, facts_from, windows_from
@@ -228,7 +228,7 @@ class SqliteStore:
                 check_unclaimed(source, there)
                 db.execute(PUT_SOURCE, _source_row(replace(source, state=LOADING)))
 
-    def packed(self, run: RunRecord, source: SourceRecord, windows: Intervals) -> Documents:
+    def packed(self, run: RunRecord, source: SourceRecord, windows: Intervals[Series]) -> Documents:
         """Return whole windows of a source as packed documents."""
         return pack(windows)
 
@@ -367,14 +367,14 @@ class SqliteStore:
         with self._store_errors(), snapshot(self.db):
             return answer_from(SqliteHoldings(self.db), self.runs(), question)
 
-    def windows(self, question: Question) -> Iterator[Intervals]:
+    def windows(self, question: Question) -> Iterator[Intervals[Group]]:
         """Yield the selected windows at the stored step under the question's groups, in bounded batches."""
         with self._store_errors(), snapshot(self.db):
             yield from windows_from(SqliteHoldings(self.db), self.runs(), question)
 
     def offset_windows(
         self, run: str, begin_ns: int | None, end_ns: int | None, wanted: Key | None = None
-    ) -> Iterator[Intervals]:
+    ) -> Iterator[Intervals[Series]]:
         """Yield the offsets of a run's events in [begin, end) under their series: 1 ms bins in windows of 1 s."""
         with self._store_errors(), snapshot(self.db):
             yield from SqliteHoldings(self.db).offset_windows(run, begin_ns, end_ns, wanted)

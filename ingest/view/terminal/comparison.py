@@ -13,6 +13,7 @@ from rich.table import Table as RichTable
 from ingest.core.errors import UsageError, listed
 from ingest.core.intervals import Intervals
 from ingest.core.ranks import Percentile, parse_percentiles
+from ingest.core.series import Group
 from ingest.core.writing import latency
 from ingest.query.compare import METHOD, SAME, UNKNOWN, Pair, alone, method
 from ingest.query.dependent import LEAST_RUNS
@@ -179,11 +180,9 @@ def _above(upper: dict[str, Any], lower: dict[str, Any]) -> dict[str, Any]:
 
 def both(pair: Pair) -> Answer:
     """Return one answer with the groups of both runs, distinguished by a last label: baseline or run."""
-    parts: list[Intervals] = []
+    parts: list[Intervals[Group]] = []
     for name, side in (("baseline", pair.baseline), ("run", pair.run)):
-        for part in side.parts:
-            keys = [key if isinstance(key, tuple) else () for key in part.table]
-            parts.append(replace(part, table=tuple((*key, name) for key in keys)))
+        parts += [replace(part, table=tuple((*key, name) for key in part.table)) for part in side.parts]
     return replace(pair.run, parts=tuple(parts), by=(*pair.by, "side"))
 
 

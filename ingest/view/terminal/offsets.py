@@ -48,7 +48,7 @@ def print_offsets(
     shown, width = joined(answer, max(LEAST_COLUMNS, out.width - GUTTER - 1))
     for group in groups[:MOST_GROUPS]:
         if len(groups) > 1:
-            name = ", ".join(str(label) or "-" for label in group) if isinstance(group, tuple) else ""
+            name = ", ".join(label or "-" for label in group)
             text = "".join(letter if letter.isprintable() else "?" for letter in name)
             out.print(escape(text), style="bold", highlight=False)
         _print(shown, group, width, stamp, shading, out)
@@ -56,7 +56,7 @@ def print_offsets(
         out.print(f"{len(groups) - MOST_GROUPS} more groups: csv has them all, --where chooses", style="dim", highlight=False)
 
 
-def dense(answer: OffsetMap, cells: Intervals, group: Group | object, width_ns: int) -> NDArray[np.int64]:
+def dense(answer: OffsetMap, cells: Intervals[Group], group: Group, width_ns: int) -> NDArray[np.int64]:
     """Return the events of a group in `cells` by line (lowest offsets first) and column of `width_ns`; at most 25 lines."""
     rows = answer.periods.rows
     tall = -(-rows // MOST_LINES)
@@ -67,7 +67,7 @@ def dense(answer: OffsetMap, cells: Intervals, group: Group | object, width_ns: 
     return counts
 
 
-def _print(answer: OffsetMap, group: Group | object, step: int, stamp: Stamp, shading: str, out: Console) -> None:
+def _print(answer: OffsetMap, group: Group, step: int, stamp: Stamp, shading: str, out: Console) -> None:
     counts = dense(answer, answer.cells, group, step)
     lit = np.zeros_like(counts) if answer.lit is None else dense(answer, answer.lit, group, step)
     filled = np.sort(counts[counts > 0])

@@ -110,7 +110,7 @@ def _step(answer: Answer) -> str:
 
 def _kinds(answer: Answer) -> list[str]:
     place = answer.by.index("kind")
-    return sorted({key[place] for part in answer.parts for key in part.table if isinstance(key, tuple) and is_mean(key[place])})
+    return sorted({key[place] for part in answer.parts for key in part.table if is_mean(key[place])})
 
 
 def _kind(run: MeansRun) -> str:
@@ -120,10 +120,7 @@ def _kind(run: MeansRun) -> str:
 def _of_kind(answer: Answer, kind: str) -> Answer:
     """Return the rows of one kind, by the other labels."""
     place = answer.by.index("kind")
-    parts = []
-    for part in answer.parts:
-        inside = np.array([isinstance(key, tuple) and key[place] == kind for key in part.table], np.bool_)
-        parts.append(part.take(np.flatnonzero(inside[part.series])))
+    parts = [part.where(lambda key: key[place] == kind) for part in answer.parts]
     rest = tuple(name for name in answer.by if name != "kind")
     return regrouped(replace(answer, parts=tuple(part for part in parts if len(part)), kind=kind), rest)
 
@@ -135,8 +132,8 @@ def _views(runs: Sequence[MeansRun]) -> Iterator[tuple[str, tuple[View, View, Vi
         start = f"{run.run}, " if len(runs) > 1 else ""
         for kind in kinds:
             shown, whole = _of_kind(run.answer, kind), _of_kind(run.whole, kind)
-            hosts = {key[shown.by.index("host")] for part in shown.parts for key in part.groups}
-            ops = {key[shown.by.index("op")] for part in shown.parts for key in part.groups}
+            hosts = {key[shown.by.index("host")] for part in shown.parts for key in part.table}
+            ops = {key[shown.by.index("op")] for part in shown.parts for key in part.table}
             by_host = [("op", "host") if len(ops) > 1 else ("host",)] if 1 < len(hosts) <= MOST_HOSTS else []
             for by in [*by_host, ("op",)]:
                 yield f"{start}{kind} by {' and '.join(by)}", _three(regrouped(shown, by), regrouped(whole, by), run.marks)

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from ingest.core.series import Group, default_kind
 from ingest.query.capacity import ACHIEVED, BRACKETED, Capacity, Load, Sla, capacities, tested_in
 from ingest.query.overview import Overview
@@ -37,9 +35,6 @@ def _row(capacity: Capacity) -> dict[str, Any]:
 def _whole(answer: Answer) -> Answer:
     """Return the answer with all of its default kind added up."""
     place = answer.by.index("kind")
-    kind = default_kind({key[place] for part in answer.parts for key in part.groups})
-    parts = []
-    for part in answer.parts:
-        mine = np.array([isinstance(key, tuple) and key[place] == kind for key in part.table], np.bool_)
-        parts.append(part.take(np.flatnonzero(mine[part.series])))
+    kind = default_kind({key[place] for part in answer.parts for key in part.table})
+    parts = (part.where(lambda key: key[place] == kind) for part in answer.parts)
     return regrouped(replace(answer, parts=tuple(part for part in parts if len(part))), ())

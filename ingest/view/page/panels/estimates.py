@@ -78,7 +78,7 @@ def _content(run: Overview, origin: Origin, question: Question) -> dict[str, Any
         "step": answer.step_ns / MS,
         "t": [int(start) / MS for start in table.columns["start_ns"]],
         "n": [int(count) for count in table.columns["count"]],
-        "series": len({key for part in run.threads.parts for key in part.table if isinstance(key, tuple) and key[-1] == kind}),
+        "series": len({key for part in run.threads.parts for key in part.table if key[-1] == kind}),
         "p": {percentile.text: _lines(percentile.name, table, estimates) for percentile in wanted},
         "worst": max((float(np.nanmax(np.abs(error))) for error in errors if not np.isnan(error).all()), default=0.0),
     }
@@ -91,7 +91,7 @@ def _exact(run: Overview) -> tuple[str, Answer] | None:
         return None
     whole = regrouped(cluster, ("kind",))
     parts = whole.parts if step == cluster.step_ns else tuple(widened(whole.parts, step))
-    kinds = {key[0] for part in parts for key in part.groups}
+    kinds = {key[0] for part in parts for key in part.table}
     return default_kind(kinds), replace(whole, parts=parts, step_ns=step)
 
 

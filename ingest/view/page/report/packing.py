@@ -31,7 +31,7 @@ from ingest.core.grid import WEIGHT_BITS
 from ingest.core.intervals import Intervals, no_exact
 from ingest.core.layout import LogLinear, common_layout
 from ingest.core.ranks import Percentile, Ranked, extremes, parse_percentiles
-from ingest.core.series import THREAD
+from ingest.core.series import THREAD, Group
 from ingest.query.lags import mixed_rows
 from ingest.query.overview import LEAST_WINDOWS, Overview, Tails, fitted, thread_name
 from ingest.query.question import Answer, regrouped
@@ -57,7 +57,7 @@ class Streams:
         """Append numbers, none below zero."""
         self.parts.append(planes(numbers))
 
-    def layout(self, part: Intervals) -> int:
+    def layout(self, part: Intervals[Group]) -> int:
         """Return the number of a part's layout."""
         self.highest[part.layout] = max(self.highest.get(part.layout, 0), int(part.bins.max(initial=0)))
         return self.layouts.setdefault(part.layout, len(self.layouts))
@@ -218,9 +218,9 @@ def _level(answer: Answer, extra: Sequence[str], streams: Streams) -> dict[str, 
     }
 
 
-def _weight(answer: Answer, key: object) -> int:
+def _weight(answer: Answer, key: Group) -> int:
     """Return how many events each stored one of a series stands for."""
-    return 1 if answer.weights is None or not isinstance(key, tuple) else answer.weights[key]
+    return 1 if answer.weights is None else answer.weights[key]
 
 
 def _clock(answer: Answer) -> tuple[int, int]:
@@ -249,7 +249,7 @@ def _steps(values: Int, firsts: Int) -> Int:
     return steps
 
 
-def _exact(part: Intervals) -> tuple[Int, Int]:
+def _exact(part: Intervals[Group]) -> tuple[Int, Int]:
     """Return the exact maximum and minimum of each row plus one, 0 where they are not known."""
     exact = part.exact or no_exact(len(part))
     return np.where(exact.known_max, exact.max_ns + 1, 0), np.where(exact.known_min, exact.min_ns + 1, 0)
@@ -262,7 +262,7 @@ def _tails(tails: Tails, streams: Streams) -> dict[str, Any]:
 
 def _host_tails(answer: Answer) -> Tails:
     names = tuple(name for name in answer.by if name != "op")
-    ops = {key[answer.by.index("op")] for part in answer.parts for key in part.groups}
+    ops = {key[answer.by.index("op")] for part in answer.parts for key in part.table}
     together = [regrouped(answer, names)] if len(ops) > 1 else []
     fine = (answer, *together)
     return Tails(tuple(fitted(tail, LEAST_WINDOWS)[0] for tail in fine), fine)
@@ -291,7 +291,7 @@ def _tail_rows(answers: Iterable[Answer], streams: Streams) -> dict[str, Any]:
     return {**content, "keys": keys, "rows": sizes, "layouts": layouts}
 
 
-def _summary(rows: Intervals, *, mixed: bool) -> tuple[Int, ...]:
+def _summary(rows: Intervals[Group], *, mixed: bool) -> tuple[Int, ...]:
     """Return of each row its samples, the bins of p50 and p99 plus one (0 where not carried), maximum and minimum in ns."""
     ranked = Ranked(rows)
     count = rows.samples if rows.completions is None else rows.completions

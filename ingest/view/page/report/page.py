@@ -154,7 +154,7 @@ def script_of(parts: Parts) -> str:
 def first_state(runs: Sequence[Overview], by: Sequence[str], sla_ns: int) -> dict[str, str]:
     """Return what the page's controls are set to at first, by their names; see script/state.js."""
     extra = any(name not in (*GROUPINGS, "run", "kind") for name in by)
-    hosts = {key[0] for part in runs[0].hosts.parts for key in part.groups}
+    hosts = {key[0] for part in runs[0].hosts.parts for key in part.table}
     usual = "host" if 1 < len(hosts) <= MOST_LINES else "op"
     grouping = "extra" if extra else next((name for name in ("host", "op") if name in by), usual)
     return {
@@ -190,7 +190,7 @@ def _sweep(sweep: Sweep | None) -> dict[str, Any] | None:
 
 def _kinds(answer: Answer) -> set[str]:
     place = answer.by.index("kind")
-    return {key[place] for part in answer.parts for key in part.groups}
+    return {key[place] for part in answer.parts for key in part.table}
 
 
 def _specs(sections: Sequence[Section], *, several: bool) -> dict[str, dict[str, Any]]:
@@ -241,11 +241,11 @@ def _repairs(runs: Sequence[Overview]) -> str:
 
 def _coverage(run: Overview, *, named: bool) -> str:
     """Return how many of its threads reported in each window: in how many windows all did, and where the fewest."""
-    threads = {key[: len(THREAD)] for part in run.threads.parts for key in part.groups}
+    threads = {key[: len(THREAD)] for part in run.threads.parts for key in part.table}
     known = {labels: number for number, labels in enumerate(sorted(threads))}
     pairs = []
     for part in run.threads.parts:
-        numbers = np.array([known[key[: len(THREAD)]] for key in part.groups], np.int64)
+        numbers = np.array([known[key[: len(THREAD)]] for key in part.table], np.int64)
         pairs.append(np.stack([numbers[part.series], part.start_ns]))
     starts, reporting = np.unique(np.unique(np.concatenate(pairs, axis=1), axis=1)[1], return_counts=True)
     low, high = run.span

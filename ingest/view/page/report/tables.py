@@ -92,16 +92,13 @@ def worst(runs: Sequence[Overview], percentile: str) -> str:
 
 def _kinds(answer: Answer) -> set[str]:
     place = answer.by.index("kind")
-    return {key[place] for part in answer.parts for key in part.groups}
+    return {key[place] for part in answer.parts for key in part.table}
 
 
 def _kind_alone(answer: Answer, kind: str) -> Answer:
     """Return the rows of one kind."""
     place = answer.by.index("kind")
-    parts = []
-    for part in answer.parts:
-        inside = np.array([isinstance(key, tuple) and key[place] == kind for key in part.table], np.bool_)
-        parts.append(part.take(np.flatnonzero(inside[part.series])))
+    parts = (part.where(lambda key: key[place] == kind) for part in answer.parts)
     return replace(answer, parts=tuple(part for part in parts if len(part)))
 
 
