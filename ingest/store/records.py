@@ -75,7 +75,7 @@ class RunRecord:
 
     @property
     def relative(self) -> bool:
-        """Return whether nobody knows when it began, so that its times are elapsed."""
+        """Return whether its start is not known, so that its times are elapsed."""
         return self.zero == UNKNOWN_ZERO
 
 

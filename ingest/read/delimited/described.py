@@ -119,7 +119,7 @@ def _units(roles: Mapping[str, str], context: Context, description: Description,
         if unit is None and role != "weight":
             raise InputError(
                 f"the unit of column {name!r} is given neither in {description.path} (unit:) nor by its name's ending (_us): "
-                "say it there, or --recorded-unit",
+                "give it there, or with --recorded-unit",
                 path,
                 1,
             )

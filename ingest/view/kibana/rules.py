@@ -101,7 +101,7 @@ def reasons_against(objective: Objective) -> tuple[str, ...]:
         if name not in FIELDS:
             reasons.append(f"rollups do not distinguish one {name} from another (where)")
         elif PATTERN.search(text):
-            reasons.append(f"where has the pattern {name}: {text}, and a rule takes exact texts alone")
+            reasons.append(f"where has the pattern {name}: {text}, and a rule takes only exact texts")
     reasons += [f"rollups do not distinguish one {name} from another (by)" for name in objective.by if name not in GROUPS]
     if "kind" not in objective.where:
         reasons.append("which kind is the default one depends on the run: add kind to where, as in kind: completion")

@@ -299,7 +299,7 @@ TABLE = {
     "sort": "at",
 }
 WRONG = {
-    "there is no word 'colour'": ("metric", {**TILE, "colour": "red"}),
+    "unknown key 'colour'": ("metric", {**TILE, "colour": "red"}),
     "'value' is missing": ("metric", {"view": "rollups", "level": "overview"}),
     "there is no chart 'pie': metric, lines, area, columns, table": ("pie", TILE),
     f"`view` is {', '.join(indices())}, not histograms": ("metric", {**TILE, "view": "histograms"}),
