@@ -65,16 +65,17 @@ class Cell:
         return " / ".join(f"{100 * count / self.splits:.1f}" for count in counts)
 
 
-def windows_of(levels: NDArray[np.float64], random: np.random.Generator, shift: float = 1.0) -> Windows:
-    """Return windows of lognormal latencies around levels (log), in bins of 0.5 %."""
+def windows_of(levels: NDArray[np.float64], random: np.random.Generator, shift: float = 1.0, runs: int = 1) -> Windows:
+    """Return windows of lognormal latencies around levels (log), in bins of 0.5 %; an equal share of them is of each run."""
     logs = math.log(1e6 * shift / LEAST_NS) + levels[:, None] + SPREAD * random.normal(size=(len(levels), SAMPLES))
     bins = np.clip(logs / math.log(2) * AN_OCTAVE, 0, AN_OCTAVE * OCTAVES - 1).astype(np.int64)
-    counts = np.zeros((len(levels), AN_OCTAVE * OCTAVES + 1))
-    np.add.at(counts, (np.repeat(np.arange(len(levels)), SAMPLES), bins.ravel()), 1)
+    width = AN_OCTAVE * OCTAVES + 1
+    counts = np.bincount((bins + width * np.arange(len(levels))[:, None]).ravel(), minlength=width * len(levels))
+    counts = counts.reshape(-1, width).astype(np.float64)
     used = np.flatnonzero(counts.sum(axis=0))
-    edges = LEAST_NS * 2 ** (np.arange(AN_OCTAVE * OCTAVES + 1) / AN_OCTAVE)
+    edges = LEAST_NS * 2 ** (np.arange(width) / AN_OCTAVE)
     above = np.concatenate([counts[:, used], np.zeros((len(levels), 1))], axis=1)[:, ::-1].cumsum(axis=1)[:, ::-1]
-    return Windows((above,), edges[used], edges[used + 1], is_open=False, step_ns=SECOND)
+    return Windows(tuple(np.split(above, runs)), edges[used], edges[used + 1], is_open=False, step_ns=SECOND)
 
 
 def halves(correlation: float, shift: float = 1.0, windows: int = WINDOWS) -> Make:
@@ -89,6 +90,16 @@ def halves(correlation: float, shift: float = 1.0, windows: int = WINDOWS) -> Ma
         return windows_of(levels[:windows], random), windows_of(levels[windows:], random, shift)
 
     return make
+
+
+def several(baseline: int, run: int, deviation: float, shift: float = 1.0, windows: int = 50) -> Make:
+    """Return what makes runs that differ from one another by a standard deviation (log), `baseline` and `run` of them on a side."""
+
+    def side(random: np.random.Generator, runs: int, by: float) -> Windows:
+        levels = np.repeat(deviation * random.normal(size=runs), windows) + LEVEL / 4 * random.normal(size=runs * windows)
+        return windows_of(levels, random, by, runs)
+
+    return lambda random: (side(random, baseline, 1.0), side(random, run, shift))
 
 
 def at_random(windows: Windows) -> Make:
@@ -133,6 +144,7 @@ def main() -> None:
     """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--splits", type=int, default=1000)
+    parser.add_argument("--only", default="", help="only cells whose name has this in it")
     parser.add_argument("--seed", type=int, default=20_261_122)
     parser.add_argument("--log", type=Path, action="append", default=[], help="a further log or archive of at least 60 windows")
     wanted = parser.parse_args()
@@ -144,9 +156,17 @@ def main() -> None:
         "AR(1) 0.9, 240 windows": halves(0.9, windows=240),
         "AR(1) 0.5, shift 20 %": halves(0.5, 1.2),
         "AR(1) 0.5, shift 50 %": halves(0.5, 1.5),
+        **{
+            f"{baseline} against {run} runs, sd between runs 3 %": several(baseline, run, 0.03)
+            for baseline, run in ((1, 1), (3, 1), (5, 1), (3, 3), (5, 5))
+        },
+        "5 against 5 runs, sd 3 %, shift 10 %": several(5, 5, 0.03, 1.1),
+        "5 against 1 runs, sd 3 %, shift 20 %": several(5, 1, 0.03, 1.2),
     }
     rows = []
     for name, make in cells.items():
+        if wanted.only not in name:
+            continue
         rows.append([name, *(cell.text() for cell in measured(make, wanted.splits, wanted.seed))])
         print(*rows[-1], sep=" | ", flush=True)
     said = f"% certain / failed by --fail-above {LIMIT:g} / no bounds / neither different nor the same"

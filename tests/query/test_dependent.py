@@ -91,7 +91,7 @@ def brute(baseline: np.ndarray, run: np.ndarray, quantile: float, rows: int = 1)
 @pytest.mark.parametrize("percentile", [P50, P90, P99], ids=str)
 def test_bounds_are_those_of_plain_samples_where_windows_do_not_depend_on_one_another(percentile, monkeypatch) -> None:
     monkeypatch.setattr("ingest.query.dependent.batch_length", lambda *_: 1)
-    for seed in range(6):
+    for seed in range(figure(3, 12)):
         noise = np.random.default_rng(seed)
         baseline, run = latencies(noise, 40), latencies(noise, 40, by=1.3)
         quantile = float(percentile.text) / 100
@@ -118,7 +118,7 @@ def test_bounds_of_both_ways_round_are_inverse_and_hold_the_ratio(seed: int, per
 @pytest.mark.parametrize("percentile", [P50, P90, P99], ids=str)
 def test_bounds_of_one_run_hold_the_truth(percentile) -> None:
     """Independent windows of known percentiles, and the mirror: what bounds a percentile bounds the share of samples below it."""
-    quantile, held, tries = float(percentile.text) / 100, 0, figure(60, 200, 1000)
+    quantile, held, tries = float(percentile.text) / 100, 0, figure(40, 200, 1000)
     true = math.exp(11 + math.hypot(0.1, 0.5) * NormalDist().inv_cdf(quantile))
     for seed in range(tries):
         side = windows(latencies(np.random.default_rng(1000 + seed), 80, each=60))
@@ -150,7 +150,7 @@ def test_batches_are_as_long_as_windows_resemble_their_neighbours() -> None:
     lengths = {}
     for correlation in (0.0, 0.5, 0.9):
         noise = np.random.default_rng(1)
-        measured = [batch_length(windows(latencies(noise, 150, correlation)), P50) for _ in range(20)]
+        measured = [batch_length(windows(latencies(noise, 150, correlation, each=60)), P50) for _ in range(11)]
         lengths[correlation] = float(np.median(measured))
     assert lengths[0.0] <= 6 < lengths[0.9] and lengths[0.0] < lengths[0.5] < lengths[0.9]
 
@@ -175,14 +175,13 @@ def test_the_spread_between_three_runs_a_side_bounds_their_ratio() -> None:
     """Runs of one machine that differ by 10 % from one another: within each the windows are alike, and would say otherwise."""
     noise = np.random.default_rng(4)
     wrong = {1: 0, 4: 0}
-    tries = 60
-    for _ in range(tries):
+    for _ in range(figure(30, 60)):
         for runs in wrong:
             sides = [windows(*(latencies(noise, 30, by=math.exp(0.1 * noise.normal()), each=40) for _ in range(runs))) for _ in "ab"]
             ratio = sides[1].value_above(0.5) / sides[0].value_above(0.5)
             low, high = ratio_between(*sides, P50, ratio)
             wrong[runs] += low > 1 or high < 1
-    assert wrong[4] <= 6 < wrong[1]
+    assert wrong[4] <= 4 < wrong[1]
 
 
 @pytest.mark.parametrize(
@@ -191,7 +190,7 @@ def test_the_spread_between_three_runs_a_side_bounds_their_ratio() -> None:
 def test_c1_equal_runs_are_seldom_called_different(correlation: float, most_certain: float, most_silent: float) -> None:
     """The full figures are in benchmarks/verdicts.py."""
     noise = np.random.default_rng(6)
-    tries = figure(60, 200, 1000)
+    tries = figure(40, 200, 1000)
     certain, silent = 0, 0
     for _ in range(tries):
         first, second = (windows(latencies(noise, 100, correlation, each=60)) for _ in range(2))
