@@ -142,7 +142,7 @@ def values(content: Any, panel: Panel) -> tuple[Value, ...]:
     columns = tuple(value(entry, panel) for entry in content)
     asked = [(column.function, column.field, tuple(sorted(column.where.items()))) for column in columns]
     if len(set(asked)) < len(asked):
-        raise _wrong(panel, "a value stands there twice")
+        raise _wrong(panel, "a value is listed twice")
     return columns
 
 

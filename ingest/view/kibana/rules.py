@@ -94,7 +94,7 @@ def reasons_against(objective: Objective) -> tuple[str, ...]:
         reasons.append(f"a rule sees single windows, not whether they last for {format_duration(objective.for_ns)}")
     if objective.budget is not None:
         share = f"{float(100 * objective.budget):.9g}%"
-        reasons.append(f"a rule sees single windows, not which share of them a budget of {share} allows to be violated")
+        reasons.append(f"a rule sees single windows, not the share of windows that a budget of {share} allows")
     if objective.no_data == VIOLATE:
         reasons.append("no_data is violate, and a window without completions has no rollup")
     for name, text in objective.where.items():

@@ -150,7 +150,7 @@ def test_an_object_that_kibana_passes_over_is_no_success(kibana: KibanaDouble, m
     told = [{"type": one.type, "id": one.id, "meta": {}} for one in OBJECTS[:2]]
     connection = connected(kibana.url)
     monkeypatch.setattr(Connection, "call", lambda *words, **more: {"success": True, "successCount": 2, "successResults": told})
-    with pytest.raises(StoreError, match="does not report what became of dashboard größe"):
+    with pytest.raises(StoreError, match="does not report the result for dashboard größe"):
         import_objects(connection, OBJECTS)
 
 

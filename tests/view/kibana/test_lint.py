@@ -29,7 +29,7 @@ EXPECTED = {
         "tailboard-d: references: there is no lens tailboard-d-gone",
         "tailboard-d: references: no reference is named bare:panel_bare",
         "tailboard-d: references: no reference is named controlGroup_run:optionsListDataView",
-        "tailboard-d: references: the reference extra:panel_extra is of nothing",
+        "tailboard-d: references: nothing uses the reference extra:panel_extra",
     ],
     "grid": [
         "tailboard-d: grid: panel c is outside of the 48 columns",
@@ -39,8 +39,8 @@ EXPECTED = {
     "operation": ["tailboard-p: operation: the data that last_value requests cannot be determined"],
     "field": ["tailboard-p: field: rollups have no field latency.p98"],
     "scope-and-step": [
-        "tailboard-p: scope-and-step: latency.p99 is read of no one scope",
-        "tailboard-q: scope-and-step: latency.count is read of no one step",
+        "tailboard-p: scope-and-step: latency.p99 is not limited to one scope",
+        "tailboard-q: scope-and-step: latency.count is not limited to one step",
     ],
     "kinds": ["tailboard-p: kinds: latency.p99 mixes kinds"],
     "document-count": [f"tailboard-p: document-count: v {COUNTS}", f"tailboard-v: document-count: doc_count of t {COUNTS}"],

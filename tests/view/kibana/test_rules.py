@@ -239,7 +239,7 @@ def test_steps_and_percentiles_are_those_of_rollups() -> None:
         (promised(window=30 * SECOND), "rollups have windows of 10s and 1m, not of 30s"),
         (promised(window=SECOND), "rollups have windows of 10s and 1m, not of 1s"),
         (promised(for_ns=TEN + 1), "a rule sees single windows, not whether they last for 10000000001ns"),
-        (promised(budget=Fraction(1, 80)), "a rule sees single windows, not which share of them a budget of 1.25% allows to be violated"),
+        (promised(budget=Fraction(1, 80)), "a rule sees single windows, not the share of windows that a budget of 1.25% allows"),
         (promised(no_data="violate"), "no_data is violate, and a window without completions has no rollup"),
         (promised(where={"kind": "completion", "op": "read", "volume": "1"}), "rollups do not distinguish one volume from another (where)"),
         (promised(where={"kind": "completion", "op": "r*"}), "where has the pattern op: r*, and a rule takes only exact texts"),
