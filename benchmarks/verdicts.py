@@ -93,7 +93,7 @@ def halves(correlation: float, shift: float = 1.0, windows: int = WINDOWS) -> Ma
 
 
 def several(baseline: int, run: int, deviation: float, shift: float = 1.0, windows: int = 50) -> Make:
-    """Return what makes runs that differ from one another by a standard deviation (log), `baseline` and `run` of them on a side."""
+    """Return what makes runs that differ by a standard deviation (log), `baseline` and `run` of them on a side."""
 
     def side(random: np.random.Generator, runs: int, by: float) -> Windows:
         levels = np.repeat(deviation * random.normal(size=runs), windows) + LEVEL / 4 * random.normal(size=runs * windows)

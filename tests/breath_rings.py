@@ -27,6 +27,7 @@ class Work:
     rate: int = 5
     own: bool = False  # breath_end tells packets of the breath, not totals
     counters: bool = False  # callbacks tell link statistics
+    longest: tuple[int, ...] = ()  # these breaths take 500,000 cycles more
 
 
 def ring(work: Work, seed: int, major: int = 3) -> bytes:
@@ -40,6 +41,7 @@ def ring(work: Work, seed: int, major: int = 3) -> bytes:
         packets = 0 if dice.random() < 0.05 else min(int(dice.expovariate(1 / 60)), work.burst)
         cycles = max(800, int(work.base + work.slope * packets + dice.gauss(0, 120)))
         cycles += dice.randrange(60_000, 120_000) if dice.random() < work.stalls else 0
+        cycles += 500_000 if number in work.longest else 0
         out.event(start, now, 1, 625 * number, total, 64 * total, 704 * total)
         if number % 10 == 0:
             out.event("2,3|engine.got_monotonic_time: unixnanos", now + 100, 1, BEGAN + (now - 10**12) * oracle.SECOND // HZ)

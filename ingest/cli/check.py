@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ingest.cli.shared import options as shared
+from ingest.cli.shared.marks import read_all
 from ingest.cli.shared.say import say
 from ingest.cli.shared.sources import opened, split_sources
 from ingest.cli.shared.streams import verdict_stands
@@ -20,6 +21,7 @@ from ingest.cli.shared.values import pairs
 from ingest.core.errors import DeliveryError, UsageError
 
 if TYPE_CHECKING:
+    from ingest.core.marks import Mark
     from ingest.core.objective import Objective
     from ingest.core.series import RunLabels
     from ingest.objectives.check import Checked
@@ -51,6 +53,7 @@ class Options(shared.Reading, shared.Showing):
     record: bool
     allow_unknown: bool
     webhook: str | None
+    marks: tuple[Path, ...]
 
 
 @click.command()
@@ -68,6 +71,14 @@ class Options(shared.Reading, shared.Showing):
 @click.option("--record", is_flag=True, help="Save the episodes in the store, for reports and dashboards.")
 @click.option("--allow-unknown", is_flag=True, help="Exit with status 0 in place of 5 if missing samples leave a verdict open.")
 @click.option("--webhook", metavar="URL", help="POST each episode as JSON to URL; env:NAME reads the URL from the environment.")
+@click.option(
+    "--marks",
+    "marks",
+    metavar="FILE",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="File of marks for the words during, outside, before, after of objectives; beside those of the store; may be repeated.",
+)
 @shared.reading_options
 @shared.time_option
 @shared.unit_option
@@ -81,8 +92,10 @@ def check(sla: Path, sources: tuple[str, ...], options: Options) -> int:
       tailboard check SLA.yml ./cbt-archive
       tailboard check SLA.yml --run 'nightly-42*' --record
       tailboard check SLA.yml http://host:9200 --run 'nightly-*' --format junit > sla.xml
+      tailboard check SLA.yml ./cbt-archive --marks operations.csv
 
-    SLA.yml holds objectives: name, percentile, threshold, window; for, hold, no_data, budget, where, by (docs/guides/check.md).
+    SLA.yml holds objectives: name, percentile, threshold, window; for, hold, no_data, budget, where, by, and for parts of a run
+    during, outside, before, after with the text of a mark (docs/guides/check.md).
     csv and ndjson have one line per episode: objective, the by labels, start,end, peak (in --unit, ns), samples, worst_host,
     state (open, ended, or provisional while windows can still change). Exit status: 1 if an objective is violated, 5 if missing
     samples could change the verdict ("cannot tell"; --allow-unknown makes it 0), 4 if the webhook could not be reached.
@@ -91,12 +104,13 @@ def check(sla: Path, sources: tuple[str, ...], options: Options) -> int:
     from ingest.objectives.check import keep
     from ingest.objectives.webhook import webhook
     from ingest.query.lags import answered
+    from ingest.query.phases import noted_in
 
     hook = webhook(options.webhook) if options.webhook else None
-    selection = _selection(options)
+    selection, marks = _selection(options), read_all(options.marks)
     with _opened(sources, options) as judged:
-        objectives = _objectives(sla, judged.runs)
-        checked = verdicts_of(partial(answered, judged.origin), judged.runs, objectives, selection, sla, judged.finals)
+        objectives, noted = _objectives(sla, judged.runs), noted_in(judged.origin, marks)
+        checked = verdicts_of(partial(answered, judged.origin), judged.runs, objectives, selection, sla, judged.finals, noted)
         if options.record:
             keep(judged.origin, checked)  # type: ignore[arg-type]  # _opened gives a store where it is to be written
     with verdict_stands():
@@ -120,6 +134,8 @@ def _selection(options: Options) -> Question:
         raise UsageError("objectives count whole I/Os, in-flight weights are shares of them: leave out --attribution")
     if options.record and (options.where or options.begin or options.end):
         raise UsageError("--record keeps what whole runs show: leave out --where, --from and --to")
+    if options.record and options.marks:
+        raise UsageError("--record judges by the marks of the store: note them first (tailboard mark --run GLOB --marks FILE)")
     return Question(
         runs=options.runs,
         where=pairs(options.where, "--where"),
@@ -156,21 +172,23 @@ def _judged(origin: Origin) -> Judged:
     return Judged(origin, labels_of(runs), finals_of(runs))
 
 
-def violations(origin: Origin, path: Path, question: Question) -> list[Episode]:
+def violations(origin: Origin, path: Path, question: Question, marks: Sequence[Mark] = ()) -> list[Episode]:
     """Return the episodes of objectives in the runs, series and range of a question, for a page that draws them.
 
+    `marks` are given beside those that the origin keeps.
     What could not be judged is said on stderr. InputError as `check` raises it.
     """
     from ingest.objectives.check import check as verdicts_of
     from ingest.query.lags import answered
+    from ingest.query.phases import noted_in
     from ingest.query.question import Question as Selection
-    from ingest.view.terminal.episodes import notes
+    from ingest.view.terminal.episodes import notes, unjudged_windows
 
     judged = _judged(origin)
     selection = Selection(question.runs, question.where, begin=question.begin, end=question.end)
-    ask = partial(answered, judged.origin)
-    checked = verdicts_of(ask, judged.runs, _objectives(path, judged.runs), selection, path, judged.finals)
-    for note in notes(checked):
+    ask, noted = partial(answered, judged.origin), noted_in(origin, marks)
+    checked = verdicts_of(ask, judged.runs, _objectives(path, judged.runs), selection, path, judged.finals, noted)
+    for note in (*notes(checked), *unjudged_windows(checked)):
         say(note)
     return [each for verdict in checked.verdicts for each in verdict.episodes]
 
@@ -186,13 +204,13 @@ def _write(checked: Checked, path: Path, options: Options) -> None:
     from ingest.objectives.junit import junit
     from ingest.objectives.words import stamp_of
     from ingest.view import text
-    from ingest.view.terminal.episodes import episode_rows, notes, print_checked
+    from ingest.view.terminal.episodes import episode_rows, notes, print_checked, unjudged_windows
 
     form, base = options.format, _clock(checked, options)
     if form == "table":
         print_checked(checked, base)
         return
-    for note in notes(checked):
+    for note in (*notes(checked), *unjudged_windows(checked)):
         say(note)
     if form == "junit":
         sys.stdout.write(junit(checked, path.name, base))

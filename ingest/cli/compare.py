@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from ingest.cli.compare_at import at_option, marks_option, opened_sides
 from ingest.cli.shared import options as shared
 from ingest.cli.shared.answers import PICTURES, write_picture
 from ingest.cli.shared.by_run import (
@@ -19,7 +21,6 @@ from ingest.cli.shared.by_run import (
     format_option,
     least_ratio,
     named,
-    opened_runs,
     question_of,
     ratio_limit,
     undated_beside,
@@ -47,8 +48,10 @@ SIDES = ("baseline", "run")
 class Options(EachRun):
     """What a call of compare says."""
 
-    baseline: str
-    run: str
+    baseline: str | None
+    run: str | None
+    at: str | None
+    marks: tuple[Path, ...]
     wanted: str
     shifts: bool
     unlike_kinds: bool
@@ -59,11 +62,12 @@ class Options(EachRun):
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
 @click.option(
     "--baseline",
-    required=True,
     metavar="GLOB",
     help="Run to compare with; of several runs those that match one of --run.",
 )
-@click.option("--run", "run", required=True, metavar="GLOB", help="Run to judge, in the same way.")
+@click.option("--run", "run", metavar="GLOB", help="Run to judge, in the same way.")
+@at_option
+@marks_option
 @shared.percentiles_option
 @click.option("--shifts", is_flag=True, help="Use percentiles at every halving of 1-q: shows how the distributions differ.")
 @bounded_options
@@ -90,6 +94,7 @@ def compare(sources: tuple[str, ...], options: Options) -> int:
       tailboard compare --baseline nightly-41 --run nightly-42 --by host,op
       tailboard compare ./good ./bad --baseline good --run bad -p 99,99.9 --fail-above 1.2
       tailboard compare --baseline nightly-41 --run nightly-42 --by job -o compare.html
+      tailboard compare --run nightly-42 --at 'cache on'
 
     Of several paths each is a run, named after the path. Where both globs match several runs (archives of CBT), runs with the
     same path below their archives are compared in pairs, with a label `permutation`. csv and ndjson have the --by labels, then
@@ -110,15 +115,19 @@ def compare(sources: tuple[str, ...], options: Options) -> int:
     output, form = options.output, beside_page(options.printed, options.output)
     question, by = question_of(options, COLUMNS)
     wanted = replace(question, by=labels_of(question.by)) if output else question
-    with opened_runs(sources, options) as (asks, labels):
-        pairs = pairs_among(asks, labels, options)
+    with opened_sides(sources, options, question) as (asks, labels):
+        pairs = None if options.at else pairs_among(asks, labels, options)
         if pairs:
             by = (PERMUTATION, *by)
             sides = [[pair[1 + place] for pair in pairs.pairs] for place in range(2)]
             names_of_pairs = [what for what, *_ in pairs.pairs]
         else:
             known = {name: labels.get(name, {}) for name in asks}
-            sides = [chosen(known, getattr(options, side), f"--{side}", merge=options.merge_runs) for side in SIDES]
+            sides = (
+                [[name] for name in asks]
+                if options.at
+                else [chosen(known, getattr(options, side), f"--{side}", merge=options.merge_runs) for side in SIDES]
+            )
             names_of_pairs = []
             if set(sides[0]) & set(sides[1]):
                 raise UsageError(f"--baseline and --run both take {listed(sorted(set(sides[0]) & set(sides[1])))}")
@@ -141,7 +150,7 @@ def compare(sources: tuple[str, ...], options: Options) -> int:
         from ingest.view.page.finished.compare import compare_page
 
         paths = named(split_sources(sources)[1])
-        more = breath_panels(sources, paths, options, sides, question) if is_lag(baseline, run) else []
+        more = breath_panels(sources, paths, options, sides, question) if is_lag(baseline, run) and not options.at else []
         content = compared(pair, (baseline, run), windows, percentiles, unlike=options.unlike_kinds)
         calm = [f"No ratio is certain to be above {limit:g} times the baseline."] if limit < math.inf else []
         written(compare_page(content, pair, sentences or calm, bad=bool(status), more=more), output)

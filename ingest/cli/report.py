@@ -72,7 +72,7 @@ def page_of(sources: tuple[str, ...], options: Options) -> str:
     sla = parse_duration(options.sla) if options.sla else 0
     marks = read_all(options.marks)
     with opened(sources, options) as origin:
-        episodes = violations(origin, options.objectives, question) if options.objectives else None
+        episodes = violations(origin, options.objectives, question, marks) if options.objectives else None
         names = run_names(origin)
         try:
             parts = parts_from(

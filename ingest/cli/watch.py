@@ -22,9 +22,10 @@ from ingest.cli.shared.stores import letters_named
 from ingest.core.errors import InputError, StoreError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from ingest.cli.watch_objectives import Telling
+    from ingest.core.marks import Mark
     from ingest.live.watch.cycle import Cycle, Watch
     from ingest.load.load import LoadAccount
 
@@ -91,7 +92,8 @@ def watch(paths: tuple[str, ...], options: Options) -> int:
     for path in paths:
         check_is_file(Path(path))
     chosen, (pace, idle) = load_options(options, "a watch"), _pace(options)
-    telling, marks = _telling(options), read_all(options.marks)
+    marks = read_all(options.marks)
+    telling = _telling(options, marks)
     hold_many_files()
     url = store_url(options.store)
     with open_store(url, write=True) as store, letters_named(store), _signals() as stopped:
@@ -123,7 +125,7 @@ def _pace(options: Options) -> tuple[float, float | None]:
     return parse_duration(options.interval) / 1e9, idle
 
 
-def _telling(options: Options) -> Telling | None:
+def _telling(options: Options, marks: Sequence[Mark]) -> Telling | None:
     """Return what judges after each cycle; None without --objectives."""
     from ingest.cli.watch_objectives import Telling
     from ingest.objectives.webhook import webhook
@@ -132,7 +134,7 @@ def _telling(options: Options) -> Telling | None:
         if options.webhook:
             raise UsageError("--webhook reports objectives: give them with --objectives SLA.yml")
         return None
-    return Telling(options.objectives, webhook(options.webhook) if options.webhook else None)
+    return Telling(options.objectives, webhook(options.webhook) if options.webhook else None, marks)
 
 
 class _Stopped:

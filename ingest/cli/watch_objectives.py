@@ -10,8 +10,10 @@ from ingest.cli.shared.say import say
 from ingest.core.errors import DeliveryError, RefusedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from ingest.core.marks import Mark
+    from ingest.objectives.check import Checked
     from ingest.objectives.webhook import Webhook
     from ingest.query.verdicts import Episode
     from ingest.store import Store
@@ -25,11 +27,11 @@ class Telling:
     What could not be sent to a webhook is sent with the next change. InputError for a file of objectives that is wrong.
     """
 
-    def __init__(self, sla: Path, hook: Webhook | None = None) -> None:
+    def __init__(self, sla: Path, hook: Webhook | None = None, marks: Sequence[Mark] = ()) -> None:
         from ingest.objectives.check import after
         from ingest.objectives.objectives import read_objectives
 
-        self._judge: Callable[[Store, str], None] = after(read_objectives(sla, None), self._report, sla)
+        self._judge: Callable[[Store, str], Checked | None] = after(read_objectives(sla, None), self._report, sla, marks)
         self._hook = hook
         self._waiting: list[Episode] = []
         self._complained = False
@@ -47,9 +49,11 @@ class Telling:
             self._next[run] = ended + SHARE * (ended - began)
 
     def end(self, store: Store, runs: list[str]) -> None:
-        """Judge runs that have settled; DeliveryError where the webhook did not receive everything."""
+        """Judge runs that have settled, say which phases never came; DeliveryError where the webhook did not get everything."""
         for run in runs:
-            self._judge(store, run)
+            checked = self._judge(store, run)
+            for entry in (entry for entry in checked.unjudged if entry.objective.phases) if checked else ():
+                say(f"{entry.objective.name}: not judged in {run}: {entry.reason}")
         if self._hook is not None and self._waiting:
             self._hook.tell(self._waiting)
 

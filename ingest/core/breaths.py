@@ -6,9 +6,11 @@ the timeline shows what that moved) a window holds
     cells    how many moved so many packets at so many cycles a packet: a bin of PACKETS and one of CYCLES, in one number
     sums     of packets, cycles, their squares and products: what a fitted line needs, so that lines over any range are exact
 
-Windows are (start, start + 1 s], by when the breath ended, whatever the step of the run. Timelines are samples: a row stands
-for 5^(9-rate) times what it counts. The sample of single breaths is the KEPT of a process that come first in a fixed order: the
-same from files and stores, and those that come first of several processes together are a sample of them all.
+Windows are (start, start + 1 s], by when the breath ended, whatever the step of the run. Timelines are samples: a row stands for
+5^(9-rate) times what it counts. The sample of single breaths is the KEPT of a process that come first in a fixed order: the same
+from files and stores, and those that come first of several processes together are a sample of them all. Behind them come, at
+places from BEHIND on, the longest of each window and the LONGEST of the process: a random sample hides the few that are the
+cause.
 """
 
 from __future__ import annotations
@@ -34,9 +36,10 @@ PACKETS = LogLinear(8, 81)  # packets of a breath, not ns: each number to 15, ei
 CYCLES = LogLinear(8, 241)  # cycles a packet: up to 2^32 and more
 CELLS = PACKETS.bins * CYCLES.bins
 SUMS = ("packets", "cycles", "packets_squared", "packets_cycles", "cycles_squared", "bytes", "bits")
-KEPT = 2000
+KEPT, LONGEST = 2000, 20
 ALWAYS, FIFTH = 9, 5
 ORDERS = 53  # bits: JSON numbers hold them all
+BEHIND = 1 << ORDERS
 
 Rows = TypeVar("Rows", "BreathWindows", "BreathSample")
 
@@ -83,7 +86,10 @@ class BreathWindows:
 
 @dataclass(frozen=True, slots=True)
 class BreathSample:
-    """Single breaths, one a row; `order` is their place in a fixed order, independent of all measured values."""
+    """Single breaths, one a row; `order` is their place in a fixed order, from BEHIND on of those that only their length keeps.
+
+    Below that the order is independent of all measured values: those that come first are a random sample.
+    """
 
     table: tuple[Series, ...]
     series: Int
@@ -161,7 +167,7 @@ def _cells(row: Int, rows: int, cycles: Int, packets: Float) -> tuple[Int, Int, 
 
 
 def sampled(work: Work, kept: int = KEPT) -> BreathSample:
-    """Return of each series the `kept` breaths that come first in the order, of those whose packets are known."""
+    """Return of each series the `kept` breaths that come first in the order, then the longest, if they show their packets."""
     rows = np.flatnonzero(~np.isnan(work.packets))
     order = np.zeros(len(work.series), np.int64)
     for code, series in enumerate(work.table):
@@ -170,11 +176,29 @@ def sampled(work: Work, kept: int = KEPT) -> BreathSample:
     rows = rows[np.lexsort((rows, order[rows], work.series[rows]))]
     mine = work.series[rows]
     place = np.arange(len(rows)) - np.searchsorted(mine, mine)
-    rows = rows[place < kept]
+    first = place < kept
+    long = longest(mine, work.rate[rows], work.end_ns[rows], work.cycles[rows]) & ~first
+    order[rows[long]] += BEHIND
+    rows = np.concatenate([rows[first], rows[long]])
+    rows = rows[np.lexsort((order[rows], work.series[rows]))]
     packets = np.minimum(work.packets[rows], 1 << 53).astype(np.int64)
     return BreathSample(
         work.table, work.series[rows], work.rate[rows], order[rows], work.end_ns[rows], packets, work.cycles[rows]
     )
+
+
+def longest(series: Int, rate: Int, end_ns: Int, cycles: Int, most: int = LONGEST) -> NDArray[np.bool_]:
+    """Return which breaths are the longest of their series, rate and window, or among the `most` longest of their series."""
+    chosen = np.zeros(len(series), np.bool_)
+    windows = (rate, window_of(end_ns))
+    for keys, kept in ((windows, 1), ((), most)):
+        rows = np.lexsort((-cycles, *keys[::-1], series))
+        columns = np.stack([column[rows] for column in (series, *keys)])
+        fresh = np.ones(len(rows), np.bool_)
+        fresh[1:] = (columns[:, 1:] != columns[:, :-1]).any(axis=0)
+        first = np.maximum.accumulate(np.where(fresh, np.arange(len(rows)), 0))
+        chosen[rows[np.arange(len(rows)) - first < kept]] = True
+    return chosen
 
 
 def orders(series: Series, number: Int, cycles: Int) -> Int:

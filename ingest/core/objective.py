@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from ingest.core.phases import Phase
 from ingest.core.ranks import Percentile
 
 VIOLATE, HOLD, OK = "violate", "hold", "ok"
@@ -16,7 +17,8 @@ class Objective:
     """One promise: a percentile of each window, at most `threshold_ns`, of the series whose labels match the globs in `where`.
 
     An episode lasts at least `for_ns`; violated windows at most `hold_ns` apart are one episode. `budget` is the share of windows
-    that may be violated, None where there is no such promise. `line` is where it is written.
+    that may be violated, None where there is no such promise. Windows that do not lie in all of `phases` are not judged. `line`
+    is where it is written.
     """
 
     name: str
@@ -30,3 +32,4 @@ class Objective:
     by: tuple[str, ...] = ()
     line: int = 0
     budget: Fraction | None = None
+    phases: tuple[Phase, ...] = ()

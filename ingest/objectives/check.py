@@ -5,7 +5,9 @@
     keep(store, checked)                            the store's episodes of these objectives are then those of the verdicts
 
 For each run and width of windows one question for its life, then one for each objective, by its labels and by host. All numbers
-are those of the query layer, so that files, SQLite and Elasticsearch give the same verdicts.
+are those of the query layer, so that files, SQLite and Elasticsearch give the same verdicts. Marks are those that a store keeps
+of the run and those of files that it overlaps (`ingest.query.phases.noted_in`); they are asked for where an objective speaks of
+phases.
 """
 
 from __future__ import annotations
@@ -16,19 +18,21 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ingest.core.errors import InputError, UsageError
+from ingest.core.marks import Mark
 from ingest.core.objective import VIOLATE, Objective
+from ingest.core.phases import DURING, FOREVER, OUTSIDE, InstantError, stretches
 from ingest.core.series import LABELS, RunLabels, Series, label_of, run_matches
 from ingest.query.clocks import ABSOLUTE, is_absolute
-from ingest.query.episodes import FOREVER, HOST, OUTSIDE, Life, judged, no_windows, verdicts
+from ingest.query.episodes import HOST, NOT_BETWEEN, Life, judged, no_windows, verdicts
 from ingest.query.origin import Run
 from ingest.query.overview import literal, span_of
+from ingest.query.phases import NOTHING, NotedIn, noted_in
 from ingest.query.question import ALL, Answer, Question, check_labels
 from ingest.query.verdicts import ENDED, OPEN, PROVISIONAL, VIOLATED, Episode, Verdict
 from ingest.store import Store
 
 Ask = Callable[[Question], Answer]
 Tell = Callable[[Episode], None]
-NOTHING = ("nothing matches", "no log matches")  # how answers say that a selection is empty
 PATTERN = frozenset("*?[")
 
 
@@ -67,12 +71,17 @@ def check(
     selection: Question,
     path: Path | None = None,
     finals: Mapping[str, int] | None = None,
+    noted: NotedIn | None = None,
+    *,
+    growing: bool = False,
 ) -> Checked:
     """Return the verdicts of objectives over the runs of a selection; its `where`, `begin` and `end` narrow what is judged.
 
     Only windows that lie wholly between `begin` and `end` are judged. `runs` has the labels of each run, `finals` the end in ns
-    of the last final window of those that are being watched. An objective that has nothing to judge in a run is named. InputError
-    where that is so for all of them, or (with `path` and line) for one that cannot be asked of the data.
+    of the last final window of those that are being watched, `noted` gives the marks of the run of an answer. An objective that
+    has nothing to judge in a run is named. InputError where that is so for all of them, or (with `path` and line) for one that
+    cannot be asked of the data, such as what lies during a mark without an end; where runs are `growing` that mark may still get
+    one.
     """
     check_labels(selection, runs)
     asked = _remembered(ask)
@@ -80,6 +89,7 @@ def check(
     verdicts_of: dict[str, list[Verdict]] = {promise.name: [] for promise in objectives}
     left: dict[str, list[Unjudged]] = {promise.name: [] for promise in objectives}
     warnings: dict[str, None] = {}
+    phased = any(objective.phases for objective in objectives)
     for run in sorted(runs):
         lives: dict[int, Life] = {}
         for objective in objectives:
@@ -90,8 +100,13 @@ def check(
                 if not lives:
                     _check_overlap(ask, run, selection)
                 if step not in lives:
-                    lives[step] = _life(asked, run, step, (finals or {}).get(run, FOREVER))
+                    lives[step] = _life(asked, run, step, (finals or {}).get(run, FOREVER), noted if phased else None)
                 run_verdicts, run_warnings = _of_run(asked, own, lives[step], selection)
+            except InstantError as error:
+                if not growing:
+                    raise InputError(f"{objective.name}: {error}", path, _line(objective)) from None
+                left[objective.name].append(Unjudged(objective, run, str(error)))
+                continue
             except UsageError as error:
                 reason = str(error).partition("; --force")[0]
                 raise InputError(f"{objective.name}: {reason}", path, objective.line) from None
@@ -125,22 +140,27 @@ def certain(verdict: Verdict) -> list[Episode]:
     return [episode for episode in verdict.episodes if episode.state != PROVISIONAL]
 
 
-def after(objectives: Sequence[Objective], tell: Tell, path: Path | None = None) -> Callable[[Store, str], None]:
+def after(
+    objectives: Sequence[Objective], tell: Tell, path: Path | None = None, marks: Sequence[Mark] = ()
+) -> Callable[[Store, str], Checked | None]:
     """Return what `watch` calls after each cycle: it judges the final windows of a run, keeps the episodes, reports changes.
+
+    `marks` are given beside those that the store keeps. It returns what was found, None where there is nothing to judge yet.
 
     `tell` is called once when an episode has begun (its state is open) and once when it has ended. The store holds what was
     reported, also for the next process; if this one is killed between reporting and keeping, the change is reported again, under
     the same id and state. InputError and StoreError as of `check` and of the store.
     """
 
-    def judge(store: Store, run: str) -> None:
+    def judge(store: Store, run: str) -> Checked | None:
         records = [record for record in store.runs() if record.run == run]
         try:
-            checked = check(store.answer, labels_of(records), objectives, Question(), path, finals_of(records))
+            words = (labels_of(records), objectives, Question(), path, finals_of(records), noted_in(store, marks))
+            checked = check(store.answer, *words, growing=True)
         except InputError as error:
             if error.line is not None:
                 raise
-            return  # nothing has come yet that an objective could be held against
+            return None  # nothing has come yet that an objective could be held against
         known = {kept.id: kept.state for kept in store.episodes([run])}
         for episode in (each for verdict in checked.verdicts for each in certain(verdict)):
             before = known.get(episode.id)
@@ -149,6 +169,7 @@ def after(objectives: Sequence[Objective], tell: Tell, path: Path | None = None)
             if episode.state == ENDED != before:
                 tell(episode)
         keep(store, checked)
+        return checked
 
     return judge
 
@@ -178,7 +199,8 @@ def _remembered(ask: Ask) -> Ask:
 def _of_run(ask: Ask, objective: Objective, whole: Life, selection: Question) -> tuple[list[Verdict], Sequence[str]]:
     """Return the verdicts of a run and the warnings about its data. InputError where it has nothing of what is asked."""
     begin, end = (edge.epoch_ns(whole.zero_ns) if edge else None for edge in (selection.begin, selection.end))
-    life = replace(whole, from_ns=-FOREVER if begin is None else begin, to_ns=FOREVER if end is None else end)
+    phases = stretches(objective.phases, whole.marks, whole.run) if objective.phases else None
+    life = replace(whole, from_ns=-FOREVER if begin is None else begin, to_ns=FOREVER if end is None else end, judged=phases)
     by = objective.by if HOST in objective.by else (*objective.by, HOST)
     question = replace(_whole_run(life.run, objective.window_ns), by=by)
     try:
@@ -190,15 +212,30 @@ def _of_run(ask: Ask, objective: Objective, whole: Life, selection: Question) ->
             asked = ", ".join(f"{name} {glob}" for name, glob in objective.where.items())
             raise InputError(f"nothing matches where {asked}" if asked else "nothing here has a latency") from None
         group = tuple((name, life.run) for name in objective.by)
-        return verdicts(objective, no_windows(), [group], life.within(objective.window_ns), ""), ()
-    return judged(objective, answer, life), answer.warnings
+        return verdicts(objective, no_windows(), [group], life.within(objective.window_ns), ""), _all_of_it(objective, life)
+    return judged(objective, answer, life), (*answer.warnings, *_all_of_it(objective, life))
 
 
-def _life(ask: Ask, run: str, step_ns: int, final_ns: int) -> Life:
-    """Return a run from the first to the last window in which anything of its default kind completed."""
+def _all_of_it(objective: Objective, life: Life) -> list[str]:
+    """Return a sentence on each `outside` without a mark: it leaves nothing out."""
+    return [
+        f"{objective.name}: no mark of {life.run} matches {phase.word}: {phase.glob}: nothing is left out there"
+        for phase in objective.phases
+        if phase.word == OUTSIDE and not any(map(phase.matches, life.marks))
+    ]
+
+
+def _line(objective: Objective) -> int:
+    """Return the line of the `during` of an objective."""
+    return next(phase.line for phase in objective.phases if phase.word == DURING)
+
+
+def _life(ask: Ask, run: str, step_ns: int, final_ns: int, noted: NotedIn | None) -> Life:
+    """Return a run from the first to the last window in which anything of its default kind completed, with its marks."""
     whole = ask(_whole_run(run, step_ns))
     low, high = span_of(whole.parts)
-    return Life(run, low, high, final_ns, whole.run_start_ns[run], whole.relative)
+    marks = tuple(noted(whole)) if noted else ()
+    return Life(run, low, high, final_ns, whole.run_start_ns[run], whole.relative, marks=marks)
 
 
 def _check_overlap(ask: Ask, run: str, selection: Question) -> None:
@@ -212,7 +249,7 @@ def _check_overlap(ask: Ask, run: str, selection: Question) -> None:
     zero = whole.run_start_ns[run]
     begin, end = (edge.epoch_ns(zero) if edge else None for edge in (selection.begin, selection.end))
     if (begin is not None and begin >= high) or (end is not None and end <= low):
-        raise InputError(OUTSIDE)
+        raise InputError(NOT_BETWEEN)
 
 
 def _whole_run(run: str, step_ns: int) -> Question:

@@ -7,7 +7,8 @@
 `name`, `percentile`, `threshold` and `window` are compulsory. A window violates an objective when its percentile lies above the
 threshold. Without `for` one violated window is an episode, without `hold` one window without a violation does not end it, without
 `no_data` a window without completions goes on as the one before it (`hold`). `budget: 1%` is the error budget: the share of a
-run's windows that may be violated before the objective is. Whatever is not understood is an error that names file, line and
+run's windows that may be violated before the objective is. `during`, `outside`, `before`, `after` with a glob of marks leave
+windows out that do not lie wholly in that part of the run. Whatever is not understood is an error that names file, line and
 remedy: an objective that is half read would promise something else.
 """
 
@@ -26,6 +27,8 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from ingest.core.errors import InputError, UsageError
 from ingest.core.objective import HOLD, OK, VIOLATE, Objective
+from ingest.core.phases import WORDS as PHASES
+from ingest.core.phases import Phase
 from ingest.core.ranks import Percentile, parse_percentiles
 from ingest.core.series import LABELS
 from ingest.core.timing import parse_duration
@@ -33,7 +36,7 @@ from ingest.read.folders import check_is_file
 
 NO_DATA = (VIOLATE, HOLD, OK)
 COMPULSORY = {"name": "read p99", "percentile": "99", "threshold": "5ms", "window": "10s"}
-WORDS = (*COMPULSORY, "for", "hold", "no_data", "budget", "where", "by")
+WORDS = (*COMPULSORY, "for", "hold", "no_data", "budget", "where", "by", *PHASES)
 LONGEST_NAME = 200
 NULL = "tag:yaml.org,2002:null"
 SHARE = re.compile(r"(\d{1,2}(?:\.\d{1,9})?)\s*%")
@@ -105,6 +108,7 @@ class _Reader:
             "budget": self.budget,
             "where": self.where,
             "by": self.by,
+            **dict.fromkeys(PHASES, self.phase),
         }
         read = {name: readers.get(name, self.duration)(value, name) for name, (_, value) in words.items()}
         return Objective(
@@ -119,6 +123,7 @@ class _Reader:
             by=read.get("by", ()),
             line=node.start_mark.line + 1,
             budget=read.get("budget"),
+            phases=tuple(read[word] for word in PHASES if word in read),
         )
 
     def name(self, node: Node, word: str) -> str:
@@ -158,6 +163,9 @@ class _Reader:
         if not match:
             raise self.wrong(node, f"{text!r} is not a budget: give a percentage of windows from 0% to below 100%, as in 1%")
         return Fraction(match[1]) / 100
+
+    def phase(self, node: Node, word: str) -> Phase:
+        return Phase(word, self.text(node, word).strip(), node.start_mark.line + 1)
 
     def where(self, node: Node, word: str) -> dict[str, str]:
         words = self.mapping(node, "where")

@@ -112,6 +112,7 @@ def payload(episode: Episode, *, relative: bool = False) -> dict[str, Any]:
         "silent": episode.silent,
         "thin": episode.thin,
         "worst_host": episode.worst_host,
+        **({"phase": episode.phase} if episode.phase else {}),
     }
 
 
@@ -127,7 +128,8 @@ def sentence(episode: Episode, *, relative: bool = False) -> str:
     else:
         span = f"is violated, so far for {lasted}" if relative else f"is violated since {utc(episode.start_ns)}"
     worst = f", worst host {episode.worst_host}" if episode.worst_host else ""
-    return shown(f"{episode.objective}{where} of {episode.run} {span}: p{episode.percentile}, {peak}{worst}")
+    phase = f" ({episode.phase})" if episode.phase else ""
+    return shown(f"{episode.objective}{where} of {episode.run} {span}{phase}: p{episode.percentile}, {peak}{worst}")
 
 
 def _refusal(status: int) -> str:

@@ -31,7 +31,7 @@ def promise(objective: Objective) -> str:
         words += f", for {format_duration(objective.for_ns)}"
     if objective.where:
         words += " where " + ", ".join(f"{name} {glob}" for name, glob in objective.where.items())
-    return words
+    return ", ".join([words, *map(str, objective.phases)])
 
 
 def group_name(labels: Labels) -> str:
@@ -53,7 +53,16 @@ def looked_at(verdicts: Sequence[Verdict]) -> str:
         remarks.append(f"{unknown:,} cannot be determined, because samples are missing")
     if later := sum(verdict.provisional for verdict in verdicts):
         remarks.append(f"{later:,} more are provisional")
-    return "; ".join(remarks)
+    return "; ".join([*remarks, *left_out(verdicts, "{:,} more")])
+
+
+def left_out(verdicts: Sequence[Verdict], counted_as: str) -> list[str]:
+    """Return how many windows of one objective were not judged because of its phases, in words; nothing where all were."""
+    if not (count := sum(verdict.not_judged for verdict in verdicts)):
+        return []
+    phases = " and ".join(map(str, verdicts[0].objective.phases))
+    those = "is not judged: it does not lie" if count == 1 else "are not judged: they do not lie"
+    return [f"{counted_as.format(count)} {those} wholly {phases}"]
 
 
 def budgets(verdicts: Sequence[Verdict]) -> str:

@@ -31,7 +31,7 @@ class Fit:
     """A line through breaths: cycles of one without packets, cycles a packet with its standard error, and how well it fits.
 
     `explained` is the share of the variance (R squared), `residual` the standard deviation of what is left, in cycles. `why`
-    says why there is no line: then all these are NaN. `packets` is the range of packets that it holds for.
+    says why there is no line: then all these are NaN, but for `residual`, which is about the mean where enough breaths are known.
     """
 
     n: int
@@ -172,10 +172,11 @@ def fitted(breaths: Moments) -> Fit:
     sums, total = breaths.sums, breaths.total
     packets, cycles = sums["packets"] / total, sums["cycles"] / total
     spread = sums["packets_squared"] / total - packets**2
-    if spread <= 0:
-        return Fit(breaths.n, why=f"no line: every breath moved {float(packets):g} packets")
-    both = sums["packets_cycles"] / total - packets * cycles
     variance = max(Fraction(0), sums["cycles_squared"] / total - cycles**2)
+    about = math.sqrt(float(variance) * float(breaths.alike / (breaths.alike - 1)))
+    if spread <= 0:
+        return Fit(breaths.n, residual=about, why=f"no line: every breath moved {float(packets):g} packets")
+    both = sums["packets_cycles"] / total - packets * cycles
     slope = both / spread
     left = max(Fraction(0), variance - slope * both)
     residual = float(left) * float(breaths.alike / (breaths.alike - 2))
@@ -190,7 +191,7 @@ def fitted(breaths: Moments) -> Fit:
     )
     if abs(line.slope) < CERTAIN * error:
         why = f"no line: {line.slope:.3g} ± {error:.2g} cycles a packet are not certain"
-        return Fit(breaths.n, why=why)
+        return Fit(breaths.n, residual=about, why=why)
     return line
 
 

@@ -3,8 +3,9 @@
     windows of 10 s   ok  ok  BAD BAD ok  BAD none none ok  ok        hold 10s, no_data: violate
     episodes                  |---------------------|                 from the first violated window to the last
 
-Windows lie in rows ordered by group, then time. A stretch without completions is one row, however long: a clock that jumps
-costs nothing. Everything works on whole columns; see `ingest.objectives.check` for who asks.
+Windows lie in rows ordered by group, then time. A stretch without completions is one row, however long: a clock that jumps costs
+nothing. Stretches that an objective does not speak of are cut out (`ingest.core.phases`): nothing goes on across them. Everything
+works on whole columns; see `ingest.objectives.check` for who asks.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from ingest.core.intervals import Bool, Int, Intervals
 from ingest.core.missing import OPEN as OPEN_END
 from ingest.core.missing import UNKNOWN
 from ingest.core.objective import HOLD, VIOLATE, Objective
+from ingest.core.phases import FOREVER, NotedMark, Stretches
 from ingest.core.ranks import Percentile, Ranked, censored, percentile_values, reported
 from ingest.core.series import Group
 from ingest.query.means import check_bins
@@ -28,8 +30,7 @@ from ingest.query.question import Answer, regrouped
 from ingest.query.verdicts import ENDED, OPEN, PROVISIONAL, Episode, Labels, Verdict
 
 HOST = "host"
-FOREVER = 1 << 62
-OUTSIDE = "no window of this run lies between --from and --to"
+NOT_BETWEEN = "no window of this run lies between --from and --to"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,8 @@ class Windows:
 
     `value_ns` is NaN where nothing completed; with missing samples it is `least_ns`, the least that it can be, and `most_ns` the
     largest. `lacking` says that some are missing, in rows without samples that a known number is. `thin` says that samples cannot
-    carry the percentile (the rank is used all the same), `open` that the value is a lower bound.
+    carry the percentile (the rank is used all the same), `open` that the value is a lower bound. `stretch` numbers the stretches
+    of windows that follow one another.
     """
 
     group: Int
@@ -52,6 +54,7 @@ class Windows:
     least_ns: NDArray[np.float64]
     most_ns: NDArray[np.float64]
     lacking: Bool
+    stretch: Int
 
     def __len__(self) -> int:
         return len(self.group)
@@ -67,12 +70,23 @@ class Windows:
         ends = np.minimum(kept.end_ns, end_ns)
         return replace(kept, end_ns=ends, count=(ends - kept.start_ns) // step_ns)
 
+    def inside(self, chosen: Stretches, step_ns: int) -> Windows:
+        """Return the windows that lie in stretches, whose ends are edges of windows, numbered by them; rows are cut there."""
+        low, high = np.array(chosen.spans, np.int64).T
+        first, last = np.searchsorted(high, self.start_ns, "right"), np.searchsorted(low, self.end_ns, "left")
+        times = np.maximum(last - first, 0)
+        kept = self.take(np.repeat(np.arange(len(self)), times))
+        number = np.arange(len(kept)) - np.repeat(np.cumsum(times) - times - first, times)
+        starts, ends = np.maximum(kept.start_ns, low[number]), np.minimum(kept.end_ns, high[number])
+        return replace(kept, start_ns=starts, end_ns=ends, count=(ends - starts) // step_ns, stretch=number)
+
 
 @dataclass(frozen=True, slots=True)
 class Life:
     """A run from its first to its last window: edges in ns, the end of its last final window, when it began, has it a clock.
 
-    Windows that do not lie wholly between `from_ns` and `to_ns` are not judged.
+    Windows that do not lie wholly between `from_ns` and `to_ns` are not judged, nor those that are not in `judged`, where that is
+    given. `marks` are those of the run, where they are asked for.
     """
 
     run: str
@@ -83,13 +97,16 @@ class Life:
     relative: bool = False
     from_ns: int = -FOREVER
     to_ns: int = FOREVER
+    judged: Stretches | None = None
+    marks: tuple[NotedMark, ...] = ()
 
     def within(self, step_ns: int) -> Life:
         """Return the part that is judged in windows of a step; InputError where that is none."""
         low, high = max(self.start_ns, -(-self.from_ns // step_ns) * step_ns), min(self.end_ns, self.to_ns // step_ns * step_ns)
         if low >= high:
-            raise InputError(OUTSIDE)
-        return replace(self, start_ns=low, end_ns=high)
+            raise InputError(NOT_BETWEEN)
+        chosen = None if self.judged is None else self.judged.within(low, high, step_ns)
+        return replace(self, start_ns=low, end_ns=high, judged=chosen)
 
 
 def judged(objective: Objective, answer: Answer, life: Life) -> list[Verdict]:
@@ -125,6 +142,9 @@ def verdicts(
     if missing:
         every = lacking_silence(every, groups, step, missing)
     final_end = min(life.final_ns // step * step, life.end_ns)
+    whole = _by_group(every.until(final_end, step), None, len(groups))
+    if life.judged is not None:
+        every = every.inside(life.judged, step)
     final = every.until(final_end, step)
     bad, perhaps = violated(final, objective), violated(final, objective, possibly=True)
     context = (objective, groups, kind)
@@ -138,9 +158,9 @@ def verdicts(
     for ordered in sorted([*certain, *open_yet], key=lambda episode: episode.start_ns):
         episodes.setdefault(ordered.labels, []).append(ordered)
     empty = final.samples == 0
-    chosen = (final.count > 0, empty, final.thin, bad, perhaps & ~bad)
+    chosen = (None, empty, final.thin, bad, perhaps & ~bad)
     windows, silent, thin, count, unknown = (_by_group(final, mask, len(groups)).tolist() for mask in chosen)
-    all_windows = _by_group(every, every.count > 0, len(groups)).tolist()
+    all_windows = _by_group(every, None, len(groups)).tolist()
     return [
         Verdict(
             objective=objective,
@@ -154,6 +174,7 @@ def verdicts(
             provisional=all_windows[code] - windows[code],
             unknown=unknown[code],
             possible=labels in maybe,
+            not_judged=int(whole[code]) - windows[code],
             episodes=tuple(episodes.get(labels, ())),
             zero_ns=life.zero_ns,
             relative=life.relative,
@@ -165,7 +186,7 @@ def verdicts(
 def no_windows() -> Windows:
     """Return no row."""
     none, never = np.empty(0, np.int64), np.empty(0, np.bool_)
-    return Windows(none, none, none, none, np.empty(0), never, never, none, np.empty(0), np.empty(0), never)
+    return Windows(none, none, none, none, np.empty(0), never, never, none, np.empty(0), np.empty(0), never, none)
 
 
 def with_silence(rows: Windows, groups: int, step_ns: int, life: Life) -> Windows:
@@ -183,7 +204,7 @@ def with_silence(rows: Windows, groups: int, step_ns: int, life: Life) -> Window
     zeros, never = np.zeros(len(gaps), np.int64), np.zeros(len(gaps), np.bool_)
     count = (ends[gaps] - begins[gaps]) // step_ns
     nothing = np.full(len(gaps), np.nan)
-    silence = Windows(group[gaps], begins[gaps], ends[gaps], zeros, nothing, never, never, count, nothing, nothing, never)
+    silence = Windows(group[gaps], begins[gaps], ends[gaps], zeros, nothing, never, never, count, nothing, nothing, never, zeros)
     both = _concatenated([ordered, silence])
     return both.take(np.lexsort((both.start_ns, both.group)))
 
@@ -235,7 +256,7 @@ def violated(rows: Windows, objective: Objective, *, possibly: bool = False) -> 
     if objective.no_data == VIOLATE:
         above |= empty if possibly else empty & ~rows.lacking
     elif objective.no_data == HOLD:
-        before = above[:-1] & (rows.group[1:] == rows.group[:-1])
+        before = above[:-1] & (rows.group[1:] == rows.group[:-1]) & (rows.stretch[1:] == rows.stretch[:-1])
         above[1:] |= empty[1:] & before
     return above
 
@@ -247,7 +268,8 @@ def joined(rows: Windows, bad: Bool, life: Life, objective: Objective, groups: S
         return []
     own = rows.take(chosen)
     fresh = np.ones(len(own), np.bool_)
-    fresh[1:] = (own.group[1:] != own.group[:-1]) | (own.start_ns[1:] - own.end_ns[:-1] > objective.hold_ns)
+    fresh[1:] = (own.group[1:] != own.group[:-1]) | (own.stretch[1:] != own.stretch[:-1])
+    fresh[1:] |= own.start_ns[1:] - own.end_ns[:-1] > objective.hold_ns
     first = np.flatnonzero(fresh)
     last = np.append(first[1:], len(own)) - 1
     values = np.where(np.isnan(own.value_ns), -1.0, own.value_ns)
@@ -258,7 +280,7 @@ def joined(rows: Windows, bad: Bool, life: Life, objective: Objective, groups: S
     columns = (
         own.group[first],
         peak,
-        ends + objective.hold_ns >= life.end_ns,
+        (ends + objective.hold_ns >= life.end_ns) & _goes_on(own.stretch[first], life),
         starts,
         ends,
         np.logical_or.reduceat(at_peak, first),
@@ -281,15 +303,23 @@ def joined(rows: Windows, bad: Bool, life: Life, objective: Objective, groups: S
             worst_host="",
             state=OPEN if goes_on else ENDED,
             **dict(zip(names, figures, strict=True)),
+            phase=life.judged.words if life.judged else "",
         )
         for group, highest, goes_on, *figures in zip(*(column[lasting].tolist() for column in columns), strict=True)
     ]
 
 
-def _by_group(rows: Windows, chosen: Bool, groups: int) -> Int:
-    """Return how many windows of each group are chosen."""
+def _goes_on(stretch: Int, life: Life) -> Bool:
+    """Return of numbered stretches whether they are judged up to the end of the life: what is violated there may go on."""
+    ends = np.array([end for _, end in life.judged.spans] if life.judged else [FOREVER], np.int64)
+    reaches: Bool = ends[stretch] >= life.end_ns
+    return reaches
+
+
+def _by_group(rows: Windows, chosen: Bool | None, groups: int) -> Int:
+    """Return how many windows of each group there are, or how many are chosen."""
     counts = np.zeros(groups, np.int64)
-    np.add.at(counts, rows.group, np.where(chosen, rows.count, 0))
+    np.add.at(counts, rows.group, rows.count if chosen is None else np.where(chosen, rows.count, 0))
     return counts
 
 
@@ -309,7 +339,8 @@ def _rows(part: Intervals, answer: Answer, percentile: Percentile, groups: Seque
     least, most = with_lacks.limits(percentile, values)
     least = np.where(with_lacks.uncounted, values, least)  # what is missing in unknown number does not excuse what is there
     window = (codes[rows.series], rows.start_ns, rows.end_ns)
-    return Windows(*window, count, least, thin, lower_bound | (most > least), ones, least, most, ~with_lacks.complete)
+    bounds = (least, most, ~with_lacks.complete)
+    return Windows(*window, count, least, thin, lower_bound | (most > least), ones, *bounds, np.zeros(len(rows), np.int64))
 
 
 def _concatenated(parts: Sequence[Windows]) -> Windows:

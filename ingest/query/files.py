@@ -52,6 +52,7 @@ class LogRun:
     start_ns: int
     relative: bool
     final_ns: int | None = None
+    step_ns: int = DEFAULT_WIDTH_NS
 
 
 class Files:
@@ -95,7 +96,10 @@ class Files:
     def runs(self) -> list[LogRun]:
         """Return the runs that the files belong to, by name."""
         starts, undated = run_starts(self.found.sources), undated_runs(self.found.sources)
-        return [LogRun(run, self.found.labels.get(run, {}), starts[run], undated[run]) for run in self.run_names]
+        return [
+            LogRun(run, self.found.labels.get(run, {}), starts[run], undated[run], step_ns=self.stored[run])
+            for run in self.run_names
+        ]
 
     @property
     def run_names(self) -> list[str]:

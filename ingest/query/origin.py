@@ -76,6 +76,11 @@ class Run(Protocol):
         """Return the end of its last final window in ns while it is being watched, else None."""
         ...
 
+    @property
+    def step_ns(self) -> int:
+        """Return the width of its windows in ns; of files that which a store would keep."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Capability(Generic[T]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,8 @@ class Episode:
     `percentile` (as it was written), `threshold_ns` and `window_ns` are the promise, `kind` is what was timed. `peak_ns` is the
     highest percentile, None where nothing completed in any violated window; a lower bound if `peak_open`. `samples` completed
     between start and end. `windows` were violated: `silent` of them without completions, `thin` with too few to carry the
-    percentile. `worst_host` made most samples above the threshold. `state` is open, ended or provisional.
+    percentile. `worst_host` made most samples above the threshold. `state` is open, ended or provisional. `phase` is the part of
+    the run that was judged, in words; stores do not keep it.
     """
 
     objective: str
@@ -45,6 +46,7 @@ class Episode:
     thin: int
     worst_host: str
     state: str
+    phase: str = field(default="", compare=False)
 
     @property
     def group(self) -> str:
@@ -64,7 +66,8 @@ class Verdict:
 
     `silent` windows are without completions, `thin` ones too small to carry the percentile, `provisional` ones not final yet.
     `unknown` ones lack samples, so that it cannot be determined whether they are violated; `possible` says that there is an
-    episode if they are. The episodes are those that are certain whatever is missing.
+    episode if they are. The episodes are those that are certain whatever is missing. `not_judged` final windows do not lie wholly
+    in the phases of the objective.
     """
 
     objective: Objective
@@ -81,6 +84,7 @@ class Verdict:
     relative: bool = False
     unknown: int = 0
     possible: bool = False
+    not_judged: int = 0
 
     @property
     def share(self) -> Fraction:

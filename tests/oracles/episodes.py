@@ -80,10 +80,52 @@ def violations(windows: list[tuple[int, list[Event]]], promise: Promise) -> list
     return found
 
 
-def episodes_of(events: list[Event], promise: Promise, until: int | None = None) -> list[Found]:
-    """Return all episodes: group, start, end, peak, samples, windows, silent, thin, worst host, state; by start, then group."""
+def in_phase(word: str, marks: list[tuple[int, int | None]], start: int, end: int) -> bool:
+    """Return whether a window (start, end] is in a phase, nanosecond by nanosecond in thought: marks are (from, to or None)."""
+    spans = [(low, low if high is None else high) for low, high in marks]
+    if word == "before":
+        return all(end <= low for low, _ in spans)
+    if word == "after":
+        return all(start >= high for _, high in spans)
+    if word == "outside":
+        return all(end <= low or start >= high for low, high in spans)
+    covered = start
+    for low, high in sorted(spans):
+        if low <= covered < high:
+            covered = high
+    return covered >= end
+
+
+def segments(windows: list[tuple[int, list[Event]]], promise: Promise, judged) -> list[list[tuple[int, list[Event]]]]:
+    """Return the windows that are judged, cut where one between them is not."""
+    found: list[list[tuple[int, list[Event]]]] = []
+    before = False
+    for start, inside in windows:
+        now = judged(start, start + promise.window)
+        if now and before:
+            found[-1].append((start, inside))
+        elif now:
+            found.append([(start, inside)])
+        before = now
+    return found
+
+
+def episodes_of(events: list[Event], promise: Promise, until: int | None = None, judged=lambda start, end: True) -> list[Found]:  # noqa: ARG005
+    """Return all episodes: group, start, end, peak, samples, windows, silent, thin, worst host, state; by start, then group.
+
+    Windows that `judged` refuses are cut out, and nothing goes on across them.
+    """
     found: list[Found] = []
-    for group, windows in windows_of(events, promise, until).items():
+    for group, every in windows_of(events, promise, until).items():
+        life_end = every[-1][0] + promise.window if every else 0
+        for windows in segments(every, promise, judged):
+            found += _episodes_in(group, windows, promise, life_end)
+    return sorted(found, key=lambda one: (one[1], one[0]))
+
+
+def _episodes_in(group: tuple[str, ...], windows, promise: Promise, life_end: int) -> list[Found]:
+    found: list[Found] = []
+    if windows:
         bad = violations(windows, promise)
         chains: list[list[int]] = []
         for place, is_bad in enumerate(bad):
@@ -94,7 +136,7 @@ def episodes_of(events: list[Event], promise: Promise, until: int | None = None)
                 chains[-1].append(place)
             else:
                 chains.append([place])
-        life_end = windows[-1][0] + promise.window if windows else 0
+        stretch_end = windows[-1][0] + promise.window
         for chain in chains:
             start, end = windows[chain[0]][0], windows[chain[-1]][0] + promise.window
             if end - start >= promise.lasting:
@@ -105,10 +147,10 @@ def episodes_of(events: list[Event], promise: Promise, until: int | None = None)
                         end,
                         *_told(windows, chain, promise),
                         _worst(windows, chain, group, promise),
-                        _state(end, life_end, promise),
+                        _state(end, life_end, promise) if stretch_end == life_end else "ended",
                     )
                 )
-    return sorted(found, key=lambda one: (one[1], one[0]))
+    return found
 
 
 def _told(windows, chain: list[int], promise: Promise) -> tuple[int | None, int, int, int, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import lzma
 import math
 import random
+import statistics
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 
 from breath_rings import BAD, GOOD, HZ, Work, ring, rings
 from ingest import Files, Question, parse_instant
-from ingest.core.breaths import CYCLES, KEPT, PACKETS, BreathWindows
+from ingest.core.breaths import BEHIND, CYCLES, KEPT, LONGEST, PACKETS, BreathWindows, taken
 from ingest.core.errors import InputError
 from ingest.query.breath_sources import from_files
 from ingest.query.breaths import BREATH, breath_rows, callback_rows, costs, density, fits, names_of
@@ -125,13 +126,38 @@ def test_the_sample_is_the_first_in_a_fixed_order(tmp_path) -> None:
         (oracle.order("", "many", BREATH, "", int(one["number"]), one["cycles"]), one["packets"], one["cycles"]) for one in found
     )
     sample = kept_of(path).sample
-    assert len(sample) == KEPT
-    assert list(zip(sample.order.tolist(), sample.packets.tolist(), sample.cycles.tolist())) == places[:KEPT]
+    first = taken(sample, np.flatnonzero(sample.order < BEHIND))
+    assert len(first) == KEPT
+    assert list(zip(first.order.tolist(), first.packets.tolist(), first.cycles.tolist())) == places[:KEPT]
+    sample = first
     # A random sample: of the first and second half about as many, and the mean within four standard errors.
     late = np.count_nonzero(sample.at_ns > np.median([one for one in sample.at_ns]))
     assert abs(late - KEPT / 2) < 2
     mean, all_cycles = sample.cycles.mean(), np.array([one["cycles"] for one in found])
     assert abs(mean - all_cycles.mean()) < 4 * all_cycles.std() / math.sqrt(KEPT)
+
+
+def test_c6_the_longest_of_each_second_and_of_all_are_kept_beside_the_random_sample(tmp_path) -> None:
+    path = tmp_path / "many.timeline"
+    path.write_bytes(ring(Work(breaths=KEPT + 3000, longest=(17, 2400, 2401, 4900)), 3))
+    events, stamps = decoded(path.read_bytes())
+    found = snabb.breaths(events)
+    kept = kept_of(path)
+    sample = kept.sample
+    held = Counter(zip(sample.at_ns.tolist(), sample.cycles.tolist()))
+    assert max(held.values()) == 1
+    behind = sample.order >= BEHIND
+    assert (behind[KEPT:]).all() and not behind[:KEPT].any()
+    cycles = sorted((one["cycles"] for one in found), reverse=True)
+    assert sorted(sample.cycles.tolist(), reverse=True)[:LONGEST] == cycles[:LONGEST]
+    assert cycles[3] > 500_000 > cycles[4]
+    ends = (sample.at_ns - 1) // snabb.SECOND * snabb.SECOND
+    for start, longest in zip(kept.windows.start_ns.tolist(), kept.windows.longest.tolist(), strict=True):
+        assert int(sample.cycles[ends == start].max()) == longest
+    assert len(sample) <= KEPT + LONGEST + len(kept.windows)
+    orders = (sample.order[behind] - BEHIND).tolist()
+    known = {oracle.order("", "many", BREATH, "", int(one["number"]), one["cycles"]) for one in found}
+    assert set(orders) <= known
 
 
 @pytest.mark.slow
@@ -142,7 +168,9 @@ def test_the_real_timeline(tmp_path) -> None:
     assert len(kept.sample) == len(found) == 1553
     assert not len(callback_rows(kept.windows))
     name = names_of(kept.windows)
-    assert fits(kept.windows, name)["real"].why == "no line: every breath moved 204 packets"
+    line = fits(kept.windows, name)["real"]
+    assert line.why == "no line: every breath moved 204 packets"
+    assert line.residual == pytest.approx(statistics.stdev(one["cycles"] for one in found), rel=1e-9)
     [cost] = costs(kept.windows, name)
     assert (cost.n, cost.all_breaths) == (1553, 1553 * 625)
     assert cost.cycles_a_packet == pytest.approx(sum(one["cycles"] for one in found) / (204 * 1553))

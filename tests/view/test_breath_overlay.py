@@ -72,6 +72,30 @@ def test_both_runs_are_drawn_with_their_lines(browser, page_of, sides) -> None:
         assert page.evaluate("tailboard.views.breaths.signal('axis')") == "linear"
 
 
+def test_c6_the_longest_breaths_are_drawn_listed_and_said(tmp_path) -> None:
+    """Three breaths of half a million cycles among thousands: no percentile moves, no random sample of 1,500 shows all of them."""
+    sides = [
+        kept(rings(tmp_path / name, router=work, quiet=Work(breaths=600), **{f"p{place}": Work(breaths=60) for place in range(5)}))
+        for name, work in (("good", Work(breaths=4000)), ("bad", Work(breaths=4000, slope=29, longest=(1003, 2001, 3333))))
+    ]
+    panel = breath_panel(*sides)
+    assert panel is not None
+    [view] = panel.charts[0].views.values()
+    points = list(zip(*(view.tables["points"][name] for name in ("facet", "label", "y")), strict=True))
+    extreme = sorted(y for facet, label, y in points if facet == "router" and label.startswith("run") and y > 400_000)
+    assert len(extreme) == 3
+    costs_of = [{cost.name: cost for cost in costs(breath_rows(side.windows), lambda one: one.process)} for side in sides]
+    before, after = (cost["router"].longest for cost in costs_of)
+    assert extreme[-1] == after > 500_000 > before
+    assert f"Longest breath of router: {before:,} cycles in the baseline, {after:,} in the run ({after / before:.3g} times)." in view.says
+    assert "router" in view.tables["facets"]["facet"] and len(view.tables["facets"]["facet"]) == 4
+    row = next(line for line in panel.table.split("<tr>") if ">router<" in line)
+    residuals = [fits(breath_rows(side.windows), lambda one: one.process)["router"].residual for side in sides]
+    assert residuals[1] > 20 * residuals[0]
+    for cell in (f"{before:,}", f"{after:,}", *(f"{residual:,.4g}" for residual in residuals)):
+        assert f"<td>{cell}</td>" in row
+
+
 def test_processes_of_other_names_are_taken_together(tmp_path) -> None:
     before, after = (
         kept(rings(tmp_path / "a", p1=Work(breaths=300), p2=Work(breaths=200))),

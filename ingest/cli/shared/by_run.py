@@ -22,6 +22,7 @@ from ingest.read.undated import undated_part_of
 
 if TYPE_CHECKING:
     from ingest.core.series import RunLabels
+    from ingest.query.origin import Origin
     from ingest.query.question import Answer, Question
     from ingest.query.table import Table
 
@@ -62,7 +63,22 @@ class EachRun(shared.Asking):
 
 @contextmanager
 def opened_runs(sources: tuple[str, ...], options: EachRun) -> Iterator[tuple[Mapping[str, Ask], RunLabels]]:
-    """Give what answers questions about each run of a store or of files, and the runs' labels.
+    """Give what answers questions about each run of a store or of files, and the runs' labels."""
+    with opened_origins(sources, options) as origins:
+        yield {run: origin.answer for run, origin in origins.items()}, labels_of(origins)
+
+
+def labels_of(origins: Mapping[str, Origin]) -> RunLabels:
+    """Return the labels of runs."""
+    labels: dict[str, Mapping[str, str]] = {}
+    for origin in dict.fromkeys(origins.values()):
+        labels |= {record.run: record.labels for record in origin.runs()}
+    return labels
+
+
+@contextmanager
+def opened_origins(sources: tuple[str, ...], options: EachRun) -> Iterator[Mapping[str, Origin]]:
+    """Give the store or the files that hold each run.
 
     Several paths are a run each, named after the path; an archive of many is that many.
     """
@@ -76,23 +92,21 @@ def opened_runs(sources: tuple[str, ...], options: EachRun) -> Iterator[tuple[Ma
             records = store.runs()
             if not records:
                 raise StoreError("the store holds no run yet: tailboard load PATH --run NAME")
-            yield {record.run: store.answer for record in records}, {record.run: record.labels for record in records}
+            yield {record.run: store for record in records}
         return
     from ingest.cli.shared.progress import Progress
     from ingest.query.files import Files
 
     reading = read_options(options)
     with Progress("reading") as bar:
-        known: dict[str, Ask] = {}
-        labels: dict[str, Mapping[str, str]] = {}
+        known: dict[str, Origin] = {}
         for path, name in named(paths):
             files = Files([path], replace(reading, run=name), options.jobs, bar)
             for run in files.run_names:
                 if run in known:
                     raise UsageError(f"two sources hold a run {run}: load them with --run into a store to tell them apart")
-                known[run] = files.answer
-            labels |= files.found.labels
-        yield known, labels
+                known[run] = files
+        yield known
 
 
 def named(paths: Sequence[Path]) -> list[tuple[Path, str]]:

@@ -19,7 +19,7 @@ from ingest.view.kibana.tables import Entry, entry, flatten, keep, only
 Json = dict[str, Any]
 
 DENSITIES, SCATTERS = 3, 4
-POINTS = 100  # Elasticsearch's limit of hits in a bucket
+POINTS, LONGEST = 100, 20  # Elasticsearch's limit of hits in a bucket is 100
 STEPS = 40
 SUMMED = ("known", "idle", "packets", "cycles", "packets_squared", "packets_cycles", "cycles_squared")
 LINE = ("facet", "place", "label", "x", "v")
@@ -54,24 +54,32 @@ def density(prefix: str, _: Mapping[str, Any]) -> Spec:
 
 
 def scatter(prefix: str, _: Mapping[str, Any]) -> Spec:
-    """Return single breaths, a random sample of each process, by packets and cycles."""
-    hits = {"size": POINTS, "sort": [{"point.order": "asc"}], "_source": ["point.packets", "point.cycles"]}
-    sample = {"filter": {"term": {"record": "point"}}, "aggs": {"first": {"top_hits": hits}}}
+    """Return single breaths, a random sample and the longest of each process, by packets and cycles."""
+    wanted = {"first": (POINTS, {"point.order": "asc"}), "longest": (LONGEST, {"point.cycles": "desc"})}
+    hits = {
+        name: {"top_hits": {"size": size, "sort": [order], "_source": ["point.packets", "point.cycles"]}}
+        for name, (size, order) in wanted.items()
+    }
+    sample = {"filter": {"term": {"record": "point"}}, "aggs": hits}
     data = [
         answer(prefix, body(SCATTERS, {"sample": sample})),
         *processes(),
-        entry(
-            "points",
-            "processes",
-            flatten("one.sample.first.hits.hits", "hit"),
-            formula("x", "datum.hit._source.point.packets"),
-            formula("y", "datum.hit._source.point.cycles"),
-            formula("label", "'single breaths'"),
-            only("facet", "place", "label", "x", "y"),
+        *(
+            entry(
+                name,
+                "processes",
+                flatten(f"one.sample.{name}.hits.hits", "hit"),
+                formula("x", "datum.hit._source.point.packets"),
+                formula("y", "datum.hit._source.point.cycles"),
+                formula("label", "'single breaths'"),
+                only("facet", "place", "label", "x", "y"),
+            )
+            for name in wanted
         ),
+        {"name": "points", "source": list(wanted)},
         *lines("points", "x", "datum.base + datum.slope * datum.x"),
     ]
-    note = _note(f"a random sample of at most {POINTS} breaths a process, lines through all")
+    note = _note(f"the {LONGEST} longest and a random sample of {POINTS} breaths a process, lines through all")
     return filled("breaths", data, shape(), note, of="chosen", width=False)
 
 

@@ -95,6 +95,9 @@ def reasons_against(objective: Objective) -> tuple[str, ...]:
     if objective.budget is not None:
         share = f"{float(100 * objective.budget):.9g}%"
         reasons.append(f"a rule sees single windows, not the share of windows that a budget of {share} allows")
+    if objective.phases:
+        named = " and ".join(map(str, objective.phases))
+        reasons.append(f"a rule sees windows, not marks, and cannot know what lies {named}")
     if objective.no_data == VIOLATE:
         reasons.append("no_data is violate, and a window without completions has no rollup")
     for name, text in objective.where.items():

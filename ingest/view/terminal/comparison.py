@@ -16,6 +16,8 @@ from ingest.core.ranks import Percentile, parse_percentiles
 from ingest.core.writing import latency
 from ingest.query.compare import METHOD, SAME, UNKNOWN, Pair, alone, method
 from ingest.query.dependent import LEAST_RUNS
+from ingest.query.excess import OP, excess_sentence
+from ingest.query.groupings import is_lag
 from ingest.query.precision import precision_of
 from ingest.query.question import Answer
 from ingest.query.table import Table
@@ -91,6 +93,7 @@ def notes(pair: Pair, table: Table) -> list[str]:
     """Return the sentences that a reader must see: repairs of either run, unlike bins, too few samples, groups of one run."""
     sentences = [f"{runs_text(side)}: {text}" for side in (pair.baseline, pair.run) for text in side.warnings]
     sentences += pair.notes
+    sentences += filter(None, [largest_excess(pair)])
     both = (table.columns["count_baseline"] > 0) & (table.columns["count_run"] > 0)
     for percentile in sorted(set(table.columns["percentile"].tolist())):
         mine = both & (table.columns["percentile"] == percentile)
@@ -114,6 +117,11 @@ def notes(pair: Pair, table: Table) -> list[str]:
         if groups:
             sentences.append(f"only in {runs_text(side)}: {listed(' '.join(label or '-' for label in key) for key in groups)}")
     return sentences
+
+
+def largest_excess(pair: Pair) -> str:
+    """Return which event took longer by the most in all; of lags alone, and where events are kept apart."""
+    return excess_sentence(pair.baseline, pair.run) if OP in pair.by and is_lag(pair.baseline, pair.run) else ""
 
 
 def comparison_picture(pair: Pair, windows: Pair | None = None) -> dict[str, Any]:

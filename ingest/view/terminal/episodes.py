@@ -13,7 +13,7 @@ from ingest.core.errors import listed
 from ingest.core.timing import format_duration
 from ingest.core.writing import Stamp, latency
 from ingest.objectives.check import Checked
-from ingest.objectives.words import ELAPSED, budgets, counted, looked_at, promise, stamp_of
+from ingest.objectives.words import ELAPSED, budgets, counted, left_out, looked_at, promise, stamp_of
 from ingest.query.table import Table
 from ingest.query.verdicts import MET, UNKNOWN, VIOLATED, Episode, Verdict
 from ingest.view.marked import escape
@@ -77,6 +77,14 @@ def notes(checked: Checked) -> list[str]:
             f"to carry p{episodes[0].percentile}: the largest sample stands for it"
         )
     return [*checked.warnings, *sentences, *_open(checked)]
+
+
+def unjudged_windows(checked: Checked) -> list[str]:
+    """Return a sentence on each objective of which windows were not judged: tables say it beside what was."""
+    verdicts: dict[str, list[Verdict]] = {}
+    for verdict in checked.verdicts:
+        verdicts.setdefault(verdict.objective.name, []).append(verdict)
+    return [f"{name}: {sentence}" for name, some in verdicts.items() for sentence in left_out(some, "of the windows {:,}")]
 
 
 def _open(checked: Checked) -> list[str]:

@@ -1,6 +1,7 @@
 """Breaths of two runs on the same axes: the panel that a comparison shows where both have Snabb timelines.
 
-Processes that both runs have are compared one by one, those that became dearest first. Where none bears the same name (a process
+Processes that both runs have are compared one by one, those that became dearest first; the one whose longest breath grew most is
+always among the pictures. Where none bears the same name (a process
 may be called by its number, which is another each time) all processes of a run are taken together.
 """
 
@@ -23,7 +24,10 @@ TOGETHER = "all processes"
 MOST_PICTURES, MOST_POINTS = 4, 1500
 STEPS = 40
 HEIGHT, FLAT, GAP = 320, 230, 92
-TITLES = ("process", "cycles a packet, baseline", "cycles a packet, run", "ratio", "line of the baseline", "line of the run")
+TITLES = (
+    *("process", "cycles a packet", "in the run", "ratio", "longest", "in the run", "residual", "in the run"),
+    *("base + a packet", "in the run"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +48,19 @@ def breath_panel(baseline: Kept, run: Kept) -> Panel | None:
     sides = _sides(baseline, run)
     shared = [process for process in sides[0].costs if process in sides[1].costs]
     order = sorted(shared, key=lambda process: (-_ratio(sides, process), process))
-    shown = order[:MOST_PICTURES]
+    shown = _pictured(sides, order)
     columns = min(2, len(shown))
     lines = math.ceil(len(shown) / columns)
     height = (FLAT if len(shown) > 1 else HEIGHT) * lines + GAP * (lines - 1)
-    few = f"The {len(shown)} of {len(order)} processes whose cost rose most. " if len(shown) < len(order) else ""
+    few = f"Drawn: {len(shown)} of {len(order)} processes, whose cost or longest breath rose most. "
+    few = few if len(shown) < len(order) else ""
     view = View(_tables(sides, shown), few + _says(sides, order), {"columns": columns}, height)
     return Panel(
         "breaths",
         "Breath efficiency",
-        "Cycles of breaths by the packets that they moved: a random sample of each run, and the line of least squares through "
-        "all of its stored breaths. A steeper line: each packet costs more. One that begins higher: each breath does.",
+        "Cycles of breaths by the packets that they moved: the longest and a random sample of each run, and the line of least "
+        "squares through all of its stored breaths. A steeper line: each packet costs more. One that begins higher: each breath "
+        "does. The residual is how far breaths lie from the line, as a standard deviation.",
         [Chart("breaths", "Breath efficiency", "breaths", {"": view})],
         _table(sides, order),
         [Control("axis", "Axes", (("log", "log"), ("linear", "linear")))],
@@ -83,6 +89,19 @@ def _ratio(sides: tuple[Side, Side], process: str) -> float:
     before, after = (side.costs[process].cycles_a_packet for side in sides)
     ratio = after / before if before else math.nan
     return 0.0 if math.isnan(ratio) else ratio
+
+
+def _grown(sides: tuple[Side, Side], process: str) -> float:
+    """Return how many times as long the longest breath of the run is."""
+    before, after = (side.costs[process].longest for side in sides)
+    return after / before if before else 0.0
+
+
+def _pictured(sides: tuple[Side, Side], order: list[str]) -> list[str]:
+    """Return the processes that are drawn: those whose cost rose most, and the one whose longest breath did."""
+    shown = order[:MOST_PICTURES]
+    grown = max(order, key=lambda process: _grown(sides, process), default="")
+    return shown if grown in shown or not order else [*shown[:-1], grown]
 
 
 def _tables(sides: tuple[Side, Side], shown: list[str]) -> dict[str, Columns]:
@@ -129,7 +148,11 @@ def _says(sides: tuple[Side, Side], order: list[str]) -> str:
     process = order[0]
     before, after = (side.costs[process].cycles_a_packet for side in sides)
     ratio = _ratio(sides, process)
-    return f"{process}: {before:,.3g} cycles a packet in the baseline, {after:,.3g} in the run ({ratio:.3g} times)."
+    cost = f"{process}: {before:,.3g} cycles a packet in the baseline, {after:,.3g} in the run ({ratio:.3g} times)."
+    grown = max(order, key=lambda process: _grown(sides, process))
+    longest = [f"{side.costs[grown].longest:,}" for side in sides]
+    times = f"{longest[0]} cycles in the baseline, {longest[1]} in the run ({_grown(sides, grown):.3g} times)"
+    return f"{cost} Longest breath of {grown}: {times}."
 
 
 def _table(sides: tuple[Side, Side], order: list[str]) -> str:
@@ -142,11 +165,17 @@ def _table(sides: tuple[Side, Side], order: list[str]) -> str:
             f"{before:,.3g}",
             f"{after:,.3g}",
             f"{ratio:.3g}" if ratio else "",
+            *(f"{side.costs[process].longest:,}" for side in sides),
+            *(_residual_text(side.fits[process]) for side in sides),
             *(_fit_text(side.fits[process]) for side in sides),
         )
         rows.append(f'<tr><th scope="row">{text(process)}</th>{"".join(f"<td>{text(cell)}</td>" for cell in cells)}</tr>')
-    return table_of("What breaths cost", TITLES, rows, 1, folded=False)
+    return table_of("What breaths cost, in cycles: in the baseline, then in the run", TITLES, rows, 1, folded=False)
+
+
+def _residual_text(fit: Fit) -> str:
+    return "" if math.isnan(fit.residual) else f"{fit.residual:,.4g}"
 
 
 def _fit_text(fit: Fit) -> str:
-    return fit.why or f"{fit.base:,.4g} + {fit.slope:,.3g} a packet (R² {fit.explained:.2f})"
+    return fit.why or f"{fit.base:,.4g} + {fit.slope:,.3g}"

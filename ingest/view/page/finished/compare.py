@@ -31,7 +31,17 @@ from ingest.view.page.finished.compare_tables import (
 )
 from ingest.view.page.finished.page import Chart, Control, Head, Panel, View, page_of, table_of
 from ingest.view.page.wording import between, duration, shown_latency, spaced
-from ingest.view.terminal.comparison import both, cells, elapsed, errors_of, in_groups, kinds_text, notes, runs_text
+from ingest.view.terminal.comparison import (
+    both,
+    cells,
+    elapsed,
+    errors_of,
+    in_groups,
+    kinds_text,
+    largest_excess,
+    notes,
+    runs_text,
+)
 
 WHOLE_RANGE = 1 << 62
 MOST_BARS, MOST_LINES, MOST_CURVES, MOST_STEPS = 40, 400, 40, 900
@@ -69,13 +79,13 @@ def compare_page(
     UsageError where vl-convert-python is not installed.
     """
     subject = asked if compared.whole or not compared.movers else compared.movers[0]
-    table = compare(subject, compared.percentiles)
+    table, cause = compare(subject, compared.percentiles), largest_excess(subject)
     head = Head(
         f"{runs_text(asked.run)} against {runs_text(asked.baseline)}",
         f"{kinds_text(asked)} latency, {asked.run.samples:,} samples against {asked.baseline.samples:,}",
         _facts(asked, table),
-        [*notes(subject, table), *_left_out(compared)],
-        verdict or [changes_sentence(table, list(range(len(table))), subject.by)],
+        [*(note for note in notes(subject, table) if note != cause), *_left_out(compared)],
+        [*filter(None, [cause]), *(verdict or [changes_sentence(table, list(range(len(table))), subject.by)])],
         bad,
     )
     choices = [(percentile.name, percentile.name) for percentile in sorted(compared.percentiles)]

@@ -42,10 +42,11 @@ const breaths = (() => {
     if (known < LEAST) return { why: `${known} breaths are too few for a line` };
     const x = packets / total, y = cycles / total, spread = packets2 / total - x * x, alike = (total * total) / squared;
     if (alike <= ALIKE) return { why: `no line: a few breaths stand for nearly all of ${known}` };
-    if (spread <= 1e-12 * x * x) return { why: `no line: every breath moved ${Number(x.toPrecision(6))} packets` };
-    const joint = both / total - x * y, variance = Math.max(0, cycles2 / total - y * y), slope = joint / spread;
+    const variance = Math.max(0, cycles2 / total - y * y), about = Math.sqrt((variance * alike) / (alike - 1));
+    if (spread <= 1e-12 * x * x) return { why: `no line: every breath moved ${Number(x.toPrecision(6))} packets`, residual: about };
+    const joint = both / total - x * y, slope = joint / spread;
     const left = Math.max(0, variance - slope * joint), residual = (left * alike) / (alike - 2), error = Math.sqrt(residual / (alike * spread));
-    if (Math.abs(slope) < CERTAIN * error) return { why: `no line: ${few(slope)} ± ${few(error)} cycles a packet are not certain` };
+    if (Math.abs(slope) < CERTAIN * error) return { why: `no line: ${few(slope)} ± ${few(error)} cycles a packet are not certain`, residual: about };
     return { base: y - slope * x, slope, error, explained: variance ? 1 - left / variance : 1, residual: Math.sqrt(residual) };
   }
   const few = (value) => Number(value.toPrecision(3)).toLocaleString("en");

@@ -3,7 +3,7 @@
 The panels are in breaths.html; breaths.js adds up the windows in view and draws the line through them. A page holds
 
     windows     of each process (and callback of an app): counts, sums and cells, in as wide windows as keep it small
-    points      the sample of single breaths, at most MOST_POINTS of a run, spread evenly over its processes
+    points      the sample of single breaths, at most MOST_POINTS of a run, spread evenly over its processes, and the longest
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.core.breaths import CYCLES, PACKETS, BreathSample, BreathWindows, Kept, relabelled, taken, weight_of
+from ingest.core.breaths import CYCLES, LONGEST, PACKETS, BreathSample, BreathWindows, Kept, longest, relabelled, taken, weight_of
 from ingest.core.csr import sum_rows
 from ingest.core.grid import SECOND
 from ingest.core.intervals import Int
@@ -26,7 +26,7 @@ from ingest.view.vega import MS, printable, spec
 
 NAME = "breaths"
 MOST_CELLS = 60_000
-MOST_POINTS = 4_000
+MOST_POINTS, MOST_LONGEST = 4_000, 1_000
 WIDTHS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600)
 SHOWN = "4"
 FITTED_SUMS = 5  # the first of SUMS: what a line needs
@@ -143,12 +143,19 @@ def _summed(row: Int, rows: int, numbers: Int) -> Int:
 
 
 def thinned(sample: BreathSample, most: int = MOST_POINTS) -> BreathSample:
-    """Return at most `most` breaths, as many of each process, those that come first in the order; by time."""
+    """Return at most `most` breaths, as many of each process, those that come first in the order, and the longest; by time.
+
+    The longest are those of each window, and of each process, as many of each as MOST_LONGEST has room for.
+    """
     each = max(1, most // max(1, len(sample.table)))
+    many = max(LONGEST, MOST_LONGEST // max(1, len(sample.table)))
+    long = longest(sample.series, sample.rate, sample.at_ns, sample.cycles)
     place = np.zeros(len(sample), np.int64)
     for code in range(len(sample.table)):
         mine = np.flatnonzero(sample.series == code)
         place[mine[np.argsort(sample.order[mine], kind="stable")]] = np.arange(len(mine))
+        own = mine[long[mine]]
+        place[own[np.argsort(-sample.cycles[own], kind="stable")[:many]]] = 0
     kept = taken(sample, np.flatnonzero(place < each))
     return taken(kept, np.lexsort((kept.order, kept.at_ns)))
 

@@ -53,7 +53,7 @@
       .map((at) => ({ facet: name(at), place: places.get(name(at)), label: "single breaths", x: x[at], y: y[at] }));
     const lines = picked.some.flatMap((process) => drawn(process, section).cycles), all = picked.some.reduce((sum, { n }) => sum + n, 0);
     const worst = picked.some[0], cost = !worst ? "No breath in view." : !worst.sums[0] ? `${worst.name} moved no packet that it logged.` : `${worst.name} takes ${few(costOf(worst))} cycles a packet; ${worst.fit.why ? "" : "line: "}${lineText(worst.fit)}.`;
-    const sample = points.length < all ? `A random sample of ${number(points.length)} of ${number(all)} stored breaths is drawn; lines are fitted to all.` : `All ${number(all)} stored breaths are drawn.`;
+    const sample = points.length < all ? `Of ${number(all)} stored breaths the longest and a random sample are drawn, together ${number(points.length)}; lines are fitted to all.` : `All ${number(all)} stored breaths are drawn.`;
     const says = [cost, fewer, all && sample, rangeText(section)].filter(Boolean).join(" ");
     return { data: { facets, points, lines }, signals: { columns, axis: state.spread, soft: soft() }, height: tall, says };
   }
@@ -77,12 +77,12 @@
     if (hidden("costs", section.streams.length)) return {};
     const texts = processes().map((process) => {
       const [packets] = process.sums, { base, slope, error, explained, residual, why } = process.fit;
-      const line = why ? [why] : [few(base), `${few(slope)} ± ${few(error)}`, explained.toFixed(3), few(residual)];
+      const line = why ? [why, residual === undefined ? "" : few(residual)] : [few(base), `${few(slope)} ± ${few(error)}`, explained.toFixed(3), few(residual)];
       return [process.name, number(process.n), number(process.estimated), few(costOf(process)), few(packets / process.total), number(process.longest), ...line];
     });
     find("costs-rows").replaceChildren(...texts.map((row) => {
       const line = rowOf(row);
-      if (row.length < LINED) Object.assign(line.lastElementChild, { colSpan: LINED - row.length + 1, className: "left" });
+      if (row.length < LINED) Object.assign(line.lastElementChild.previousElementSibling, { colSpan: LINED - row.length + 1, className: "left" });
       return line;
     }));
     const calls = fitted(summed().filter(({ op }) => op !== BREATH));

@@ -47,11 +47,13 @@ def _content(episode: Episode) -> dict[str, Any]:
     labels = dict(episode.labels)
     peak = "nothing completed" if episode.peak_ns is None else ("≥ " if episode.peak_open else "") + latency(episode.peak_ns)
     thin = f" ({episode.thin} of {episode.windows} windows too small for it)" if episode.thin else ""
+    promise = f"p{episode.percentile} at most {latency(episode.threshold_ns)}"
+    phase = f", {printable(episode.phase)}" if episode.phase else ""
     return {
         "run": printable(episode.run),
         "objective": printable(episode.objective),
         "group": printable(episode.group),
-        "promise": f"p{episode.percentile} at most {latency(episode.threshold_ns)} in {format_duration(episode.window_ns)}",
+        "promise": f"{promise} in {format_duration(episode.window_ns)}{phase}",
         "host": printable(labels.get("host", "")),
         "op": printable(labels.get("op", "")),
         "kind": printable(episode.kind),

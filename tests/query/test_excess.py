@@ -1,0 +1,92 @@
+"""The excess of events: areas between quantile functions against exact fractions, and the event that a sentence names."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from breath_rings import Work, rings
+from ingest import Files, Question
+from ingest.core.writing import latency
+from ingest.query.excess import excess_sentence, excesses
+from ingest.read import ReadOptions
+from ingest.read.delimited.description import parse_description
+from oracles.events import index_of, midpoint
+from tests.cli.test_commands import tailboard
+from tests.query.incidents import SECOND, ZERO, written
+
+
+def answer_of(folder: Path, latencies: dict[str, list[int]]):
+    events = [
+        ("h", op, ZERO + place * SECOND // 10 + 1000, value) for op, own in latencies.items() for place, value in enumerate(own)
+    ]
+    path = written(folder, sorted(events, key=lambda one: one[2]))
+    files = Files([path], ReadOptions(description=parse_description(folder / "events.yml")), jobs=1)
+    return files.answer(Question(by=("op",), step="all"))
+
+
+def area(baseline: list[int], run: list[int]) -> Fraction:
+    """Return n of the run times the area where its quantile function lies above: each latency as its bin reports it."""
+    before, after = (sorted(midpoint(index_of(value)) for value in own) for own in (baseline, run))
+    total, cuts = Fraction(0), sorted({Fraction(i, len(own)) for own in (before, after) for i in range(len(own) + 1)})
+    for low, high in zip(cuts, cuts[1:]):
+        middle = (low + high) / 2
+        at = [own[int(middle * len(own))] for own in (before, after)]
+        total += max(0, at[1] - at[0]) * (high - low)
+    return total * len(run)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_excess_is_the_area_between_quantile_functions(tmp_path: Path, seed: int) -> None:
+    noise = random.Random(seed)
+    sides = [
+        {op: [int(noise.lognormvariate(13, spread)) for _ in range(noise.randint(1, 40))] for op in ("read", "write")}
+        for spread in (0.5, noise.choice((0.5, 1.5)))
+    ]
+    found = excesses(answer_of(tmp_path / "a", sides[0]), answer_of(tmp_path / "b", sides[1]))
+    expected = {op: area(sides[0][op], sides[1][op]) for op in ("read", "write")}
+    assert {one.group: one.excess_ns for one in found} == {
+        (op,): pytest.approx(float(value), rel=1e-9, abs=1e-6) for op, value in expected.items()
+    }
+    assert [one.excess_ns for one in found] == sorted((one.excess_ns for one in found), reverse=True)
+    for one in found:
+        (op,) = one.group
+        assert (one.events, one.longest_ns, one.before_ns) == (len(sides[1][op]), max(sides[1][op]), max(sides[0][op]))
+
+
+def test_without_any_excess_there_is_no_sentence(tmp_path: Path) -> None:
+    sides = [{"read": [10_000, 20_000]}, {"read": [9_000, 20_000]}]
+    assert excess_sentence(*(answer_of(tmp_path / str(place), own) for place, own in enumerate(sides))) == ""
+
+
+@pytest.fixture(scope="module")
+def nights(tmp_path_factory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("nights")
+    works = {"good": Work(breaths=3000, counters=True), "bad": Work(breaths=3000, slope=29, counters=True, longest=(1003, 2001))}
+    return [rings(folder / name, router=work) for name, work in works.items()]
+
+
+def test_c6_the_sentence_names_the_event_that_took_longer_not_one_that_moved_by_chance(nights: list[Path]) -> None:
+    answers = [Files([night], ReadOptions(run=night.name), jobs=1).answer(Question(by=("op",), step="all")) for night in nights]
+    found = excesses(*answers)
+    assert found[0].group == ("engine.breath_end",)
+    # Two breaths of half a million cycles more, at 2.6 GHz; all others cost a little less.
+    assert found[0].excess_ns == pytest.approx(2 * 500_000 / 2.6, rel=0.02)
+    assert all(one.excess_ns < found[0].excess_ns / 10 for one in found[1:])
+    sentence = excess_sentence(*answers)
+    assert sentence.startswith("The largest excess is that of engine.breath_end: its 3,000 stored events took ")
+    assert f"the longest took {latency(found[0].longest_ns)}, in the baseline {latency(found[0].before_ns)}." in sentence
+
+
+@pytest.mark.slow
+def test_c6_the_command_and_its_page_say_so(nights: list[Path], tmp_path: Path) -> None:
+    words = (*nights, "--baseline", "good", "--run", "bad")
+    told = tailboard("compare", *words, "--by", "op")
+    assert "note: The largest excess is that of engine.breath_end: " in told.stdout
+    assert "The largest excess" not in tailboard("compare", *words).stdout  # unlike events are added up there
+    page = tmp_path / "compare.html"
+    assert tailboard("compare", *words, "-o", page).returncode == 0
+    assert page.read_text().count("The largest excess is that of engine.breath_end: ") == 1
