@@ -18,7 +18,7 @@ from ingest.cli.shared.say import say
 from ingest.cli.shared.sources import opened, split_sources
 from ingest.cli.shared.streams import verdict_stands
 from ingest.cli.shared.values import pairs
-from ingest.core.errors import DeliveryError, UsageError
+from ingest.core.errors import DeliveryError, UsageError, counted
 
 if TYPE_CHECKING:
     from ingest.core.marks import Mark
@@ -241,5 +241,5 @@ def _sent(hook: Webhook | None, checked: Checked) -> int:
     except DeliveryError as error:
         say(error)
         return error.exit_status
-    say(f"sent {hook.host} {count} episode{'s' if count != 1 else ''}")
+    say(f"sent {hook.host} {counted(count, 'episode')}")
     return 0

@@ -14,7 +14,7 @@ import click
 from ingest.cli.shared import options as shared
 from ingest.cli.shared.sources import split_sources
 from ingest.cli.shared.values import read_options
-from ingest.core.errors import InputError
+from ingest.core.errors import InputError, counted
 from ingest.core.plain import shown
 
 if TYPE_CHECKING:
@@ -205,9 +205,9 @@ def _print(rows: list[dict[str, Any]], others: list[dict[str, Any]]) -> None:
     listing = ["runs:", *(f"  {shown(run)}" for run in runs)]
     print("\n".join(listing) if len(runs) > MOST_IN_LINE else f"runs: {shown(', '.join(runs))}")
     print(shown(f"start: {', '.join(days) or 'unknown'}, from {', '.join(origins)}"))
-    counted: dict[tuple[str, str], list[str]] = {}
+    alike: dict[tuple[str, str], list[str]] = {}
     for entry in others:
-        counted.setdefault((entry["format"], entry["reason"]), []).append(Path(entry["path"]).name)
-    for (action, reason), names in sorted(counted.items()):
+        alike.setdefault((entry["format"], entry["reason"]), []).append(Path(entry["path"]).name)
+    for (action, reason), names in sorted(alike.items()):
         few = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")  # a line's worth
-        print(shown(f"{action}: {len(names)} file{'s' if len(names) > 1 else ''} ({few}): {reason}"))
+        print(shown(f"{action}: {counted(len(names), 'file')} ({few}): {reason}"))

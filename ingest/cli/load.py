@@ -17,7 +17,7 @@ from ingest.cli.shared.say import say
 from ingest.cli.shared.sources import store_url
 from ingest.cli.shared.stores import letters_named
 from ingest.cli.shared.values import pairs, parse_step, read_options
-from ingest.core.errors import InputError, StoreError, TailboardError, UsageError, listed
+from ingest.core.errors import InputError, StoreError, TailboardError, UsageError, listed, plural
 
 if TYPE_CHECKING:
     from ingest.load.load import LoadAccount
@@ -177,7 +177,7 @@ def _notes(account: LoadAccount) -> Iterator[str]:
     for note, paths in list(said.items())[:SHOWN_FINDINGS]:
         yield f"{paths[0]}: {note}" if len(paths) == 1 else f"{len(paths)} logs, {min(paths)} the first: {note}"
     if len(said) > SHOWN_FINDINGS:
-        yield f"... and {len(said) - SHOWN_FINDINGS} more notes (--json has them all)"
+        yield f"... and {len(said) - SHOWN_FINDINGS} more {plural(len(said) - SHOWN_FINDINGS, 'note')} (--json has them all)"
 
 
 def print_account(account: LoadAccount, url: str) -> None:
@@ -193,21 +193,25 @@ def print_account(account: LoadAccount, url: str) -> None:
         line(f"nothing new: 0 documents, all {known} sources of {', '.join(account.runs)} are in {url} already")
         return
     passed = f", {rows.rows_skipped} skipped" if rows.rows_skipped else ""
+    done = {"source": account.loaded, "row": rows.rows, "sample": rows.samples, "document": account.documents}
+    sources, taken, samples, documents = (f"{number} {plural(number, noun)}" for noun, number in done.items())
     line(
-        f"{account.loaded} sources, {rows.rows} rows ({rows.accepted} accepted, {rows.rows_repaired} repaired, "
-        f"{rows.rows_rejected} rejected{passed}), {rows.samples} samples, {account.documents} documents into {url} "
-        f"in {account.seconds:.1f} s; run{'s' if len(account.runs) > 1 else ''} {', '.join(account.runs)}"
+        f"{sources}, {taken} ({rows.accepted} accepted, {rows.rows_repaired} repaired, {rows.rows_rejected} rejected{passed}), "
+        f"{samples}, {documents} into {url} in {account.seconds:.1f} s; "
+        f"{plural(len(account.runs), 'run')} {', '.join(account.runs)}"
     )
-    if account.offset_documents:
-        line(f"{account.offset_documents} documents of offsets beside them, for tailboard offsets (--no-offsets leaves them out)")
-    if account.breath_documents:
-        line(f"{account.breath_documents} documents of breaths beside them, for the report and Kibana")
+    for beside, number, what in (
+        ("offsets", account.offset_documents, "for tailboard offsets (--no-offsets leaves them out)"),
+        ("breaths", account.breath_documents, "for the report and Kibana"),
+    ):
+        if number:
+            line(f"{number} {plural(number, 'document')} of {beside} beside them, {what}")
     if account.delivered:
         kinds = (f"{count} {name}" for name, count in account.delivered.items() if count)
         line(f"documents with those of rollups: {', '.join(kinds)}")
     for name, counter in (("skipped", account.skipped), ("shadowed", account.shadowed), ("duplicate", account.duplicate)):
         for reason, count in sorted(counter.items()):
-            line(f"{count} files {name}: {reason}")
+            line(f"{count} {plural(count, 'file')} {name}: {reason}")
     for text in (*_refusals(account), *account.caveats, *_notes(account)):
         line(text)
     for finding in rows.findings[:SHOWN_FINDINGS]:

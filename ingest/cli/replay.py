@@ -9,7 +9,7 @@ import click
 
 from ingest.cli.shared.say import say
 from ingest.cli.shared.stores import store_option
-from ingest.core.errors import InputError, StoreError
+from ingest.core.errors import InputError, StoreError, counted
 
 
 @click.command()
@@ -33,7 +33,7 @@ def replay(dead_letters: str, store: str | None) -> int:
         raise InputError("there is no such file", path)
     with open_store(store or os.environ.get("TAILBOARD_STORE", ""), write=True) as opened:
         account = needed(opened, DEAD_LETTERS)(path)
-    say(f"{account.sent} documents sent again: {account.taken} are in now, {account.refused} are refused again")
+    say(f"{counted(account.sent, 'document')} sent again: {account.taken} are in now, {account.refused} are refused again")
     if account.obsolete:
         say(f"{account.obsolete} documents were dropped: their sources or runs have been read again or deleted since")
     for line in account.runs:

@@ -115,10 +115,9 @@ def check(globs: tuple[str, ...], *, mend: bool, as_json: bool, store: str | Non
     4 if there is one (with --mend: if something is left to do, such as loading a file again). Nothing is changed without
     --mend. Of runs that are being loaded or watched only the owners of data are checked (docs/guides/scale.md).
     """
-    from ingest.core.errors import StoreError
+    from ingest.core.errors import StoreError, counted
     from ingest.core.plain import shown
     from ingest.core.series import run_matches
-    from ingest.objectives.words import counted
 
     with opened_store(store, write=mend) as store_:
         verified = store_.verify(lambda run: not globs or (bool(run) and run_matches(run, globs)), mend=mend)

@@ -10,7 +10,7 @@ import click
 
 from ingest.cli.shared import options as shared
 from ingest.cli.shared.say import say
-from ingest.core.errors import StoreError, UsageError
+from ingest.core.errors import StoreError, UsageError, counted
 
 if TYPE_CHECKING:
     from ingest.store.elastic.connection import Address
@@ -130,7 +130,7 @@ def _set_up_templates(address: Address, options: Options) -> int:
 
 
 def _summary(site: Site, url: str, version: str, changed: int, left: int) -> str:
-    state = "nothing to change" if not changed else f"{changed - left} templates put"
+    state = "nothing to change" if not changed else f"{counted(changed - left, 'template')} put"
     return f"{url} (Elasticsearch {version}): {state}; period {site.period}, shards {site.shards}; load with --store {url!r}"
 
 

@@ -19,7 +19,7 @@ from ingest.cli.shared.marks import keep, read_all
 from ingest.cli.shared.say import say
 from ingest.cli.shared.sources import store_url
 from ingest.cli.shared.stores import letters_named
-from ingest.core.errors import InputError, StoreError, UsageError
+from ingest.core.errors import InputError, StoreError, UsageError, counted, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -214,10 +214,14 @@ class _Shown:
             _print({"event": "settled", **account.as_dict()})
         if self._totals["documents"] and not account.loaded and not account.refused:
             names = ", ".join(account.runs)
-            read = f"{self._totals['loaded']} files whole, {self._totals['rows']} rows, {self._totals['samples']} samples"
-            say(f"{read}, {self._totals['documents']} documents into {url} while watching {names}; nothing new at the end")
+            read = f"{self._of('loaded', 'file')} whole, {self._of('rows', 'row')}, {self._of('samples', 'sample')}"
+            say(f"{read}, {self._of('documents', 'document')} into {url} while watching {names}; nothing new at the end")
         else:
             print_account(account, url)
+
+    def _of(self, total: str, noun: str) -> str:
+        """Return one of the totals with its noun."""
+        return f"{self._totals[total]} {plural(self._totals[total], noun)}"
 
     def _say(self, texts: Any) -> None:
         for text in texts:
@@ -232,7 +236,7 @@ class _Shown:
         final = f", final up to {utc(done.final_ns)}" if done.final_ns is not None and done.final_ns > NOTHING_FINAL else ""
         waiting = f", {done.waiting} waiting" if done.waiting else ""
         rejected = f", {self._totals['rejected']} rejected" if self._totals["rejected"] else ""
-        return f"watching {done.files} files{waiting}: {self._totals['rows']:,} rows{rejected}{lag}{final}"
+        return f"watching {counted(done.files, 'file')}{waiting}: {counted(self._totals['rows'], 'row')}{rejected}{lag}{final}"
 
 
 def _print(facts: dict[str, Any]) -> None:

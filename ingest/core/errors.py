@@ -19,6 +19,16 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(all_names[:MOST_LISTED]) + more
 
 
+def counted(number: int, noun: str, many: str = "") -> str:
+    """Return a number with its noun for a sentence: `1 file`, `2,000 files`; `many` is the plural where it is not noun + s."""
+    return f"{number:,} {plural(number, noun, many)}"
+
+
+def plural(number: int, noun: str, many: str = "") -> str:
+    """Return a noun as it stands behind a number: `file` behind 1, else `files`, or `many`."""
+    return noun if number == 1 else many or f"{noun}s"
+
+
 class TailboardError(Exception):
     """An error whose text is a sentence for the user."""
 

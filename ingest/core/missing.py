@@ -130,6 +130,34 @@ class Lacking:
         highest[self.row[unknown & ~never]] = 1
         return lowest, highest
 
+    def means(self, mean: NDArray[np.float64], samples: Int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the least and the largest mean in ns of each row, of which `mean` is that of the `samples` that are there.
+
+        The largest is inf where there is no bound. Missing samples in unknown number may be as many as it takes.
+        """
+        highs = np.where(self.high_ns == OPEN, np.inf, self.high_ns.astype(np.float64))
+        least = self._extreme_mean(mean, samples, self.low_ns.astype(np.float64))
+        return least, -self._extreme_mean(-mean, samples, -highs)
+
+    def _extreme_mean(self, mean: NDArray[np.float64], samples: Int, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the least mean of each row with what is missing at `values`: the lowest are added while they lower it."""
+        endless = (self.most == UNKNOWN) | np.isinf(values)
+        counted = np.flatnonzero(~endless)
+        row, value, least = self.row[counted], values[counted], self.least[counted].astype(np.float64)
+        forced = np.bincount(row, least, len(mean))
+        base = mean * samples + np.bincount(row, least * value, len(mean))
+        out = np.where(forced > 0, base / (samples + forced), mean)
+        order = np.lexsort((value, row))
+        row, value, more = row[order], value[order], (self.most[counted] - self.least[counted])[order].astype(np.float64)
+        first = np.searchsorted(row, row)
+        numbers, sums = (np.append(0.0, np.cumsum(part)) for part in (more, more * value))
+        numbers, sums = numbers[1:] - numbers[first], sums[1:] - sums[first]
+        reached = (samples + forced)[row] + numbers
+        np.minimum.at(out, row, np.where(numbers > 0, (base[row] + sums) / np.maximum(reached, 1), np.inf))
+        free = np.flatnonzero(endless & (self.most != 0))
+        np.minimum.at(out, self.row[free], values[free])
+        return out
+
     def _summed(self, numbers: Int, samples: Int) -> Callable[[NDArray[np.bool_]], NDArray[np.float64]]:
         """Return how the numbers of some of the entries are added up by row."""
 

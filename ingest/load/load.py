@@ -60,6 +60,7 @@ class LoadAccount:
     lacks: dict[Caveat, None] = field(default_factory=dict)  # each once, in order
     delivered: Mapping[str, int] = field(default_factory=dict)
     seconds: float = 0.0
+    full: CapacityError | None = None  # of the first source that was left out, as its samples could not be added up
 
     def as_dict(self) -> dict[str, Any]:
         """Return the account as `--json` prints it."""
@@ -104,16 +105,26 @@ def load(paths: Sequence[Path], store: Store, options: LoadOptions, progress: Pr
     other parameters, UsageError for a step that cannot be.
     """
     known = {record.run for record in store.runs()}
-    account = load_found(discover(paths, options.read), store, options, progress)
-    if account.loaded and not account.rows.taken:
+    account = _loaded(discover(paths, options.read), store, options, progress)
+    if (account.loaded or account.full) and not account.rows.taken:
         for run in set(account.runs) - known:
             store.delete_run(run)
-        raise nothing_taken(account.rows, [source.path for source in account.sources])
+        raise account.full or nothing_taken(account.rows, [source.path for source in account.sources])
+    if account.full:
+        raise account.full
     return account
 
 
 def load_found(discovered: Found, store: Store, options: LoadOptions, progress: Progress | None = None) -> LoadAccount:
-    """Return the account of loading the discovered sources into `store`; raises as `load` does."""
+    """Return the account of loading the discovered sources into `store`; raises as `load` does, but where no row was taken."""
+    account = _loaded(discovered, store, options, progress)
+    if account.full:
+        raise account.full
+    return account
+
+
+def _loaded(discovered: Found, store: Store, options: LoadOptions, progress: Progress | None) -> LoadAccount:
+    """Return the account of loading the discovered sources into `store`, without any that made it `full`."""
     account = LoadAccount(files=len(discovered.sources) + len(discovered.skipped))
     for entry in discovered.skipped:
         if entry.action == "refused":
@@ -158,8 +169,8 @@ def _storable(todo: list[Plan], store: Store, account: LoadAccount) -> list[Plan
 def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccount, offsets: Collection[Path]) -> Iterator[int]:
     """Write the sources of a run as their documents come from the readers, then its rollups; yield 1 a finished source.
 
-    The events of files in `offsets` are written by their offset, too. CapacityError before the run would hold more samples than
-    the store adds up exactly.
+    The events of files in `offsets` are written by their offset, too. A source whose samples cannot be added up, in itself or
+    with all others of the run, is taken out again and makes the account `full`; the run is then complete without it, and says so.
     """
     store.begin(plan.record, [record for _, record in plan.work], anew=options.replace)
 
@@ -167,33 +178,28 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
     if options.attribution == IN_FLIGHT:
         most = min(most, MOST_SAMPLES >> WEIGHT_BITS)
 
-    def work(item: tuple[Source, SourceRecord]) -> Iterator[tuple[Any, int | None, Account | None, Spans]]:
-        source, record = item
-        spans: dict[Series, tuple[int, int]] = {}
-        stored = Stored() if source.path in offsets else None
-        try:
-            weighed = options.attribution == IN_FLIGHT
-            for windows in whole_windows(source, plan.record.step_ns, spans, stored, in_flight=weighed):
-                for first in range(0, len(windows), DOCUMENTS_A_CHUNK):
-                    rows = np.arange(first, min(first + DOCUMENTS_A_CHUNK, len(windows)))
-                    chunk = windows.take(rows)
-                    counts = chunk.counts if chunk.completions is None else chunk.completions
-                    samples = None if is_offsets(chunk) else sum_of(counts)
-                    yield store.packed(plan.record, record, chunk), samples, None, {}
-            if source.format == SNABB:
-                from ingest.read.snabb.work import kept_of
+    written_of: Counter[int] = Counter()
+    left_out: set[int] = set()
 
-                yield kept_of(source), 0, None, {}
-        except InputError as error:
-            source.context.account.note(f"not read: {error.reason}")
-            source.context.account.lack(dead(source, error.reason))
-        yield None, 0, source.context.account, of_all_segments(spans)
+    def work(item: tuple[Source, SourceRecord]) -> Iterator[_Piece]:
+        return _read(*item, plan, store, options, events=item[0].path in offsets)
 
     for number, (packed, samples, rows, spans) in fork_map(work, plan.work, processes(options.jobs, plan.paths)):
         source, record = plan.work[number]
+        if number in left_out:
+            if rows is not None:
+                yield 1
+            continue
         held += samples or 0
-        if held > most:
-            raise no_room(source.path, plan.record.run, most)
+        written_of[number] += samples or 0
+        if isinstance(packed, CapacityError) or held > most:
+            error = packed if isinstance(packed, CapacityError) else no_room(source.path, plan.record.run, most)
+            account.full = account.full or error
+            account.refused[as_text(source.path)] = str(error)
+            left_out.add(number)
+            held -= written_of[number]
+            _take_out(plan, number, store, error)
+            continue
         if isinstance(packed, Kept):
             account.breath_documents += store.write_breaths(record, packed)
         elif packed is not None:
@@ -203,11 +209,7 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
         if rows is not None:
             source.context.account.replace(rows)
             account.rows.add(rows)
-            if source.path == plan.carrier:
-                for entry in plan.missing:
-                    rows.lack(entry)
-            if number == 0:
-                rows.caveats += plan.caveats
+            _carry(plan, number, rows)
             account.lacks.update(dict.fromkeys(entry.caveat for entry in rows.missing))
             account.loaded += 1
             account.sources.append(source)
@@ -215,6 +217,60 @@ def _load_run(plan: Plan, store: Store, options: LoadOptions, account: LoadAccou
             yield 1
     account.windows = account.documents
     store.finish_run(plan.record)
+
+
+_Piece = tuple[Any, int | None, Account | None, Spans]
+
+
+def _read(
+    source: Source, record: SourceRecord, plan: Plan, store: Store, options: LoadOptions, *, events: bool
+) -> Iterator[_Piece]:
+    """Yield what is to be written of a source: documents, how many samples of latencies they hold; last its account and reach.
+
+    With `events` offsets, too. CapacityError is yielded, not raised: it concerns this source alone.
+    """
+    spans: dict[Series, tuple[int, int]] = {}
+    stored = Stored() if events else None
+    try:
+        weighed = options.attribution == IN_FLIGHT
+        for windows in whole_windows(source, plan.record.step_ns, spans, stored, in_flight=weighed):
+            for first in range(0, len(windows), DOCUMENTS_A_CHUNK):
+                rows = np.arange(first, min(first + DOCUMENTS_A_CHUNK, len(windows)))
+                chunk = windows.take(rows)
+                counts = chunk.counts if chunk.completions is None else chunk.completions
+                samples = None if is_offsets(chunk) else sum_of(counts)
+                yield store.packed(plan.record, record, chunk), samples, None, {}
+        if source.format == SNABB:
+            from ingest.read.snabb.work import kept_of
+
+            yield kept_of(source), 0, None, {}
+    except CapacityError as error:
+        yield error, 0, None, {}
+    except InputError as error:
+        source.context.account.note(f"not read: {error.reason}")
+        source.context.account.lack(dead(source, error.reason))
+    yield None, 0, source.context.account, of_all_segments(spans)
+
+
+def _carry(plan: Plan, number: int, account: Account) -> None:
+    """Add to the account of a source of a run what is said of the run as a whole, where it is the one to keep that."""
+    if plan.work[number][0].path == plan.carrier:
+        for entry in plan.missing:
+            account.lack(entry)
+    if number == 0:
+        account.caveats += plan.caveats
+
+
+def _take_out(plan: Plan, number: int, store: Store, error: CapacityError) -> None:
+    """Take back what a load has written of a source: a later reading of it, without a row, replaces that."""
+    source, record = plan.work[number]
+    emptied = replace(record, generation=record.generation + 1)
+    store.begin(plan.record, [emptied])
+    account = Account(path=source.context.account.path)
+    account.note(f"not read: {error}")
+    account.lack(dead(source, str(error)))
+    _carry(plan, number, account)
+    store.finish_source(replace(emptied, account=account.as_dict()), {})
 
 
 def no_room(path: Path, run: str, most: int) -> CapacityError:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ingest.core.caveats import Caveat
-from ingest.core.errors import InputError, StoreError, UsageError
+from ingest.core.errors import InputError, StoreError, UsageError, counted
 from ingest.core.grid import STEPS, stored_step
 from ingest.core.missing import Missing
 from ingest.core.parallel import fork_map
@@ -199,7 +199,8 @@ def _check_all_replaced(known: RunRecord, new: RunRecord, work: Sequence[tuple[S
         left = {record.source for record in store.sources(known.run)} - {record.source for _, record in work}
         if left:
             reason = str(error).split(": use")[0]
-            raise StoreError(f"{reason}; {len(left)} sources of the run are not among these files: replace all or none") from None
+            others = f"{counted(len(left), 'source')} of the run {'is' if len(left) == 1 else 'are'} not among these files"
+            raise StoreError(f"{reason}; {others}: replace all or none") from None
 
 
 def _to_do(

@@ -14,11 +14,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.sax.saxutils import escape, quoteattr
 
+from ingest.core.errors import counted
 from ingest.core.plain import CONTROLS, shown
 from ingest.core.timing import format_duration
 from ingest.core.writing import latency
 from ingest.objectives.check import Checked, Unjudged
-from ingest.objectives.words import budgets, counted, group_name, looked_at, promise, stamp_of
+from ingest.objectives.words import budgets, group_name, looked_at, promise, stamp_of
 from ingest.query.verdicts import UNKNOWN, VIOLATED, Episode, Verdict
 
 SECOND = 1_000_000_000

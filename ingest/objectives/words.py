@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from ingest.core.errors import listed
+from ingest.core.errors import counted, listed
 from ingest.core.objective import Objective
 from ingest.core.timing import format_duration
 from ingest.core.writing import Stamp, elapsed, latency, local, utc
@@ -78,11 +78,6 @@ def budgets(verdicts: Sequence[Verdict]) -> str:
     if not broken:
         outcome = "kept" if not open_yet else "kept or exceeded: samples are missing"
     return f"budget {percent(budget)} of the windows: used {shares}; {outcome}"
-
-
-def counted(number: int, what: str) -> str:
-    """Return a number of things: 1 window, 2 windows."""
-    return f"{number:,} {what}{'s' if number != 1 else ''}"
 
 
 def percent(share: Fraction) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ingest.core.errors import InputError, listed
+from ingest.core.errors import InputError, counted, listed, plural
 from ingest.core.grid import UNTIMED, stored_step
 from ingest.core.intervals import Intervals, Sum
 from ingest.core.parallel import fork_map
@@ -261,7 +261,7 @@ class Files:
         origins = sorted({source.context.zero.origin for source in sources})
         read = sum(source.context.account.rows for source in sources)
         return [
-            ("Sources", f"{len(sources)} files, {read:,} rows"),
+            ("Sources", f"{counted(len(sources), 'file')}, {counted(read, 'row')}"),
             ("Hosts", ", ".join(hosts) or "not named"),
             ("Start taken from", ", ".join(origins)),
             *(("Checked", text) for text in reconciled(sources)),
@@ -359,8 +359,8 @@ def warnings_of(accounts: Iterable[Account], discovered: Found | None = None) ->
     total = Account()
     for account in accounts:
         total.add(account)
-    texts = [f"{count} rows repaired: {reason}" for reason, count in sorted(total.repaired.items())]
-    texts += [f"{count} rows rejected: {reason}" for reason, count in sorted(total.rejected.items())]
+    texts = [f"{count} {plural(count, 'row')} repaired: {reason}" for reason, count in sorted(total.repaired.items())]
+    texts += [f"{count} {plural(count, 'row')} rejected: {reason}" for reason, count in sorted(total.rejected.items())]
     if total.saturated:
         texts.append(f"{total.saturated} samples lie in the last bin: at least its lower edge, true values unknown")
     if discovered is None:

@@ -32,7 +32,8 @@ Float = NDArray[np.float64]
 EARLIER = "before"
 OLD_NOTES = ("bins from 786 us up", "never writes the last partial interval", "samples, all of", "not read: ")
 MISSING_HERE = "samples are missing"
-MOST = "_most"  # ends the name of a column of the largest possible value, which only tables for people show; -inf: that is shown
+# These end the names of columns of the least and the largest possible value, which only tables for people show.
+LEAST, MOST = "_least", "_most"  # a largest value of -inf: what is shown is the largest
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +218,17 @@ class Rows:
         known = np.where(given | (most == measured), most, np.nan)
         return Cells(np.where(given, least, measured), np.where(given, least, np.nan), known)
 
+    def means(self, measured: Float) -> Cells:
+        """Return the mean of each row, which is `measured` of the samples that are there; by the rule of `cells`.
+
+        The value is that of the samples that are there: only what the mean can be is said beside it.
+        """
+        if not len(self.lacking):
+            return Cells(measured, measured, measured)
+        least, most = self.lacking.means(measured, self.rows.samples)
+        given = ~self.uncounted | (least == measured)
+        return Cells(measured, np.where(given, least, np.nan), np.where(given, most, np.nan))
+
     def limits(self, percentile: Percentile, measured: Float) -> tuple[Float, Float]:
         """Return the least and the largest value of a percentile of each row: any number of samples where it is unknown.
 
@@ -252,7 +264,7 @@ def with_complete(table: Table, answer: Answer) -> Table:
     for name, column in columns.items():
         if name == f"max{MOST}":
             rewritten[name] = np.where(complete, column, np.inf)
-        elif name.endswith((MOST, "_lo", "_hi")):
+        elif name.endswith((LEAST, MOST, "_lo", "_hi")):
             rewritten[name] = np.where(complete, column, np.nan)
         elif name == "exact":
             rewritten |= {"exact": column & complete, "complete": complete}

@@ -15,7 +15,7 @@ from ingest.core.ranks import Percentile, Ranked, bounds, censored, extremes, pe
 from ingest.core.timing import format_duration
 from ingest.query.lags import answered, events_of, mixed_rows
 from ingest.query.means import check_bins, lacks_bins
-from ingest.query.missing import MOST, Rows
+from ingest.query.missing import LEAST, MOST, Rows
 from ingest.query.origin import PERCENTILES, Origin
 from ingest.query.precision import precision_in
 from ingest.query.question import Answer, Question
@@ -85,6 +85,8 @@ def _rows(part: Intervals, answer: Answer, wanted: Wanted) -> Table:
     ranked, mixed = Ranked(rows), mixed_rows(answer, rows)
     with_lacks = Rows(rows, answer, ranked=ranked, interpolate=wanted.interpolate)
     columns |= {"exact": exact & with_lacks.complete, "complete": with_lacks.complete}
+    means = with_lacks.means(mean)
+    columns |= {f"mean{LEAST}": means.least, f"mean{MOST}": means.most}
     for percentile in wanted.percentiles:
         values = percentile_values(rows, percentile, interpolate=wanted.interpolate, ranked=ranked)
         values[mixed & ~percentile.carried(count)] = np.nan

@@ -9,12 +9,11 @@ from pathlib import Path
 
 from ingest.core.caveats import Caveat
 from ingest.core.errors import listed
-from ingest.read.formats import DESCRIBED, HDR, OPERATIONS, SMALLFILE, YCSB
+from ingest.read.formats import is_timed
 from ingest.read.sources import SKIPPED, Found, Place, Skipped, Source
 
 SAMPLE = 1 << 16
 SAID = ("--host", "--host-alias")
-TIMED = (DESCRIBED, HDR, OPERATIONS, SMALLFILE, YCSB)  # all of kind service or response; fio's logs are joined by job
 
 
 def once_by_content(
@@ -123,7 +122,7 @@ def conflicts(discovered: Found) -> Iterator[Caveat]:
         asked = any(entry.fact == "host" and entry.origin in SAID for entry in (*source.evidence, *other.evidence))
         if other is not source and not asked:
             yield Caveat("same-labels", str(source.path), two_of_one(source, str(other.path)))
-        if source.format in TIMED:
+        if is_timed(source.format):
             other = timed.setdefault((run, labels_in(source.identity)), source)
             if other.format != source.format:
                 yield Caveat("same-labels", str(source.path), two_formats(source, str(other.path)))
@@ -136,10 +135,10 @@ def labels_in(identity: str) -> str:
 
 def rival(source: Source, identities: Iterable[str]) -> str | None:
     """Return which of the identities of its labels is of a source of another format, so that both would write the same series."""
-    if source.format not in TIMED:
+    if not is_timed(source.format):
         return None
     others = (identity for identity in identities if identity != source.identity)
-    return next((identity for identity in others if identity.partition("|")[0] in TIMED), None)
+    return next((identity for identity in others if is_timed(identity.partition("|")[0])), None)
 
 
 def two_formats(source: Source, other: str) -> str:

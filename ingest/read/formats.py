@@ -52,6 +52,10 @@ class Reader:
     reads a file that is still written: in PIECES, AGAIN from its beginning, or once it is WHOLE. `folder_is_host` is false for
     files whose folder never stands for a host. `arrow` is set where pyarrow is needed. `many` yields the histograms of many small
     files in one pass, and the numbers of those that are left to `rows`.
+
+    Where an operation is a line, each rejected line is one that the answer lacks: `line_each` is false where that does not hold.
+    `timed` formats measure service and response times, so that two of them under the same labels hold the same operations twice;
+    it is false where a file is told by more than its labels.
     """
 
     locate: Callable[[Path, Around], Source]
@@ -62,6 +66,8 @@ class Reader:
     grows: str = WHOLE
     folder_is_host: Callable[[Path], bool] | None = None
     arrow: bool = False
+    line_each: bool = True
+    timed: bool = True
     many: Callable[[Sequence[tuple[Path, Context]]], tuple[list[Intervals], list[int]]] | None = None
 
 
@@ -253,6 +259,11 @@ def reader_of(name: str) -> Reader:
     return _reader(format_of(name).module)
 
 
+def is_timed(name: str) -> bool:
+    """Return whether a format measures service and response times under its labels; not one that a later version has stored."""
+    return any(line.name == name for line in TABLE) and reader_of(name).timed
+
+
 def single_events(source: Source) -> bool:
     """Return whether a file holds single operations: their moments are known, so any step can be asked."""
     return reader_of(source.format).events is not None
@@ -293,6 +304,7 @@ __all__ = [
     "Format",
     "Reader",
     "format_of",
+    "is_timed",
     "names",
     "reader_of",
     "reference",

@@ -11,7 +11,7 @@ from ingest.core.intervals import Intervals
 from ingest.core.missing import Missing, labels_of
 from ingest.core.plain import as_text
 from ingest.core.series import MIXED
-from ingest.read.formats import DESCRIBED, OPERATIONS, RAW, SMALLFILE, YCSB, row_labels
+from ingest.read.formats import reader_of, row_labels
 from ingest.read.text import blocks
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from ingest.read.context import Summary
     from ingest.read.sources import Source
 
-LINES = frozenset((RAW, OPERATIONS, SMALLFILE, YCSB, DESCRIBED))  # formats of a line for each operation
 REFUSED, CUT_SHORT, REJECTED, SHORT = "refused", "cut-short", "rejected-rows", "short-log"
 LATENCY_TARGET = "latency_target"
 NOT_OF_ONE = "not of one run, so its start may be wrong, too"
@@ -60,7 +59,7 @@ def counted(source: Source, chunks: Iterator[Events]) -> Iterator[Events]:
     Their time is that between the events around them: events come nearly in order of time. What is rejected of traces and of
     timelines is no such line: it may have no end, or be a part of one.
     """
-    if source.format not in LINES:
+    if not reader_of(source.format).line_each:
         yield from chunks
         return
     account = source.context.account

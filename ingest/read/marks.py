@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ingest.core.errors import InputError, UsageError
+from ingest.core.errors import InputError, UsageError, counted, plural
 from ingest.core.marks import LONGEST_TEXT, Mark, checked
 from ingest.core.timing import FarTimeError, Instant, parse_instant
 from ingest.read.account import Account
@@ -47,15 +47,15 @@ class MarksFile:
     def said(self) -> list[str]:
         """Return sentences about the lines that were taken, repaired and left out."""
         account = self.account
-        sentences = [f"{self.path}: {len(self.marks):,} marks"]
+        sentences = [f"{self.path}: {counted(len(self.marks), 'mark')}"]
         sentences += [f"{self.path}: {note}" for note in account.notes]
         for reason, count in sorted(account.skipped.items()):
             sentences.append(f"{self.path}: {count:,} {reason}")
-        sentences += [f"{self.path}: {count:,} marks: {reason}" for reason, count in sorted(account.repaired.items())]
+        sentences += [f"{self.path}: {counted(count, 'mark')}: {reason}" for reason, count in sorted(account.repaired.items())]
         sentences += [str(finding) for finding in account.findings if finding.action == "rejected"]
         shown = sum(finding.action == "rejected" for finding in account.findings)
         left = account.rows_rejected - shown
-        return sentences + ([f"{self.path}: ... and {left:,} more lines rejected"] if left > 0 else [])
+        return sentences + ([f"{self.path}: ... and {left:,} more {plural(left, 'line')} rejected"] if left > 0 else [])
 
 
 def read_marks(path: Path) -> MarksFile:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ingest.core.caveats import Caveat
-from ingest.core.errors import InputError
+from ingest.core.errors import InputError, plural
 from ingest.read import unread
 from ingest.read.archives import Archives
 from ingest.read.archives.pbench import CLIENTS
@@ -313,7 +313,8 @@ def _check_readable(paths: Sequence[Path], sources: Sequence[Source], skipped: S
     refused = [entry for entry in skipped if entry.action == REFUSED]
     if refused:
         first = refused[0]
-        more = f" (and {len(refused) - 1} more files refused: tailboard inspect lists them)" if len(refused) > 1 else ""
+        others = len(refused) - 1
+        more = f" (and {others} more {plural(others, 'file')} refused: tailboard inspect lists them)" if others else ""
         raise InputError(first.reason + more, first.path, first.line)
     if len(skipped) == 1 and not paths[0].is_dir():
         raise InputError(skipped[0].reason, skipped[0].path)

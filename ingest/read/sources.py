@@ -130,9 +130,11 @@ class Around:
         alias = options.host_alias.get(host_name, host_name)
         if alias != host_name:
             self.why("host", alias, "--host-alias")
-        volume = labels.pop("volume", "") or self.place.volume
-        for fact, value in (("volume", volume), *labels.items()):
-            if fact in ("volume", "job", "process"):
+        own_volume = labels.pop("volume", "")
+        volume = own_volume or self.place.volume
+        self.why("volume", volume, origin if own_volume else "names of folders")
+        for fact, value in labels.items():
+            if fact in ("job", "process"):
                 self.why(fact, value, origin)
         return Context(
             series=Series(run=self.run, host=alias, volume=volume).replaced(**labels),

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ingest.core.errors import InputError, UsageError, listed
+from ingest.core.errors import InputError, UsageError, counted, listed, plural
 from ingest.core.grid import coarsened
 from ingest.core.intervals import Intervals, Sum, merged
 from ingest.core.layout import LogLinear, common_layout
@@ -290,7 +290,7 @@ def facts_from(catalogue: Catalogue) -> list[tuple[str, str]]:
     rows = sum(int(account.get("rows", 0)) for account in accounts)
     hosts = sorted({stored.series.host for stored in catalogue.series} - {""})
     return [
-        ("Sources", f"{len(accounts)} files, {rows:,} rows"),
+        ("Sources", f"{counted(len(accounts), 'file')}, {counted(rows, 'row')}"),
         ("Hosts", ", ".join(hosts) or "not named"),
         ("Start taken from", ", ".join(sorted({record.zero for record in chosen}))),
         ("Stored step", ", ".join(sorted({_stored(record) for record in chosen}))),
@@ -412,6 +412,6 @@ def _warnings(catalogue: Catalogue) -> Iterator[str]:
                 for reason, count in account.get(action, {}).items():
                     counted[action, reason] = counted.get((action, reason), 0) + count
     for (action, reason), count in sorted(counted.items()):
-        yield f"{count} rows {action}: {reason}"
+        yield f"{count} {plural(count, 'row')} {action}: {reason}"
     if saturated:
         yield f"{saturated} samples lie in the last bin: at least its lower edge, true values unknown"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from ingest.core.errors import InputError
+from ingest.core.errors import InputError, counted
 from ingest.core.grid import SECOND
 from ingest.core.marks import AFTER_END_NS, MOST_OF_RUN, Mark, longest, of_run, overlaps
 from ingest.query.overview import literal, span_of
@@ -34,7 +34,7 @@ def keep_marks(store: Store, runs: Collection[str], marks: Sequence[Mark]) -> It
         if kept:
             left_out = len(noted) - len(kept)
             reason = f"; {left_out:,} shorter ones are left out: a run takes {MOST_OF_RUN:,}" if left_out else ""
-            yield f"{record.run}: {len(kept):,} marks{reason}"
+            yield f"{record.run}: {counted(len(kept), 'mark')}{reason}"
     outside = sum(mark not in placed for mark in marks)
     if outside:
         why = " (a run has no start time, so marks with clock times cannot be placed in it: load it with --t0)" if unknown else ""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ingest.core.writing import MS, Stamp, number, utc
-from ingest.query.missing import MOST
+from ingest.query.missing import LEAST, MOST
 from ingest.query.table import Table
 
 UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
@@ -34,7 +34,7 @@ def _column(name: str, values: Any, stamp: Stamp, unit: str, words: tuple[str, .
 
 def shown_columns(table: Table) -> list[str]:
     """Return the columns that the command contract names; flags for the table view are left out."""
-    return [name for name in table.columns if not name.endswith(("_censored", MOST))]
+    return [name for name in table.columns if not name.endswith(("_censored", LEAST, MOST))]
 
 
 def _header(name: str) -> str:

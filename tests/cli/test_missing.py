@@ -41,6 +41,13 @@ def test_a5_junit_skips_what_cannot_be_told(masked: Path, sla: Path) -> None:
     assert (skipped.get("message") or "").startswith("cannot tell: samples are missing")
 
 
+def mean_of(printed: str, op: str) -> str:
+    """Return the mean of an op as a table shows it."""
+    titles, line = (next(line for line in printed.splitlines() if word in line.split()) for word in ("mean", op))
+    end = titles.index("mean") + len("mean")
+    return line[:end].rpartition("  ")[2].strip()
+
+
 def test_a5_percentiles_are_ranges_in_tables_and_columns_with_bounds(masked: Path) -> None:
     words = ("percentiles", masked, "--step", "all", "--by", "op", "-p", "50,99")
     assert "786us - 104ms" in tailboard(*words).stdout
@@ -49,8 +56,10 @@ def test_a5_percentiles_are_ranges_in_tables_and_columns_with_bounds(masked: Pat
         "false", "786432", "786432", "103743443",
     )  # fmt: skip
     assert "73.000 % - 100.000 %" in tailboard(*words, "--below", "5ms").stdout
+    assert mean_of(tailboard(*words).stdout, "read") == "342us - 28.1ms"  # (876 of 178us + 324 of 786us or 104ms) / 1200
     (masked / "out.json").unlink()
     assert ">= " in tailboard(*words).stdout
+    assert mean_of(tailboard(*words).stdout, "read") == "180us"  # what is missing may lie on either side, as of percentiles
     first = [line for line in tailboard("percentiles", masked, "--step", "1s", "--below", "5ms").stdout.splitlines() if "5ms" not in line]
     assert any("<= 100.000 %" in line for line in first)
     rows = list(csv.DictReader(io.StringIO(tailboard(*words, "--format", "csv", "--bounds").stdout)))

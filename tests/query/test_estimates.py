@@ -150,7 +150,7 @@ def test_a_clat_log_that_is_damaged_is_left_out_and_counted(tmp_path) -> None:
         (tmp_path / path.name).write_bytes(path.read_bytes())
     (tmp_path / "output.1_clat.1.log.client2").write_text("1, 2, one, 0\n")
     table, found = asked(Files([tmp_path], ReadOptions(t0=T0), jobs=1), ["cbt"], step=SECOND)
-    assert [note for note in found["cbt"].notes if note.startswith("cbt: 1 logs left out: not a log of whole numbers")]
+    assert [note for note in found["cbt"].notes if note.startswith("cbt: 1 log left out: not a log of whole numbers")]
     told = volumes("client2")[:1]
     assert close(found["cbt"].columns["p50"][3], estimates.cbt(told, int(table.columns["start_ns"][3]), "50"))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import shutil
@@ -19,7 +20,7 @@ from ingest import Files, Question, open_store, parse_instant, parse_percentiles
 from ingest.core.caveats import Caveat
 from ingest.core.intervals import Intervals
 from ingest.core.layout import fio_layout
-from ingest.core.missing import Missing
+from ingest.core.missing import Lacking, Missing
 from ingest.load.load import load
 from ingest.load.plan import LoadOptions
 from ingest.objectives.check import check
@@ -127,9 +128,29 @@ def test_the_true_percentile_is_always_possible(world: tuple[list, list, list[Mi
         least, most = (float(table.columns[f"below_40ns{end_}"][row]) for end_ in ("_lo", "_hi"))
         assert least - 1e-12 <= sum(value < 40 for value in values) / len(values) <= most + 1e-12
         assert table.columns["below_40ns"][row] == least
+        lowest, highest = (float(table.columns[f"mean_{end_}"][row]) for end_ in ("least", "most"))
+        assert lowest - 1e-9 <= sum(values) / len(values) <= highest + 1e-9
         assert not gone or not table.columns["complete"][row]
         if table.columns["complete"][row]:
-            assert low == high and least == most
+            assert low == high and least == most and lowest == highest
+
+
+@settings(max_examples=figure(60, 600, 4000))
+@given(st.lists(st.integers(0, 90), min_size=1, max_size=6), st.lists(st.tuples(RANGES, RANGES), min_size=1, max_size=4))
+def test_a5_the_bounds_of_a_mean_are_those_that_can_be_reached(there: list[int], entries: list) -> None:
+    """Of each entry from least to most samples between two latencies: every choice of numbers, by brute force."""
+    numbers = [(least % 4, least % 4 + most % 3) for (least, most), _ in entries]
+    columns = zip(*((0, *number, *values) for number, (_, values) in zip(numbers, entries, strict=True)), strict=True)
+    lacking = Lacking(*(np.array(column, np.int64) for column in columns))
+    low, high = lacking.means(np.array([sum(there) / len(there)]), np.array([len(there)]))
+    choices = list(itertools.product(*(range(least, most + 1) for least, most in numbers)))
+    for bound, end, best in ((low, 0, min), (high, 1, max)):
+        sums = [
+            (sum(there) + sum(n * values[end] for n, (_, values) in zip(chosen, entries, strict=True)))
+            / (len(there) + sum(chosen))
+            for chosen in choices
+        ]
+        assert bound[0] == pytest.approx(best(sums), abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -238,7 +259,9 @@ def test_a5_a_share_is_that_of_what_is_there_where_nobody_knows_how_much_is_miss
     assert not table.columns["complete"].any() and (table.columns["below_5ms"] == 1).all()
     assert np.isnan(table.columns["below_5ms_lo"]).all() and (table.columns["below_5ms_hi"] == 1).all()
     quick = Question(step="all", where={"op": "read"})
-    table = percentiles(Files([masked], jobs=1).answer(quick), Wanted(parse_percentiles("50"), below_ns=(500_000,), possible=True))
+    table = percentiles(
+        Files([masked], jobs=1).answer(quick), Wanted(parse_percentiles("50"), below_ns=(500_000,), possible=True)
+    )
     assert 0.9 < table.columns["below_500us"][0] < 1
     assert np.isnan(table.columns["below_500us_hi"][0])  # of what completed after the last row nothing is known
 
@@ -375,8 +398,13 @@ def test_a_raw_log_that_holds_more_than_its_json_counts_is_of_another_run(fio: P
     assert not any("write" in text for text in answer.warnings)
 
 
-@pytest.mark.parametrize(("group", "gone", "code"), [("fio-3.16/gr", "x_clat.2.log", "short-log"), ("group-reporting", "a_clat_hist.1.log", "jobs-without-log")])
-def test_a10_a_group_with_logs_in_both_forms_lacks_an_unknown_number(group: str, gone: str, code: str, fio: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("group", "gone", "code"),
+    [("fio-3.16/gr", "x_clat.2.log", "short-log"), ("group-reporting", "a_clat_hist.1.log", "jobs-without-log")],
+)
+def test_a10_a_group_with_logs_in_both_forms_lacks_an_unknown_number(
+    group: str, gone: str, code: str, fio: Path, tmp_path: Path
+) -> None:
     folder = shutil.copytree(fio / group, tmp_path / "g")
     if code == "jobs-without-log":
         shutil.copy(fio / "randrw" / "a_clat.1.log", folder)
@@ -429,6 +457,50 @@ def test_a_damaged_row_leaves_only_its_own_windows_incomplete(fio: Path, tmp_pat
     assert any(start < zero <= start + SECOND for start in incomplete)
     assert all(abs(start - zero) <= 3 * SECOND or start >= last - SECOND for start in incomplete)
     assert len(incomplete) < len(table)
+
+
+@pytest.mark.parametrize("read_at_once", [True, False])
+@pytest.mark.parametrize(
+    ("folder", "gone", "sound_ms", "code"),
+    [
+        ("bssplit", 1, 535, "lost-rows"),
+        ("means-500", 3, 1509, "last-interval"),  # of plain JSON the number is known
+        ("randrw", 1, 1005, "lost-rows"),
+        ("stall", 1, 1005, "lost-rows"),  # a row of those that follow a stall
+    ],
+)
+def test_a5_deleted_rows_leave_their_place_and_the_end_incomplete(
+    folder: str,
+    gone: int,
+    sound_ms: int,
+    code: str,
+    read_at_once: bool,
+    fio: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What the rows held is in fio's JSON: it was put into the last interval, and every window was called complete."""
+    copied(fio / folder, tmp_path / "x")
+    (log,) = (tmp_path / "x").glob("*_clat_hist.1.log")
+    lines = log.read_text().splitlines(keepends=True)
+    read = [number for number, line in enumerate(lines) if line.split(",")[1].strip() == "0"]
+    lost = read[-2 - gone : -2]
+    log.write_text("".join(line for number, line in enumerate(lines) if number not in lost))
+    if not read_at_once:
+        monkeypatch.setattr("ingest.read.formats.SMALL", 0)
+        monkeypatch.setattr("ingest.read.fio.hist.CHUNK_ROWS", 1)
+    files = Files([tmp_path / "x"], jobs=1)
+    answer = files.answer(Question(step=SECOND, where={"op": "read"}))
+    table = table_of(answer)
+    stamps = [answer.start_of + int(lines[number].split(",")[0]) * 1_000_000 for number in lost]
+    windows = cells(table, "start_ns", "end_ns", "complete")
+    for stamp in stamps:
+        assert [complete for start, end, complete in windows if start < stamp <= end] == [False]
+    before = answer.start_of + sound_ms * 1_000_000
+    assert not windows[-1][-1] and all(complete for _, end, complete in windows if end <= before)
+    assert {entry.entry.caveat.code for entry in answer.missing} == {code}
+    (note,) = [note for note in files.account.notes if "missing between the stamps" in note]
+    assert f"read: {gone} row{'s' if gone > 1 else ''} of" in note
 
 
 def test_a_damaged_line_of_an_interval_log_leaves_only_its_own_windows_incomplete(tmp_path: Path) -> None:

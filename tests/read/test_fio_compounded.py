@@ -12,6 +12,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ingest.core.layout import fio_layout
+from ingest.core.ranks import parse_percentiles
+from ingest.query.files import Files
+from ingest.query.percentiles import Wanted, percentiles
+from ingest.query.question import Question
 from ingest.read.context import Context
 from ingest.read.fio import repairs
 from ingest.read.fio.compounded import Evidence, evidence, falls
@@ -59,6 +63,8 @@ def test_a4_too_few_rows_to_tell_are_said_where_the_name_has_a_host(log: Any, ta
     read = taken(path)
     assert read.account.samples == 20
     assert any(note.endswith(repairs.DOUBTFUL) for note in read.account.notes) == said
+    windows = percentiles(Files([path], jobs=1).answer(Question(step=1_000_000_000)), Wanted(parse_percentiles("50")))
+    assert windows.columns["complete"].tolist() == 3 * [not said]
 
 
 def test_a4_two_rows_hold_nothing_compounded(log: Any, taken: Any) -> None:

@@ -117,7 +117,7 @@ def test_texts_are_one_line_without_control_characters_and_bounded(tmp_path: Pat
     first, second = read_marks(path).marks
     assert first.text == "\\x1b[31mred\\x07 \\xff"
     assert second.text == "x" * (LONGEST_TEXT - 3) + "..." and len(second.text) == LONGEST_TEXT
-    assert f"{path}: 1 marks: text is cut after {LONGEST_TEXT} characters" in read_marks(path).said
+    assert f"{path}: 1 mark: text is cut after {LONGEST_TEXT} characters" in read_marks(path).said
 
 
 @given(st.text(max_size=400))

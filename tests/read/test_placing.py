@@ -28,6 +28,7 @@ from ingest.read import ReadOptions, discover, formats
 from ingest.read.archives import Archives
 from ingest.read.archives.plain import short_names
 from ingest.store import open_store
+from oracles import logs
 from tests.commands import tailboard
 
 DATA = Path(__file__).parents[1] / "data"
@@ -313,6 +314,11 @@ def test_a2_a_host_that_the_json_does_not_know_takes_nothing_from_it(tmp_path: P
     (tmp_path / "s" / "clients" / "127.0.0.2").rename(tmp_path / "s" / "clients" / "osd9")
     found = discover([tmp_path / "s"], ReadOptions())
     assert ["host-conflict"] == [caveat.code for caveat in found.caveats if "osd9" in caveat.subject]
+    rows = logs.cells((tmp_path / "s" / "clients" / "osd9" / "fio_clat_hist.1.log").read_text())
+    compounded = [sum(row[3:]) for row in rows]
+    logged = sum(now - then for now, then in zip(compounded, [0, 0, *compounded]))
+    alone = Files([tmp_path / "s"], jobs=1)
+    assert counts(alone, "host")["osd9",] == logged <= 480 < sum(compounded)
     linked = Files([tmp_path / "s"], ReadOptions(host_alias={"osd9": "127.0.0.2"}), jobs=1)
     assert counts(linked, "host") == {("127.0.0.1",): 3990, ("127.0.0.2",): 480}
 
@@ -528,6 +534,9 @@ def events(path, context):
     """Yield the operations of a toy log."""
     with open_input(path) as stream:
         lines = [line for line in stream.read().split(b"\\n") if line]
+    bad = [number for number, line in enumerate(lines, 1) if not line.split()[1].isdigit()]
+    context.account.reject("no number", bad)
+    lines = [line for number, line in enumerate(lines, 1) if number not in bad]
     latency = np.array([int(line.split()[1]) * 1000 for line in lines], np.int64)
     context.account.accept(len(lines))
     end = context.zero.epoch_ns + np.arange(1, len(lines) + 1) * 10**8
@@ -572,6 +581,12 @@ def test_a_new_format_is_one_file_and_one_line(tmp_path: Path) -> None:
     assert "200 samples" in run("load", logs, "--run", "t", "--store", store)
     run("watch", logs, "--run", "w", "--store", store, "--until-idle", "1s")
     assert "200" in run("percentiles", store, "--run", "w", "--step", "all", "--format", "csv").splitlines()[1].split(",")
+    (tmp_path / "odd").mkdir()
+    (tmp_path / "odd" / "a.toy").write_bytes(data + b"TOY much\n")
+    whole = run("percentiles", str(tmp_path / "odd"), "--step", "all", "--format", "csv").splitlines()
+    assert dict(zip(whole[0].split(","), whole[1].split(",")))["complete"] == "false"  # the rejected line is an operation
+    (tmp_path / "odd" / "a.csv").write_text("start_us,end_us,op\n" + "1700000000000000,1700000000000500,play\n" * 20)
+    assert "another format" in run("percentiles", str(tmp_path / "odd"), status=3)
     (tmp_path / "notes.txt").write_text("buy milk\n")
     assert "toy log" in run("percentiles", str(tmp_path / "notes.txt"), status=3)
     assert "toy" in run("percentiles", "--help")

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from ingest import Question, open_store
+from ingest import Question, open_store, parse_instant
 from ingest.core.errors import CapacityError
 from ingest.core.ranks import parse_percentiles
 from ingest.query.files import Files
+from ingest.query.missing import caveats_of
 from ingest.query.percentiles import Wanted, percentiles
 from ingest.read import ReadOptions
 from ingest.view.text import csv_lines
@@ -77,3 +78,52 @@ def test_b3_a_run_of_more_than_a_store_adds_up_is_refused(ground, tmp_path: Path
     with open_store(ground.url) as store:
         answer = store.answer(Question(step="all"))
     assert answer.samples == (most if ground.url.startswith("http") else most + 2)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_b3_a_load_of_too_many_samples_ends_its_run_all_the_same(ground, tmp_path: Path, known: bool, monkeypatch) -> None:
+    """The run was "loading" for ever: never checked, not to be deleted, and a repeat of the load ended at the same place."""
+    names = ("a", "b", "c")
+    for number, name in enumerate(names):
+        counts = [{5 + number: 40}, {200: 2}]
+        (tmp_path / f"{name}.hlog").write_text(
+            hdr.log([hdr.line(f"{10 * number + at}.000", "1.000", mine, digits=2) for at, mine in enumerate(counts)])
+        )
+    first, *rest = (tmp_path / f"{name}.hlog" for name in names)
+    monkeypatch.setattr("ingest.load.load.DOCUMENTS_A_CHUNK", 1)
+    if known:
+        loaded(ground.url, [first])
+    monkeypatch.setattr(
+        f"ingest.store.{'elastic.store.Elastic' if ground.url.startswith('http') else 'sqlite.store.Sqlite'}Store.most_samples",
+        100,
+    )
+    with pytest.raises(CapacityError, match=r"c\.hlog: with it r would hold more than"):
+        loaded(ground.url, rest if known else [first, *rest])
+    with open_store(ground.url, write=True) as store:
+        (record,) = store.runs()
+        answer = store.answer(Question(step="all"))
+        assert record.state == "complete" and answer.samples == 84
+        assert not store.verify(lambda _: True).faults
+        assert not table_of(answer).columns["complete"].any()
+        assert any("c.hlog" in caveat.subject and "would hold more" in caveat.sentence for caveat in caveats_of(answer.missing))
+        store.delete_run("r")
+        assert not store.runs()
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_a_run_starts_with_its_earliest_log_whichever_load_brings_it(ground, tmp_path: Path, order: tuple[int, int]) -> None:
+    """`--from +2s` counts from there: two loads give the rows of one load of both, and of the files."""
+    paths = []
+    for name, second in (("early", 1_700_000_000), ("late", 1_700_000_004)):
+        path = tmp_path / f"{name}.hlog"
+        lines = [hdr.line(f"{second + at}.000", "1.000", {at + 5: 3}, digits=2) for at in range(8)]
+        path.write_text(hdr.log(lines, f"#[Logged with jHiccup]\n#[StartTime: {second}.000 (seconds since epoch)]\n"))
+        paths.append(path)
+    for place in order:
+        loaded(ground.url, [paths[place]])
+    question = Question(step=10**9, begin=parse_instant("+2s"), end=parse_instant("+6s"))
+    files = Files(paths, ReadOptions(run="r")).answer(question)
+    with open_store(ground.url) as store:
+        (record,) = store.runs()
+        assert record.start_ns == files.start_of == 1_700_000_000 * 10**9
+        assert list(csv_lines(table_of(store.answer(question)))) == list(csv_lines(table_of(files)))

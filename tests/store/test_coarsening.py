@@ -132,7 +132,7 @@ def test_a_later_load_is_nothing_new_or_refused(ground, tmp_path: Path) -> None:
         loaded(ground.url, [a_log(tmp_path / "other", source="coarse-3")], reading={**ZERO, "host": "h2"})
     part = {"reading": {**ZERO, "host": "h2"}, "step_ns": 10 * SECOND, "replace": True}
     with pytest.raises(
-        StoreError, match=r"another grid \(coarsened from 1s then, as loaded now\); 1 sources of the run are not among"
+        StoreError, match=r"another grid \(coarsened from 1s then, as loaded now\); 1 source of the run is not among"
     ):
         loaded(ground.url, [a_log(tmp_path / "other", source="coarse-3")], **part)
     assert (ground.documents(), ground.rollups()) == before

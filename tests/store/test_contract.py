@@ -257,7 +257,7 @@ def test_facts_and_warnings_are_those_of_the_account(ground) -> None:
         answer = store.answer(Question(step="all"))
         facts = dict(store.facts(answer))
     assert answer.warnings == ("2 rows repaired: counts wrapped by a latency_target reset",)
-    assert facts["Sources"].startswith("1 files, ")
+    assert facts["Sources"].startswith("1 file, ")
 
 
 @pytest.mark.parametrize("example", KINDS[1:], indirect=True, scope="module")

@@ -51,6 +51,8 @@ QUESTIONS = {
     ),
     "one process in minutes": Wanted(periods=Periods(60 * SECOND), isolate={"process": ("p5",)}),
     "one process in 100 ms": Wanted(periods=Periods(100 * MS), isolate={"process": ("p5",)}),
+    "kinds": Wanted(Question(by=("kind", "op"))),
+    "the kind of all events": Wanted(isolate={"kind": ("off*",)}, exclude={"kind": ("service",)}),
     "a stretch": Wanted(Question(begin=parse_instant(f"{ZERO // MS + 2500}"), end=parse_instant(f"{ZERO // MS + 9123}"))),
 }
 
@@ -103,6 +105,25 @@ def test_stores_and_files_give_the_same_map(example, name: str) -> None:
     files = from_files(Files([folder / "events.csv"], reading(folder), jobs=1), QUESTIONS[name])
     assert files.samples > 30 and len(files.cells) > 0
     assert told(asked(ground.url, QUESTIONS[name])) == told(files)
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        Wanted(isolate={"kind": ("service",)}),
+        Wanted(isolate={"kind": ("total",), "host": ("a",)}),
+        Wanted(exclude={"kind": ("offset",)}),
+        Wanted(lit={"kind": ("serv*",)}),
+    ],
+)
+def test_b4_events_are_of_the_kind_offset_in_files_and_stores(example, wanted: Wanted) -> None:
+    """What was timed beside the moment is no label of it: a store does not keep it, so files do not answer by it either."""
+    ground, folder = example
+    with pytest.raises(InputError, match="no event matches --") as stored:
+        asked(ground.url, wanted)
+    with pytest.raises(InputError) as read:
+        from_files(Files([folder / "events.csv"], reading(folder), jobs=1), wanted)
+    assert str(read.value) == str(stored.value)
 
 
 def test_only_what_is_asked_for_is_read(example, monkeypatch) -> None:
@@ -262,9 +283,9 @@ def test_rejected_rows_are_said_as_for_the_files(ground, tmp_path: Path) -> None
     rows = [*made(), ("x",), (ZERO, -5)]
     store_of(ground.url, tmp_path, rows)
     files = from_files(Files([tmp_path / "events.csv"], reading(tmp_path), jobs=1), Wanted())
-    rejected = [text for text in files.warnings if "rows rejected" in text]
+    rejected = [text for text in files.warnings if " rejected: " in text]
     assert len(rejected) == 2
-    assert [text for text in asked(ground.url, Wanted()).warnings if "rows rejected" in text] == rejected
+    assert [text for text in asked(ground.url, Wanted()).warnings if " rejected: " in text] == rejected
 
 
 def test_histogram_logs_have_no_offsets(ground, tmp_path: Path) -> None:

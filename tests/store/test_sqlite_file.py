@@ -110,14 +110,20 @@ def test_a_store_of_a_newer_version_is_left_alone(older: Path, write: bool) -> N
     with sqlite3.connect(older) as db:
         db.execute("PRAGMA user_version = 99")
     before = tables(older)
-    with pytest.raises(StoreError, match=r"not a tailboard store of this version \(found 99, need 5\)"):
+    with pytest.raises(
+        StoreError, match=rf"not a tailboard store of this version \(found 99, need {sqlite_file.SCHEMA_VERSION}\)"
+    ):
         open_store(f"sqlite:{older}", write=write)
     assert (tables(older), version(older)) == (before, 99)
 
 
 def test_the_sql_of_version_1_is_a_part_of_todays() -> None:
     today = (assets("mappings") / "sqlite.sql").read_text()
-    lines = {"marks": "  text TEXT NOT NULL,\n", "intervals": "  generation INTEGER NOT NULL", "rollups": "  bins BLOB NOT NULL,\n"}
+    lines = {
+        "marks": "  text TEXT NOT NULL,\n",
+        "intervals": "  generation INTEGER NOT NULL",
+        "rollups": "  bins BLOB NOT NULL,\n",
+    }
     added = {
         "marks": "  text TEXT NOT NULL,\n  end_ns INTEGER,\n",
         "intervals": "  generation INTEGER NOT NULL,\n  bytes INTEGER",
@@ -258,3 +264,38 @@ def test_a_file_in_the_middle_of_a_write_is_not_read_without_its_log(clean, tmp_
     shutil.copy(clean.path, folder / "s.db")
     with SqliteStore(str(folder / "s.db")) as store:
         assert len(store.runs()) == 1
+
+
+def test_a_refused_load_leaves_no_new_file(tmp_path: Path) -> None:
+    store, log = tmp_path / "new.db", tmp_path / "a_clat_hist.1.log"
+    for text in ("1, 2, 3\n", f"1000, 0, 4096{', 0' * 1856}\n"):  # no histogram log; one of which no row can be taken
+        log.write_text(text)
+        assert command(["load", str(log), "--run", "r", "--store", f"sqlite:{store}"]) == 3
+        assert [path.name for path in tmp_path.iterdir()] == [log.name]
+
+
+def test_a_refused_load_leaves_a_file_that_was_there_or_that_others_have_open(tmp_path: Path, clean) -> None:
+    log = tmp_path / "a_clat_hist.1.log"
+    log.write_text("1, 2, 3\n")
+    with SqliteStore(str(tmp_path / "empty.db"), write=True):
+        pass
+    shutil.copy(clean.path, tmp_path / "full.db")
+    for name in ("empty.db", "full.db"):
+        assert command(["load", str(log), "--run", "x", "--store", f"sqlite:{tmp_path / name}"]) == 3
+        assert (tmp_path / name).exists()
+    path = tmp_path / "new.db"
+    with SqliteStore(str(path), write=True) as other:
+        other.runs()
+        mine = SqliteStore(str(path), write=True)
+        mine._is_new = True  # as if both had begun at once
+        mine.__exit__(KeyError, KeyError(), None)
+        assert path.exists() and not other.runs()
+
+
+def test_b2_two_that_begin_a_new_store_at_once_lose_nothing(tmp_path: Path) -> None:
+    """One finds nothing to load and removes the file that it made; the other's run is there all the same."""
+    path = tmp_path / "new.db"
+    mine = SqliteStore(str(path), write=True)
+    loaded(f"sqlite:{path}", [EXAMPLE / "results"], run="other")
+    mine.__exit__(KeyError, KeyError(), None)
+    assert SqliteStore(str(path)).runs()

@@ -3,6 +3,7 @@ of the network, nothing is printed to the console."""
 
 from __future__ import annotations
 
+import shutil
 import tarfile
 from collections import Counter
 from dataclasses import replace
@@ -755,3 +756,29 @@ def test_labels_asked_with_by_tell_lines_apart(opened, example, files):
         assert drawn(page) == answered(files.answer(Question(by=("volume",), step=SECOND)), "99")
         choose(page, "host", "ceph-b")
         assert drawn(page) == answered(files.answer(Question(by=("volume",), where={"host": "ceph-b"}, step=SECOND)), "99")
+
+
+def test_d8_the_legend_of_a_map_of_one_host_ends_above_its_axis(opened) -> None:
+    origin = Made([(series("read", "h1", "1"), at, {900 + at: 150, 1200: 1}) for at in range(8)])
+    ends = """name => {
+        const view = tailboard.views[name], all = view.scenegraph().root.items[0].items;
+        const legend = all.find(({ role }) => role === "legend");
+        return [Math.max(...legend.items.map(({ bounds }) => bounds.y2)), view.height()];
+    }"""
+    with opened(origin.overviews()) as page:
+        for name in ("hosts", "threads"):
+            bottom, height = page.evaluate(ends, name)
+            assert bottom <= height
+
+
+def test_a5_the_readout_says_that_samples_are_missing_where_the_table_has_a_range(browser, fio, tmp_path: Path) -> None:
+    said = {}
+    for name in ("cases/fio37-masked", "randrw"):
+        (tmp_path / name).mkdir(parents=True)
+        for file in (*(fio / name).glob("*.json"), *(fio / name).glob("*_clat_hist*")):
+            shutil.copy(file, tmp_path / name)
+        path = tmp_path / f"{Path(name).name}.html"
+        assert command(["report", str(tmp_path / name), "-o", str(path)]) == 0
+        with shown(browser, path, "") as page:
+            said[name] = "others are missing" in page.locator("#readout").inner_text(), " to " in page.locator("#summary").inner_text()
+    assert said == {"cases/fio37-masked": (True, True), "randrw": (False, False)}

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ingest.core.errors import InputError
+from ingest.core.errors import InputError, plural
 from ingest.core.grid import window_start
 from ingest.core.intervals import Int
 from ingest.core.ranks import Percentile, extremes
@@ -87,7 +87,7 @@ class _Tally:
     def notes(self) -> Iterator[str]:
         """Yield what a reader of the numbers must know."""
         for reason, count in sorted(self.faults.items()):
-            yield f"{NAME}: {count} logs left out: {reason}"
+            yield f"{NAME}: {count} {plural(count, 'log')} left out: {reason}"
         if self.made:
             yield (
                 f"{NAME}: {self.made} of {self.logs} jobs have no _clat log beside their histogram log: their rows are the "

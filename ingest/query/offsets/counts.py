@@ -15,7 +15,7 @@ from ingest.core.errors import InputError
 from ingest.core.events import Events
 from ingest.core.intervals import Bool, Intervals
 from ingest.core.offsets import Order, Periods, from_bins
-from ingest.core.series import Group, RunLabels, Series, label_of
+from ingest.core.series import OFFSET, Group, RunLabels, Series, label_of
 from ingest.query.question import Question, check_labels
 from ingest.read import Source
 from ingest.read.account import Account
@@ -56,9 +56,13 @@ class Wanted:
         return all(_matches(run, globs) == wanted for globs, wanted in here)
 
     def key(self, run_labels: RunLabels) -> Key:
-        """Return the function that gives a series its group (run, then the labels of `by`), None if it is not selected."""
+        """Return the function that gives a series its group (run, then the labels of `by`), None if it is not selected.
 
-        def key(series: Series) -> Group | None:
+        All events are of the kind offset here, as a store keeps them, whatever was timed beside their moment.
+        """
+
+        def key(timed: Series) -> Group | None:
+            series = timed.replaced(kind=OFFSET)
             for name, globs in (*self.isolate.items(), *self.lit.items()):
                 if not _matches(label_of(series, name, run_labels), globs):
                     return None

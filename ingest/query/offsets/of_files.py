@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ingest.core.errors import InputError
+from ingest.core.errors import InputError, plural
 from ingest.core.intervals import Int, Intervals, Sum, merged
 from ingest.core.offsets import Periods, shared
 from ingest.core.parallel import fork_map
@@ -101,7 +101,7 @@ def troubles(accounts: Iterable[Mapping[str, Any]]) -> Iterator[str]:
             for reason, count in account.get(action, {}).items():
                 counted[action, reason] = counted.get((action, reason), 0) + count
     for (action, reason), count in sorted(counted.items()):
-        yield f"{count} rows {action}: {reason}"
+        yield f"{count} {plural(count, 'row')} {action}: {reason}"
 
 
 def map_of(

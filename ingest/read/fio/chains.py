@@ -13,14 +13,14 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest.core.csr import gather, total
-from ingest.core.errors import listed
+from ingest.core.csr import gather, row_sums, total
+from ingest.core.errors import counted, listed
 from ingest.core.intervals import Histogram, Int, Intervals
 from ingest.core.layout import LogLinear
 from ingest.core.series import MIXED, OPS, Series
 from ingest.core.timing import MOST_NS
 from ingest.read.context import Context, Summary
-from ingest.read.fio import clock, starts
+from ingest.read.fio import clock, lost_rows, starts
 from ingest.read.fio import repairs as fio_repairs
 from ingest.read.fio.lacks import Lacks, Span
 from ingest.read.integer_rows import Rows
@@ -45,6 +45,9 @@ class Chain:
     lost: int = 0
     passed: int = 0
     gaps: list[Span] = field(default_factory=list)
+    holes: list[Span] = field(default_factory=list)
+    watch: lost_rows.Watch = field(default_factory=lost_rows.Watch)
+    base_ns: Int = field(default_factory=lambda: np.zeros(1, np.int64))  # epoch ns that the last row's stamp counts from
     total: Int = field(init=False)
     repair: fio_repairs.Repair = field(init=False)
 
@@ -69,6 +72,7 @@ class Chains:
         self.mode: str | None = None
         self.unix = False
         self.width_ms = 0
+        self.period_ms = lost_rows.period_ms(context.options)
         self.chains: dict[str, Chain] = {}
         self.lacks = Lacks(context)
         self._told: set[int] = set()
@@ -169,6 +173,10 @@ class Chains:
         base = zero + np.where(segment > 0, self.context.restart_ns, 0)
         empty_handed = (bad | after_damage) & ~old
         chain.gaps += zip((start * MS + base)[empty_handed].tolist(), (stamps * MS + base)[empty_handed].tolist(), strict=True)
+        if self.period_ms:
+            samples = row_sums(repaired.indptr, repaired.counts)
+            chain.base_ns = base[-1:]
+            self._look_for_holes(chain, stamps, samples, np.flatnonzero(began), base)
         kept = np.flatnonzero(~bad & ~old)
         self._count(kept, lines, reasons)
         if not len(kept):
@@ -196,6 +204,16 @@ class Chains:
         )
         empty = np.diff(indptr) == 0
         return chunk.take(np.flatnonzero(~empty)) if empty.any() else chunk
+
+    def _look_for_holes(self, chain: Chain, stamps: Int, samples: Int, began: Int, base: Int) -> None:
+        """Keep where rows of a direction are missing that no line of the log stands for."""
+        for hole in chain.watch.holes(stamps, samples, began, self.period_ms):
+            zero = int(base[min(int(np.searchsorted(stamps, hole.before_ms)), len(base) - 1)])
+            chain.holes.append((hole.after_ms * MS + zero, hole.before_ms * MS + zero))
+            self.account.note(
+                f"{chain.op}: {counted(hole.rows, 'row')} of {self.period_ms} ms missing between the stamps {hole.after_ms} and "
+                f"{hole.before_ms}: fio wrote more rows than the log holds"
+            )
 
     def _damaged(self) -> Int:
         """Return the lines that were rejected because of damage before their op was known, in order."""
@@ -261,8 +279,11 @@ class Chains:
             if len(self._damaged()) > chain.passed and chain.segment >= 0:
                 chain.gaps.append((chain.end_ns, self._run_end(chain)))
             part = self._residual(chain, siblings) if op in completion else None
-            if part is not None and chain.gaps:  # what rejected rows held cannot be separated from what was never written
-                chain.gaps.append((int(part.start_ns[0]), int(part.end_ns[0])))
+            if part is not None and self.period_ms:  # more completed after the last row, so it was not late either
+                self._look_for_holes(chain, np.array([chain.stamp]), np.array([2]), np.empty(0, np.int64), chain.base_ns)
+            if part is not None and (gaps := chain.gaps or chain.holes):
+                # What these rows held cannot be separated from what was never written.
+                gaps.append((int(part.start_ns[0]), int(part.end_ns[0])))
             self._lack(chain)
             if part is not None:
                 chain.total[part.bins] += part.counts
@@ -275,10 +296,13 @@ class Chains:
     def _lack(self, chain: Chain) -> None:
         """Keep what the rows of an op lack where fio's JSON does not say how much."""
         self.lacks.rejected(chain.op, chain.gaps, self._summaries(chain.op))
+        self.lacks.lost(chain.op, chain.holes, self._summaries(chain.op))
         if self.context.jobs or self.context.grouped or chain.segment < 0:
             return
         if self.mask is not None:
             self.lacks.damaged_unknown(chain.op, (self._first_start(chain), chain.end_ns), int(self.layout.edges[self.mask]))
+        if fio_repairs.DOUBTFUL in self.account.notes:
+            self.lacks.doubtful(chain.op, (self._first_start(chain), chain.end_ns))
         self.lacks.after_last(chain.op, (chain.end_ns, self._run_end(chain)))
 
     def _summaries(self, op: str) -> list[Summary]:
@@ -320,7 +344,7 @@ class Chains:
             rest = UNCLEAR if self.context.absent_here else f"{missing} are missing"
             sentence = f"{held}, and the histogram log of job {numbers} is not here: {rest}"
             self.account.note(sentence)
-            chain.gaps = []
+            chain.gaps, chain.holes = [], []
             span, number = (self._first_start(chain), self._run_end(chain)), None if self.context.absent_here else missing
             self.lacks.of_absent(chain.op, span, number, summaries, sentence)
             return None
@@ -362,9 +386,9 @@ class Chains:
         begin = self._last_end(chain) or self._first_start(chain)
         if self.mask is not None:
             begin = self._first_start(chain)
-        elif chain.gaps:
-            begin = min(low for low, _ in chain.gaps)
-        chain.gaps = []  # what they held is among what is counted here
+        elif chain.gaps or chain.holes:
+            begin = min(low for low, _ in (*chain.gaps, *chain.holes))
+        chain.gaps, chain.holes = [], []  # what they held is among what is counted here
         self.lacks.unwritten(chain.op, (begin, self._run_end(chain)), missing, summaries, sentence)
 
     def _first_start(self, chain: Chain) -> int:

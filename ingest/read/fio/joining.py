@@ -109,8 +109,8 @@ class Documents:
     def context_of(self, path: Path, name: LogName, context: Context) -> Context:
         """Return the context of a log with what fio's JSON says of its jobs; unchanged where there is none."""
         joined = self.joined(path, name, context.series.host)
-        if joined is None:
-            return context
+        if joined is None:  # where fio --client names a log of this prefix on other hosts, this one came through it, too
+            return replace(context, through_client=True) if path in self.unmatched else context
         document, own = joined.beside.document, tuple(joined.jobs[number] for number in joined.own)
         first = own[0] if own else joined.jobs[0]
         began = (member_of(joined.jobs, int(name.job)),) if joined.grouped and name.job else own or (first,)

@@ -9,14 +9,16 @@ from ingest.core.missing import Missing, labels_of
 from ingest.core.series import MIXED, Series
 from ingest.read.context import Context, Summary
 from ingest.read.fio import repairs
-from ingest.read.lacks import ALL_LOGS
+from ingest.read.lacks import AGAIN, ALL_LOGS
 
 MASKED, UNWRITTEN, NO_SUMMARY, REJECTED = "damaged-bins", "last-interval", "no-summary", "rejected-rows"
+LOST, DOUBTFUL = "lost-rows", "perhaps-compounded"
 ABSENT = "jobs-without-log"
 KEEP_JSON = "keep fio's JSON (json+) in the folder of its logs"
 WITH_BINS = "run fio with --output-format=json+"
 NEWER = "run fio 3.17 or later, or log each I/O as well (write_lat_log)"
 NO_LAST = "I/Os that completed after the last row are missing: only fio's JSON shows how many"
+PLACE = "their samples are missing there, or counted at the end where fio's JSON has them"
 MOST_GAPS = 64
 
 Span = tuple[int, int]
@@ -37,6 +39,10 @@ class Lacks:
         """Keep samples in damaged bins in unknown number."""
         self._keep(MASKED, op, span, None, (from_ns, None), (repairs.LOST_UNKNOWN, NEWER))
 
+    def doubtful(self, op: str, span: Span) -> None:
+        """Keep that the rows may count samples of earlier rows again, so that no count of them is sure."""
+        self._keep(DOUBTFUL, op, span, None, (0, None), (repairs.DOUBTFUL, ""))
+
     def unwritten(self, op: str, span: Span, count: int, summaries: Sequence[Summary], sentence: str) -> None:
         """Keep samples that fio counted and that no row holds; only their extremes are known."""
         least = min(summary.min_ns for summary in summaries)
@@ -53,12 +59,19 @@ class Lacks:
 
     def rejected(self, op: str, spans: Iterable[Span], summaries: Sequence[Summary] = ()) -> None:
         """Keep what rows held that were rejected, in unknown number; many stretches are kept as one."""
+        self._keep_gaps(REJECTED, op, spans, summaries, (f"{op}: rows were rejected: their samples are missing", ""))
+
+    def lost(self, op: str, spans: Iterable[Span], summaries: Sequence[Summary] = ()) -> None:
+        """Keep what rows held that the log lacks, in unknown number; many stretches are kept as one."""
+        self._keep_gaps(LOST, op, spans, summaries, (f"{op}: rows that fio wrote are not in the log: {PLACE}", AGAIN))
+
+    def _keep_gaps(self, code: str, op: str, spans: Iterable[Span], summaries: Sequence[Summary], words: tuple[str, str]) -> None:
         gaps = sorted(set(spans))
         if len(gaps) > MOST_GAPS:
             gaps = [(gaps[0][0], max(high for _, high in gaps))]
         bounds = min((summary.min_ns for summary in summaries), default=0), _highest(summaries)
         for span in gaps:
-            self._keep(REJECTED, op, span, None, bounds, (f"{op}: rows were rejected: their samples are missing", ""))
+            self._keep(code, op, span, None, bounds, words)
 
     def _keep(
         self, code: str, op: str, span: Span, count: int | None, bounds: tuple[int, int | None], words: tuple[str, str]

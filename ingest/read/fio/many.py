@@ -22,7 +22,7 @@ from ingest.core.series import OPS, Series
 from ingest.core.timing import is_instant
 from ingest.read.account import Account
 from ingest.read.context import Context
-from ingest.read.fio import clock, hist, repairs
+from ingest.read.fio import clock, hist, lost_rows, repairs
 from ingest.read.fio.chains import COMPLETION, LAST_STAMP_MS, MS, Chains
 from ingest.read.formats import SMALL
 from ingest.read.integer_rows import Parser, Rows
@@ -144,6 +144,7 @@ class _Batch:
     def intervals(self, done: set[int]) -> list[Intervals]:
         """Return the intervals of the plain logs and fill their accounts; note their numbers in `done`."""
         self._check_counting()
+        self._check_rows()
         chains = self._clocks()
         start, end = self._times(chains)
         tails = self._tails(chains, start, end)
@@ -171,6 +172,20 @@ class _Batch:
             order = [np.flatnonzero(rows.lead[:, 1] == code) for code in range(len(OPS))]
             self.plain[number] = repairs.counting(rows, order, self.layout, context) == repairs.PER_INTERVAL
             self.notes[number] = context.account.notes
+
+    def _check_rows(self) -> None:
+        """Leave out the logs of which rows may be missing."""
+        periods = np.array([lost_rows.period_ms(log.context.options) for log in self.logs], np.int64)
+        number = np.arange(len(self.stamps)) - np.repeat(self.chain_at[:-1], self.lengths.reshape(-1))
+        late = lost_rows.levels(self.stamps, number, periods[self.log_of_row])
+        in_time = np.append((row_sums(self.indptr, self.counts) > 1)[1:] | self.began[1:], [True])
+        rows, firsts = np.flatnonzero(in_time), np.flatnonzero(self.began)
+        chain = np.cumsum(self.began)[rows] - 1
+        least, most = np.full(len(firsts), LAST_STAMP_MS), np.full(len(firsts), -LAST_STAMP_MS)
+        np.minimum.at(least, chain, late[rows])
+        np.maximum.at(most, chain, late[rows])
+        logs = self.log_of_row[firsts]
+        self.plain[logs[(periods[logs] > 0) & (most - least >= periods[logs])]] = False
 
     def _rows_of(self, number: int) -> Rows:
         """Return the rows of a log in the order of its file."""

@@ -251,8 +251,8 @@ def _documents(path: Path, context: Context) -> Iterator[Intervals]:
     return dumps.read(path, context)
 
 
-HISTOGRAMS = Reader(locate_hist, rows=hist.read, accepts=is_histogram, many=many.read)
-LATENCIES = Reader(locate_raw, events=_raw_events, accepts=is_latency_log, arrow=True)
-SUMMARIES = Reader(locate_json, rows=_documents, grows=PIECES)
-AVERAGES = Reader(locate_raw, rows=_means, accepts=is_latency_log)
-TOTALS = Reader(locate_json, rows=_totals)
+HISTOGRAMS = Reader(locate_hist, timed=False, rows=hist.read, accepts=is_histogram, many=many.read)
+LATENCIES = Reader(locate_raw, timed=False, events=_raw_events, accepts=is_latency_log, arrow=True)
+SUMMARIES = Reader(locate_json, timed=False, rows=_documents, grows=PIECES)
+AVERAGES = Reader(locate_raw, timed=False, rows=_means, accepts=is_latency_log)
+TOTALS = Reader(locate_json, timed=False, rows=_totals)

@@ -34,6 +34,8 @@ def _events(path: Path, context: Context) -> Iterator[Events]:
 
 READER = Reader(
     locate,
+    line_each=False,
+    timed=False,
     events=_events,
     accepts=lambda _, start: header.looks_like_perf(start),
     row_labels=(*ROW_LABELS, "process", "volume"),

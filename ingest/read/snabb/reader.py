@@ -34,6 +34,8 @@ def _events(path: Path, context: Context) -> Iterator[Events]:
 
 READER = Reader(
     locate,
+    line_each=False,
+    timed=False,
     events=_events,
     accepts=looks_like_timeline,
     folder_is_host=lambda path: plain_name(path) not in OWN_NAMES,

@@ -104,6 +104,9 @@ def opened(path: Path, url: str, *, write: bool) -> sqlite3.Connection:
     if write:
         db = sqlite3.connect(path, timeout=patience(), isolation_level=None)
         _make(db)
+        if not path.exists():  # whoever had made it has removed it again: see `removed_if_empty`
+            db.close()
+            return opened(path, url, write=True)
     else:
         db = _for_reading(path, url)
     version = _version(db)
@@ -121,6 +124,24 @@ def opened(path: Path, url: str, *, write: bool) -> sqlite3.Connection:
             db.execute(f"CREATE TEMP VIEW {table} AS SELECT {named} FROM main.{table}")
     db.execute("PRAGMA synchronous = NORMAL" if write else "PRAGMA mmap_size = 268435456")
     return db
+
+
+def removed_if_empty(db: sqlite3.Connection, path: Path) -> None:
+    """Remove the file of a store that holds nothing and that nobody else has open; `db` is no use afterwards.
+
+    Leaving the write-ahead log needs the file for oneself; whoever opens it meanwhile waits, and then makes it anew (`opened`).
+    """
+    try:
+        db.execute("PRAGMA busy_timeout = 0")
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        db.execute("PRAGMA journal_mode = DELETE")
+        db.execute("BEGIN EXCLUSIVE")
+        names = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        if not any(db.execute(f"SELECT 1 FROM {name} LIMIT 1").fetchone() for name in names):
+            path.unlink(missing_ok=True)
+    except (sqlite3.Error, OSError):  # it stays, empty
+        pass
 
 
 def _check_file(path: Path, url: str) -> None:

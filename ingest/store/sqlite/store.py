@@ -51,7 +51,7 @@ from ingest.store.sqlite.coarsening import coarsen
 from ingest.store.sqlite.damage import check_cells, object_in
 from ingest.store.sqlite.documents import PUT_DOCUMENT, check_all_there, document_rows, drop_unlike, sweep
 from ingest.store.sqlite.episodes import episodes_of, keep_episodes
-from ingest.store.sqlite.file import opened, snapshot, store_errors, tables_of_runs, transaction
+from ingest.store.sqlite.file import opened, removed_if_empty, snapshot, store_errors, tables_of_runs, transaction
 from ingest.store.sqlite.holdings import SqliteHoldings
 from ingest.store.sqlite.owners import check_run, is_current, is_newest
 from ingest.store.sqlite.rollups import write_rollups
@@ -111,6 +111,7 @@ class SqliteStore:
         self._finished: dict[str, list[SourceRecord]] = {}
         self._seen = -1
         self._written: Counter[tuple[str, str, int]] = Counter()
+        self._is_new = write and not self.path.exists()
         with store_errors(self.url):
             self.db = opened(self.path, self.url, write=write)
 
@@ -123,7 +124,9 @@ class SqliteStore:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Close it; what is not committed is dropped."""
+        """Close it; what is not committed is dropped. Where the input is at fault a new file that holds nothing is removed."""
+        if error is not None and self._is_new and not isinstance(error, StoreError):
+            removed_if_empty(self.db, self.path)
         self.db.close()
 
     @contextmanager

@@ -9,11 +9,11 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from ingest.core.errors import listed
+from ingest.core.errors import counted, listed
 from ingest.core.timing import format_duration
 from ingest.core.writing import Stamp, latency
 from ingest.objectives.check import Checked
-from ingest.objectives.words import ELAPSED, budgets, counted, left_out, looked_at, promise, stamp_of
+from ingest.objectives.words import ELAPSED, budgets, left_out, looked_at, promise, stamp_of
 from ingest.query.table import Table
 from ingest.query.verdicts import MET, UNKNOWN, VIOLATED, Episode, Verdict
 from ingest.view.marked import escape

@@ -12,7 +12,7 @@ from rich.table import Table as RichTable
 from ingest.core.timing import format_duration
 from ingest.core.writing import INFINITE, LARGE, Stamp, latency
 from ingest.query.means import lacks_bins
-from ingest.query.missing import MOST
+from ingest.query.missing import LEAST, MOST
 from ingest.query.percentiles import BANDWIDTH
 from ingest.query.precision import Precision
 from ingest.query.question import Answer
@@ -72,6 +72,9 @@ def _cell(name: str, value: Any, table: Table, row: int, stamp: Stamp) -> str:
             return f"<= {low}"
         return low if high in (low, "nan %") else f"{low} - {high}"
     flags, most = table.columns.get(f"{name}_censored"), table.columns.get(f"{name}{MOST}")
+    least = float(table.columns.get(f"{name}{LEAST}", table.columns[name])[row])
+    if least == least:  # noqa: PLR0124  # not NaN
+        value = least
     return between(float(value), float(value if most is None else most[row]), censored=flags is not None and bool(flags[row]))
 
 

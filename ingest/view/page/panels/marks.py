@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from ingest.core.errors import counted
 from ingest.core.marks import MOST_OF_RUN, Mark, in_time_order, lasted, longest, of_run, overlaps
 from ingest.core.writing import elapsed, latency, utc
 from ingest.view.page.report.section import AFTER_PERCENTILES, Section
@@ -78,9 +79,9 @@ def sections(chosen_marks: Chosen, starts_ns: Mapping[str, int], *, relative: bo
     shown = longest([dict(mark) for mark in chosen_marks.marks], MOST_ROWS)
     rows = "".join(_row(mark, starts_ns.get(str(mark.get("run", "")), 0), relative=relative) for mark in shown)
     says = (
-        f"{len(chosen_marks.marks):,} marks."
+        f"{counted(len(chosen_marks.marks), 'mark')}."
         if len(shown) == len(chosen_marks.marks)
-        else f"{len(shown)} of {len(chosen_marks.marks):,} marks."
+        else f"{len(shown)} of {counted(len(chosen_marks.marks), 'mark')}."
     )
     outside = (
         f"{chosen_marks.outside:,} of {chosen_marks.given:,} marks of --marks are of other times than the run."

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ingest.core.errors import counted
 from ingest.core.ranks import SUMMARY, parse_percentiles
 from ingest.core.series import default_kind
 from ingest.query.missing import MOST
@@ -67,7 +68,7 @@ def few(runs: Sequence[Overview], by: Sequence[str]) -> list[str]:
             for row in (percentile.carried(count) & (beyond < FEW)).nonzero()[0].tolist():
                 name = names[tuple(whole.columns[label][row] for label in answer.by)]
                 where = f"{short}, {name}" if len(runs) > 1 else name
-                samples = f"{int(beyond[row])} sample{'s' if beyond[row] != 1 else ''}"
+                samples = f"{counted(int(beyond[row]), 'sample')}"
                 sentences.append(f"{percentile.name} of {where} rests on {samples} beyond it: take it as a hint")
     more = len(sentences) - NOTES_SHOWN
     rest = f"{more} more percentiles of the whole range rest on fewer than {FEW} samples"

@@ -6,6 +6,8 @@ const drawing = (() => {
   // The first piece is small, as the old rows go with it.
   const FIRST = 250, PIECE = 500, PIECEMEAL = { heatmap: "cells", hosts: "points", threads: "points", surface: "points", maps: "cells" };
   const TOP = { heatmap: 64, load: 40 }; // room above a chart, for its legend
+  const MISSING = "samples are missing"; // the text of its bands: query/missing.py
+  const BOUNDS = " of the samples that are there; others are missing: see the bounds in the table of the whole range";
   const FRAMES = 4000; // of which is kept how long they took
   const CLEAN = 256; // after how many rows that went Vega forgets them, instead of 10,000: a page may be open for days
   // Vega keeps the number of each row that was ever in a derived table (the lookup of its Relay): after so many a chart is made anew.
@@ -81,17 +83,20 @@ const drawing = (() => {
     element.setAttribute("role", "img"); // Vega has set its own
     element.setAttribute("aria-label", `${element.dataset.title}. ${panel.says}`);
     element.removeAttribute("aria-roledescription");
-    if (name === "percentiles") readOut(panel.data.whole);
+    if (name === "percentiles") readOut(panel.data.whole, given.common.range ?? [-Infinity, Infinity]);
     return rest;
   }
-  function readOut(whole) {
-    const color = page.views.percentiles.scale("color"), title = `${what(now.state.p)} of the range:`;
+  // Of samples that are missing the page knows when, not how many: the table of the whole range has what a percentile can be.
+  function readOut(whole, [from, to]) {
+    const color = page.views.percentiles.scale("color"), title = `${what(now.state.p)} of the range:`, { run, content } = now;
+    const ours = content.marks.filter((mark) => mark.text === MISSING && (mark.run === run.name || content.runs.length === 1));
+    const lacking = ours.some(({ t, t2 }) => t < to && t2 > from);
     find("readout").replaceChildren(title, ...whole.filter(({ v }) => v > 0).map((point) => {
       const [part, dot, value] = ["span", "i", "b"].map((tag) => document.createElement(tag));
       [dot.style.background, value.textContent] = [color(point.label), atLeast(point)];
       part.append(dot, `${point.label} `, value);
       return part;
-    }), ...(whole.length ? [] : ["too few samples"]));
+    }), ...(whole.length ? [] : ["too few samples"]), ...(lacking ? [BOUNDS] : []));
     find("percentile").setAttribute("aria-valuetext", find("readout").textContent);
   }
   function discard(name) {

@@ -4,6 +4,7 @@ const panels = (() => {
   const { MOST, percentileOf, pointsOf, thinOf } = tailboard;
   const { now, memo, held, find, when, sayHighest, sayHighestOr } = chosen, { table, sharesIn, tailOf } = tables;
   const { what, latency, atLeast, number, WEIGHED, mixedIn, tooFew } = words;
+  const LEGEND = 64; // as high as a legend of colors is at least: of one row it reached into the axis
   const SURFACE = ["99.99", "99.95", "99.9", "99.5", "99", "98", "95", "90", "75", "50"];
 
   function tailPanel(scope, height) {
@@ -12,7 +13,7 @@ const panels = (() => {
     const data = { points, thin, gaps, rows }, wide = points.length ? (points[0].t2 - points[0].t) / 1000 : 0;
     const shown = [...points, ...thin].map((point) => ({ ...point, label: point.row }));
     const says = sayHighest(shown, wide && `Windows of ${wide} s.`, fewer);
-    return { data, signals: { what: what(now.state.tail) }, span, height: 12 + height * rows.length, says };
+    return { data, signals: { what: what(now.state.tail) }, span, height: Math.max(LEGEND, 12 + height * rows.length), says };
   }
   // The label that is shown where bins are needed for it: threads only where the page has bins of them.
   const byBins = () => (now.state.by === "run" || (now.state.by === "thread" && !now.run.levels.threads) ? "" : now.state.by);
