@@ -35,6 +35,7 @@ COMMANDS = (
     "distribution",
     "compare",
     "trend",
+    "capacity",
     "check",
     "report",
     "serve",

@@ -63,6 +63,7 @@ def inspect(paths: tuple[str, ...], options: Options) -> None:
     from ingest.read.copies import conflicts
     from ingest.read.processes import processes
     from ingest.read.reconcile import reconciled, skew
+    from ingest.read.schedule import sentences
 
     _, given = split_sources(paths)
     discovered = discover(given, read_options(options))
@@ -95,7 +96,9 @@ def inspect(paths: tuple[str, ...], options: Options) -> None:
     _print(rows, others)
     for caveat in caveats:
         print(shown(f"caveat: {caveat}"))
-    for text in (*reconciled(discovered.sources), *skew(discovered.sources)):
+    accounts = [source.context.account for source in discovered.sources]
+    schedules = sentences((account.path, digest) for account in accounts for digest in account.schedule)
+    for text in (*reconciled(discovered.sources), *skew(discovered.sources), *schedules):
         print(shown(text))
     own = own_facts(whole_runs_of(discovered.sources))
     if own:

@@ -170,6 +170,10 @@ def _refusals(account: LoadAccount) -> Iterator[str]:
 
 def _notes(account: LoadAccount) -> Iterator[str]:
     """Yield the notes on logs, each once for all logs that it concerns, up to SHOWN_FINDINGS of them."""
+    from ingest.read.schedule import sentences
+
+    accounts = [source.context.account for source in account.sources]
+    yield from sentences((of_source.path, digest) for of_source in accounts for digest in of_source.schedule)
     said: dict[str, list[str]] = {}
     for source in account.sources:
         for note in source.context.account.notes:

@@ -30,7 +30,11 @@ class Options(shared.Asking):
 @click.command()
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
 @click.option("-o", "--output", default="report.html", show_default=True, metavar="FILE", help="File to write; - for stdout.")
-@click.option("--sla", metavar="LATENCY", help="Draw a line at this latency, such as 5ms.")
+@click.option(
+    "--sla",
+    metavar="[P<]LATENCY",
+    help="Draw a line at this latency, such as 5ms; 'p99<5ms' also marks the capacity in the load curve.",
+)
 @click.option(
     "--objectives",
     metavar="SLA.yml",
@@ -64,12 +68,14 @@ def page_of(sources: tuple[str, ...], options: Options) -> str:
     from ingest.cli.shared.marks import read_all
     from ingest.cli.shared.sources import opened
     from ingest.core.timing import parse_duration
+    from ingest.query.capacity import parse_sla
     from ingest.query.means import MeansAloneError
     from ingest.view.page.report.contents import means_from, parts_from, run_names
     from ingest.view.page.report.page import page_of as page
 
     question = asked(options, parse_step(options.step), force=options.force)
-    sla = parse_duration(options.sla) if options.sla else 0
+    objective = parse_sla(options.sla) if options.sla and "<" in options.sla else None
+    sla = objective.limit_ns if objective else parse_duration(options.sla) if options.sla else 0
     marks = read_all(options.marks)
     with opened(sources, options) as origin:
         episodes = violations(origin, options.objectives, question, marks) if options.objectives else None
@@ -81,6 +87,7 @@ def page_of(sources: tuple[str, ...], options: Options) -> str:
                 question,
                 estimates=True,
                 sla_ns=sla,
+                objective=objective,
                 full=options.full,
                 offsets=True,
                 episodes=episodes,

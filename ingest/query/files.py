@@ -32,6 +32,7 @@ from ingest.read.formats import HDR, SNABB, row_labels, single_events
 from ingest.read.lacks import dead
 from ingest.read.processes import processes
 from ingest.read.reconcile import reconciled, skew
+from ingest.read.schedule import sentences
 
 if TYPE_CHECKING:
     from ingest.query.percentiles import Wanted
@@ -356,16 +357,17 @@ class Files:
 
 def warnings_of(accounts: Iterable[Account], discovered: Found | None = None) -> list[str]:
     """Return the sentences that a reader of the numbers must see: repairs, rejects, refused files, saturation."""
-    total = Account()
-    for account in accounts:
+    total, taken = Account(), list(accounts)
+    for account in taken:
         total.add(account)
     texts = [f"{count} {plural(count, 'row')} repaired: {reason}" for reason, count in sorted(total.repaired.items())]
     texts += [f"{count} {plural(count, 'row')} rejected: {reason}" for reason, count in sorted(total.rejected.items())]
     if total.saturated:
         texts.append(f"{total.saturated} samples lie in the last bin: at least its lower edge, true values unknown")
+    schedules = sentences((account.path, digest) for account in taken for digest in account.schedule)
     if discovered is None:
-        return texts + total.notes
-    return [*texts, *discovered.refusals(), *(str(caveat) for caveat in discovered.caveats), *total.notes]
+        return [*texts, *total.notes, *schedules]
+    return [*texts, *discovered.refusals(), *(str(caveat) for caveat in discovered.caveats), *total.notes, *schedules]
 
 
 def median_width(sources: Iterable[Source]) -> float:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from ingest.core.series import RunLabels
 
 DEPTHS = ("total_iodepth", "iodepth", "numjobs")
+RATES = ("target_rate", "offered_rate", "rate_iops", "rate", "target")
+AT_ONCE = (*DEPTHS, "depth", "clients", "threads", "concurrency")  # how many requests there are at once
 FIRST = ("workload", "mode", "op_size", "rwmixread", *DEPTHS)  # the settings that name a run before its others
 ID = re.compile(r"id-[0-9a-f]{8}")
 ITERATION = re.compile(r"\d{8}")
@@ -36,17 +38,27 @@ def swept(labels: RunLabels) -> Sweep | None:
     They are where a label such as `total_iodepth` is a number of every run, each line (runs that are alike in everything else)
     has a depth once, and some line has several.
     """
-    for label in DEPTHS:
+    return _sweep(labels, DEPTHS, repeated=False)
+
+
+def loads(labels: RunLabels, names: Sequence[str]) -> Sweep | None:
+    """Return the sweep of the first of some labels that runs are, None without one; a line may have a load several times."""
+    return _sweep(labels, names, repeated=True)
+
+
+def _sweep(labels: RunLabels, names: Sequence[str], *, repeated: bool) -> Sweep | None:
+    for label in names:
         depths = {run: _number(run_labels.get(label, "")) for run, run_labels in labels.items()}
         if len(set(depths.values())) < 2 or any(math.isnan(depth) for depth in depths.values()):
             continue
-        with_depth = [name for name in DEPTHS if name == label or _follows(labels, name, label)]
+        with_depth = [name for name in names if name == label or _follows(labels, name, label)]
         settings = {run: _settings(run_labels, with_depth) for run, run_labels in labels.items()}
         # A sweep in each of several archives is a line each; archives of one depth each are one line.
         for keys in ({run: (*_archive(run), *words) for run, words in settings.items()}, settings):
             lines = _named(keys, labels, with_depth)
             places = {run: (depths[run], lines[run]) for run in labels}
-            if len(set(places.values())) == len(places) > len(set(lines.values())):
+            distinct = len(set(places.values()))
+            if (repeated or distinct == len(places)) and distinct > len(set(lines.values())):
                 return Sweep(label, places)
     return None
 

@@ -39,8 +39,8 @@ class Account:
     `shadowed` counts samples that were read and left out, because another log of the same I/Os is taken. `findings` keeps the
     first places of each reason, `totals` what a source held in all, by op. `whole_runs` are what the tool itself says of whole
     runs that have no histogram, `whole_rows` the exact values of rows over a whole run, as plain values (see
-    `whole_runs`). `missing` are samples that completed and that the
-    source does not hold, `cut_short` why its file ended early, `caveats` what holds for
+    `whole_runs`), `schedule` what it shows of when requests were due (see `read/schedule.py`). `missing` are samples that
+    completed and that the source does not hold, `cut_short` why its file ended early, `caveats` what holds for
     its run as a whole.
     """
 
@@ -61,6 +61,7 @@ class Account:
     totals: dict[str, Histogram] = field(default_factory=dict)
     whole_runs: list[dict[str, Any]] = field(default_factory=list)
     whole_rows: list[dict[str, Any]] = field(default_factory=list)
+    schedule: list[str] = field(default_factory=list)
     missing: list[Missing] = field(default_factory=list)
     cut_short: str = ""
     caveats: list[Caveat] = field(default_factory=list)
@@ -134,6 +135,7 @@ class Account:
         self.findings.extend(other.findings)
         self.whole_runs.extend(other.whole_runs)
         self.whole_rows.extend(other.whole_rows)
+        self.schedule.extend(other.schedule)
         self.missing.extend(other.missing)
 
     def replace(self, other: Account) -> None:
@@ -171,6 +173,7 @@ class Account:
             "findings": [str(finding) for finding in self.findings],
             "missing": {str(n): entry.told() for n, entry in enumerate(self.missing, 1)},
             **({"caveats": {str(n): caveat.told() for n, caveat in enumerate(self.caveats, 1)}} if self.caveats else {}),
+            **({"schedule": list(self.schedule)} if self.schedule else {}),
             **{name: _numbered(entries) for name in ("whole_runs", "whole_rows") if (entries := getattr(self, name))},
         }
 

@@ -23,6 +23,7 @@ from ingest.core.intervals import Int, Intervals
 from ingest.core.layout import LogLinear
 from ingest.core.series import CORRECTED, Series, is_mean
 from ingest.read.account import Account
+from ingest.read.schedule import Seen
 
 MEASURED_FROM_SCHEDULE = ("response", "wait", "lag", "offset", "submission")
 MOST_SAMPLES = 1 << 53
@@ -42,7 +43,11 @@ def correctable(series: Series) -> bool:
 
 
 def with_corrected(chunks: Iterator[Intervals], interval_ns: int, account: Account) -> Iterator[Intervals]:
-    """Yield the chunks of a reader, each followed by what of it can be corrected, under the corrected kind."""
+    """Yield the chunks of a reader, each followed by what of it can be corrected, under the corrected kind.
+
+    The account is left what the correction shows of a schedule.
+    """
+    seen, series = Seen(), None
     for chunk in chunks:
         yield chunk
         rows = chunk.relabelled(lambda key: key.replaced(kind=corrected_kind(key.kind)) if correctable(key) else None)
@@ -51,7 +56,12 @@ def with_corrected(chunks: Iterator[Intervals], interval_ns: int, account: Accou
         put_back, dropped = corrected(rows, interval_ns)
         if dropped:
             account.note(f"{dropped} intervals are not corrected: {TOO_MANY}")
+        seen.add(chunk)
+        seen.add(put_back)
+        series = series or next((key for key in chunk.table if isinstance(key, Series)), None)
         yield put_back
+    if series is not None:
+        account.schedule.append(seen.digest(series, expected_ns=interval_ns))
 
 
 def corrected(rows: Intervals, interval_ns: int) -> tuple[Intervals, int]:

@@ -405,6 +405,12 @@ def _warnings(catalogue: Catalogue) -> Iterator[str]:
     counted: dict[tuple[str, str], int] = {}
     saturated = 0
     for record in catalogue.records:
+        name = record.run if len(catalogue.records) > 1 else ""
+        digests = [(name, text) for account in catalogue.accounts.get(record.run, ()) for text in account.get("schedule", ())]
+        if digests:
+            from ingest.read.schedule import sentences  # a store needs nothing else of readers
+
+            yield from sentences(digests)
         for account in catalogue.accounts.get(record.run, ()):
             saturated += account.get("saturated", 0)
             yield from (note for note in account.get("notes", ()) if note.startswith(SAID_WITH_ANSWERS))

@@ -7,6 +7,7 @@ epoch ms, latencies ns; rows are ordered by time, group, then latency.
     points   percentiles, rate, heatmap (the line over it): t, t2, label, v, n, beyond, open    v in ns, or I/Os a second
              surface, tails: t, t2, row, v, n, open         distribution: label, x, v, cum, n, open (x is 1 / (1 - q))
              load: run, name, label, x, rate, v, n          runs: run, name, t, t2, v (ms since the run's start)
+             load, capacities: label, text, load, low, high  (loads on its x axis)
              movers, shifts: i, row, x, ratio, lo, hi,      ratios of a comparison with their bounds (null: not known), drawn from
              first, last, cut_low, cut_high, verdict,       first to last; values in ns and samples of both sides
              baseline, run, open_baseline, ..., n_run

@@ -31,7 +31,7 @@ from ingest.read.context import RATE, YEAR_NS, Context, TimeZero
 from ingest.read.delimited.operation_lines import Taken, columns_of, read_lines, take
 from ingest.read.formats import AGAIN, OPERATIONS, Reader
 from ingest.read.hdr.names import looks_like_operations
-from ingest.read.schedule import UNSCHEDULED, due_at, facts
+from ingest.read.schedule import Seen
 from ingest.read.sources import Around, Source
 from ingest.read.text import head, name_without
 
@@ -77,23 +77,35 @@ def read(path: Path, context: Context) -> Iterator[Intervals]:
         due = np.empty(count, np.int64)
         due[np.argsort(start, kind="stable")] = due_at(int(start.min()), count, rate)
     kinds = {"service": end - start}
-    if due is None:
-        context.account.note(UNSCHEDULED)
-    else:
+    if due is not None:
         early = int(np.count_nonzero(start < due))
         if early:
             context.account.note(f"{early} operations began before they were due: their response time counts from their start")
         due = np.minimum(due, start)
         kinds |= {"response": end - due, "wait": start - due}
     lag = None if due is None else int((start - due).max())
-    for sentence in facts(count, int(end.max() - start.min()), rate, lag) if due is not None else ():
-        context.account.note(sentence)
+    seen = Seen(context.options.get(RATE, ""))
     shift = context.offset_ns + (0 if epoch else context.zero.epoch_ns or 0)
     for kind, values in kinds.items():
         table = tuple(context.series.replaced(op=op, tag=tag, kind=kind) for op, tag in taken.table)
         rows = binned(table, labels, end + shift, values, hdr_layout(DIGITS, 0, 1))
         context.account.samples += int(rows.counts.sum()) if kind == "service" else 0
+        seen.add(rows)
         yield rows
+    took = int(end.max() - start.min())
+    context.account.schedule.append(seen.digest(context.series, span_ns=took, lag_ns=lag))
+
+
+def due_at(start_ns: int, count: int, rate: Fraction) -> Int:
+    """Return when each of `count` requests was due: start + n / rate, rounded down to ns, exact for any n."""
+    numbers = np.arange(count, dtype=np.int64)
+    interval = SECOND / rate
+    whole, part = divmod(interval.numerator, interval.denominator)
+    if part * count >= 2**63:
+        exact = [start_ns + n * interval.numerator // interval.denominator for n in range(count)]
+        return np.array(exact, np.int64)
+    due: Int = start_ns + numbers * whole + numbers * part // interval.denominator
+    return due
 
 
 def binned(table: tuple[Series, ...], series: Int, ends: Int, values: Int, layout: LogLinear) -> Intervals:

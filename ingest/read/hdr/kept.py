@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,12 +31,8 @@ class KeptRows(Rows):
         for geometry in state["geometries"]:
             self._layouts.of(Geometry(*geometry))
         self._trimmed = state["trimmed"]
-        self._samples = Counter(state["samples"])
-        self._lag_ns = state["lag_ns"]
         self._tallies = Tallies((tuple(key), tuple(tally)) for key, tally in state.get("tallies", ()))
         self._gaps.last_ns = state.get("last_line_ns")
-        low, high = state["span"]
-        self._span = (low, high)
 
     def state(self) -> dict[str, Any]:
         """Return the state that the lines to come need, as values that JSON can hold. All lines taken are in `intervals`."""
@@ -49,9 +44,6 @@ class KeptRows(Rows):
             "ends": [[tag.decode("latin-1"), str(layout), ends] for (tag, layout), ends in self._ends.items()],
             "geometries": [[geometry.digits, geometry.unit_magnitude, geometry.ratio] for geometry in self._layouts.geometries],
             "trimmed": self._trimmed,
-            "samples": dict(self._samples),
-            "lag_ns": self._lag_ns,
-            "span": self._span,
             "last_line_ns": self._gaps.last_ns,
             "tallies": [[key, tally] for key, tally in self._tallies.told.items()],
         }

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -27,7 +25,7 @@ from ingest.read.hdr.origin import LATTE, Origin, named
 from ingest.read.hdr.stamps import SAID, interval_of
 from ingest.read.hdr.tails import Tail
 from ingest.read.hdr.tallies import Tallies, key_of
-from ingest.read.schedule import UNSCHEDULED, facts
+from ingest.read.schedule import Seen
 from ingest.read.text import LONGEST_LINE
 
 Int = NDArray[np.int64]
@@ -43,7 +41,6 @@ TOO_MANY_TAGS = f"more than {MOST_SERIES} tags"
 TOTALS = "the tags raw and co-fixed are left out: those of reads and of writes hold the same operations"
 NO_HISTOGRAM = "no interval: no histogram at its end"
 COMMENT, LEGEND = b"#", b'"'
-SERVICE, RESPONSE, WAIT = "service", "response", "wait"
 
 
 class _Line(NamedTuple):
@@ -85,9 +82,7 @@ class Rows:
         self._firsts: dict[tuple[bytes, LogLinear], int] = {}
         self._parts: dict[LogLinear, list[Intervals]] = {}
         self._trimmed = 0
-        self._samples: Counter[str] = Counter()
-        self._lag_ns: int | None = None
-        self._span = (MOST_NS, -MOST_NS)
+        self._seen = Seen(context.options.get(RATE, ""))
         self._tallies = Tallies()
         self._righted = False
         self._gaps = Gaps(context)
@@ -200,7 +195,7 @@ class Rows:
         codes, starts = np.ascontiguousarray(placed[:, 0]), np.ascontiguousarray(placed[:, 1])
         rows = Intervals(target.layout, tuple(self._table), codes, starts, ends, indptr, bins, counts)
         self._parts.setdefault(target.layout, []).append(rows)
-        self._note_schedule(rows)
+        self._seen.add(rows)
         self.entries += len(bins)
         self.unpacked += len(keep)
         self._context.account.accept(len(keep))
@@ -252,32 +247,6 @@ class Rows:
         for rows in parts.values():
             yield concatenate(rows)
 
-    def _note_schedule(self, rows: Intervals) -> None:
-        """Remember what shows the schedule: samples by kind, the longest wait, the span of the log."""
-        if not len(rows):
-            return
-        samples = rows.samples
-        codes = np.flatnonzero(np.bincount(rows.series, minlength=len(rows.table)))
-        for code in codes.tolist():
-            series = rows.table[code]
-            kind = series.kind if isinstance(series, Series) else ""
-            chosen = rows.series == code
-            self._samples[kind] += int(samples[chosen].sum())
-            if kind == WAIT and (bins := rows.bins[chosen[rows.row]]).size:
-                self._lag_ns = max(self._lag_ns or 0, int(rows.layout.values[bins.max()]))
-        self._span = (min(self._span[0], int(rows.start_ns.min())), max(self._span[1], int(rows.end_ns.max())))
-
-    def _facts(self) -> list[str]:
-        """Return sentences on the schedule: the achieved rate, and the target rate that the user gave."""
-        rate = self._context.options.get(RATE)
-        kinds = {kind for kind, count in self._samples.items() if count}
-        if kinds == {SERVICE} and not rate:
-            return [UNSCHEDULED]
-        if not rate and not kinds & {RESPONSE, WAIT}:
-            return []
-        samples = self._samples[SERVICE] or self._samples[RESPONSE] or sum(self._samples.values())
-        return facts(samples, self._span[1] - self._span[0], Fraction(rate) if rate else None, self._lag_ns)
-
     def skip_to(self, lines: Sequence[bytes], number: int) -> int:
         """Take the start from the first lines of a log, of which the last is an interval; go on after line `number`.
 
@@ -299,9 +268,7 @@ class Rows:
             ends={key: segments[-1][0] for key, segments in self._ends.items()},
             bins=self._layouts.total,
             trimmed=self._trimmed,
-            samples=self._samples,
-            lag_ns=self._lag_ns,
-            span=self._span,
+            seen=self._seen,
             tallies=self._tallies.told,
             edges=(self._gaps.first_end_ns, self._gaps.last_ns),
         )
@@ -309,9 +276,7 @@ class Rows:
     def absorb(self, tail: Tail) -> None:
         """Add the counts of a part of the log that was read elsewhere to those of the log."""
         self._trimmed += tail.trimmed
-        self._samples.update(tail.samples)
-        self._lag_ns = max((lag for lag in (self._lag_ns, tail.lag_ns) if lag is not None), default=None)
-        self._span = (min(self._span[0], tail.span[0]), max(self._span[1], tail.span[1]))
+        self._seen.absorb(tail.seen)
         self._tallies.absorb(tail.tallies)
 
     def tell_doubts(self) -> None:
@@ -328,8 +293,7 @@ class Rows:
 
     def settle(self) -> None:
         """Note in the account the changes to the rows as a whole, and the schedule that they show."""
-        for sentence in self._facts():
-            self._context.account.note(sentence)
+        self._context.account.schedule.append(self._seen.digest(self._context.series))
         if self._trimmed:
             lines = f"{self._trimmed} lines begin before the previous line ends, because stamps are rounded: moved to that end"
             self._context.account.note(lines)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ingest.core.layout import LogLinear
 from ingest.read.hdr.tallies import Key, Tally
+from ingest.read.schedule import Seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +24,6 @@ class Tail:
     ends: Mapping[tuple[bytes, LogLinear], int]
     bins: int
     trimmed: int
-    samples: Mapping[str, int]
-    lag_ns: int | None
-    span: tuple[int, int]
+    seen: Seen
     tallies: Mapping[Key, Tally]
     edges: tuple[int | None, int | None] = (None, None)

@@ -11,6 +11,7 @@ from ingest.core.grid import MS
 from ingest.core.marks import Mark
 from ingest.core.series import RunLabels
 from ingest.query.breath_sources import kept_from
+from ingest.query.capacity import Sla
 from ingest.query.means import OWN
 from ingest.query.missing import bands
 from ingest.query.offsets.overview import offset_overviews, shown_names
@@ -25,6 +26,7 @@ from ingest.view.page.panels import episodes as episode_section
 from ingest.view.page.panels import estimates as estimate_section
 from ingest.view.page.panels import marks as mark_section
 from ingest.view.page.panels import offsets as offset_section
+from ingest.view.page.panels.capacity import capacities_of
 from ingest.view.page.report import offsets_alone as offset_page
 from ingest.view.page.report.page import Parts, parts_of
 from ingest.view.page.report.section import Section
@@ -41,6 +43,7 @@ def parts_from(
     question: Question,
     *,
     sla_ns: int = 0,
+    objective: Sla | None = None,
     full: bool = False,
     offsets: bool = False,
     more: Sequence[Section] = (),
@@ -53,7 +56,8 @@ def parts_from(
 
     `marks` are drawn beside those of the source, and of those `given` what overlaps a run; `episodes` too, by default those
     that a store has kept. With `offsets` those of runs that have any are shown; where none has latencies, they alone. With
-    `estimates` a panel shows what averaging would have said. InputError where nothing is selected.
+    `estimates` a panel shows what averaging would have said, with an `objective` the load curve the capacity by it. InputError
+    where nothing is selected.
     """
     held = offset_overviews(source, shown_names(names, question), question, full=full) if offsets else []
     try:
@@ -84,7 +88,8 @@ def parts_from(
     known = labels_of(source)
     sweep = swept({name: known.get(name, {}) for name in shown}) if len(shown) > 1 else None
     shown_marks = [*noted.marks, *marks, *(band for run in runs for band in bands(run.cluster))]
-    return parts_of(said, source.facts(chosen), shown_marks, question.by, sla_ns, sections, sweep)
+    capacities = capacities_of(runs, sweep, objective) if objective is not None and len(shown) > 1 else []
+    return parts_of(said, source.facts(chosen), shown_marks, question.by, sla_ns, sections, sweep, capacities)
 
 
 def labels_of(source: Origin) -> RunLabels:

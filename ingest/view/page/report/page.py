@@ -87,8 +87,12 @@ def parts_of(
     sla_ns: int = 0,
     sections: Sequence[Section] = (),
     sweep: Sweep | None = None,
+    capacities: Sequence[Mapping[str, Any]] = (),
 ) -> Parts:
-    """Return what `report` fills its page with, from the same words; the load curve is over the depths of a `sweep`."""
+    """Return what `report` fills its page with, from the same words; the load curve is over the depths of a `sweep`.
+
+    `capacities` are marked in it (see `panels/capacity.py`).
+    """
     schedules = [omission.content_of(_kinds(run.cluster), run.cluster.warnings) for run in runs]
     shown = [*([omission.section(schedules)] if any(schedule["kinds"] for schedule in schedules) else []), *sections]
     content = {
@@ -96,6 +100,7 @@ def parts_of(
         "sections": {section.name: section.content for section in shown},
         "marks": [vega.note_of(mark) for mark in marks],
         "sweep": _sweep(sweep),
+        "capacities": list(capacities),
         "state": {**first_state(runs, by, sla_ns), **{name: value for section in shown for name, value in section.state.items()}},
     }
     data, coarsened = packed(content, runs)

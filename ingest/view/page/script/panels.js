@@ -90,7 +90,10 @@ const panels = (() => {
       find("h-load").textContent = `Load curve: percentile against ${sweep ? across : "I/O rate"}`;
       const at = ({ run: name, x, label }) => (sweep ? `${label} at ${x}` : content.runs.find((run) => run.name === name).label);
       const says = points.map((point) => `${at(point)}: ${number(Math.round(point.rate))} a second, ${latency(point.v)}`);
-      return { data: { points }, signals: { what: what(state.p), across, depth: Boolean(sweep) }, says: says.join("; ") };
+      const known = (content.capacities ?? []).filter((capacity) => capacity.known);
+      const told = (content.capacities ?? []).map(({ text }) => text);
+      const signals = { what: what(state.p), across, depth: Boolean(sweep) };
+      return { data: { points, capacities: known }, signals, says: [...told, ...says].join("; ") };
     },
     worst() {
       const { run, state } = now;

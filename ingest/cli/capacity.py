@@ -1,0 +1,131 @@
+"""capacity: the highest load of a sweep that meets an objective."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import click
+
+from ingest.cli.shared import options as shared
+from ingest.cli.shared.by_run import EachRun, answered, bounded_options, opened_runs, question_of, undated_beside, write_rows
+from ingest.cli.shared.say import say
+from ingest.cli.shared.streams import verdict_stands
+from ingest.core.errors import InputError, listed
+
+if TYPE_CHECKING:
+    from ingest.core.series import Group
+    from ingest.query.capacity import Capacity, Load
+
+NONE_MEETS_STATUS, CANNOT_TELL_STATUS = 1, 5
+MOST_NOTES = 6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(EachRun):
+    """What a call of capacity says."""
+
+    slas: tuple[str, ...]
+    load: str
+    points: bool
+    fail_above: str | None = None
+    output: str | None = None
+
+
+@click.command()
+@click.argument("sources", nargs=-1, metavar="[SOURCE]...")
+@click.option(
+    "--sla",
+    "slas",
+    metavar="P<LATENCY",
+    multiple=True,
+    required=True,
+    help="Objective, such as 'p99<5ms'; may be repeated: all must be met.",
+)
+@click.option("--run", "runs", metavar="GLOB", multiple=True, help="Only runs whose name matches GLOB [default: all].")
+@click.option(
+    "--load",
+    default="",
+    metavar="LABEL",
+    help="Label that is the load of a run, or achieved [default: an offered rate, else a depth, else what was achieved].",
+)
+@click.option("--points", is_flag=True, help="csv, ndjson: the tested loads in place of the capacities.")
+@bounded_options
+@shared.reading_options
+@shared.unit_option
+@click.option(
+    "--format",
+    "printed",
+    type=click.Choice(["table", "csv", "ndjson"]),
+    show_default="table",
+    help="How it is printed.",
+)
+@shared.typed(Options)
+def capacity(sources: tuple[str, ...], options: Options) -> int:
+    """Find the highest load that meets an objective of latency, from runs at several loads, with an interval.
+
+    \b
+    Examples:
+      tailboard capacity --run 'sweep-*' --sla 'p99<5ms'
+      tailboard capacity ./rates/* --sla 'p99<5ms' --sla 'p99.9<20ms' --by op
+      tailboard capacity ./cbt-archive --sla 'p99<10ms' --load total_iodepth --format csv
+
+    Of several paths each is a run, named after the path. The load is a label such as target_rate, rate_iops, iodepth or clients,
+    else what each run achieved a second. csv and ndjson have line, the --by labels, then
+    sla,axis,verdict,binds,capacity,lo,hi,met,missed,knee; with --points sla,axis,runs,verdict,load,achieved,count,value,above,
+    above_lo,above_hi,batches: value in --unit (ns), above the share of samples at the limit or over it. Exit status: 0 where
+    tested loads lie on both sides, 1 where no tested load meets the objective, 5 where that cannot be told.
+    """
+    from ingest.core.series import run_matches
+    from ingest.query.capacity import axis_of, capacities, parse_sla, tested_in
+
+    slas = [parse_sla(text) for text in options.slas]
+    question, by = question_of(options, ("line", "sla", "axis", "verdict", "load", "runs"))
+    question = replace(question, step="auto")
+    with opened_runs(sources, options) as (asks, labels):
+        names = [name for name in asks if run_matches(name, options.runs)]
+        if not names:
+            raise InputError(f"no run matches {' '.join(options.runs)}; there are {listed(sorted(asks))}")
+        axis, places = axis_of({name: labels.get(name, {}) for name in names}, options.load)
+        tested: dict[tuple[str, Group], list[Load]] = {}
+        warnings = list(undated_beside(list(asks), names))
+        for name in names:
+            load, line = places[name]
+            answer = answered(asks[name], name, question)
+            warnings += answer.warnings
+            by = answer.by
+            for group, point in tested_in(answer, name, load, slas).items():
+                tested.setdefault((line, group), []).append(point)
+    results = capacities(tested, axis, slas)
+    with verdict_stands():
+        _write(results, by, list(dict.fromkeys(warnings)), options)
+    return _status(results)
+
+
+def _write(results: Sequence[Sequence[Capacity]], by: Sequence[str], warnings: Sequence[str], options: Options) -> None:
+    from ingest.query.capacity import points_of, rows_of
+    from ingest.view.terminal import capacity as view
+
+    more = len(warnings) - MOST_NOTES
+    notes = view.notes_of(results, [*warnings[:MOST_NOTES], *([f"{more} more notes"] if more > 0 else [])])
+    if options.printed in (None, "table"):
+        view.print_capacities(results, by, notes)
+        return
+    table = points_of(results, by) if options.points else rows_of(results, by)
+    for line in notes:
+        say(line)
+    write_rows(table, str(options.printed), options.unit, ("value",))
+    for by_sla in results:
+        for line in view.sentences(by_sla, by):
+            say(line.strip())
+
+
+def _status(results: Sequence[Sequence[Capacity]]) -> int:
+    """Return the exit status: the worst of all lines and groups."""
+    from ingest.query.capacity import BRACKETED, NONE_MEETS, binding
+
+    verdicts = {binding(by_sla).verdict for by_sla in results}
+    if NONE_MEETS in verdicts:
+        return NONE_MEETS_STATUS
+    return 0 if verdicts == {BRACKETED} else CANNOT_TELL_STATUS

@@ -1,0 +1,45 @@
+"""The capacity by an objective in the load curve of a report: a band over the loads that its interval holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ingest.core.series import Group, default_kind
+from ingest.query.capacity import ACHIEVED, BRACKETED, Capacity, Load, Sla, capacities, tested_in
+from ingest.query.overview import Overview
+from ingest.query.question import Answer, regrouped
+from ingest.query.sweeps import Sweep
+from ingest.view import vega
+from ingest.view.terminal.capacity import sentence
+
+
+def capacities_of(runs: Sequence[Overview], sweep: Sweep | None, sla: Sla) -> list[dict[str, Any]]:
+    """Return a row for each line of the load curve: label, text, whether it has a capacity, and its load, low and high."""
+    tested: dict[tuple[str, Group], list[Load]] = {}
+    for run in runs:
+        load, line = sweep.places[run.run] if sweep else (float("nan"), "")
+        for group, point in tested_in(_whole(run.cluster), run.cluster.runs[0], load, [sla]).items():
+            tested.setdefault((line, group), []).append(point)
+    return [_row(capacity) for [capacity] in capacities(tested, sweep.label if sweep else ACHIEVED, [sla])]
+
+
+def _row(capacity: Capacity) -> dict[str, Any]:
+    known = capacity.verdict == BRACKETED
+    edges = {name: getattr(capacity, name) if known else 0.0 for name in ("load", "low", "high")}
+    text = f"{capacity.line}: {sentence(capacity)}" if capacity.line else sentence(capacity)
+    return {"label": vega.printable(capacity.line or "all"), "text": vega.printable(text), "known": int(known), **edges}
+
+
+def _whole(answer: Answer) -> Answer:
+    """Return the answer with all of its default kind added up."""
+    place = answer.by.index("kind")
+    kind = default_kind({key[place] for part in answer.parts for key in part.groups})
+    parts = []
+    for part in answer.parts:
+        mine = np.array([isinstance(key, tuple) and key[place] == kind for key in part.table], np.bool_)
+        parts.append(part.take(np.flatnonzero(mine[part.series])))
+    return regrouped(replace(answer, parts=tuple(part for part in parts if len(part))), ())
