@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # One more than there are cores, as tests also wait; four at most.
 SPREAD := -n $(shell cores=$$(nproc 2>/dev/null || echo 2); echo $$((cores < 4 ? cores + 1 : 4))) --dist worksteal
 
-.PHONY: demo test test-all test-server8 check soak bench build wheel audit clean
+.PHONY: demo test test-all test-server8 check soak bench bench-trend build wheel audit clean
 
 demo: $(READY)
 	$(BIN)/tailboard demo -o report.html
@@ -41,6 +41,15 @@ bench: $(READY)
 	$(BIN)/python -m pip install --quiet pandas
 	$(BIN)/python benchmarks/run.py
 
+# Change points of `trend` beside Apache Otava's.
+bench-trend: $(READY) .venv-otava/.ready
+	$(BIN)/python benchmarks/verdicts_trend.py
+
+.venv-otava/.ready:
+	$(PYTHON) -m venv .venv-otava
+	.venv-otava/bin/python -m pip install --quiet --disable-pip-version-check apache-otava==0.8.0
+	touch $@
+
 build: $(READY)
 	$(BIN)/tailboard build
 
@@ -63,4 +72,4 @@ $(READY): pyproject.toml
 	touch $(READY)
 
 clean:
-	rm -rf $(VENV) .venv-audit tests/vega/node_modules report.html tailboard.db* build *.egg-info
+	rm -rf $(VENV) .venv-audit .venv-otava tests/vega/node_modules report.html tailboard.db* build *.egg-info

@@ -198,7 +198,10 @@ def test_a_server_that_is_silent_is_left_after_its_time(monkeypatch) -> None:
 def test_nobody_there() -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
-        with client(nobody.getsockname()[1]) as ours, pytest.raises(TransientError, match=r"^connection refused: is it running\?$"):
+        with (
+            client(nobody.getsockname()[1]) as ours,
+            pytest.raises(TransientError, match=r"^connection refused: is it running\?$"),
+        ):
             ours.exchange("GET", "/")
 
 
@@ -315,11 +318,15 @@ def test_the_login_of_each_server(monkeypatch, tmp_path: Path, server: Server, v
     assert sent.split()[1] not in repr(made)
 
 
-@pytest.mark.parametrize(("server", "variable"), [(ELASTICSEARCH, "ES_API_KEY"), (KIBANA, "ES_API_KEY"), (WEBHOOK, "WEBHOOK_TOKEN")])
+@pytest.mark.parametrize(
+    ("server", "variable"), [(ELASTICSEARCH, "ES_API_KEY"), (KIBANA, "ES_API_KEY"), (WEBHOOK, "WEBHOOK_TOKEN")]
+)
 @pytest.mark.parametrize("secret", ["c2Vj\ncmV0", "c2VjcmV0 ", "sécret"])
 def test_a_broken_key_is_named_and_not_shown(monkeypatch, server: Server, variable: str, secret: str) -> None:
     monkeypatch.setenv(f"TAILBOARD_{variable}", secret)
-    with pytest.raises(StoreError, match=f"^TAILBOARD_{variable} holds a space, a line break or a character that no key has") as error:
+    with pytest.raises(
+        StoreError, match=f"^TAILBOARD_{variable} holds a space, a line break or a character that no key has"
+    ) as error:
         Client("http://127.0.0.1", server)
     assert secret not in str(error.value)
 
@@ -386,7 +393,23 @@ def authority(folder: Path, shown: Path | None = None) -> Authority:
     openssl("req", "-x509", *new, "-days", "30", "-subj", "/CN=our authority", "-keyout", "ca.key", "-out", "ca.pem")
     openssl("req", *new, "-subj", "/CN=node", "-keyout", "leaf.key", "-out", "leaf.csr")
     (folder / "names").write_text("subjectAltName=IP:127.0.0.1\nauthorityKeyIdentifier=none\n")
-    openssl("x509", "-req", "-in", "leaf.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "30", "-extfile", "names", "-out", "leaf.pem")
+    openssl(
+        "x509",
+        "-req",
+        "-in",
+        "leaf.csr",
+        "-CA",
+        "ca.pem",
+        "-CAkey",
+        "ca.key",
+        "-CAcreateserial",
+        "-days",
+        "30",
+        "-extfile",
+        "names",
+        "-out",
+        "leaf.pem",
+    )
     made = Authority(*(folder / name for name in ("ca.pem", "leaf.pem", "chain.pem", "leaf.key")))
     made.chain.write_text(made.leaf.read_text() + (shown or made.certificate).read_text())
     return made
@@ -476,8 +499,16 @@ def test_a_port_without_tls_is_told_from_one_that_is_not_trusted(monkeypatch, va
     [
         ("CA_FILE", "/no/such/file.pem", "TAILBOARD_HERE_CA_FILE: there is no file /no/such/file.pem"),
         ("CA_FILE", __file__, f"TAILBOARD_HERE_CA_FILE: {__file__} holds no certificates in PEM format"),
-        ("FINGERPRINT", "A0:B1", "TAILBOARD_HERE_FINGERPRINT is not a SHA-256 fingerprint: 64 hexadecimal digits (docs/README.md)"),
-        ("FINGERPRINT", "g" * 64, "TAILBOARD_HERE_FINGERPRINT is not a SHA-256 fingerprint: 64 hexadecimal digits (docs/README.md)"),
+        (
+            "FINGERPRINT",
+            "A0:B1",
+            "TAILBOARD_HERE_FINGERPRINT is not a SHA-256 fingerprint: 64 hexadecimal digits (docs/README.md)",
+        ),
+        (
+            "FINGERPRINT",
+            "g" * 64,
+            "TAILBOARD_HERE_FINGERPRINT is not a SHA-256 fingerprint: 64 hexadecimal digits (docs/README.md)",
+        ),
     ],
 )
 def test_what_names_no_certificate_is_a_sentence(monkeypatch, variable: str, text: str, sentence: str) -> None:

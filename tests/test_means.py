@@ -212,7 +212,10 @@ def test_a18_bytes_are_kept_by_splitting_merging_and_coarsening(rows: Intervals,
 def test_a18_bytes_are_kept_while_windows_are_held(rows: Intervals) -> None:
     windows = merged([to_windows(rows, 100 * MS)])
     whole = Whole()
-    found = [*whole.add([windows.take(np.arange(len(windows) // 2))]), *whole.add([windows.take(np.arange(len(windows) // 2, len(windows)))])]
+    found = [
+        *whole.add([windows.take(np.arange(len(windows) // 2))]),
+        *whole.add([windows.take(np.arange(len(windows) // 2, len(windows)))]),
+    ]
     assert told(merged([*found, *whole.rest()]), 100) == told(windows, 100)
     held = Held()
     held.add([windows])

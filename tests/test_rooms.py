@@ -81,7 +81,12 @@ def test_a_room_imports_only_from_the_rooms_before_it() -> None:
 
 def test_every_room_and_every_place_that_the_guides_name_is_there() -> None:
     readme = (HOUSE / "README.md").read_text(encoding="utf-8")
-    named = {name for row in readme.splitlines() if row.startswith("| `") for name in re.findall(r"`([a-z]+)(?:\.py|/)`", row.split("|")[1])}
+    named = {
+        name
+        for row in readme.splitlines()
+        if row.startswith("| `")
+        for name in re.findall(r"`([a-z]+)(?:\.py|/)`", row.split("|")[1])
+    }
     assert named == set(ROOMS)
     table = (HOUSE.parent / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## Where is ...")[2].partition("\n## ")[0]
     places = [place for row in table.splitlines() for place in re.findall(r"`([^`]+/[^`]*)`", row) if "COMMAND" not in place]

@@ -112,8 +112,14 @@ def test_the_policy_says_what_the_code_does() -> None:
     code = {path: path.read_text() for path in (ROOT / "ingest").rglob("*.py")}
     assert [path.name for path, text in code.items() if re.search(r"yaml\.(unsafe_load|load)\(|\beval\(|\bexec\(", text)] == []
     assert [path.name for path, text in code.items() if "pickle.loads" in text] == ["parallel.py"]
-    unchecked = [path.name for path, text in code.items() for _ in re.findall(r"verify_certs\s*=\s*False|CERT_NONE|_create_unverified", text)]
-    assert unchecked == ["http.py"]  # to find the certificate that a fingerprint names: tests/test_http.py shows that nothing is sent
+    unchecked = [
+        path.name
+        for path, text in code.items()
+        for _ in re.findall(r"verify_certs\s*=\s*False|CERT_NONE|_create_unverified", text)
+    ]
+    assert unchecked == [
+        "http.py"
+    ]  # to find the certificate that a fingerprint names: tests/test_http.py shows that nothing is sent
     assert "make audit" in POLICY and "audit:" in (ROOT / "Makefile").read_text()
     for link in re.findall(r"\]\((?!http)([^)#]+)", POLICY):
         assert (ROOT / link).exists()

@@ -25,8 +25,11 @@ from ingest.core.errors import UsageError
     type=click.Path(path_type=Path),
     help="Note many marks, in place of TEXT: lines of time,text or time,end,text, or a JVM's GC log (-Xlog:gc*).",
 )
+@click.option("--accept", is_flag=True, help="Accept the level of this run as normal from now on (trend); TEXT is the reason.")
 @store_option
-def mark(text: str | None, run: str, at: str | None, until: str | None, marks: tuple[Path, ...], store: str | None) -> None:
+def mark(
+    text: str | None, run: str, at: str | None, until: str | None, marks: tuple[Path, ...], *, accept: bool, store: str | None
+) -> None:
     """Note an event at a time of a run, for reports to draw.
 
     \b
@@ -34,10 +37,17 @@ def mark(text: str | None, run: str, at: str | None, until: str | None, marks: t
       tailboard mark --run nightly-42 --at +33s "osd.3 down"
       tailboard mark --run nightly-42 --at +33s --end +44s "recovery"
       tailboard mark --run nightly-42 --marks gc.log --marks operations.csv
+      tailboard mark --run nightly-42 --accept "checksums are on since this night"
 
     Marks of a file are noted in the runs whose time they overlap, marks with times such as +90s in every run. The same mark is
-    noted once.
+    noted once. --accept notes at the start of one run that its level is the new normal: trend --fail-above then compares later
+    runs with it.
     """
+    if accept:
+        if marks or at or until:
+            raise UsageError("--accept notes that the level of a run is normal: leave out --marks, --at and --end")
+        _accept(run, text or "", store)
+        return
     if marks:
         if text is not None or at or until:
             raise UsageError("--marks takes times and texts from files: leave out TEXT, --at and --end")
@@ -63,3 +73,16 @@ def _mark_all(run: str, paths: tuple[Path, ...], store: str | None) -> None:
     marks = read_all(paths)
     with opened_store(store, write=True) as store_:
         keep(store_, [record.run for record in chosen(store_, (run,))], marks)
+
+
+def _accept(run: str, reason: str, store: str | None) -> None:
+    from ingest.core.errors import listed
+    from ingest.core.marks import accepting
+
+    with opened_store(store, write=True) as store_:
+        records = chosen(store_, (run,))
+        if len(records) > 1:
+            names = listed(record.run for record in records)
+            raise UsageError(f"{run} matches {names}: name the one run from which on the level is normal")
+        store_.mark(records[0].run, records[0].start_ns, accepting(reason))
+        say(f"the level of {records[0].run} is accepted: trend compares later runs with it")

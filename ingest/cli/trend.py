@@ -1,10 +1,10 @@
-"""trend: a percentile over many runs."""
+"""trend: percentiles, throughput and shares above a latency over many runs."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
@@ -17,7 +17,8 @@ from ingest.cli.shared.by_run import (
     answered,
     bounded_options,
     format_option,
-    opened_runs,
+    labels_of,
+    opened_origins,
     question_of,
     ratio_limit,
     undated_beside,
@@ -27,12 +28,19 @@ from ingest.cli.shared.pages import beside_page, page_option, written
 from ingest.cli.shared.say import say
 from ingest.cli.shared.streams import verdict_stands
 from ingest.core.errors import InputError, UsageError, listed
+from ingest.query.origin import is_store
 from ingest.read.undated import undated_part_of
 
 if TYPE_CHECKING:
+    from ingest.core.series import RunLabels
     from ingest.query.question import Answer
+    from ingest.query.regressions import Judgement
     from ingest.query.table import Table
-    from ingest.query.trend import Judgement, Night
+    from ingest.query.trend import Night
+
+    Places = Mapping[str, tuple[str, str]]
+
+MOST_ABOVE = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,14 +48,19 @@ class Options(EachRun):
     """What a call of trend says."""
 
     wanted: str
+    throughput: bool
+    above: str
     least_change: str
-    last: int
+    last: int | None
+    accept: tuple[str, ...]
 
 
 @click.command()
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
 @click.option("--run", "runs", metavar="GLOB", multiple=True, help="Only runs whose name matches GLOB [default: all].")
 @click.option("-p", "wanted", default="99", show_default=True, metavar="LIST", help="Percentiles, 0 to 100.")
+@click.option("--throughput", is_flag=True, help="Also completions a second of each run; here a fall is a regression.")
+@click.option("--above", default="", metavar="LIST", help="Also the share of samples above these latencies, such as 5ms,20ms.")
 @bounded_options
 @click.option(
     "--least-change",
@@ -57,37 +70,52 @@ class Options(EachRun):
     help="Smallest change of level that is reported.",
 )
 @click.option(
+    "--fail-above",
+    metavar="RATIO",
+    help="Exit with status 1 if the newest run, or the level it belongs to, is certain to be worse than the level before by this "
+    "ratio, until that is accepted.",
+)
+@click.option(
+    "--accept",
+    metavar="RUN",
+    multiple=True,
+    help="Take the level of this run as normal from now on; in a store tailboard mark --accept notes that for good.",
+)
+@click.option(
     "--last",
     type=click.IntRange(1, 10_000),
-    default=7,
-    show_default=True,
-    help="Number of runs before the newest that --fail-above takes the median of.",
+    help="Hold the newest run against the median of this many runs before it: what is slow for long enough counts as normal.",
 )
-@click.option("--fail-above", metavar="RATIO", help="Exit with status 1 if the newest run is above this ratio (95 % confidence).")
 @shared.reading_options
 @shared.unit_option
 @format_option
 @page_option
 @shared.typed(Options)
 def trend(sources: tuple[str, ...], options: Options) -> int:
-    """Show a percentile of each run, in the order in which runs began, with bounds, change points and a verdict on the newest.
+    """Show percentiles of each run, in the order in which runs began, with bounds, change points and a verdict on the newest.
 
     \b
     Examples:
       tailboard trend --run 'nightly-*' -p 99 --by op
-      tailboard trend --run 'nightly-*' -p 99 --where op=read --last 7 --fail-above 1.2
+      tailboard trend --run 'nightly-*' -p 50,99 --throughput --above 5ms --fail-above 1.2
+      tailboard trend --run 'nightly-*' --fail-above 1.2 --accept nightly-48
       tailboard trend ./nights/* -p 50,99 -o trend.html
 
     Of several paths each is a run, named after the path. Archives of CBT with many runs give one line for each kind of run, with
-    a label `permutation`. csv and ndjson have the --by labels, then run,start,percentile,value,lo,hi,count,level,change: value
-    in --unit (ns) with its 95 % bounds, level the median since the last change, change the ratio of levels where a new level
-    begins. --fail-above compares the lower bound of the newest run with the median of the runs before it.
+    a label `permutation`. csv and ndjson have the --by labels, then run,start,percentile,value,lo,hi,count,level,change,measure:
+    value in --unit (ns) with its 95 % bounds, level the median since the last change, change the ratio of levels where a new
+    level begins. measure is p99, throughput (value and level in completions a second) or `above 5ms` (shares); the last two have
+    no percentile.
+    --fail-above 1.2: p99 at least 1.2 times the level before, or a share above 5 ms at least 1.2 times as large, or a throughput
+    that fell to the level / 1.2. The spread between runs must leave no doubt (99.5 %).
     """
     from ingest.core.ranks import parse_percentiles
     from ingest.core.series import run_matches
+    from ingest.core.timing import parse_duration
     from ingest.query.compare import labelled
+    from ingest.query.regressions import Reference, judged
     from ingest.query.sweeps import PERMUTATION, permutations
-    from ingest.query.trend import COLUMNS, alike, by_archive, in_order, judged
+    from ingest.query.trend import COLUMNS, alike, by_archive, in_order
     from ingest.query.trend import trend as rows_of
 
     limit, percentiles, least = (
@@ -95,35 +123,71 @@ def trend(sources: tuple[str, ...], options: Options) -> int:
         parse_percentiles(options.wanted),
         _least(options.least_change),
     )
+    if options.last and options.accept:
+        raise UsageError("--last forgets by itself, so there is nothing to accept: leave out --accept or --last")
+    above = sorted({parse_duration(text) for text in options.above.split(",") if text.strip()})
     output, form = options.output, beside_page(options.printed, options.output)
     question, by = question_of(options, (*COLUMNS, "start"))
-    with opened_runs(sources, options) as (asks, labels):
+    with opened_origins(sources, options) as origins:
+        asks, of_runs = {name: origin.answer for name, origin in origins.items()}, labels_of(origins)
         names = [name for name in asks if run_matches(name, options.runs)]
         if not names:
             raise InputError(f"no run matches {' '.join(options.runs)}; there are {listed(sorted(asks))}")
         dated = [name for name in names if undated_part_of(name) not in names]
-        found_in = permutations(dated, labels)
+        found_in = permutations(dated, of_runs)
         if found_in:
             answers = [labelled(answered(asks[name], name, question), PERMUTATION, found_in[name][1]) for name in dated]
             nights, notes = in_order(alike(by_archive(answers, found_in), (PERMUTATION, *by)))
             notes = (*_permutations_note(found_in), *undated_beside(names, dated), *notes)
         else:
-            nights, notes = in_order(alike([answered(asks[name], name, question) for name in names], by))
-    table = rows_of(nights, percentiles, least)
+            answers = [answered(asks[name], name, question) for name in names]
+            nights, notes = in_order(alike(answers, by))
+        asked_of = replace(answers[0], runs=tuple(names))
+        marked = _accepted_in([mark for origin in dict.fromkeys(origins.values()) for mark in origin.marks(asked_of)])
+    table = rows_of(nights, percentiles, least, throughput=options.throughput, above_ns=above)
     notes = (*notes, *_warnings([night.answer for night in nights]))
-    judgements = judged(table, nights[-1].run, options.last)
-    status, sentences = _verdict(judgements, nights[-1].run, limit)
+    order = [night.run for night in nights]
+    places = found_in or {}
+    accepted = {*_known(options.accept, order, places), *(places[run][0] if run in places else run for run in marked)}
+    labels = _labels_of(order, of_runs, places)
+    judgements = judged(table, Reference(order, accepted, labels, options.last, least))
+    status, sentences = _verdict(judgements, order[-1], limit, stored=not sources or is_store(sources[0]))
     if output:
         from ingest.view.page.finished.trend import trend_page
 
-        calm = [f"{nights[-1].run}: nothing is certain to be above {limit:g} times the usual."] if limit < math.inf else []
-        written(trend_page(nights, table, judgements, sentences or calm, notes, bad=bool(status)), output)
+        calm = [f"{order[-1]}: nothing is certain to be {limit:g} times worse than the level before."] if limit < math.inf else []
+        written(trend_page(nights, table, judgements, sentences or calm, notes, bad=bool(status), labels=labels), output)
     if form:
         with verdict_stands():
-            _write(nights, table, notes, shared.Showing(format=form, unit=options.unit))
+            _write(nights, table, judgements, notes, shared.Showing(format=form, unit=options.unit))
     for line in sentences:
         say(line)
     return status
+
+
+def _accepted_in(marks: Sequence[Mapping[str, object]]) -> set[str]:
+    """Return the runs that a mark accepts."""
+    from ingest.core.marks import accepts
+
+    return {str(mark["run"]) for mark in marks if accepts(mark)}
+
+
+def _known(accept: Sequence[str], order: Sequence[str], found_in: Places) -> set[str]:
+    """Return the runs of --accept as the trend has them; UsageError for one that is not in it."""
+    runs = {found_in[run][0] if run in found_in else run for run in accept}
+    strange = sorted(runs - set(order))
+    if strange:
+        raise UsageError(f"--accept {strange[0]}: no run of that name is in this trend; there are {listed(order)}")
+    return runs
+
+
+def _labels_of(order: Sequence[str], labels: RunLabels, found_in: Places) -> dict[str, dict[str, str]]:
+    """Return the labels of each run, of an archive those that all its runs have in common."""
+    of_runs: dict[str, dict[str, str]] = {}
+    for run in labels:
+        name, own = found_in[run][0] if run in found_in else run, dict(labels[run])
+        of_runs[name] = {key: value for key, value in of_runs.get(name, own).items() if own.get(key) == value}
+    return {run: of_runs.get(run, {}) for run in order}
 
 
 def _permutations_note(permutations: Mapping[str, tuple[str, str]]) -> list[str]:
@@ -135,23 +199,27 @@ def _permutations_note(permutations: Mapping[str, tuple[str, str]]) -> list[str]
     return [f"{len(archives)} archives of {many} unlike runs: a series each, by what they are below their archives"]
 
 
-def _write(nights: Sequence[Night], table: Table, notes: Sequence[str], showing: shared.Showing) -> None:
+def _write(
+    nights: Sequence[Night], table: Table, judgements: Sequence[Judgement], notes: Sequence[str], showing: shared.Showing
+) -> None:
     from ingest.core.writing import utc
+    from ingest.query.trend import LATENCIES
     from ingest.view.terminal import trend as view
 
     form = showing.format
     sentences = [*notes, *view.notes(nights, table)]
     if form == "table":
-        view.print_trend(nights, table, sentences)
+        view.print_trend(nights, table, sentences, judgements)
         return
     for line in sentences:
         say(line)
     if form in PICTURES:
-        from dataclasses import replace
-
+        if not view.of_latencies(table).all():
+            say("the picture shows percentiles alone: throughput and shares are in the table, csv and the page (-o)")
         write_picture(view.trend_picture(nights, table), replace(nights[-1].answer, warnings=()), showing)
         return
-    write_rows(table, form, showing.unit, ("value", "lo", "hi", "level"), lambda stamp_ns: utc(stamp_ns) if stamp_ns else "")
+    scaled = view.in_unit(table, LATENCIES, showing.unit)
+    write_rows(scaled, form, "ns", (), lambda stamp_ns: utc(stamp_ns) if stamp_ns else "")
 
 
 def _warnings(answers: Sequence[Answer]) -> list[str]:
@@ -170,21 +238,26 @@ def _least(text: str) -> float:
     return 1 + share
 
 
-def _verdict(judgements: Sequence[Judgement], run: str, limit: float) -> tuple[int, list[str]]:
-    """Return the exit status, 1 where the newest run's lower bound is above the limit, and what to say; up to five are named."""
+def _verdict(judgements: Sequence[Judgement], run: str, limit: float, *, stored: bool) -> tuple[int, list[str]]:
+    """Return the exit status, 1 where the newest run is certain to be above the limit, and what to say; up to five are named."""
+    from ingest.view.terminal.trend import judgement_text, series_text
+
     if limit == math.inf:
         return 0, []
     sentences = [] if judgements else [f"cannot tell: nothing of {run} has a run before it, so nothing was judged"]
-    above, unknown = [], []
-    for judgement in judgements:
-        name = " ".join([*(label or "-" for label in judgement.labels), f"p{judgement.percentile:.15g}"])
-        if math.isnan(judgement.least):
-            unknown.append(f"{name} of {judgement.run}")
-        elif judgement.least > limit:
-            usual = f"the median of the {judgement.earlier} runs before" if judgement.earlier > 1 else "the run before"
-            above.append(f"{judgement.run}: {name} is {judgement.ratio:.3g} times {usual}, at least {judgement.least:.3g}")
-    if unknown:
-        sentences.append(f"cannot tell: too few samples for a lower bound of {listed(unknown)}")
+    unknown = [judgement for judgement in judgements if math.isnan(judgement.certain()) and not judgement.accepted]
+    above = sorted((each for each in judgements if each.certain() > limit), key=lambda each: -each.certain())
+    few = [series_text(judgement) for judgement in unknown if judgement.earlier > 1 or math.isnan(judgement.ratio)]
+    if few:
+        sentences.append(f"cannot tell: too few samples for a lower bound of {listed(f'{name} of {run}' for name in few)}")
+    if len(few) < len(unknown):
+        sentences.append("cannot tell: one run before the newest does not show how much runs differ; it takes two")
+    if any(judgement.accepted == run for judgement in judgements):
+        sentences.append(f"{run} is accepted: later runs are held against it")
     if above:
-        sentences.append(f"above {limit:g}: {listed(above)}")
+        sentences += [f"above {limit:g}: {judgement_text(judgement)}" for judgement in above[:MOST_ABOVE]]
+        sentences += [f"above {limit:g}: {len(above) - MOST_ABOVE} more"] if len(above) > MOST_ABOVE else []
+        begun = [judgement.since.run for judgement in above if judgement.since]
+        how = f"tailboard mark --accept --run {begun[0]}" if begun and stored else f"--accept {begun[0]}" if begun else ""
+        sentences += [f"if that is the new normal: {how}"] if how else []
     return REGRESSED if above else 0, sentences

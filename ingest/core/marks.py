@@ -17,6 +17,7 @@ LONGEST_TEXT = 300
 MOST_OF_RUN = 10_000
 AFTER_END_NS = 600 * 10**9
 CUT = "..."
+ACCEPTED = "new level accepted"
 
 Noted = dict[str, Any]
 
@@ -82,6 +83,17 @@ def of_run(marks: Iterable[Mark], run: str, start_ns: int, end_ns: int, *, relat
             at = mark.at.epoch_ns(start_ns)
             noted_marks[at, mark.text] = noted(run, at, mark.text, None if mark.end is None else mark.end.epoch_ns(start_ns))
     return sorted(noted_marks.values(), key=in_time_order)
+
+
+def accepting(reason: str = "") -> str:
+    """Return the text of the mark by which the level of a run is accepted as normal, with the reason where there is one."""
+    return one_line(f"{ACCEPTED}: {reason}" if reason.strip() else ACCEPTED)
+
+
+def accepts(mark: Mapping[str, Any]) -> bool:
+    """Return whether a mark accepts the level of its run."""
+    text = str(mark["text"])
+    return text == ACCEPTED or text.startswith(f"{ACCEPTED}:")
 
 
 def in_time_order(mark: Mapping[str, Any]) -> tuple[int, str]:

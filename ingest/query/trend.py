@@ -1,13 +1,7 @@
-"""A percentile by run, in the order in which the runs began: its bounds, and where its level changed.
+"""What runs measured, in the order in which they began: percentiles with their bounds, throughput, shares above a latency.
 
-Change points: binary segmentation of the log values. Of all cuts the one with the largest standardised CUSUM (difference of the
-means before and after, in standard errors, at least three runs on either side) is held against random orders of the same
-values (1,999, seeded, so that an answer never changes); where 1 % of them or fewer hold as large a one, it is a change. Where
-there is none, stretches inside are tried alike (a week that was slow until it was mended). Then the pieces are looked at
-again. So 2 to 3 in 100 series without a change are taken for one where the least change is small against their noise.
-Log values are clipped at three deviations (of the median of absolute deviations): a single wild night decides nothing. A change
-counts if the medians differ by more than the least change that is asked for, and by more than the bins do. With fewer than 10
-runs no order is rare enough to be a change.
+Each of these is a measure, each measure of a group a series, and a series has levels: see change_points.py. Regressions of the
+newest run are judged in regressions.py.
 """
 
 from __future__ import annotations
@@ -25,26 +19,22 @@ from numpy.typing import NDArray
 from ingest.core.errors import UsageError, listed
 from ingest.core.ranks import Percentile
 from ingest.core.series import Group
-from ingest.query.compare import Bounded, bounded, kinds_of, together
+from ingest.core.timing import format_duration
+from ingest.query.change_points import LEAST_CHANGE, change_points
+from ingest.query.compare import bounded, kinds_of, together
 from ingest.query.means import check_bins
+from ingest.query.percentiles import Wanted
+from ingest.query.percentiles import percentiles as whole_runs
 from ingest.query.question import Answer, regrouped
 from ingest.query.table import Table
 from ingest.read.undated import undated_part_of
 
 Float = NDArray[np.float64]
 
-COLUMNS = ("run", "start_ns", "percentile", "value", "lo", "hi", "count", "level", "change")
-LEAST_CHANGE = 1.1
-LEAST_RUNS = 3
-FEW_RUNS = 10
-ORDERS = 1999
-FEWER_ORDERS = 499
-MANY_RUNS = 200
-ALIKE = 1e-9
-SIGNIFICANCE = 0.01
-CLIP = 3 * 1.4826
-SEED = 20_260_101
-METHOD = "CUSUM of log values against random orders"
+COLUMNS = ("run", "start_ns", "percentile", "value", "lo", "hi", "count", "level", "change", "measure")
+LATENCIES = ("value", "lo", "hi", "level")
+THROUGHPUT = "throughput"
+ABOVE = "above "
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +47,15 @@ class Night:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    """The newest run of a series against the median of those before it: its ratio, and the least that its lower bound leaves."""
+class Measured:
+    """One measure of one run by group: value, lo, hi, count, whether the value is a lower bound, and the error of its bins."""
 
-    labels: Group
-    percentile: float
-    run: str
-    ratio: float
-    least: float
-    earlier: int
+    rows: Mapping[Group, tuple[float, float, float, int, bool, float]]
+
+
+def lower_is_worse(measure: str) -> bool:
+    """Return whether a fall of a measure is a regression."""
+    return measure == THROUGHPUT
 
 
 def in_order(answers: Sequence[Answer]) -> tuple[list[Night], tuple[str, ...]]:
@@ -120,164 +110,135 @@ def alike(answers: Sequence[Answer], by: Sequence[str]) -> list[Answer]:
     return list(answers)
 
 
-def trend(nights: Sequence[Night], percentiles: Sequence[Percentile], least: float = LEAST_CHANGE) -> Table:
-    """Return one row per group, percentile and run in the given order: labels, then COLUMNS.
+def trend(
+    nights: Sequence[Night],
+    percentiles: Sequence[Percentile],
+    least: float = LEAST_CHANGE,
+    *,
+    throughput: bool = False,
+    above_ns: Sequence[int] = (),
+) -> Table:
+    """Return one row per group, measure and run in the given order: labels, then COLUMNS.
 
-    `value` in ns with its 95 % bounds `lo` and `hi` by order statistics, edges of bins; `count` exact; `level` the median of
-    the runs since the last change, `change` the ratio of two levels at the first run of a new one (a change is more than
-    `least`, up or down). NaN where samples cannot carry a number, and where there is no change. Error bound: each layout's.
+    Measures: percentiles in ns with their 95 % bounds `lo` and `hi` (those of `compare`, edges of bins); `throughput`,
+    completions a second of the time in which the run has data; `above 5ms`, the share of samples above a latency. The latter two
+    have no bounds but what missing samples leave open, and no `percentile` (NaN). `count` exact; `level` the median of the runs
+    since the last change, `change` the ratio of two levels at the first run of a new one (a change is more than `least`, up or
+    down). NaN where samples cannot carry a number, and where there is no change. Error bound: each layout's.
     """
     by = nights[0].answer.by
     groups = sorted({key for night in nights for part in night.answer.parts for key in part.groups})
     columns: dict[str, list[object]] = {name: [] for name in (*by, *COLUMNS, "value_censored")}
-    for percentile in sorted(percentiles, key=lambda wanted: float(wanted.text)):
-        bounds = [_bounds(night.answer, percentile) for night in nights]
+    for measure, percentile, measured in _measures(nights, percentiles, throughput=throughput, above_ns=above_ns):
         for group in groups:
-            held = [(night, *by_group[group]) for night, by_group in zip(nights, bounds, strict=True) if group in by_group]
-            values = np.array([limits.value[row] for _, limits, row, _ in held])
-            error = max((error for *_, error in held), default=0.0)
-            level, change = levels(values, max(least, 1 + 2 * error))
-            for place, (night, bound, row, _) in enumerate(held):
-                low, high = float(bound.low_edge[row]), float(bound.high_edge[row])
-                known = not math.isnan(values[place])
+            held = [(night, each.rows[group]) for night, each in zip(nights, measured, strict=True) if group in each.rows]
+            values = np.array([value for _, (value, *_) in held])
+            error = max((error for _, (*_, error) in held), default=0.0)
+            scores = positive(measure, values, np.array([count for _, (_, _, _, count, *_) in held]))
+            level, change = levels(values, max(least, 1 + 2 * error), scores)
+            for place, (night, (value, low, high, count, opened, _)) in enumerate(held):
+                known = not math.isnan(value)
                 cells = (
                     *group,
                     night.run,
                     night.start_ns,
-                    float(percentile.text),
-                    values[place],
+                    percentile,
+                    value,
                     low if known and low > 0 else math.nan,
                     high if known and high < math.inf else math.nan,
-                    int(bound.count[row]),
+                    count,
                     level[place],
                     change[place],
-                    bool(bound.open[row]),
+                    measure,
+                    opened,
                 )
                 for name, cell in zip(columns, cells, strict=True):
                     columns[name].append(cell)
-    table = Table({name: np.array(cells, object if name in by else None) for name, cells in columns.items()}, (*by, "run"))
+    texts = (*by, "run", "measure")
+    table = Table({name: np.array(cells, object if name in texts else None) for name, cells in columns.items()}, (*by, "run"))
     return table.take(sorted(range(len(table)), key=lambda row: tuple(str(columns[name][row]) for name in by)))
 
 
-def levels(values: Float, least: float = LEAST_CHANGE) -> tuple[Float, Float]:
-    """Return the level of each run (the median since the last change), and the ratio of levels where a new one begins."""
+def positive(measure: str, values: Float, counts: Float) -> Float:
+    """Return values of which ratios can be taken, none of them 0: latencies from 1 ns on, shares with half a sample more."""
+    if measure.startswith(ABOVE):
+        return (values * counts + 0.5) / (counts + 1)
+    return np.maximum(values, 1e-9 if measure == THROUGHPUT else 1.0)
+
+
+def levels(values: Float, least: float = LEAST_CHANGE, scores: Float | None = None) -> tuple[Float, Float]:
+    """Return the level of each run (the median since the last change), and the ratio of levels where a new one begins.
+
+    `scores` are the values as ratios are taken of them, the values themselves if not given.
+    """
     level, change = np.full(len(values), math.nan), np.full(len(values), math.nan)
+    scores = np.maximum(values, 1.0) if scores is None else scores
     known = np.flatnonzero(~np.isnan(values))
-    cuts = [0, *change_points(values[known], least), len(known)]
+    cuts = [0, *change_points(scores[known], least), len(known)]
     before = math.nan
     for first, last in pairwise(cuts):
         if last > first:
-            now = median(values[known[first:last]].tolist())
-            level[known[first:last]] = now
+            now = median(scores[known[first:last]].tolist())
+            level[known[first:last]] = median(values[known[first:last]].tolist())
             if first:
-                change[known[first]] = now / before if before else math.inf
+                change[known[first]] = now / before
             before = now
     return level, change
 
 
-def change_points(values: Float, least: float = LEAST_CHANGE) -> list[int]:
-    """Return the places at which a new level begins; see the top of this file. Values are positive and in order of time."""
-    logs = np.log(np.maximum(values, 1.0))
-    places: list[int] = []
-    pending = [(0, len(logs))]
-    while pending:
-        first, last = pending.pop()
-        cuts = [first + cut for cut in _split(logs[first:last])]
-        if cuts:
-            places += cuts
-            pending += pairwise([first, *cuts, last])
-    places.sort()
-    while places:
-        cuts = [0, *places, len(logs)]
-        middle = [float(np.median(logs[a:b])) for a, b in pairwise(cuts)]
-        sizes = [abs(b - a) for a, b in pairwise(middle)]
-        smallest = min(range(len(sizes)), key=sizes.__getitem__)
-        if sizes[smallest] > math.log(least) + ALIKE:
-            break
-        del places[smallest]
-    return places
-
-
-def judged(table: Table, run: str, last: int) -> list[Judgement]:
-    """Return the run, the newest of the table of `trend`, against the median of up to `last` runs before it, series by series.
-
-    Series without the run or without a value before it are left out; NaN where its samples carry no value or no lower bound.
-    """
-    judgements = []
-    for key, rows in series_of(table).items():
-        earlier = [float(value) for value in table.columns["value"][rows[:-1]] if not math.isnan(value)][-last:]
-        if earlier and table.columns["run"][rows[-1]] == run:
-            usual, newest = median(earlier), rows[-1]
-            ratio, least = (float(table.columns[name][newest]) / usual if usual else math.nan for name in ("value", "lo"))
-            labels = tuple(str(label) for label in key[:-1])
-            judgements.append(Judgement(labels, float(table.columns["percentile"][newest]), run, ratio, least, len(earlier)))
-    return judgements
-
-
 def series_of(table: Table) -> dict[tuple[object, ...], list[int]]:
-    """Return the rows of each series (labels, percentile) of the table of `trend`, in the order of the runs."""
+    """Return the rows of each series (labels, measure) of the table of `trend`, in the order of the runs."""
     names = [name for name in table.labels if name != "run"]
     series: dict[tuple[object, ...], list[int]] = {}
     for row in range(len(table)):
-        key = (*(table.columns[name][row] for name in names), table.columns["percentile"][row])
+        key = (*(table.columns[name][row] for name in names), table.columns["measure"][row])
         series.setdefault(key, []).append(row)
     return series
 
 
-def _split(logs: Float) -> list[int]:
-    """Return where the log values change: one cut, else the two around a stretch; none where random orders do as much."""
-    count = len(logs)
-    if count < 2 * LEAST_RUNS:
-        return []
-    middle = float(np.median(logs))
-    spread = CLIP * float(np.median(np.abs(logs - middle)))
-    clipped = np.clip(logs, middle - spread, middle + spread) if spread else logs
-    orders = np.tile(clipped - clipped.mean(), (1 + (ORDERS if count <= MANY_RUNS else FEWER_ORDERS), 1))
-    orders[1:] = np.random.default_rng(SEED).permuted(orders[1:], axis=1)
-    sums = np.concatenate([np.zeros((len(orders), 1)), np.cumsum(orders, axis=1)], axis=1)
-    return _outstanding(_steps(sums)) or _outstanding(_stretches(sums))
+def _measures(
+    nights: Sequence[Night], percentiles: Sequence[Percentile], *, throughput: bool, above_ns: Sequence[int]
+) -> Iterator[tuple[str, float, list[Measured]]]:
+    """Yield each measure with its percentile (NaN: none), and what every run measured."""
+    for percentile in sorted(percentiles, key=lambda wanted: float(wanted.text)):
+        yield percentile.name, float(percentile.text), [_bounds(night.answer, percentile) for night in nights]
+    if not throughput and not above_ns:
+        return
+    tables = [whole_runs(night.answer, Wanted((), above_ns, possible=True)) for night in nights]
+    if throughput:
+        yield THROUGHPUT, math.nan, [_column(table, table.columns["rate"]) for table in tables]
+    for latency_ns in above_ns:
+        name = format_duration(latency_ns)
+        yield f"{ABOVE}{name}", math.nan, [_share_above(table, f"below_{name}") for table in tables]
 
 
-def _outstanding(candidates: Iterator[tuple[list[tuple[int, ...]], Float]]) -> list[int]:
-    """Return the cuts of the largest difference of the first order, none where the others hold one as large too often."""
-    best: tuple[int, ...] = ()
-    largest: Float | None = None
-    for places, sizes in candidates:
-        if largest is None or sizes[0].max() > largest[0]:
-            best = places[int(sizes[0].argmax())]
-        largest = sizes.max(axis=1) if largest is None else np.maximum(largest, sizes.max(axis=1))
-    if largest is None:
-        return []
-    as_large = int(np.count_nonzero(largest >= largest[0] - ALIKE))
-    return list(best) if as_large <= SIGNIFICANCE * len(largest) else []
+def _share_above(table: Table, below: str) -> Measured:
+    """Return the share above a latency of each group; where samples are missing, its bounds are what they leave open."""
+    shares, most, least = (1 - table.columns[name] for name in (below, f"{below}_lo", f"{below}_hi"))
+    complete = table.columns["complete"]
+    return _column(table, shares, np.where(complete, math.nan, least), np.where(complete, math.nan, most))
 
 
-def _steps(sums: Float) -> Iterator[tuple[list[tuple[int, ...]], Float]]:
-    """Yield all cuts in two of at least LEAST_RUNS runs each, and how far the means of both differ, in every order."""
-    count = sums.shape[1] - 1
-    places = np.arange(LEAST_RUNS, count - LEAST_RUNS + 1)
-    yield [(place,) for place in places.tolist()], np.abs(sums[:, places]) * np.sqrt(count / (places * (count - places)))
+def _column(table: Table, values: Float, low: Float | None = None, high: Float | None = None) -> Measured:
+    """Return a column of a table of percentiles over whole runs, and its bounds where it has any."""
+    none = np.full(len(table), math.nan)
+    groups = [tuple(str(table.columns[name][row]) for name in table.labels) for row in range(len(table))]
+    columns = (values, none if low is None else low, none if high is None else high, table.columns["count"])
+    cells = zip(groups, *(column.tolist() for column in columns), strict=True)
+    return Measured({group: (value, bottom, top, int(count), False, 0.0) for group, value, bottom, top, count in cells})
 
 
-def _stretches(sums: Float) -> Iterator[tuple[list[tuple[int, ...]], Float]]:
-    """Yield, for each length, the stretches with at least LEAST_RUNS runs on either side, and how far each differs from these."""
-    count, least = sums.shape[1] - 1, LEAST_RUNS
-    for length in range(least, count - 2 * least + 1):
-        weight = math.sqrt(count / (length * (count - length)))
-        inner = sums[:, least + length : count - least + 1] - sums[:, least : count - least - length + 1]
-        yield [(first, first + length) for first in range(least, count - least - length + 1)], np.abs(inner) * weight
-
-
-def _bounds(answer: Answer, percentile: Percentile) -> dict[Group, tuple[Bounded, int, float]]:
-    """Return where each group of an answer stands in the bounds of its part, and the error of the bin that carries it."""
-    places: dict[Group, tuple[Bounded, int, float]] = {}
+def _bounds(answer: Answer, percentile: Percentile) -> Measured:
+    """Return a percentile of each group of an answer with its bounds."""
+    rows: dict[Group, tuple[float, float, float, int, bool, float]] = {}
     for part in answer.parts:
-        part_bounds = bounded(part, percentile, answer)
-        for row, code in enumerate(part.series.tolist()):
-            key = part.table[code]
-            if isinstance(key, tuple):
-                places[key] = part_bounds, row, float(part_bounds.error[row])
-    return places
+        bound = bounded(part, percentile, answer)
+        columns = (bound.value, bound.low_edge, bound.high_edge, bound.count, bound.open, bound.error)
+        cells = zip(*(column.tolist() for column in columns), strict=True)
+        rows |= {
+            key: row for code, row in zip(part.series.tolist(), cells, strict=True) if isinstance(key := part.table[code], tuple)
+        }
+    return Measured(rows)
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

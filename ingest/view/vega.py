@@ -12,7 +12,7 @@ epoch ms, latencies ns; rows are ordered by time, group, then latency.
              first, last, cut_low, cut_high, verdict,       first to last; values in ns and samples of both sides
              baseline, run, open_baseline, ..., n_run
              trend: i, run, t, label, v, lo, hi, n, open,   a percentile by run (see trend.py); lo 0: not drawn
-             level, change
+             level, change, m                               m: latency (or nothing), throughput, share: in billionths
              omission: t, t2, label, low, v, high, n,       median, percentile (null: too few samples) and maximum of a kind
              and open, open_high                            of v and of high
              gap: t, t2, label, v, service, response, n,    response minus service at a percentile, of an operation

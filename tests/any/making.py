@@ -120,7 +120,9 @@ def spans(rng: random.Random, width: int, rows: int, *, joined: bool) -> list[tu
     for _ in range(rows):
         if not joined and rng.random() < 0.08:
             at += rng.randint(1, 6 * width)
-        wide = rng.randint(3, 5) if rows > 11 and not stalled and rng.random() < 0.08 else 1  # most of the time is in rows of one width
+        wide = (
+            rng.randint(3, 5) if rows > 11 and not stalled and rng.random() < 0.08 else 1
+        )  # most of the time is in rows of one width
         stalled |= wide > 1
         end = at + max(1, int(wide * width * rng.uniform(0.87, 1.05)))
         found.append((at, end))

@@ -282,9 +282,7 @@ class Picked:
         self.windows = {
             key: cell
             for key, cell in run.windows.items()
-            if key[0] in self.chosen
-            and (self.begin is None or key[2] >= self.begin)
-            and (self.end is None or key[2] < self.end)
+            if key[0] in self.chosen and (self.begin is None or key[2] >= self.begin) and (self.end is None or key[2] < self.end)
         }
         self.kinds = {key[0][AT["kind"]] for key in self.windows}
         self.taken: set[str] = set()
@@ -418,7 +416,9 @@ def step_of(picked: Sequence[Picked], asked: Asked) -> int | None:
         return 0
     stored = max(one.run.step for one in picked)
     if asked.step == "auto":
-        spans = (one.reach and one.clipped((one.reach[0] // stored * stored, -(-one.reach[1] // stored) * stored)) for one in picked)
+        spans = (
+            one.reach and one.clipped((one.reach[0] // stored * stored, -(-one.reach[1] // stored) * stored)) for one in picked
+        )
         low, high = union(span for span in spans if span) or (0, 0)
         return next(stored * many for many in MULTIPLES if max(high - low, stored) <= 150 * stored * many)
     return None if any(int(asked.step) % one.run.step for one in picked) else int(asked.step)

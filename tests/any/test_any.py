@@ -117,7 +117,11 @@ def watched(folder: Path, files: Sequence[File], store: Any, options: LoadOption
     """Load files as they grow: logs of HdrHistogram line by line, others once they are there."""
     growing = [replace(one, text=one.text[: one.text.rindex("\n", 0, len(one.text) * 2 // 3) + 1]) for one in files]
     clock = Clock()
-    watch = Watch(Watching.begun([write(folder, growing if files[0].name.endswith(".hlog") else files)], store, options, clock, clock.now_ns))
+    watch = Watch(
+        Watching.begun(
+            [write(folder, growing if files[0].name.endswith(".hlog") else files)], store, options, clock, clock.now_ns
+        )
+    )
     for _ in range(2):
         watch.cycle()
         write(folder, files)

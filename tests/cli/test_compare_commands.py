@@ -22,7 +22,7 @@ from tests.store.grounds import grounds, loaded
 from tests.vega.drawn import DARK, EACH_MAJOR, LIGHT, drawing, installed
 
 COMPARED = "percentile,baseline,run,ratio,lo,hi,count_baseline,count_run,verdict"
-TRENDED = "run,start,percentile,value,lo,hi,count,level,change"
+TRENDED = "run,start,percentile,value,lo,hi,count,level,change,measure"
 EXAMPLE_COUNT = 59015
 SECOND = 1_000_000_000
 
@@ -127,7 +127,9 @@ def test_the_table_says_what_may_be_said(nights: Path) -> None:
     assert "95 % for all rows together, by whole windows in batches" in shown
     lines = [line.strip() for line in shown.splitlines() if re.match(r"\s*h\d", line)]
     assert re.match(r"h2 +write +p50 .* cannot tell$", lines[0])  # 0.945 to 1.048: further than 5 % from 1
-    assert re.match(r"all +p50 .* the same within \d", re.sub(r"^ *p50", "all p50", pair(nights, "-p", "50").stdout.splitlines()[-2]))
+    assert re.match(
+        r"all +p50 .* the same within \d", re.sub(r"^ *p50", "all p50", pair(nights, "-p", "50").stdout.splitlines()[-2])
+    )
     assert re.match(r"h2 +write +p99 .* 1\.\d{3} +1\.\d{3} to 1\.\d{3} .* slower$", lines[1])
     assert re.match(r"h2 +write +p99\.9 ", lines[2])
     assert re.match(r"h2 +write +p99\.99 .* too few samples: 10,000 at least$", lines[3])
@@ -293,6 +295,82 @@ def test_the_newest_run_is_named_where_it_is_a_regression(
     assert ("above" in done.stderr) == bool(status)
 
 
+def test_several_measures_are_alike_of_files_sqlite_and_elasticsearch(sources, nights: Path) -> None:
+    words = ("--run", "nightly-*", "--by", "op", "-p", "50,99", "--throughput", "--above", "300us,5ms", "--format", "csv")
+    found = tailboard("trend", *sources, *words)
+    assert found.stdout == tailboard("trend", *of_nights(nights), *words).stdout
+    table = rows(found)
+    measures = ("p50", "p99", "throughput", "above 300us", "above 5ms")
+    assert [row["measure"] for row in table[::11]] == [*measures, *measures]
+    whole = rows(
+        tailboard("percentiles", nights / "nightly-8", "--step", "all", "--by", "op", "--below", "300us", "--format", "csv")
+    )
+    for row in whole:
+        mine = {each["measure"]: each for each in table if (each["op"], each["run"]) == (row["op"], "nightly-8")}
+        assert mine["throughput"]["value"] == row["rate"]
+        assert float(mine["above 300us"]["value"]) == pytest.approx(1 - float(row["below_300us"]))
+        assert {mine[name]["percentile"] for name in measures} == {"50", "99", ""}
+        assert {mine[name]["count"] for name in measures} == {row["count"]}
+    assert {row["run"] for row in table if row["change"] and row["measure"] == "above 300us"} == {"nightly-7"}
+    assert not [row for row in table if row["change"] and row["measure"] in ("throughput", "above 5ms")]
+
+
+def test_units_are_of_percentiles_alone_and_ndjson_has_the_measure(nights: Path) -> None:
+    words = ("-p", "99", "--throughput", "--above", "5ms", "--format", "csv")
+    table = rows(tailboard("trend", *of_nights(nights, 1, 2), *words))
+    micro = rows(tailboard("trend", *of_nights(nights, 1, 2), *words, "--unit", "us"))
+    for row, scaled in zip(table, micro, strict=True):
+        scale = 1000 if row["percentile"] else 1
+        assert float(row["value"]) == pytest.approx(scale * float(scaled["value"]))
+    line = json.loads(tailboard("trend", *of_nights(nights, 1, 2), *words[:-1], "ndjson").stdout.splitlines()[-1])
+    assert (line["measure"], line["percentile"], line["change"]) == ("above 5ms", None, None)
+
+
+def test_a_fall_of_throughput_fails(tmp_path: Path) -> None:
+    for number in range(12):
+        written(tmp_path / f"n{number}", drawn(number, 400 - number if number < 9 else 200), number, seconds=10)
+    words = ("trend", *(tmp_path / f"n{number}" for number in range(12)), "-p", "50", "--format", "csv", "--fail-above", "1.2")
+    assert tailboard(*words).returncode == 0
+    done = tailboard(*words, "--throughput")
+    assert done.returncode == 1
+    assert re.search(r"above 1\.2: throughput: x0\.5\d* from n9 on, at most 0\.\d+, not accepted; n11 is 0\.5", done.stderr)
+
+
+@pytest.mark.parametrize("kind", ["files", "sqlite", pytest.param("double", marks=pytest.mark.slow)])
+def test_c4_a_change_fails_until_it_is_accepted(kind: str, nights: Path, tmp_path: Path) -> None:
+    """Five slow nights, of which --last 3 sees nothing any more."""
+    words = ("--run", "nightly-*", "-p", "50", "--format", "csv", "--fail-above", "1.2")
+    if kind == "files":
+        started: tuple = ("trend", *of_nights(nights))
+        done = tailboard(*started, *words)
+        assert done.returncode == 1 and "if that is the new normal: --accept nightly-7" in done.stderr
+        assert tailboard(*started, *words, "--last", "3").returncode == 0
+        done = tailboard(*started, *words, "--accept", "nightly-7")
+        assert done.returncode == 0 and "above" not in done.stderr and "cannot tell" not in done.stderr
+        refused(tailboard(*started, *words, "--accept", "x"), 2, "--accept x: no run of that name is in this trend")
+        return
+    with grounds(kind, tmp_path) as ground:
+        for number in range(1, 12):
+            labels = {"commit": "3fa" if number < 7 else "2b1", "rack": "4"}
+            loaded(ground.url, [nights / f"nightly-{number}"], run=f"nightly-{number}", labels=labels)
+        done = tailboard("trend", ground.url, *words)
+        assert done.returncode == 1
+        assert "from nightly-7 on (commit 3fa to 2b1), at least 1.3" in done.stderr
+        assert "if that is the new normal: tailboard mark --accept --run nightly-7" in done.stderr
+        shown = tailboard("trend", ground.url, *words[:4]).stdout
+        assert re.search(
+            r"^p50: x1\.3\d* from nightly-7 on \(commit 3fa to 2b1\), .* not accepted; nightly-11 is 1\.3", shown, re.MULTILINE
+        )
+        refused(tailboard("mark", "--accept", "--run", "nightly-*", "--store", ground.url), 2, "name the one run")
+        refused(tailboard("mark", "--accept", "--run", "nightly-7", "--at", "+1s", "--store", ground.url), 2, "leave out")
+        marked = tailboard("mark", "--accept", "--run", "nightly-7", "checksums are on", "--store", ground.url)
+        assert marked.returncode == 0 and "the level of nightly-7 is accepted" in marked.stderr
+        done = tailboard("trend", ground.url, *words)
+        assert done.returncode == 0 and "above" not in done.stderr and "cannot tell" not in done.stderr
+        show = json.loads(tailboard("runs", "show", "nightly-7", "--store", ground.url).stdout)
+        assert [mark["text"] for mark in show["marks"]] == ["new level accepted: checksums are on"]
+
+
 def test_runs_without_a_clock_are_in_the_order_of_their_names(tmp_path: Path) -> None:
     for number in (10, 9, 1):
         (tmp_path / f"n{number}").mkdir()
@@ -444,6 +522,9 @@ TREND = ("trend", FIO / "randrw", FIO / "coarse-1")
         ((*TREND, "--fail-above", "x"), 2, "--fail-above takes a ratio"),
         ((*TREND, "--least-change", "much"), 2, "--least-change takes a share such as 10%, not 'much'"),
         ((*TREND, "--last", "0"), 2, "--last"),
+        ((*TREND, "--last", "3", "--accept", "randrw"), 2, "leave out --accept or --last"),
+        ((*TREND, "--above", "5"), 2, "'5' is not a duration"),
+        ((*TREND, "--by", "measure"), 2, "--by measure: measure is a column of the answer already"),
         ((*TREND, "--by", "level"), 2, "--by level: level is a column of the answer already"),
         ((*TREND, "--attribution", "in-flight"), 2, "leave out --attribution"),
     ],

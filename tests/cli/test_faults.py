@@ -190,7 +190,10 @@ def test_such_a_stamp_ends_no_watch(tmp_path: Path) -> None:
     with open_store(f"sqlite:{tmp_path}/s.db", write=True) as store:
         watch = begun(folder, store, Clock(), step_ns=SECOND // 10, force=True)
         said = [text for _ in range(3) for text in watch.cycle().said]
-        assert len([text for text in said if "mad.hlog is not read any further: a time stamp more than 108 years from 1970" in text]) == 1
+        assert (
+            len([text for text in said if "mad.hlog is not read any further: a time stamp more than 108 years from 1970" in text])
+            == 1
+        )
         watch.cycle(last=True)
         account = watch.settle()
         assert account.rows.rows == 30 and [one.source for one in store.sources("r")] == ["hdr-log||||good", "hdr-log||||mad"]

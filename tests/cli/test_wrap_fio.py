@@ -493,7 +493,11 @@ def fios_counts(output: Path) -> dict[str, int]:
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=[] if name == "flat" else pytest.mark.slow) for name in LINES if name not in ("prefill", "procs_per_volume", *TEXT)],
+    [
+        pytest.param(name, marks=[] if name == "flat" else pytest.mark.slow)
+        for name in LINES
+        if name not in ("prefill", "procs_per_volume", *TEXT)
+    ],
 )
 def test_the_counts_of_the_histograms_are_fios(name, recorded) -> None:
     folder = recorded[name]

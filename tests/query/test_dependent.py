@@ -177,7 +177,9 @@ def test_the_spread_between_three_runs_a_side_bounds_their_ratio() -> None:
     wrong = {1: 0, 4: 0}
     for _ in range(figure(30, 60)):
         for runs in wrong:
-            sides = [windows(*(latencies(noise, 30, by=math.exp(0.1 * noise.normal()), each=40) for _ in range(runs))) for _ in "ab"]
+            sides = [
+                windows(*(latencies(noise, 30, by=math.exp(0.1 * noise.normal()), each=40) for _ in range(runs))) for _ in "ab"
+            ]
             ratio = sides[1].value_above(0.5) / sides[0].value_above(0.5)
             low, high = ratio_between(*sides, P50, ratio)
             wrong[runs] += low > 1 or high < 1

@@ -286,7 +286,12 @@ def test_histogram_logs_are_held_against_each_io_to_the_ns(tmp_path) -> None:
             assert one.truth[percentile.name][row] == per_io.nearest_rank(values, percentile.text)
             assert one.columns[percentile.name][row] == table.columns[percentile.name][row]
             assert abs(errors[percentile.name][row]) < 1 / 128
-    assert [f"{one.truth[p.name][0] / 1e3:.1f}" for p in wanted] == ["67.5", "135.6", "1562.4", "4543.5"]  # docs/explanation/numbers.md
+    assert [f"{one.truth[p.name][0] / 1e3:.1f}" for p in wanted] == [
+        "67.5",
+        "135.6",
+        "1562.4",
+        "4543.5",
+    ]  # docs/explanation/numbers.md
 
 
 def test_windows_of_single_ios_are_their_own_and_other_groups_are_empty() -> None:

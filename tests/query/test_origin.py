@@ -38,7 +38,9 @@ SECOND = 1_000_000_000
 ORIGINS = ("files", "sqlite", "double", "memory")
 MEMORY = "memory:toy"
 WANTED = Wanted(parse_percentiles("50,99,99.9,100"), below_ns=(5_000_000,))
-CAPABILITIES = {name: one for where in (origins, capabilities) for name, one in vars(where).items() if isinstance(one, Capability)}
+CAPABILITIES = {
+    name: one for where in (origins, capabilities) for name, one in vars(where).items() if isinstance(one, Capability)
+}
 FILE_ALONE = {"LOGS", "WEIGHED", "PERCENTILES", "INTERVAL_LOG"}
 KEPT = {"OFFSETS", "OFFSET_TICKS", "BREATHS", "WHOLE_RUNS"}
 OFFERED = {

@@ -132,7 +132,11 @@ def test_what_was_merged_may_be_merged_again(one: LogLinear, two: LogLinear, thr
 
 @pytest.mark.parametrize(
     ("closed", "at"),
-    [(hdr_layout(0, 0, 1000), 16_400_000_000), (hdr_layout(0, 14, 1_000_000), 17_000_000_000), (fio_layout(19, 1000), 16_643_500_000)],
+    [
+        (hdr_layout(0, 0, 1000), 16_400_000_000),
+        (hdr_layout(0, 14, 1_000_000), 17_000_000_000),
+        (fio_layout(19, 1000), 16_643_500_000),
+    ],
     ids=["0 digits", "ms x 2^14", "two units of fio"],
 )
 def test_a_bin_that_straddles_the_last_edge_gives_no_false_lower_bound(closed: LogLinear, at: int) -> None:

@@ -167,7 +167,9 @@ def test_a18_rates_are_of_the_same_time_as_those_of_ios() -> None:
 def test_a18_one_job_without_a_log_of_bandwidth_leaves_the_sum_open(tmp_path: Path) -> None:
     folder = without("means-100", tmp_path, "a_bw.2.log")
     table = table_of(Question(step=100 * MS, by=("job",)), folder)
-    known = {job: [not np.isnan(one) for one, mine in zip(table["mib_s"], table["job"], strict=True) if mine == job] for job in "12"}
+    known = {
+        job: [not np.isnan(one) for one, mine in zip(table["mib_s"], table["job"], strict=True) if mine == job] for job in "12"
+    }
     assert all(known["1"]) and not any(known["2"])
     together = table_of(Question(step=100 * MS), folder)
     assert np.isnan(together["mib_s"]).all()
@@ -229,8 +231,6 @@ def test_a18_cbt_archive_without_logs_of_bandwidth_has_that_of_its_runs() -> Non
     seconds = (whole["end_ns"][0] - whole["start_ns"][0]) / 1e9
     told = fio_json(summary)["jobs"][0]["read"]["io_bytes"]
     assert whole["mib_s"] == pytest.approx([told / MIB / seconds], rel=1e-12)
-
-
 
 
 def simulated(events: list[tuple[int, int, int]], window: int) -> tuple[list[tuple[int, int]], dict[int, list[tuple[int, int]]]]:

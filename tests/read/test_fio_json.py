@@ -181,7 +181,11 @@ def test_text_around_the_document_does_not_matter(
             '{"fio version": "fio-3.33", "jobs": [{"jobname": "x", "read": {"total_ios": 1, "clat_ns": {"N": 1, "bins": {"5": -1}}}}]}\n',
             r"unlike fio's JSON \(-1 is no number that fio counts\)",
         ),
-        ("no bins", '{"fio version": "fio-3.33", "jobs": [{"jobname": "x", "read": {"total_ios": 1, "clat_ns": {"N": 1, "bins": 7}}}]}\n', "unlike fio's JSON; "),
+        (
+            "no bins",
+            '{"fio version": "fio-3.33", "jobs": [{"jobname": "x", "read": {"total_ios": 1, "clat_ns": {"N": 1, "bins": 7}}}]}\n',
+            "unlike fio's JSON; ",
+        ),
         (
             "a bin twice",
             '{"fio version": "fio-3.33", "jobs": [{"jobname": "x", "read": {"total_ios": 2, "clat_ns": {"N": 2, "bins": {"128": 1, "129": 1}}}}]}\n',

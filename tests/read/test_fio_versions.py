@@ -131,7 +131,9 @@ def test_averages_of_later_versions_are_means_or_maxima_alone(fio: Path) -> None
     assert {source.context.series.kind for source in found.sources if source.format == "fio-averaged"} >= {"completion.mean"}
     where = {"kind": "completion.mean"}
     told = document(fio / "fio-3.42" / "winmax")["jobs"][0]
-    table = percentiles(Files([fio / "fio-3.42" / "winmax"]).answer(Question(by=("op",), step=5 * 10**9, where=where)), Wanted(())).columns
+    table = percentiles(
+        Files([fio / "fio-3.42" / "winmax"]).answer(Question(by=("op",), step=5 * 10**9, where=where)), Wanted(())
+    ).columns
     assert np.isnan(table["mean"]).all()
     for op in ("read", "write"):
         assert table["max"][table["op"] == op].max() == told[op]["clat_ns"]["max"]

@@ -44,7 +44,9 @@ def rows_of(parts: Any) -> Rows:
         for number, code in enumerate(part.series.tolist()):
             entries = slice(part.indptr[number], part.indptr[number + 1])
             counts = dict(zip(part.bins[entries].tolist(), part.counts[entries].tolist(), strict=True))
-            found.setdefault((part.layout, part.table[code]), []).append((int(part.start_ns[number]), int(part.end_ns[number]), counts))
+            found.setdefault((part.layout, part.table[code]), []).append(
+                (int(part.start_ns[number]), int(part.end_ns[number]), counts)
+            )
     return found
 
 
@@ -69,7 +71,9 @@ def compared(sources: Sequence[Source]) -> int:
         assert told(single.context.account) == told(mine[number].context.account), single.path
     found = rows_of(parts)
     assert found.keys() == expected.keys()
-    assert {key: sorted(rows, key=str) for key, rows in found.items()} == {key: sorted(rows, key=str) for key, rows in expected.items()}
+    assert {key: sorted(rows, key=str) for key, rows in found.items()} == {
+        key: sorted(rows, key=str) for key, rows in expected.items()
+    }
     return len(plain)
 
 
@@ -85,7 +89,12 @@ def recorded(options: ReadOptions) -> list[Source]:
     return found
 
 
-OPTIONS = {"found": ReadOptions(), "mtime": ReadOptions(t0="mtime"), "3.33": ReadOptions(fio_version=(3, 33)), "3.7": ReadOptions(fio_version=(3, 7))}
+OPTIONS = {
+    "found": ReadOptions(),
+    "mtime": ReadOptions(t0="mtime"),
+    "3.33": ReadOptions(fio_version=(3, 33)),
+    "3.7": ReadOptions(fio_version=(3, 7)),
+}
 
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
@@ -155,7 +164,9 @@ def test_schedules_are_corrected_log_by_log() -> None:
     assert read_many(sources) == ([], sources)
 
 
-STEPS = mutations(tuple(CHANGES), 10_000, 20, st.sampled_from([b"7", b"1", b"0", b"2", b"99999999", b"\n", b"18446744073709551615"]), most=2)
+STEPS = mutations(
+    tuple(CHANGES), 10_000, 20, st.sampled_from([b"7", b"1", b"0", b"2", b"99999999", b"\n", b"18446744073709551615"]), most=2
+)
 
 
 @settings(max_examples=figure(15, 400, 4000))
@@ -195,7 +206,9 @@ def test_recorded_logs_with_damage(seed: int, damage: list[Any]) -> None:
 RECORDED = [source for source in recorded(ReadOptions()) if source.path.suffix == ".log"]
 
 
-def answered(folder: Path, question: Question, options: ReadOptions, monkeypatch: pytest.MonkeyPatch, most: int) -> tuple[Any, ...]:
+def answered(
+    folder: Path, question: Question, options: ReadOptions, monkeypatch: pytest.MonkeyPatch, most: int
+) -> tuple[Any, ...]:
     """Return all that an answer says, and the accounts, where so many logs are read together."""
     monkeypatch.setattr(files, "MOST_TOGETHER", most)
     monkeypatch.setattr(files, "SHARES", 1)
@@ -209,7 +222,14 @@ def answered(folder: Path, question: Question, options: ReadOptions, monkeypatch
     return parts, rest, [told(source.context.account) for source in asked.found.sources], asked.facts(answer)
 
 
-CASES = list(product((1_000_000_000, "auto", "all"), ((), ("host", "op")), (("", ""), ("+2s", "+7s"), ("+1500ms", "+3700ms")), ("completion", "in-flight")))
+CASES = list(
+    product(
+        (1_000_000_000, "auto", "all"),
+        ((), ("host", "op")),
+        (("", ""), ("+2s", "+7s"), ("+1500ms", "+3700ms")),
+        ("completion", "in-flight"),
+    )
+)
 
 
 @pytest.mark.parametrize(

@@ -300,9 +300,17 @@ def test_a2_one_host_alone_finds_the_json_of_its_sample(given: str) -> None:
 
 @pytest.mark.parametrize(
     ("here", "given"),
-    [("..", "pbench-two-hosts/clients"), (".", "clients"), ("clients", "."), ("clients", "127.0.0.2"), ("clients/127.0.0.2", "fio_clat_hist.1.log")],
+    [
+        ("..", "pbench-two-hosts/clients"),
+        (".", "clients"),
+        ("clients", "."),
+        ("clients", "127.0.0.2"),
+        ("clients/127.0.0.2", "fio_clat_hist.1.log"),
+    ],
 )
-def test_a2_from_any_working_folder_the_json_of_the_sample_is_found(here: str, given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a2_from_any_working_folder_the_json_of_the_sample_is_found(
+    here: str, given: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(CASES / "pbench-two-hosts" / here)
     found = counts(Files([Path(given)], jobs=1), "host")
     both = {("127.0.0.1",): 3990, ("127.0.0.2",): 480}
@@ -604,7 +612,11 @@ def test_one_fio_log_imports_no_other_format() -> None:
     loaded = set(subprocess.run(words, capture_output=True, timeout=120, check=True, text=True).stderr.split())
     assert {name for name in loaded if name.startswith("ingest.read.fio.")} >= {"ingest.read.fio.hist", "ingest.read.fio.joining"}
     others = ("hdr", "perf", "chrome", "snabb", "operations", "smallfile", "ycsb_raw", "described", "marks", "fio.raw", "ndjson")
-    assert not {name for name in loaded if name.startswith(tuple(f"ingest.read.{other}" for other in others)) and name != "ingest.read.fio.raw_shape"}
+    assert not {
+        name
+        for name in loaded
+        if name.startswith(tuple(f"ingest.read.{other}" for other in others)) and name != "ingest.read.fio.raw_shape"
+    }
     assert not {"pyarrow", "yaml", "urllib3", "rich", "sqlite3"} & loaded
 
 

@@ -341,7 +341,10 @@ def test_urls_that_cannot_be_are_refused(url: str, reason: str) -> None:
 def test_wrong_keys_and_missing_privileges_are_named(capsys, monkeypatch) -> None:
     with ElasticsearchDouble(version=SERVER, api_key="cmlnaHQ6a2V5") as double:
         assert command(["percentiles", double.url]) == 4
-        assert "Login failed (401). Set TAILBOARD_ES_API_KEY, or TAILBOARD_ES_USER and TAILBOARD_ES_PASSWORD" in capsys.readouterr().err
+        assert (
+            "Login failed (401). Set TAILBOARD_ES_API_KEY, or TAILBOARD_ES_USER and TAILBOARD_ES_PASSWORD"
+            in capsys.readouterr().err
+        )
         monkeypatch.setenv("TAILBOARD_ES_API_KEY", "d3Jvbmc6a2V5")
         assert command(["percentiles", double.url]) == 4
         told = capsys.readouterr().err
@@ -408,7 +411,10 @@ def test_servers_of_both_majors_are_spoken_to(capsys, tmp_path: Path, major: str
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        (b'x-elastic-product: Elasticsearch\r\n\r\n{"version":{"number":"7.17.29"}}', "is Elasticsearch 7.17.29; tailboard supports 8.x and 9.x"),
+        (
+            b'x-elastic-product: Elasticsearch\r\n\r\n{"version":{"number":"7.17.29"}}',
+            "is Elasticsearch 7.17.29; tailboard supports 8.x and 9.x",
+        ),
         (b'x-elastic-product: Elasticsearch\r\n\r\n{"version":{}}', "is not Elasticsearch: check host and port"),
         (b'\r\n{"version":{"number":"9.5.3"}}', "is not Elasticsearch: check host and port"),
     ],

@@ -254,7 +254,9 @@ def test_b2_a_deletion_that_was_cut_off_goes_on_and_a_load_waits_for_it(tmp_path
                 store.delete_run("r")
         with open_store(ground.url) as store:
             assert [one.state for one in store.runs()] == ["deleting"]
-        with pytest.raises(StoreError, match="r is being deleted, or its deletion was cut off: tailboard runs delete 'r' completes it"):
+        with pytest.raises(
+            StoreError, match="r is being deleted, or its deletion was cut off: tailboard runs delete 'r' completes it"
+        ):
             loaded(ground.url, logs, reading=ZERO)
         assert command(["runs", "delete", "r", "--yes", "--store", ground.url]) == 0
         assert left_of(ground, "r") == {}

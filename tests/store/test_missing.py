@@ -55,7 +55,13 @@ def test_a5_rollups_on_a_server_say_that_they_are_not_complete(tmp_path: Path, m
     with grounds("double", tmp_path) as ground:
         assert isinstance(ground, ElasticGround)
         weighed, corrected = ["--attribution", "in-flight"], ["--expected-interval", "1ms"]
-        for folder, run, words in ((masked, "m", []), (sound, "s", []), (masked, "w", weighed), (sound, "f", weighed), (masked, "c", corrected)):
+        for folder, run, words in (
+            (masked, "m", []),
+            (sound, "s", []),
+            (masked, "w", weighed),
+            (sound, "f", weighed),
+            (masked, "c", corrected),
+        ):
             assert command(["load", str(folder), "--run", run, "--store", ground.url, *words]) == 0
         found = {(hit["_source"]["run"]["id"], hit["_source"]["rollup"]["complete"]) for hit in ground.hits("rollups-*")}
         assert found == {("m", False), ("s", True), ("w", False), ("f", True), ("c", False)}

@@ -150,7 +150,9 @@ SQLITE = {
     "checkpoint without source": ("no source", by_sql("INSERT INTO checkpoints VALUES ('r','s','w','{}')")),
     "series gone": (
         "no series",
-        by_sql("INSERT INTO intervals SELECT (99 << 36) + 5, count, sum, min, max, coding, bins, 1, bytes FROM intervals LIMIT 1"),
+        by_sql(
+            "INSERT INTO intervals SELECT (99 << 36) + 5, count, sum, min, max, coding, bins, 1, bytes FROM intervals LIMIT 1"
+        ),
     ),
     "bins cut off": ("bins", by_sql(f"UPDATE intervals SET bins = substr(bins, 1, length(bins) - 1) WHERE {A_DOCUMENT}")),
     "coding unknown": ("bins", by_sql(f"UPDATE intervals SET coding = 9 WHERE {A_DOCUMENT}")),

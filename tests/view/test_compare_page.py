@@ -272,7 +272,9 @@ def made_page(tmp_path: Path, baseline: Made, late: Made, by: tuple[str, ...], p
     pair = grouped(first, second, by, windows)
     wanted = parse_percentiles(percentiles)
     path = tmp_path / "compare.html"
-    path.write_text(compare_page(compared(pair, (first, second), windows, wanted, unlike=False), pair, HOSTILE[:1]), encoding="utf-8")
+    path.write_text(
+        compare_page(compared(pair, (first, second), windows, wanted, unlike=False), pair, HOSTILE[:1]), encoding="utf-8"
+    )
     return path
 
 

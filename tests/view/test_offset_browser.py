@@ -146,9 +146,7 @@ def test_every_pixel_is_a_count(browser, written: Path, scheme: str) -> None:
         behind = sum(weight(row) for row in made() if (row[0] - ZERO) // SECOND == 9)
         assert [(row["t"] * MS, row["n"]) for row in rows_of(page, "offsets", "late")] == [(ZERO + 9 * SECOND, behind)]
         assert f"{sum(counts):,} events in view; fullest cell: {counts[-1]}, " in says(page)
-        assert f"3 whole periods without any event of the run: shown in grey. {behind} events reported late: drawn" in says(
-            page
-        )
+        assert f"3 whole periods without any event of the run: shown in grey. {behind} events reported late: drawn" in says(page)
         column, row = min(expected)
         x, y = page.evaluate(SPOT, [column, row])
         at = f"([x, y]) => [...({COPY})(document.querySelector('#offsets canvas')).getImageData(x, y, 1, 1).data.slice(0, 3)]"

@@ -15,7 +15,8 @@ from ingest.cli import run
 from ingest.core.plain import shown as as_shown
 from ingest.core.ranks import parse_percentiles
 from ingest.query.question import Question
-from ingest.query.trend import alike, in_order, judged
+from ingest.query.regressions import Reference, judged
+from ingest.query.trend import alike, in_order
 from ingest.query.trend import trend as trended
 from ingest.view.page.finished.trend import trend_page
 from tests.browsing import shown
@@ -63,10 +64,10 @@ def test_tables_hold_the_rows_of_the_csv(browser, trend_html: Path, rows: list):
         for place, op in enumerate(("read", "write")):
             assert page.locator(f"#h-trend-{place}").inner_text() == f"Percentile by run: {op}"
             found = []
-            for name, start, percentile, value, (low, high), count, level, change in page.locator(
+            for name, start, measure, value, (low, high), count, level, change in page.locator(
                 f"#panel-trend-{place} tbody tr"
             ).evaluate_all(CELLS):
-                found.append([op, name, start, percentile.removeprefix("p"), value, low, high, count, level, change])
+                found.append([op, name, start, measure.removeprefix("p"), value, low, high, count, level, change, measure])
             wanted = [list({**row, "start": row["start"][:16].replace("T", " ")}.values()) for row in rows if row["op"] == op]
             assert found == wanted
             assert len(found) == 22
@@ -116,9 +117,12 @@ def test_dots_bounds_levels_and_changes_are_where_their_numbers_are(browser, tre
     ("last", "words", "status", "told"),
     [
         (7, ("-p", "50", "--fail-above", "1.2"), 1, "above 1.2: nightly-7: p50 is 1.3"),
-        (6, ("-p", "50", "--fail-above", "1.2"), 0, "nightly-6: nothing is certain to be above 1.2 times the usual."),
+        (6, ("-p", "50", "--fail-above", "1.2"), 0, "nightly-6: nothing is certain to be 1.2 times worse than the level before."),
         (3, ("-p", "99.99", "--fail-above", "1.2"), 0, "cannot tell: nothing of nightly-3 has a run before it"),
         (7, ("-p", "50"), 0, "nightly-7: p50 is 1.3"),
+        (11, ("-p", "50"), 0, "p50: x1.3"),
+        (11, ("-p", "50", "--fail-above", "1.2"), 1, "above 1.2: p50: x1.3"),
+        (11, ("-p", "50", "--fail-above", "1.2", "--accept", "nightly-7"), 0, "nightly-11: p50 is 1"),
     ],
 )
 def test_the_page_says_regression_or_not_as_the_command_does(
@@ -131,9 +135,38 @@ def test_the_page_says_regression_or_not_as_the_command_does(
     html = path.read_text(encoding="utf-8")
     verdict = html[html.index('<div class="verdict') :].split("</div>")[0]
     assert told in verdict
+    if "x1.3" in told:  # C7: the banner names the change that the panel shows, and since when
+        assert "from nightly-7 on, at least 1." in verdict and "not accepted; nightly-11 is 1.3" in verdict
     assert verdict.startswith('<div class="verdict bad"') == bool(status)
-    assert (told in errors) == ("--fail-above" in words and "nothing is certain" not in told)
+    assert (told in errors) == ("--fail-above" in words and "nothing is certain" not in told and "--accept" not in words)
     assert out == ""
+
+
+@pytest.mark.slow
+def test_throughput_and_shares_have_panels_of_their_own(browser, nights: Path, tmp_path: Path):
+    pytest.importorskip("vl_convert")
+    words = ("-p", "50,99", "--throughput", "--above", "300us,5ms")
+    path = tmp_path / "x.html"
+    assert run(["trend", *of_nights(nights), *words, "-o", str(path)]) == 0
+    out = io.StringIO()
+    with redirect_stdout(out):
+        assert run(["trend", *of_nights(nights), *words, "--format", "csv"]) == 0
+    csv_rows = list(csv.DictReader(io.StringIO(out.getvalue())))
+    with shown(browser, path) as page:
+        titles = [page.locator(f"#h-trend-{place}").inner_text() for place in range(3)]
+        assert titles == ["Percentile by run", "Throughput by run", "Share of slow samples by run"]
+        for place, names in enumerate((("p50", "p99"), ("throughput",), ("above 300us", "above 5ms"))):
+            found = [
+                (cells[0], cells[2], cells[3], cells[6])
+                for cells in page.locator(f"#panel-trend-{place} tbody tr").evaluate_all(CELLS)
+            ]
+            assert found == [
+                (row["run"], row["measure"], row["value"], row["level"]) for row in csv_rows if row["measure"] in names
+            ]
+            assert {dot["datum"]["label"] for dot in items_of(page, f"trend-{place}", "dots")} == set(names) - {"above 5ms"}
+        assert "/s" in hovered(page, "trend-1", "dots")
+        assert " %" in hovered(page, "trend-2", "dots")
+        assert "above 300us: x" in page.locator(".verdict").inner_text()
 
 
 def test_the_page_is_whole_in_itself(trend_html: Path):
@@ -160,7 +193,10 @@ def made(runs: list[Made], by: tuple[str, ...], path: Path) -> Path:
     answers = [one.answer(Question(by=by, step="all")) for one in runs]
     nights, notes = in_order(alike(answers, by))
     table = trended(nights, parse_percentiles("50,99"))
-    path.write_text(trend_page(nights, table, judged(table, nights[-1].run, 7), (), (*notes, HOSTILE[0])), encoding="utf-8")
+    path.write_text(
+        trend_page(nights, table, judged(table, Reference([night.run for night in nights])), (), (*notes, HOSTILE[0])),
+        encoding="utf-8",
+    )
     return path
 
 

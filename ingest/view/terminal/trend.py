@@ -4,32 +4,47 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table as RichTable
 
 from ingest.core.errors import listed
-from ingest.core.writing import latency, utc
+from ingest.core.writing import LARGE, latency, utc
+from ingest.query.change_points import FEW_RUNS, METHOD
 from ingest.query.precision import Precision, precision_of
+from ingest.query.regressions import Judgement
 from ingest.query.table import Table
-from ingest.query.trend import FEW_RUNS, METHOD, Night, series_of
-from ingest.view import vega
+from ingest.query.trend import ABOVE, LATENCIES, THROUGHPUT, Night, lower_is_worse, series_of
+from ingest.view import text, vega
 from ingest.view.marked import escape
 from ingest.view.specs import derived
-from ingest.view.terminal.comparison import needed, percentiles_in, ratio_text, row_name
+from ingest.view.terminal.comparison import needed, percentiles_in, ratio_text
 from ingest.view.terminal.tables import bound_text, people
 
 CHART = 32
 NOTHING = 1e-9
+MOST_NAMED = 3
+PER_SECOND, PERCENT = "/s", " %"
 
 
-def print_trend(nights: Sequence[Night], table: Table, notes: Sequence[str], *, console: Console | None = None) -> None:
-    """Print the runs of each group and percentile in their order, with a chart: the bounds as a line, the value as an o."""
+def print_trend(
+    nights: Sequence[Night],
+    table: Table,
+    notes: Sequence[str],
+    judgements: Sequence[Judgement] = (),
+    *,
+    console: Console | None = None,
+) -> None:
+    """Print the runs of each group and measure in their order, with a chart: the bounds as a line, the value as an o."""
     out = console or people()
     for line in heading(nights, table):
+        out.print(escape(line), highlight=False, soft_wrap=True)
+    for line in worst(judgements):
         out.print(escape(line), highlight=False, soft_wrap=True)
     for line in notes:
         out.print(escape(f"note: {line}"), style="dim", highlight=False, soft_wrap=True)
@@ -44,9 +59,89 @@ def print_trend(nights: Sequence[Night], table: Table, notes: Sequence[str], *, 
     out.print(shown)
 
 
+def worst(judgements: Sequence[Judgement]) -> list[str]:
+    """Return how the newest run stands, a sentence each for the series that are worst for certain: up to MOST_NAMED."""
+    known = [judgement for judgement in judgements if not math.isnan(judgement.ratio)]
+    known.sort(key=lambda judgement: -np.nan_to_num(judgement.certain(), nan=0.0))
+    return [f"{judgement_text(judgement)}." for judgement in known[:MOST_NAMED]]
+
+
+def judgement_text(judgement: Judgement) -> str:
+    """Return a sentence without its point: the level since a change, whether it is accepted, and the newest run."""
+    name, since, run = series_text(judgement), judgement.since, judgement.run
+    if math.isnan(judgement.ratio):
+        return f"{run}: {name} " + ("is accepted" if judgement.accepted else "has too few samples")
+    of = f" ({judgement.accepted} is accepted)" if judgement.accepted else ""
+    if since:
+        step = f"{name}: x{_shown(judgement, since.ratio)} from {since.run} on{labels_text(since.labels)}"
+        newest = f"{run} is {_shown(judgement, judgement.ratio)} times the level before{_certain(judgement, judgement.least)}"
+        return f"{step}{_certain(judgement, since.least)}, not accepted{of}; {newest}"
+    many = judgement.earlier > 1
+    if judgement.last:
+        usual = f"the median of the {judgement.earlier} runs before it (--last)" if many else "the run before it (--last)"
+    else:
+        usual = f"the level of the {judgement.earlier} runs before" if many else "the run before"
+    return f"{run}: {name} is {_shown(judgement, judgement.ratio)} times {usual}{_certain(judgement, judgement.least)}{of}"
+
+
+def _shown(judgement: Judgement, ratio: float) -> str:
+    """Return a ratio as value / level: below 1 where a fall is worse."""
+    return f"{1 / ratio if lower_is_worse(judgement.measure) else ratio:.3g}"
+
+
+def _certain(judgement: Judgement, ratio: float) -> str:
+    bound = "most" if lower_is_worse(judgement.measure) else "least"
+    return "" if math.isnan(ratio) else f", at {bound} {_shown(judgement, ratio)}"
+
+
+def labels_text(changed: Sequence[tuple[str, str, str]]) -> str:
+    """Return which labels changed where, in brackets behind a run; nothing where none did."""
+    labels = ", ".join(f"{name} {before or '-'} to {after or '-'}" for name, before, after in changed)
+    return f" ({labels})" if labels else ""
+
+
+def series_text(judgement: Judgement) -> str:
+    """Return what a judgement is about: read p99."""
+    return " ".join([*(label or "-" for label in judgement.labels), judgement.measure])
+
+
+def row_name(table: Table, row: int) -> str:
+    """Return what a row is about: ceph-b read p99; the run itself is left out."""
+    labels = [str(table.columns[name][row]) or "-" for name in table.labels if name != "run"]
+    return " ".join([*labels, str(table.columns["measure"][row])])
+
+
+def amount(measure: str, value: float) -> str:
+    """Return a value of a measure for people: 4.23ms, 12,345/s, 0.123 %; empty if it is not known."""
+    if math.isnan(value):
+        return ""
+    if measure == THROUGHPUT:
+        return f"{value:,.4g}{PER_SECOND}" if value < LARGE else f"{value:,.0f}{PER_SECOND}"
+    return f"{100 * value:.3g}{PERCENT}" if measure.startswith(ABOVE) else latency(value)
+
+
+def of_latencies(table: Table) -> NDArray[np.bool_]:
+    """Return which rows of a table are of percentiles."""
+    rows: NDArray[np.bool_] = ~np.isnan(table.columns["percentile"])
+    return rows
+
+
+def drawn_as(measure: str) -> str:
+    """Return what a measure is for its axis: latency, throughput, share."""
+    return "throughput" if measure == THROUGHPUT else "share" if measure.startswith(ABOVE) else "latency"
+
+
+def in_unit(table: Table, names: Sequence[str], unit: str) -> Table:
+    """Return a table as csv and ndjson have it: latencies in a unit, throughput and shares as they are, the measure as a text."""
+    scale = np.where(of_latencies(table), text.UNITS[unit], 1)
+    scaled = {name: table.columns[name] / scale for name in names} if text.UNITS[unit] > 1 else {}
+    return replace(table, columns={**table.columns, **scaled}, labels=(*table.labels, "measure"))
+
+
 def bound_of(nights: Sequence[Night], table: Table) -> Precision | None:
     """Return how far the values of a table may be off."""
-    return precision_of([part for night in nights for part in night.answer.parts], percentiles_in(table))
+    wanted = percentiles_in(table.take(np.flatnonzero(of_latencies(table)).tolist()))
+    return precision_of([part for night in nights for part in night.answer.parts], wanted)
 
 
 def heading(nights: Sequence[Night], table: Table) -> list[str]:
@@ -63,7 +158,7 @@ def heading(nights: Sequence[Night], table: Table) -> list[str]:
 def notes(nights: Sequence[Night], table: Table) -> list[str]:
     """Return the sentences that a reader must see: too few samples, too few runs to detect a change, different bins."""
     sentences = []
-    for percentile in sorted(set(table.columns["percentile"].tolist())):
+    for percentile in sorted(set(table.columns["percentile"][of_latencies(table)].tolist())):
         few = (table.columns["percentile"] == percentile) & np.isnan(table.columns["value"])
         if few.any():
             runs = listed(dict.fromkeys(str(run) for run in table.columns["run"][few]))
@@ -88,19 +183,24 @@ def trend_picture(nights: Sequence[Night], table: Table) -> dict[str, Any]:
         text=vega.printable(f"{nights[0].run} to {nights[-1].run}"),
         subtitle=f"{kind} latency, {samples:,} samples in {len(nights)} runs, 95 % bounds by order statistics",
     )
-    spec = vega.with_values(vega.spec("trend"), {"points": points(nights, table)})
+    spec = vega.with_values(
+        vega.spec("trend"), {"points": points(nights, table.take(np.flatnonzero(of_latencies(table)).tolist()))}
+    )
     return {**spec, **head}
 
 
 def points(nights: Sequence[Night], table: Table) -> vega.Columns:
-    """Return one row per group, percentile and run with a value: i, run, t, label, v, lo, hi, n, open, level, change.
+    """Return one row per group, measure and run with a value: i, run, t, label, v, lo, hi, n, open, level, change, m.
 
-    `i` is the place of the run, `t` its start in epoch ms (0: no clock), latencies are in ns, `change` is 0 where there is
-    none. A bound that is not known is the value itself.
+    `i` is the place of the run, `t` its start in epoch ms (0: no clock). Latencies are in ns, throughput and shares in
+    billionths, so that all are drawn alike; `m` says which: latency, throughput, share. `change` is 0 where there is none. A
+    bound that is not known is the value itself.
     """
     place = {night.run: number for number, night in enumerate(nights)}
     rows = [row for row in range(len(table)) if not math.isnan(table.columns["value"][row])]
-    column = {name: table.columns[name][rows].tolist() for name in table.columns}
+    column = {name: table.columns[name][rows] for name in table.columns}
+    scale = np.where(of_latencies(table)[rows], 1.0, 1e9)
+    column = {name: (values * scale if name in LATENCIES else values).tolist() for name, values in column.items()}
     bound = {
         name: [value if math.isnan(limit) else limit for limit, value in zip(column[name], column["value"], strict=True)]
         for name in ("lo", "hi")
@@ -118,20 +218,22 @@ def points(nights: Sequence[Night], table: Table) -> vega.Columns:
         "open": [int(censored) for censored in column["value_censored"]],
         "level": column["level"],
         "change": [0 if math.isnan(change) or math.isinf(change) else change for change in column["change"]],
+        "m": [drawn_as(measure) for measure in column["measure"]],
     }
 
 
 def _cells(table: Table, row: int, names: Sequence[str]) -> list[str]:
     cells = {name: column[row] for name, column in table.columns.items()}
-    low, high = latency(float(cells["lo"])), latency(float(cells["hi"]))
+    measure = str(cells["measure"])
+    low, high = amount(measure, float(cells["lo"])), amount(measure, float(cells["hi"]))
     bounds = f"{low or '?'} to {high or '?'}" if low or high else ""
     change = "" if math.isnan(cells["change"]) else f"{ratio_text(cells['change'])} times"
     return [
         *(str(cells[name]) or "-" for name in names),
-        f"p{cells['percentile']:.15g}",
+        measure,
         str(cells["run"]),
         utc(int(cells["start_ns"]))[:16].replace("T", " ") if cells["start_ns"] else "",
-        (">= " if cells["value_censored"] else "") + latency(float(cells["value"])),
+        (">= " if cells["value_censored"] else "") + amount(measure, float(cells["value"])),
         bounds,
         f"{cells['count']:,}",
         change,
@@ -139,8 +241,8 @@ def _cells(table: Table, row: int, names: Sequence[str]) -> list[str]:
 
 
 def _charts(table: Table, names: Sequence[str]) -> list[str]:
-    """Return a line for each row: on one logarithmic scale for the runs of a group and percentile."""
-    keys = list(zip(*(table.columns[name] for name in (*names, "percentile")), strict=True))
+    """Return a line for each row: on one logarithmic scale for the runs of a group and measure."""
+    keys = list(zip(*(table.columns[name] for name in (*names, "measure")), strict=True))
     lines = [""] * len(table)
     for key in dict.fromkeys(keys):
         mine = [row for row, own in enumerate(keys) if own == key and table.columns["value"][row] > 0]

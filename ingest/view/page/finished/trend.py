@@ -1,4 +1,4 @@
-"""The page of a trend: a percentile by run, with its bounds, its levels and where these changed; a panel for each group.
+"""The page of a trend: what each run measured, with bounds, levels and where these changed; a panel for each group and kind.
 
 Its numbers are those of `tailboard trend`: the tables hold each number as csv has it (`data value`), the charts draw them.
 """
@@ -7,22 +7,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from ingest import __version__
+from ingest.core.series import RunLabels
 from ingest.core.writing import number, utc
+from ingest.query.change_points import METHOD
+from ingest.query.regressions import Judgement, changed_labels
 from ingest.query.table import Table
-from ingest.query.trend import METHOD, Judgement, Night
+from ingest.query.trend import Night, series_of
 from ingest.view import vega
-from ingest.view.page.finished.compare_tables import exact, group_text, percentile_text
+from ingest.view.page.finished.compare_tables import exact, group_text
 from ingest.view.page.finished.page import Chart, Head, Panel, View, page_of, table_of
 from ingest.view.page.wording import between, shown_latency, spaced, text
 from ingest.view.terminal.comparison import ratio_text
 from ingest.view.terminal.tables import bound_text
-from ingest.view.terminal.trend import bound_of, points
+from ingest.view.terminal.trend import amount, bound_of, drawn_as, judgement_text, labels_text, points, worst
 from ingest.view.terminal.trend import notes as notes_of
 
-MOST_PANELS, MOST_FOLDED, MOST_NAMED = 40, 24, 3
+MOST_PANELS, MOST_FOLDED = 40, 24
+KINDS = {"latency": "Percentile by run", "throughput": "Throughput by run", "share": "Share of slow samples by run"}
 TITLES = ("run", "start", "", "value", "95 % bounds", "n", "level", "change")
 
 
@@ -34,21 +39,23 @@ def trend_page(
     notes: Sequence[str] = (),
     *,
     bad: bool = False,
+    labels: RunLabels | None = None,
 ) -> str:
     """Return the page of the table of `trend`; `verdict` is what the command says of the newest run, where it judges that.
 
-    `judgements` are the newest run against those before it, `notes` what else a reader must know. UsageError where
-    vl-convert-python is not installed.
+    `judgements` are the newest run against those before it, `notes` what else a reader must know, `labels` those of each run.
+    UsageError where vl-convert-python is not installed.
     """
-    labels = [name for name in table.labels if name != "run"]
-    groups: dict[str, list[int]] = {}
+    names = [name for name in table.labels if name != "run"]
+    groups: dict[tuple[str, str], list[int]] = {}
     for row in range(len(table)):
-        groups.setdefault(group_text(table, row, labels), []).append(row)
+        key = group_text(table, row, names), drawn_as(str(table.columns["measure"][row]))
+        groups.setdefault(key, []).append(row)
     shown = list(groups.items())[:MOST_PANELS]
     left = [f"{len(groups)} groups: the page shows the first {MOST_PANELS}, csv has all"] if len(groups) > MOST_PANELS else []
     panels = [
-        _panel(place, name, nights, table.take(rows), [judgement for judgement in judgements if group_of(judgement) == name])
-        for place, (name, rows) in enumerate(shown)
+        _panel(place, key, nights, table.take(rows), _of_panel(judgements, key), labels or {})
+        for place, (key, rows) in enumerate(shown)
     ]
     runs = f"{len(nights)} runs" if len(nights) > 1 else nights[0].run
     head = Head(
@@ -56,7 +63,7 @@ def trend_page(
         f"{_kinds(nights)} latency, {sum(night.answer.samples for night in nights):,} samples",
         _facts(nights, table),
         [*notes, *notes_of(nights, table), *left],
-        verdict or _newest(judgements),
+        list(verdict) if bad else [*verdict, *worst(judgements)],
         bad,
     )
     return page_of(head, panels, labels="Facts of the runs")
@@ -87,43 +94,27 @@ def _facts(nights: Sequence[Night], table: Table) -> list[tuple[str, str]]:
     ]
 
 
-def _newest(judgements: Sequence[Judgement]) -> list[str]:
-    """Return how the newest run stands, the largest certain ratios first."""
-    named = sorted((judgement for judgement in judgements if not math.isnan(judgement.least)), key=lambda known: -known.least)[
-        :MOST_NAMED
-    ]
-    return [
-        f"{judgement.run}: {' '.join(label or '-' for label in judgement.labels)} {_against(judgement)}".replace("  ", " ")
-        for judgement in named
-    ]
+def _of_panel(judgements: Sequence[Judgement], key: tuple[str, str]) -> list[Judgement]:
+    return [judgement for judgement in judgements if (group_of(judgement), drawn_as(judgement.measure)) == key]
 
 
-def _against(judgement: Judgement) -> str:
-    usual = f"the median of the {judgement.earlier} runs before" if judgement.earlier > 1 else "the run before"
-    least = "" if math.isnan(judgement.least) else f", at least {ratio_text(judgement.least)}"
-    name = f"p{judgement.percentile:.15g}"
-    return (
-        f"{name} is {ratio_text(judgement.ratio)} times {usual}{least}"
-        if not math.isnan(judgement.ratio)
-        else f"{name} has too few samples"
-    )
-
-
-def _panel(place: int, name: str, nights: Sequence[Night], table: Table, judgements: Sequence[Judgement]) -> Panel:
-    """Return the panel of one group: a line for each percentile, and its table."""
+def _panel(
+    place: int, key: tuple[str, str], nights: Sequence[Night], table: Table, judgements: Sequence[Judgement], labels: RunLabels
+) -> Panel:
+    """Return the panel of one group and kind of measure: a line for each measure, and its table."""
+    name, kind = key
     columns = points(nights, table)
     order = sorted(range(len(columns["i"])), key=lambda at: columns["i"][at])
     columns = {key: [column[at] for at in order] for key, column in columns.items()}
     filled = [row for row in range(len(table)) if not math.isnan(table.columns["value"][row])]
-    columns["label"] = [percentile_text(table, filled[at]) for at in order]
-    columns = _with_all_runs(columns, nights, percentile_text(table, 0))
-    newest = "; ".join(_against(judgement) for judgement in judgements)
-    says = " ".join([*([f"{judgements[0].run}: {newest}."] if judgements else []), *_changes(table)])
+    columns["label"] = [str(table.columns["measure"][filled[at]]) for at in order]
+    columns = _with_all_runs(columns, nights, str(table.columns["measure"][0]), kind)
+    says = " ".join([*(f"{judgement_text(judgement)}." for judgement in judgements), *_changes(table, labels)])
     view = View({"points": columns}, says if filled else "Too few samples in every run.")
-    title = f"Percentile by run: {name}" if name != "all" else "Percentile by run"
+    title = f"{KINDS[kind]}: {name}" if name != "all" else KINDS[kind]
     hint = (
-        "A dot for each run with its 95 % bounds; the wide pale line is the level, the median since the last change. "
-        "A triangle marks the first run of a new level, with the ratio of both and the levels themselves."
+        "A dot for each run with its 95 % bounds, where it has any. The wide pale line is the level: the median since the last "
+        "change. A triangle marks the first run of a new level, with the ratio of both and the levels themselves."
     )
     lines = [_line(table, row) for row in range(len(table))]
     folded = len(lines) > MOST_FOLDED
@@ -131,48 +122,63 @@ def _panel(place: int, name: str, nights: Sequence[Night], table: Table, judgeme
     return Panel(f"trend-{place}", title, hint, [Chart(f"trend-{place}", title, "trend", {"": view})], rows)
 
 
-def _with_all_runs(columns: vega.Columns, nights: Sequence[Night], label: str) -> vega.Columns:
+def _with_all_runs(columns: vega.Columns, nights: Sequence[Night], label: str, kind: str) -> vega.Columns:
     """Return the points with one that is not drawn for each run without any, so that it has its place on the axis."""
     known = set(columns["i"])
     rows: list[dict[str, Any]] = vega.rows(columns)
     for place, night in enumerate(nights):
         if place not in known:
             nothing: Mapping[str, Any] = dict.fromkeys(columns, 0)
-            rows.append({**nothing, "i": place, "run": vega.printable(night.run), "t": night.start_ns / vega.MS, "label": label})
+            named = {"run": vega.printable(night.run), "label": label, "m": kind}
+            rows.append({**nothing, "i": place, "t": night.start_ns / vega.MS, **named})
     return {key: [row[key] for row in rows] for key in columns}
 
 
-def _changes(table: Table) -> list[str]:
+def _changes(table: Table, labels: RunLabels) -> list[str]:
     """Return a sentence for each change of level."""
     sentences = []
-    for row in range(len(table)):
-        change, level = float(table.columns["change"][row]), float(table.columns["level"][row])
-        if not math.isnan(change):
-            before = f"from {shown_latency(level / change)} " if 0 < change < math.inf else ""
-            sentences.append(
-                f"{percentile_text(table, row)} changed at {table.columns['run'][row]}: {ratio_text(change)} times, "
-                f"{before}to {shown_latency(level)}."
-            )
+    for rows in series_of(table).values():
+        for before, row in pairwise(rows):
+            change, level, measure = (table.columns[name][row] for name in ("change", "level", "measure"))
+            if not math.isnan(change):
+                earlier = (
+                    f"from {_amount(measure, float(table.columns['level'][before]))} "
+                    if not math.isnan(table.columns["level"][before])
+                    else ""
+                )
+                runs = [str(table.columns["run"][place]) for place in (before, row)]
+                sentences.append(
+                    f"{measure} changed at {runs[1]}{labels_text(changed_labels(labels, *runs))}: {ratio_text(change)} times, "
+                    f"{earlier}to {_amount(measure, float(level))}."
+                )
     return sentences or ["No change of level."]
 
 
 def _line(table: Table, row: int) -> str:
     row_values = {name: column[row] for name, column in table.columns.items()}
-    low, high = float(row_values["lo"]), float(row_values["hi"])
-    bounds = f"{shown_latency(low) or '?'} to {shown_latency(high) or '?'}" if shown_latency(low) or shown_latency(high) else ""
-    start = utc(int(row_values["start_ns"]))[:16].replace("T", " ") if row_values["start_ns"] else ""
-    value = shown_latency(row_values["value"]) and ("≥ " if row_values["value_censored"] else "") + shown_latency(
-        row_values["value"]
+    measure, low, high = str(row_values["measure"]), float(row_values["lo"]), float(row_values["hi"])
+    bounds = (
+        f"{_amount(measure, low) or '?'} to {_amount(measure, high) or '?'}"
+        if _amount(measure, low) or _amount(measure, high)
+        else ""
     )
+    start = utc(int(row_values["start_ns"]))[:16].replace("T", " ") if row_values["start_ns"] else ""
+    value = _amount(measure, float(row_values["value"]))
+    value = f"≥ {value}" if value and row_values["value_censored"] else value
     change = ratio_text(float(row_values["change"]))
     cells = [
         f'<th scope="row" class="left">{text(str(row_values["run"]))}</th>',
         f'<td class="left">{start}</td>',
-        f"<td>{percentile_text(table, row)}</td>",
+        f"<td>{text(measure)}</td>",
         exact(row_values["value"], value),
         f'<td data-lo="{number(low)}" data-hi="{number(high)}">{bounds}</td>',
         exact(row_values["count"], f"{int(row_values['count']):,}"),
-        exact(row_values["level"], shown_latency(row_values["level"])),
+        exact(row_values["level"], _amount(measure, float(row_values["level"]))),
         exact(row_values["change"], change and f"{change} times"),
     ]
     return f"<tr>{''.join(cells)}</tr>"
+
+
+def _amount(measure: str, value: float) -> str:
+    """Return a value of a measure as the page writes it."""
+    return shown_latency(value) if drawn_as(measure) == "latency" else amount(measure, value)
