@@ -62,7 +62,9 @@ def test_custom_builds_are_known_by_their_columns(log: Any, taken: Any, groups: 
 
 
 def test_a_custom_build_of_unknown_unit_is_refused(log: Any, taken: Any) -> None:
-    with pytest.raises(InputError, match=r"1539 columns are not a fio histogram .*24 groups of 64 bins .*--recorded-unit us or ns"):
+    with pytest.raises(
+        InputError, match=r"1539 columns are not a fio histogram .*24 groups of 64 bins .*--recorded-unit us or ns"
+    ):
         taken(log(logs.text([(1000, 0, {0: 2})], 24 * 64)))
 
 
