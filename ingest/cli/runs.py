@@ -160,7 +160,7 @@ def delete(run: str | None, *, age: str | None, dry_run: bool, yes: bool, force:
       tailboard runs delete 'nightly-*' --older-than 400d --yes
 
     RUN is a name or a glob; without it --older-than selects among all runs. After an interruption the same command continues.
-    A SQLite file keeps its size: later loads use the free space. A run that is being loaded is left alone (exit status 4); with
+    A SQLite file keeps its size: later loads use the free space. A run that is being loaded is not deleted (exit status 4); with
     --force it is deleted, and a load that still writes to it ends with an error.
     """
     with opened_store(store, write=not dry_run) as store_:

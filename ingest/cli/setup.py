@@ -81,7 +81,7 @@ def setup(url: str | None, options: Options) -> int:
         difference = (
             "template differs from what was asked and was" if left == 1 else "templates differ from what was asked and were"
         )
-        raise StoreError(f"{left} {difference} left alone: --overwrite changes {'it' if left == 1 else 'them'}")
+        raise StoreError(f"{left} {difference} left unchanged: --overwrite changes {'it' if left == 1 else 'them'}")
     return 0
 
 

@@ -247,12 +247,10 @@ def _bounds(night: Night, percentile: Percentile) -> Measured:
         measured = measured_of(part, percentile, night.answer)
         columns = (measured.value, measured.least, measured.most, measured.count, measured.open, measured.error)
         for code, cells in zip(part.series.tolist(), zip(*(column.tolist() for column in columns), strict=True), strict=True):
-            key = part.table[code]
-            if isinstance(key, tuple):
-                value, least, most, *rest = cells
-                low, high = values_between(sides[key], percentile) if key in sides else (math.nan, math.nan)
-                # What is missing may lie anywhere in its range.
-                rows[key] = (value, float(np.minimum(low, least)), float(np.maximum(high, most)), *rest)
+            key, (value, least, most, *rest) = part.table[code], cells
+            low, high = values_between(sides[key], percentile) if key in sides else (math.nan, math.nan)
+            # What is missing may lie anywhere in its range.
+            rows[key] = (value, float(np.minimum(low, least)), float(np.maximum(high, most)), *rest)
     return Measured(rows)
 
 

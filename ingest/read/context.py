@@ -57,7 +57,7 @@ class TimeZero:
 
     def __post_init__(self) -> None:
         if self.epoch_ns is not None and not is_instant(self.epoch_ns):
-            raise InputError(f"its start ({self.origin}) is {OUT_OF_RANGE}: say another with --t0")
+            raise InputError(f"its start ({self.origin}) is {OUT_OF_RANGE}: give another with --t0")
 
 
 Job = Mapping[tuple[str, str], Summary]

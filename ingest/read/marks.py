@@ -145,7 +145,7 @@ def _heading(cells: Sequence[str]) -> tuple[str, ...]:
 def _mark(cells: Sequence[str], columns: Sequence[str]) -> tuple[Mark, list[str]]:
     """Return the mark of a line and what had to be assumed; UsageError says why it is none."""
     if len(cells) < max(2, len(columns)):
-        raise UsageError("it has too few cells: give time,text or time,end,text")
+        raise UsageError("it has too few columns: give time,text or time,end,text")
     ends = "end" in columns if columns else len(cells) > 2 and (not cells[1].strip() or _instant(cells[1]) is not None)
     at = _instant(cells[0])
     if at is None:

@@ -160,7 +160,7 @@ class Around:
             zero = TimeZero(asked, "--t0")
         else:
             zero = TimeZero(path.stat().st_mtime_ns - last_ns(), "file time (--t0 mtime)")
-        self.why("time zero", str(zero.epoch_ns) if zero.epoch_ns is not None else "unknown", zero.origin)
+        self.why("start", str(zero.epoch_ns) if zero.epoch_ns is not None else "unknown", zero.origin)
         return zero
 
 

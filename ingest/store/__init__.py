@@ -157,7 +157,7 @@ def open_store(url: str, *, write: bool = False) -> Store:
             module, _, name = home.rpartition(".")
             store: Store = getattr(import_module(module), name)(url, write=write)
             return store
-    raise UsageError(f"{url!r} is no store: give sqlite:PATH or http://HOST:9200")
+    raise UsageError(f"{url!r} is not a store: give sqlite:PATH or http://HOST:9200")
 
 
 def live_store(store: Store) -> LiveStore:

@@ -75,7 +75,7 @@ class RunRecord:
 
     @property
     def relative(self) -> bool:
-        """Return whether nobody knows when it began, so that its times are elapsed."""
+        """Return whether its start is not known, so that its times are elapsed."""
         return self.zero == UNKNOWN_ZERO
 
 
@@ -149,7 +149,7 @@ def check_deletable(record: RunRecord, unfinished: str = "") -> None:
     forced = f"tailboard runs delete '{record.run}' --force deletes it anyway"
     if record.state == WATCHED:
         raise StoreError(
-            f"{record.run} is being watched (its watch was heard within the last minute): stop the watch first; {forced}"
+            f"{record.run} is being watched (its watch reported within the last minute): stop the watch first; {forced}"
         )
     if unfinished:
         raise StoreError(f"{unfinished}; {forced}")

@@ -36,11 +36,11 @@ class Kind:
 
 
 MEND = "--mend deletes them"
-AGAIN = "--mend notes the sources incomplete, so that the next load reads them again"
+AGAIN = "--mend marks the sources incomplete, so that the next load reads them again"
 KINDS = {
     FILE: Kind("{} places of the file are damaged", "load the logs into a new store"),
-    NO_RUN: Kind("{} documents or records belong to runs that are not there", MEND),
-    NO_SOURCE: Kind("{} documents or records belong to sources that are not there", f"{MEND} and makes the rollups again"),
+    NO_RUN: Kind("{} documents or records belong to runs that do not exist", MEND),
+    NO_SOURCE: Kind("{} documents or records belong to sources that do not exist", f"{MEND} and makes the rollups again"),
     NO_SERIES: Kind("{} documents belong to no series", MEND),
     BINS: Kind("{} documents have bins that cannot be read or do not add up to their count", AGAIN),
     LAYOUTS: Kind("{} series or documents have several layouts, or values outside the bins of their layout", AGAIN),
@@ -48,7 +48,7 @@ KINDS = {
     STEPS: Kind("{} documents have a different step than their run", MEND),
     SAMPLES: Kind("{} sources hold a different number of samples than their load counted", AGAIN),
     ROLLUPS: Kind("{} rollups differ from the documents that they are made of", "--mend makes the rollups again"),
-    STATES: Kind("{} runs count as complete although some of their sources are not", AGAIN),
+    STATES: Kind("{} runs are marked complete although some of their sources are not", AGAIN),
 }
 
 

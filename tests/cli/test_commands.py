@@ -262,7 +262,7 @@ def test_empty_folder_text_file_and_garbage(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("buy milk\n")
     refused(tailboard("percentiles", tmp_path / "notes.txt"), 3, "no latency log of a known format")
     (tmp_path / "notes_clat_hist.1.log").write_text("buy milk\nand bread\n")
-    refused(tailboard("percentiles", tmp_path), 3, "notes_clat_hist.1.log:1:", "no fio histogram")
+    refused(tailboard("percentiles", tmp_path), 3, "notes_clat_hist.1.log:1:", "not a fio histogram")
     (tmp_path / "empty_clat_hist.1.log").write_text("")
     assert tailboard("percentiles", tmp_path / "empty_clat_hist.1.log").returncode == 3
 

@@ -183,7 +183,7 @@ def test_words_that_do_not_fit(words: tuple[str, ...], status: int, sentence: st
 def test_files_that_are_no_timelines(tmp_path: Path) -> None:
     other = tmp_path / "x.log"
     other.write_text("hello\n" * 20)
-    assert "is no Snabb timeline: it begins with 68656c6c6f0a6865" in tailboard("events", other, status=3).stderr
+    assert "is not a Snabb timeline: it begins with 68656c6c6f0a6865" in tailboard("events", other, status=3).stderr
     assert "no such file" in tailboard("events", tmp_path / "nothing", status=3).stderr
     assert "is a folder: name one timeline" in tailboard("events", tmp_path, status=2).stderr
     other.with_suffix(".timeline").write_bytes(b"")

@@ -74,7 +74,7 @@ def test_files_and_a_store_answer_with_the_same_numbers(tmp_path: Path) -> None:
 
 def test_an_unknown_unit_is_asked_for() -> None:
     log = HDR / "2.2.2-3-digits.hlog"
-    assert "say --recorded-unit ns, us or ms" in tailboard("percentiles", log, status=3).stderr
+    assert "give --recorded-unit ns, us or ms" in tailboard("percentiles", log, status=3).stderr
     assert rows("percentiles", log, "--recorded-unit", "us", "--step", "all")
 
 

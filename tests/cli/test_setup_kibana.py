@@ -137,7 +137,7 @@ def test_both_servers_are_set_up_together(kibana, elastic, made, capsys) -> None
     assert command([*words, "--shards", "3"]) == 4
     lines = told(capsys)
     assert "dashboard hosts (Hosts) is overwritten" in lines
-    assert "templates differ from what was asked and were left alone: --overwrite changes them" in lines[-1]
+    assert "templates differ from what was asked and were left unchanged: --overwrite changes them" in lines[-1]
 
 
 def test_a_dry_run_shows_every_object_and_request_and_writes_nothing(kibana, elastic, made, sla, capsys) -> None:
@@ -207,7 +207,7 @@ def test_where_nothing_is_imported_nothing_is_said_to_be(kibana, made, capsys) -
         (["--kibana", "http://elastic:secret@host:5601"], 2, "no user or password in a URL: set TAILBOARD_KIBANA_API_KEY, or"),
         (["--kibana", "host:5601"], 2, "--kibana takes http://HOST:5601, not 'host:5601'"),
         (["--kibana", "http://host:5601/s/perf"], 2, "give http://host:5601 and --space perf"),
-        (["--kibana", "http://host:5601", "--space", "Perf"], 2, "'Perf' is no id of a space"),
+        (["--kibana", "http://host:5601", "--space", "Perf"], 2, "'Perf' is not the id of a space"),
         (["--kibana", "http://host:5601", "--index-prefix", "UPPER"], 2, "'UPPER' is not an index prefix"),
         (["--kibana", "http://host:5601", "--rules", "nowhere.yml"], 3, "nowhere.yml: there is no such file"),
         (

@@ -75,7 +75,7 @@ def port(store):
 def test_there_are_two_addresses_and_no_folder(port, path):
     answer = get(port, path)
     assert answer.status == 404
-    assert answer.text == "there is nothing here: / is the page, /data what it shows\n"
+    assert answer.text == "not found: / is the page, /data its data\n"
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "PROPFIND"])

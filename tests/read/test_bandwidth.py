@@ -88,7 +88,7 @@ def test_a18_log_of_bandwidth_alone_is_within_the_stated_bound(folder: str, tmp_
         assert abs(moved - job[op]["io_bytes"]) <= bound, (op, moved, job[op]["io_bytes"], bound)
         assert bound < (0.2 if FOLDERS[folder] == 100 else 0.4) * job[op]["io_bytes"] or folder in ("means-sparse", "means-pause")
     notes = source.context.account.notes
-    assert any("bytes come from fio's log of bandwidth alone, which rounds" in note for note in notes)
+    assert any("bytes come only from fio's log of bandwidth, which rounds" in note for note in notes)
 
 
 def test_a18_bytes_of_a_window_are_those_of_its_row() -> None:
@@ -203,7 +203,7 @@ def test_a18_old_json_counts_io_bytes_in_kib_and_is_not_taken(tmp_path: Path) ->
     logged = of_log(folder, "a_bw.1.log", 500, 0)
     for op, (moved, bound) in logged.items():
         assert abs(sum(one for _, one in found[op]) - moved) <= bound
-    assert any("log of bandwidth alone" in note for note in source.context.account.notes)
+    assert any("only from fio's log of bandwidth" in note for note in source.context.account.notes)
 
 
 def test_a18_a_log_of_bandwidth_that_counts_otherwise_is_told(tmp_path: Path) -> None:

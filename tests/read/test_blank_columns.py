@@ -60,7 +60,7 @@ def test_a20_without_a_word_on_blanks_names_with_blanks_are_rejected(tmp_path: P
     found, account = taken(tmp_path, BIOSNOOP, TABLES / "biosnoop.txt")
     assert [row[2] for row in found] == ["kworker/u72:1", "sync", "xfsaild/nvme1n"]
     assert dict(account.rejected) == {
-        "more columns than the rows of this log (9): where a name holds blanks, say which column it is (blanks:)": 2,
+        "more columns than the rows of this log (9): if a name contains blanks, name its column (blanks:)": 2,
         "fewer columns than the rows of this log (9)": 1,
     }
 

@@ -290,7 +290,7 @@ FAULTS = [
     (",5,get", "a time, latency or weight is no number, or is missing"),
     (f"{EPOCH},nan,get", "a time, latency or weight is no number, or is missing"),
     (f"{EPOCH},-5,get", "it ended before it began"),
-    (f"{EPOCH},1000000000000000000,get", "a latency of more than a day: damage, or another unit than was said"),
+    (f"{EPOCH},1000000000000000000,get", "a latency of more than a day: damage, or another unit than was given"),
     (f"{EPOCH},5", "fewer columns than the rows of this log (3)"),
     (f"{EPOCH};5;get", "fewer columns than the rows of this log (3)"),
     ("99999999999999999999,5,get", "a time, latency or weight is no number, or is missing"),
@@ -362,10 +362,10 @@ def test_a_whole_last_object_without_newline_is_taken_half_a_one_rejected(tmp_pa
 @pytest.mark.parametrize(
     ("lines", "reason"),
     [
-        ("time: t\n", "say the columns of two of these"),
-        ("latency: l\n", "say the columns of two of these"),
+        ("time: t\n", "give the columns of two of these"),
+        ("latency: l\n", "give the columns of two of these"),
         ("time: t\nend: e\nlatency: l\n", "time and end are the same"),
-        ("start: s\nend: e\nlatency: l\n", "start, end and latency: say two of them"),
+        ("start: s\nend: e\nlatency: l\n", "start, end and latency: give two of them"),
         ("time: t\nlatency: l\nunit: min\n", "unit 'min': there are ns, us, ms, s"),
         ("time: t\nlatency: l\nunit: {latency: iso}\n", "unit 'iso'"),
         ("time: t\nlatency: l\nunit: {start: ms}\n", "unit of start: there is no such line"),

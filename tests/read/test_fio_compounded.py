@@ -38,7 +38,7 @@ def test_a4_a_client_log_without_its_json_is_undone(fio: Path, tmp_path: Path, t
         rows = inverted((fio / CASE).read_text(), op)
         assert [row.counts for row in read.of(name)] == [{slot: count for slot, count in enumerate(row) if count} for row in rows]
     assert read.account.samples == 3633  # of 4,000: the last partial interval is in no row
-    reason = "compounded by the rows alone, as no JSON of fio is in reach: 738 bins never fall"
+    reason = "taken as compounded from its rows only, without fio's JSON: 738 bins never fall"
     assert any(reason in note for note in read.account.notes)
 
 

@@ -62,7 +62,9 @@ def test_custom_builds_are_known_by_their_columns(log: Any, taken: Any, groups: 
 
 
 def test_a_custom_build_of_unknown_unit_is_refused(log: Any, taken: Any) -> None:
-    with pytest.raises(InputError, match=r"1539 columns are no fio histogram .*24 groups of 64 bins .*--recorded-unit us or ns"):
+    with pytest.raises(
+        InputError, match=r"1539 columns are not a fio histogram .*24 groups of 64 bins .*--recorded-unit us or ns"
+    ):
         taken(log(logs.text([(1000, 0, {0: 2})], 24 * 64)))
 
 
@@ -72,12 +74,12 @@ def test_a_custom_build_of_unknown_unit_is_refused(log: Any, taken: Any) -> None
         (
             "compressed by log_compression",
             "505, 94508288599200, 0, 4096, 0\n" * 4,
-            "rows of 5 columns are no histograms: log_compression",
+            "rows of 5 columns are not histograms: log_compression",
         ),
-        ("averaged or raw", "500, 631, 0, 0\n1000, 640, 0, 0\n", "rows of 4 columns are no histograms"),
-        ("seven columns", "500, 631, 0, 0, 0, 1, 2\n", "rows of 7 columns are no histograms"),
-        ("some csv", "a,b,c\n1,2,3\n", "3 columns are no fio histogram"),
-        ("prose", "It was a dark and stormy night.\n", "1 columns are no fio histogram"),
+        ("averaged or raw", "500, 631, 0, 0\n1000, 640, 0, 0\n", "rows of 4 columns are not histograms"),
+        ("seven columns", "500, 631, 0, 0, 0, 1, 2\n", "rows of 7 columns are not histograms"),
+        ("some csv", "a,b,c\n1,2,3\n", "3 columns are not a fio histogram"),
+        ("prose", "It was a dark and stormy night.\n", "1 columns are not a fio histogram"),
         ("empty", "", "holds no line: fio wrote no histogram"),
         ("blank lines", "\n\r\n \n", "holds no line: fio wrote no histogram"),
         ("only NULs", "\0" * 100, "holds no line: fio wrote no histogram"),
@@ -91,7 +93,7 @@ def test_what_is_no_histogram_log_is_refused_with_the_reason(log: Any, taken: An
 
 def test_recorded_garbage_of_log_compression_is_refused(fio: Path, taken: Any) -> None:
     path = fio / "compressed" / "a_clat_hist.1.log"
-    with pytest.raises(InputError, match="rows of 5 columns are no histograms: log_compression destroys them"):
+    with pytest.raises(InputError, match="rows of 5 columns are not histograms: log_compression destroys them"):
         taken(path)
 
 

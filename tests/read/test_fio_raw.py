@@ -221,7 +221,7 @@ def found_in(folder: Path, **words: Any) -> dict[str, str]:
 def test_the_histogram_log_shadows_the_raw_log_and_the_other_way_round() -> None:
     files = found_in(RAW / "both")
     assert files["a_clat_hist.1.log.xz"] == "fio-hist"
-    assert files["a_clat.1.log.xz"] == "shadowed: a histogram log holds the same I/Os (--prefer raw turns it round)"
+    assert files["a_clat.1.log.xz"] == "shadowed: a histogram log holds the same I/Os (--prefer raw reverses this)"
     assert files["a_lat.1.log.xz"] == files["a_slat.1.log.xz"] == "fio-raw"
     assert files["a.json"].startswith("context: ")
     turned = found_in(RAW / "both", prefer="raw")
@@ -300,7 +300,7 @@ def test_issue_times_give_completions_to_the_nanosecond(log: Any) -> None:
         ("1000, 5000, 0, 4096, 8192\n", "5 columns: fio up to 2.21 wrote us"),
         (
             "1000, 5000, 0, 4096, 0\n",
-            "0 in the only row: the priority that fio 3.18.*or an offset.*say --fio-version, or --recorded-unit",
+            "0 in the only row: the priority that fio 3.18.*or an offset.*give --fio-version, or --recorded-unit",
         ),
         ("hello\n", "no raw latency log: its lines are not time, value"),
         ("1000, 5000, 7, 4096, 0\n", "no column of directions"),
@@ -315,7 +315,7 @@ def test_what_cannot_be_told_is_refused_with_the_option(log: Any, text: str, rea
 
 
 def test_a_version_that_cannot_have_written_the_log_is_refused(log: Any) -> None:
-    with pytest.raises(InputError, match="another fio wrote it, say --fio-version"):
+    with pytest.raises(InputError, match="another fio wrote it, give --fio-version"):
         discover([log("1000, 5000, 0, 4096, 8192\n", "x_clat.1.log")], ReadOptions(fio_version=(3, 33)))
 
 

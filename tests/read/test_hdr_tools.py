@@ -141,7 +141,7 @@ def test_a13_cql_stress_stamps_intervals_by_their_ends(taken: Any, log: Any) -> 
     assert [(row.start_ns - START) // MS for row in rows] == [0, 1002, 2003]  # the third begins 1 ms before the second ended
     assert [(row.end_ns - START) // MS for row in rows] == [1001, 2003, 3002]
     assert {row.series.op for row in rows} == {"read"} and {row.layout.unit_ns for row in rows} == {1}
-    assert any("by their ends" in note for note in notes(read_.account))
+    assert any("at their ends" in note for note in notes(read_.account))
 
 
 @pytest.mark.parametrize(

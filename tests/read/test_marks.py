@@ -79,7 +79,7 @@ def test_times_without_a_zone_are_utc_which_is_said(tmp_path: Path) -> None:
 BAD = {
     "yesterday,x": "'yesterday' is not a time",
     "now-5m,x": "'now-5m' is not a time",
-    "2026-11-20T21:00:30Z": "too few cells",
+    "2026-11-20T21:00:30Z": "too few columns",
     "2026-11-20T21:00:30Z,": "it has no text",
     "2026-11-20T21:00:30Z,,": "it has no text",
     "2026-11-20T21:00:30Z,2026-11-20T21:00:29Z,x": "it ends before it begins",

@@ -198,7 +198,7 @@ def test_the_gap_between_service_and_response_is_what_waited(stall: Path) -> Non
 @pytest.mark.parametrize(
     ("head", "options", "reason"),
     [
-        ("start,end,op", {}, "the unit of column start is not in its name: say --recorded-unit"),
+        ("start,end,op", {}, "the unit of column start is not in its name: give --recorded-unit"),
         ("start_us,op", {"input_format": "operations"}, "no operation log: its first line names no start, or no end or latency"),
         ("start_us,start_ms,end_us", {}, "two columns for one thing: start_us and start_ms"),
         ("start_us,end_us,op", {"intended_column": "due"}, "no column 'due': there are start_us, end_us, op"),

@@ -141,7 +141,7 @@ def test_a_wrong_unit_is_doubted(log: Any) -> None:
     path = log("".join(f"{100 + number}, {5_000_000 + number}, 0, 4096, 0\n" for number in range(100)), "x_clat.1.log")
     account = account_of(path, ReadOptions(recorded_unit_ns=1000))
     [note] = account.notes
-    assert note.startswith("100 of 100 I/Os would have begun before the log did (the first in line 1): is the unit right?")
+    assert note.startswith("100 of 100 I/Os would start before the log does (the first in line 1): is the unit right?")
     assert "--recorded-unit" in note
     assert not account_of(path, ReadOptions(recorded_unit_ns=1)).notes
 

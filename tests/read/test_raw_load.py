@@ -76,7 +76,7 @@ def test_a_step_of_100_ms_is_no_invention(tmp_path: Path) -> None:
 
 def test_the_account_counts_what_was_shadowed(tmp_path: Path) -> None:
     account = loaded([RAW / "both"], tmp_path / "s.db").as_dict()
-    assert account["shadowed"] == {"a histogram log holds the same I/Os (--prefer raw turns it round)": 1}
+    assert account["shadowed"] == {"a histogram log holds the same I/Os (--prefer raw reverses this)": 1}
     assert account["sources"] == 3 and account["refused"] == {}
 
 

@@ -329,8 +329,8 @@ def test_a_reading_that_is_far_off_is_left_out_and_told() -> None:
 @pytest.mark.parametrize(
     ("readings", "sentence"),
     [
-        ([], "say --tsc-hz"),
-        ([(10, 10)], "say --tsc-hz"),
+        ([], "give --tsc-hz"),
+        ([(10, 10)], "give --tsc-hz"),
         ([(10, 10), (10**9, 10)], "stands still or runs back"),
         ([(10, 10), (11, 10**9)], "1 cycles a second, which is impossible"),
     ],

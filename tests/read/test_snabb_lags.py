@@ -167,7 +167,7 @@ def test_a_frequency_that_was_told_is_taken(tmp_path: Path) -> None:
     for number in range(6):
         ring.event(START if number % 2 == 0 else END, 1000 + 3000 * number, 0, number // 2)
     path = written(tmp_path, ring)
-    with pytest.raises(InputError, match="say --tsc-hz"):
+    with pytest.raises(InputError, match="give --tsc-hz"):
         discover([path], ReadOptions())
     found, _ = rows_of(path, ReadOptions(tsc_hz=3_000_000))
     assert found == by_hand(pairs_of(ring.data(), 3_000_000))

@@ -317,7 +317,7 @@ def test_unreachable_hosts_and_wrong_ports_give_one_sentence(capsys, monkeypatch
     with listener:
         assert command(["percentiles", f"http://127.0.0.1:{port}"]) == 4
     told = capsys.readouterr().err
-    assert "is no Elasticsearch: check host and port" in told
+    assert "is not Elasticsearch: check host and port" in told
     assert told.count("\n") == 1
 
 
@@ -415,8 +415,8 @@ def test_servers_of_both_majors_are_spoken_to(capsys, tmp_path: Path, major: str
             b'x-elastic-product: Elasticsearch\r\n\r\n{"version":{"number":"7.17.29"}}',
             "is Elasticsearch 7.17.29; tailboard supports 8.x and 9.x",
         ),
-        (b'x-elastic-product: Elasticsearch\r\n\r\n{"version":{}}', "is no Elasticsearch: check host and port"),
-        (b'\r\n{"version":{"number":"9.5.3"}}', "is no Elasticsearch: check host and port"),
+        (b'x-elastic-product: Elasticsearch\r\n\r\n{"version":{}}', "is not Elasticsearch: check host and port"),
+        (b'\r\n{"version":{"number":"9.5.3"}}', "is not Elasticsearch: check host and port"),
     ],
 )
 def test_other_majors_and_other_products_are_refused(capsys, answer: bytes, reason: str) -> None:

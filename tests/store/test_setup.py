@@ -59,7 +59,7 @@ def test_f3_another_site_is_told_changed_on_request_and_then_it_is_so(
     assert setup(double, *others) == 4
     told = capsys.readouterr().err
     assert "template.settings.index.number_of_shards: " in told
-    assert "templates differ from what was asked and were left alone: --overwrite changes them" in told
+    assert "templates differ from what was asked and were left unchanged: --overwrite changes them" in told
     assert setup(double, *others, "--overwrite") == 0
     assert setup(double, *others) == 0
     assert "nothing to change" in capsys.readouterr().err
@@ -80,7 +80,7 @@ def test_f3_what_a_user_changed_is_told_leaf_by_leaf(double, capsys) -> None:
         "template.mappings.dynamic_templates[0].labels.mapping.ignore_above: 77 -> 1024",
         'template.mappings.properties.mine: {"type": "keyword"} -> nothing',
     ]
-    assert "1 template differs from what was asked and was left alone: --overwrite changes it" in told
+    assert "1 template differs from what was asked and was left unchanged: --overwrite changes it" in told
     assert setup(double, "--overwrite") == 0
     assert setup(double) == 0
     assert "nothing to change" in capsys.readouterr().err

@@ -353,7 +353,7 @@ def test_a_recording_without_latencies_has_a_page_of_its_own(browser, tmp_path: 
     with opened(browser, tmp_path / "mixed.html") as page:
         assert filled(page) == set(counted(made())) and page.locator("#percentiles").is_visible()
         notes = page.locator("#notes").inner_text()
-        assert all(f"{run} has no latencies: a report of it alone shows its offsets" in notes for run in ("boot", "cpu"))
+        assert all(f"{run} has no latencies: a report of this run only shows its offsets" in notes for run in ("boot", "cpu"))
     assert command(["report", store, "--where", "kind=nothing", "-o", str(tmp_path / "none.html")]) == 3
     seen = []
     for name in ("files", "one"):
@@ -364,7 +364,7 @@ def test_a_recording_without_latencies_has_a_page_of_its_own(browser, tmp_path: 
                 name == "one"
                 or "20 samples of idle CPUs (--keep-idle keeps them), left out" in page.locator("#notes").inner_text()
             )
-            assert "27 events in view" in says(page) and page.locator("dd", has_text="moments alone").count() == 1
+            assert "27 events in view" in says(page) and page.locator("dd", has_text="only times of events").count() == 1
     assert seen[0] == seen[1]
     with opened(browser, tmp_path / "store.html") as page:
         choose(page, "run", "cpu")

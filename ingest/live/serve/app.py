@@ -89,11 +89,11 @@ def _refused(environ: Mapping[str, Any], known: Collection[str], *, anywhere: bo
     if not _is_here(environ.get("HTTP_HOST", ""), known, anywhere=anywhere):
         return _sentence(403, "this server is not known by that name: open the address that it printed")
     if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
-        return _sentence(405, "this server is only read from: GET or HEAD", ("Allow", "GET, HEAD"))
+        return _sentence(405, "this server accepts only GET and HEAD", ("Allow", "GET, HEAD"))
     if len(environ.get("QUERY_STRING", "")) > LONGEST_QUERY:
         return _sentence(414, f"the query of the address is longer than {LONGEST_QUERY} characters")
     if environ["PATH_INFO"] == "/data" and environ.get("HTTP_SEC_FETCH_SITE", "none") not in ("same-origin", "none"):
-        return _sentence(403, "the data of this page are for this page alone")
+        return _sentence(403, "only this page may request its data")
     return None
 
 
@@ -116,7 +116,7 @@ def _answered(environ: Mapping[str, Any], cache: Cache[Selection, View]) -> Repl
     if path == "/favicon.ico":
         return Reply(204)
     if path not in ("/", "/data"):
-        return _sentence(404, "there is nothing here: / is the page, /data what it shows")
+        return _sentence(404, "not found: / is the page, /data its data")
     try:
         kept = cache.ask(parse_selection(environ.get("QUERY_STRING", "")))
     except UsageError as error:
@@ -125,7 +125,7 @@ def _answered(environ: Mapping[str, Any], cache: Cache[Selection, View]) -> Repl
         return _nothing_yet(path, error)
     except Exception as error:  # noqa: BLE001  # a page that is open goes on asking
         print(shown(f"tailboard: internal error ({type(error).__name__}: {error})"), file=sys.stderr)
-        return _sentence(500, f"internal error ({type(error).__name__}): the terminal of tailboard serve says more")
+        return _sentence(500, f"internal error ({type(error).__name__}): the terminal of tailboard serve shows more")
     return _page(kept) if path == "/" else _update(kept, environ.get("HTTP_IF_NONE_MATCH", ""))
 
 

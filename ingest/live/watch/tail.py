@@ -28,7 +28,7 @@ from ingest.store.live import Checkpoint, News
 from ingest.store.records import RunRecord, SourceRecord
 
 AT_ONCE = 1 << 19
-SILENT, GROWS = "silent", "if its job has ended nothing is: the end of the watch settles it"
+SILENT, GROWS = "silent", "if its job has ended, nothing is missing: the end of the watch shows it"
 
 
 @dataclass(slots=True)
@@ -182,7 +182,7 @@ class Tail:
         """Keep in the account that all since its last report may be missing."""
         unknown = () if self.source is None else row_labels(self.source)
         series = next(iter(self.spans)) if self.source is None else self.source.context.series
-        caveat = Caveat(SILENT, as_text(self.path), "has not grown for a minute: what it may hold since is missing", GROWS)
+        caveat = Caveat(SILENT, as_text(self.path), "has not grown for a minute: its later samples, if any, are missing", GROWS)
         self.silent = Missing(labels_of(series, unknown=unknown), self.reported_ns, None, None, 0, None, caveat)
         self.account.lack(self.silent)
 

@@ -20,7 +20,7 @@ class Archives:
     def unreadable(self) -> Iterator[Caveat]:
         """Yield the settings of archives that could not be read: hosts and labels of their runs rest on names alone."""
         for file, reason in sorted(self._cbt.unreadable.items()):
-            yield Caveat("settings-unread", str(file), f"{reason}: hosts and labels rest on the names of folders alone")
+            yield Caveat("settings-unread", str(file), f"{reason}: hosts and labels come only from the names of folders")
 
     def place_of(self, folder: Path) -> Place | None:
         """Return where the files of an absolute folder belong, None where no archive's grammar fits."""

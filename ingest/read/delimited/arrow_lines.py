@@ -27,7 +27,7 @@ MOST_TRIES = 4096
 MISSING = "needs pyarrow, which is not installed: pip install 'tailboard[raw]'"
 TOO_LONG = "a line of more than 1 MiB"
 NULS = "NUL bytes: a hole left by a crash or a partial copy"
-WHICH = ": where a name holds blanks, say which column it is (blanks:)"
+WHICH = ": if a name contains blanks, name its column (blanks:)"
 CRLF = "carriage returns (CRLF) were taken off the ends of lines"
 
 

@@ -36,7 +36,7 @@ from ingest.read.text import TABLE_ENDINGS, head, name_without
 
 NO_NUMBER = "a time, latency or weight is no number, or is missing"
 BACKWARDS = "it ended before it began"
-TOO_LONG = "a latency of more than a day: damage, or another unit than was said"
+TOO_LONG = "a latency of more than a day: damage, or another unit than was given"
 TOO_HEAVY = "a weight of 0 or less, or so large that weight times latency passes 2^60 ns"
 ENDING = re.compile(r"_(?P<unit>[^_()]*)$|\((?P<inside>[^()]*)\)$")
 MOST_WEIGHED = 1 << 60
@@ -119,7 +119,7 @@ def _units(roles: Mapping[str, str], context: Context, description: Description,
         if unit is None and role != "weight":
             raise InputError(
                 f"the unit of column {name!r} is given neither in {description.path} (unit:) nor by its name's ending (_us): "
-                "say it there, or --recorded-unit",
+                "give it there, or with --recorded-unit",
                 path,
                 1,
             )

@@ -145,11 +145,11 @@ def _check_roles(columns: Mapping[str, str]) -> None:
     """Raise ValueError unless start and end of an operation follow from the columns, in one way only."""
     times = {name for name in columns if name in TIMES}
     if {"time", "end"} <= times:
-        raise ValueError("time and end are the same: the completion; say one of them")
+        raise ValueError("time and end are the same: the completion; give one of them")
     if {"start", "latency"} <= times and times & {"time", "end"}:
-        raise ValueError("start, end and latency: say two of them")
+        raise ValueError("start, end and latency: give two of them")
     if len(times) < 2 or not (times & {"time", "end"} or "start" in times):
-        raise ValueError("say the columns of two of these: time (or end), start, latency")
+        raise ValueError("give the columns of two of these: time (or end), start, latency")
 
 
 def _units(setting: Any, columns: Mapping[str, str]) -> dict[str, int]:

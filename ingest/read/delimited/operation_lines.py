@@ -93,7 +93,7 @@ def columns_of(path: Path, context: Context) -> Columns:
             return None
         unit = UNITS_NS[plain[place][1]] if plain[place][1] else context.recorded_unit_ns
         if unit is None:
-            raise InputError(f"the unit of column {names[place]} is not in its name: say --recorded-unit ns, us or ms", path, 1)
+            raise InputError(f"the unit of column {names[place]} is not in its name: give --recorded-unit ns, us or ms", path, 1)
         return Column(place, unit)
 
     intended = context.options.get(INTENDED, "").lower()

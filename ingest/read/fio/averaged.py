@@ -187,7 +187,7 @@ class _Log:
             if estimates is None or not iops:
                 raise InputError(UNCOUNTED, self.path)
             if not self.context.grouped:  # then another log of the group makes up for what is rounded here
-                account.note("means: counts come from fio's log of IOPS alone, which rounds: no fio JSON of the job is there")
+                account.note("means: counts come only from fio's log of IOPS, which rounds: there is no fio JSON of the job")
             return np.maximum(np.rint(estimates), 1).astype(np.int64)
         if estimates is None:
             account.note("means: no log of IOPS or bandwidth beside it fits: fio's own count is spread evenly over time")
@@ -239,7 +239,7 @@ class _Log:
         total = self._total_bytes(op, code)
         if total is None:
             if not self.context.grouped:
-                account.note("means: bytes come from fio's log of bandwidth alone, which rounds: no fio JSON of the job has them")
+                account.note("means: bytes come only from fio's log of bandwidth, which rounds: no fio JSON of the job has them")
             return np.rint(estimates).astype(np.int64)
         if abs(estimates.sum() - total) > UNLIKE * total:
             logged, summary = (f"{value / MIB:,.4g} MiB" for value in (estimates.sum(), total))

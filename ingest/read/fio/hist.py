@@ -92,7 +92,7 @@ def layout_of_text(text: bytes, context: Context, path: Path) -> tuple[int, int,
     columns = widths.most_common(1)[0][0]
     if columns in GARBAGE_COLUMNS:
         raise InputError(
-            f"rows of {columns} columns are no histograms: log_compression destroys them, and averaged or raw latency logs "
+            f"rows of {columns} columns are not histograms: log_compression destroys them, and averaged or raw latency logs "
             "hold no bins; run fio without log_compression",
             path,
             1,
@@ -100,8 +100,8 @@ def layout_of_text(text: bytes, context: Context, path: Path) -> tuple[int, int,
     custom = ""
     groups, rest = divmod(columns - LEADING, 64)
     if not rest and SMALLEST_CUSTOM < groups < NS_GROUPS:
-        custom = f"; {groups} groups of 64 bins are a custom build: say its unit with --recorded-unit us or ns"
-    raise InputError(f"{columns} columns are no fio histogram (expected 1859 or 1219, less with coarseness){custom}", path, 1)
+        custom = f"; {groups} groups of 64 bins are a custom build: give its unit with --recorded-unit us or ns"
+    raise InputError(f"{columns} columns are not a fio histogram (expected 1859 or 1219, less with coarseness){custom}", path, 1)
 
 
 @dataclass(frozen=True, slots=True)

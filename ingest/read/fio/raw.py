@@ -261,6 +261,6 @@ class _Rows:
             self.context.account.note(f"the start of the run is unknown ({self.context.zero.origin}): {starts.REMEDY}")
         if self.early * 100 > self.context.account.accepted:
             self.context.account.note(
-                f"{self.early} of {self.context.account.accepted} I/Os would have begun before the log did (the first in line "
+                f"{self.early} of {self.context.account.accepted} I/Os would start before the log does (the first in line "
                 f"{self.early_line}): is the unit right? It was taken from {self.shape.told_by}; set another with --recorded-unit"
             )

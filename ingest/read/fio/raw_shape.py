@@ -181,7 +181,7 @@ def _is_priority(cells: Sequence[bytes], context: Context, path: Path) -> bool:
             version = ".".join(map(str, context.version))
             raise InputError(
                 f"fio {version} writes a priority of 0 or 1 as the last of five columns, and this log has others there: "
-                "another fio wrote it, say --fio-version",
+                "another fio wrote it, give --fio-version",
                 path,
                 1,
             )
@@ -196,7 +196,7 @@ def _is_priority(cells: Sequence[bytes], context: Context, path: Path) -> bool:
         return True
     raise InputError(
         "the fifth column is 0 in the only row: the priority that fio 3.18 and later write (values in ns), or an offset of "
-        "fio up to 3.17 with log_offset (us up to 2.21)? say --fio-version, or --recorded-unit",
+        "fio up to 3.17 with log_offset (us up to 2.21)? give --fio-version, or --recorded-unit",
         path,
         1,
     )
@@ -218,7 +218,7 @@ def _unit(
     sizes = ", ".join(f"{largest * scale / 1e6:.4g} ms in {unit}" for unit, scale in SIZES.items())
     raise InputError(
         f"{width} columns: fio up to 2.21 wrote us, 2.99 to 3.17 ns; which of them cannot be determined (the largest value at "
-        f"the beginning would be {sizes}); say --fio-version or --recorded-unit",
+        f"the beginning would be {sizes}); give --fio-version or --recorded-unit",
         path,
         1,
     )

@@ -184,7 +184,7 @@ def counted_once(sources: list[Source], prefer: str, skipped: list[Skipped]) -> 
             ops = _raw_ops(raw)
             both = _hist_ops(histogram, ops)
             if both and ops <= both:
-                shadowed[raw.path] = "a histogram log holds the same I/Os (--prefer raw turns it round)"
+                shadowed[raw.path] = "a histogram log holds the same I/Os (--prefer raw reverses this)"
             elif both:
                 partly[raw.path] = both
     with_bins = {_thread(source) for source in sources if source.format == HIST}

@@ -149,7 +149,7 @@ def _alone(chains: list[Int], context: Context) -> str:
     proof = evidence(chains)
     if proof.certain:
         context.account.note(
-            f"compounded by the rows alone, as no JSON of fio is in reach: {proof.bins} bins never fall against the row before "
+            f"taken as compounded from its rows only, without fio's JSON: {proof.bins} bins never fall against the row before "
             f"the last, in {proof.pairs} rows; ordinary rows look so with a chance of 1 in 2^{proof.bits:.0f}"
         )
         return COMPOUNDED

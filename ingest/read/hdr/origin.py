@@ -43,7 +43,7 @@ OURS = re.compile(r"#\[Written by tailboard.*; recorded unit (?P<unit>ns|us|ms|s
 YCSB = re.compile(r"#\[Logging for: (?P<op>[^\]\s]+)\]")
 UNITS = re.compile(r"#\s*Units?:\s*(?P<unit>nano|micro|milli)seconds\s*$", re.IGNORECASE)
 SPOKEN = {"nano": NS, "micro": US, "milli": MS}
-DEFAULT_NS = "taken as ns, the unit that cql-stress writes unless -hdr-latency-units says another: if so, say --recorded-unit"
+DEFAULT_NS = "taken as ns, the unit that cql-stress writes unless -hdr-latency-units says another: if so, give --recorded-unit"
 
 
 @dataclass(frozen=True, slots=True)

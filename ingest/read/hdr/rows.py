@@ -174,7 +174,7 @@ class Rows:
             for place in sorted(past):
                 self._lost(lines[rows[place]])
         if target.moved_by is not None:
-            self._context.account.note("a double histogram whose bins are no whole ns: moved to ns bins as fine as its own")
+            self._context.account.note("bins of a double histogram are not whole ns: converted to ns bins as fine")
         if not past:
             return _Checked(rows, indptr, bins, counts, target)
         keep = [place for place in range(len(rows)) if place not in past]
@@ -295,7 +295,7 @@ class Rows:
         """Note in the account the changes to the rows as a whole, and the schedule that they show."""
         self._context.account.schedule.append(self._seen.digest(self._context.series))
         if self._trimmed:
-            lines = f"{self._trimmed} lines begin before the one before them ended, by the rounding of stamps: begun at its end"
+            lines = f"{self._trimmed} lines begin before the previous line ends, because stamps are rounded: moved to that end"
             self._context.account.note(lines)
         self.tell_doubts()
 

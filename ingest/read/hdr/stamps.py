@@ -14,7 +14,7 @@ from ingest.read.hdr.clock import NEGATIVE, SECOND, StampError, seconds_ns, spli
 USUAL, BY_END, WITH_END, SCYLLA = "", "stamped by its end", "with its end", "as scylla-bench"
 ENDED = "this tool writes the end of an interval in place of its length: taken as its end"
 SAID = {
-    BY_END: "this tool stamps intervals by their ends: begun a length before",
+    BY_END: "this tool stamps intervals at their ends: their start is one length earlier",
     WITH_END: ENDED,
     SCYLLA: ENDED,
 }

@@ -25,7 +25,7 @@ STRAIGHT_NS = 10 * MS
 STRAIGHT_SHARE = 0.02
 NO_CLOCK = (
     "the frequency of its TSC cannot be determined (this takes two engine.got_monotonic_time events on one core): "
-    "say --tsc-hz, as in --tsc-hz 2.6e9; the kernel's log shows it as 'tsc: ... MHz'"
+    "give --tsc-hz, as in --tsc-hz 2.6e9; the kernel's log shows it as 'tsc: ... MHz'"
 )
 
 
@@ -146,5 +146,5 @@ def _fitted(readings: Readings, path: Path | None) -> int:
     hz = round(SECOND * bottom / top) if top > 0 else 0
     if not SLOWEST <= hz <= FASTEST:
         frequency = f"{hz:,} cycles a second" if hz else "that time stands still or runs back"
-        raise InputError(f"its clock readings say {frequency}, which is impossible: say --tsc-hz, as in --tsc-hz 2.6e9", path)
+        raise InputError(f"its clock readings say {frequency}, which is impossible: give --tsc-hz, as in --tsc-hz 2.6e9", path)
     return hz

@@ -142,12 +142,12 @@ def _cut_off(wanted: int, there: int) -> str:
 def size_of(head: bytes, path: Path) -> int:
     """Return the size in bytes of the file by its header; InputError where it is no header of a timeline."""
     if len(head) < HEADER_BYTES:
-        raise InputError(f"is no Snabb timeline: it has {len(head)} bytes, its header alone would have {HEADER_BYTES}", path)
+        raise InputError(f"is not a Snabb timeline: it has {len(head)} bytes, its header alone would have {HEADER_BYTES}", path)
     magic, major, minor, entries, strings = HEADER.unpack_from(head)
     if magic != MAGIC:
         if head.startswith(MAGIC_BYTES[:4]):
-            raise InputError("is no Snabb timeline that can be read: its magic number is that of a draft, or damaged", path)
-        raise InputError(f"is no Snabb timeline: it begins with {head[:8].hex()}, not with {MAGIC_BYTES.hex()}", path)
+            raise InputError("is not a Snabb timeline that can be read: its magic number is that of a draft, or damaged", path)
+        raise InputError(f"is not a Snabb timeline: it begins with {head[:8].hex()}, not with {MAGIC_BYTES.hex()}", path)
     if major not in NUMBERS:
         raise InputError(f"is a Snabb timeline of version {major}.{minor}: versions 2 and 3 are known", path)
     if not entries or entries % ENTRY_BYTES:

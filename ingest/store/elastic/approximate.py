@@ -33,7 +33,7 @@ DIGITS = 3
 CELLS_A_PAGE = 400
 FIELD = "latency.histogram"
 ESTIMATED = f"estimated by the server ({DIGITS} digits, ranks rounded): leave out --approx for exact percentiles"
-NO_MEAN = "the mean is left out where no exact sum is known: the server adds up reported values, here not the middles of bins"
+NO_MEAN = "the mean is left out if no exact sum is known: the server would use the values that bins report, not their middles"
 NS = 1e9
 
 

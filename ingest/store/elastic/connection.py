@@ -148,7 +148,7 @@ class Connection(Client):
         raise error if ours or not isinstance(error, Refusal) else self._not_elasticsearch()
 
     def _not_elasticsearch(self) -> StoreError:
-        return StoreError(f"{self.url} answers, but is no Elasticsearch: check host and port")
+        return StoreError(f"{self.url} answers, but is not Elasticsearch: check host and port")
 
 
 def _judged(answer: Answer) -> Exception:

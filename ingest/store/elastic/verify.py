@@ -233,7 +233,7 @@ class ElasticVerifier:
         for run, source in self.refused:
             mine = self.sources[run, source]
             self.found.found(
-                STATES, run, 1, f"{mine.path} of {run} is noted complete, and the server has refused documents of it"
+                STATES, run, 1, f"{mine.path} of {run} is marked complete, but the server refused some of its documents"
             )
             self._read_again(mine)
         for record in self.runs.values():

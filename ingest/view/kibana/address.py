@@ -21,7 +21,7 @@ def checked_url(url: str) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UsageError(f"--kibana takes http://HOST:5601, not {url!r}")
     if parts.query or parts.fragment:
-        raise UsageError(f"{url!r}: give Kibana's address alone, without what follows ? or #")
+        raise UsageError(f"{url!r}: give only Kibana's address, up to ? or #")
     if inside := INSIDE.search(parts.path):
         space = f" and --space {inside['space']}" if inside["space"] else ""
         raise UsageError(f"{url!r} leads into Kibana: give {parts.scheme}://{parts.netloc}{parts.path[: inside.start()]}{space}")
@@ -31,5 +31,5 @@ def checked_url(url: str) -> str:
 def checked_space(space: str) -> str:
     """Return a space's id; UsageError if no space can have it."""
     if not SPACE.fullmatch(space):
-        raise UsageError(f"{space!r} is no id of a space: lower-case letters, digits, - and _, as after /s/ in Kibana's URLs")
+        raise UsageError(f"{space!r} is not the id of a space: lower-case letters, digits, - _, as after /s/ in Kibana's URLs")
     return space

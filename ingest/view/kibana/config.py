@@ -104,10 +104,10 @@ def panel(content: Any, path: Path) -> Panel:
 def _words(content: Any, path: Path, needed: set[str], more: set[str] | None) -> dict[str, Any]:
     """Return a mapping that has all needed words, and, where `more` is given, no others than these."""
     if not isinstance(content, dict):
-        raise InputError(f"expected words with values, not {content!r}", path)
+        raise InputError(f"expected keys with values, not {content!r}", path)
     missing = sorted(needed - content.keys())
     unknown = [] if more is None else sorted(content.keys() - needed - more)
     if missing or unknown:
-        problem = f"{missing[0]!r} is missing" if missing else f"there is no word {unknown[0]!r}"
+        problem = f"{missing[0]!r} is missing" if missing else f"unknown key {unknown[0]!r}"
         raise InputError(f"{problem} in {content.get('id', 'a mapping')}", path)
     return content

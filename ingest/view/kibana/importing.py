@@ -82,7 +82,7 @@ def import_objects(connection: Connection, objects: Sequence[SavedObject]) -> Ac
     reported = {(outcome.type, outcome.id) for outcome in imported} | {(outcome.type, outcome.id) for outcome in failed}
     silent = [f"{type_} {id_}" for type_, id_ in titles if written and (type_, id_) not in reported]
     if silent:
-        raise StoreError(f"{connection.url} does not report what became of {', '.join(silent)}")
+        raise StoreError(f"{connection.url} does not report the result for {', '.join(silent)}")
     warnings = tuple(str(warning.get("message", warning)) for warning in answer.get("warnings") or ())
     return Account(imported, failed, warnings)
 

@@ -55,9 +55,7 @@ def lens_object(panel: Panel, identity: str, prefix: str) -> SavedObject:
         "internalReferences": [],
         "adHocDataViews": {},
     }
-    sentences = [
-        text for text in (read.about, read.unfiltered and f"Not filtered by what is chosen above: {read.unfiltered}.") if text
-    ]
+    sentences = [text for text in (read.about, read.unfiltered and f"The choices above do not apply: {read.unfiltered}.") if text]
     attributes = {"title": panel.title, "description": " ".join(sentences), "visualizationType": chart.type, "state": state}
     reference = Reference("index-pattern", view_id(prefix, read.view), f"indexpattern-datasource-layer-{LAYER}")
     return SavedObject("lens", identity, attributes, (reference,))

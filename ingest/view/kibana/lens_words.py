@@ -142,7 +142,7 @@ def values(content: Any, panel: Panel) -> tuple[Value, ...]:
     columns = tuple(value(entry, panel) for entry in content)
     asked = [(column.function, column.field, tuple(sorted(column.where.items()))) for column in columns]
     if len(set(asked)) < len(asked):
-        raise _wrong(panel, "a value stands there twice")
+        raise _wrong(panel, "a value is listed twice")
     return columns
 
 
@@ -175,10 +175,10 @@ def page(panel: Panel) -> int:
 def _words(content: Any, panel: Panel, needed: set[str], optional: set[str]) -> Mapping[str, Any]:
     """Return a mapping that has all needed words, and besides them only optional ones."""
     if not isinstance(content, Mapping):
-        raise _wrong(panel, f"expected words with values, not {content!r}")
+        raise _wrong(panel, f"expected keys with values, not {content!r}")
     missing, unknown = sorted(needed - content.keys()), sorted(content.keys() - needed - optional)
     if missing or unknown:
-        raise _wrong(panel, f"{missing[0]!r} is missing" if missing else f"there is no word {unknown[0]!r}")
+        raise _wrong(panel, f"{missing[0]!r} is missing" if missing else f"unknown key {unknown[0]!r}")
     return content
 
 

@@ -94,7 +94,7 @@ def reasons_against(objective: Objective) -> tuple[str, ...]:
         reasons.append(f"a rule sees single windows, not whether they last for {format_duration(objective.for_ns)}")
     if objective.budget is not None:
         share = f"{float(100 * objective.budget):.9g}%"
-        reasons.append(f"a rule sees single windows, not which share of them a budget of {share} allows to be violated")
+        reasons.append(f"a rule sees single windows, not the share of windows that a budget of {share} allows")
     if objective.phases:
         named = " and ".join(map(str, objective.phases))
         reasons.append(f"a rule sees windows, not marks, and cannot know what lies {named}")
@@ -104,7 +104,7 @@ def reasons_against(objective: Objective) -> tuple[str, ...]:
         if name not in FIELDS:
             reasons.append(f"rollups do not distinguish one {name} from another (where)")
         elif PATTERN.search(text):
-            reasons.append(f"where has the pattern {name}: {text}, and a rule takes exact texts alone")
+            reasons.append(f"where has the pattern {name}: {text}, and a rule takes only exact texts")
     reasons += [f"rollups do not distinguish one {name} from another (by)" for name in objective.by if name not in GROUPS]
     if "kind" not in objective.where:
         reasons.append("which kind is the default one depends on the run: add kind to where, as in kind: completion")

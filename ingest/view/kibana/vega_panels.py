@@ -41,7 +41,7 @@ def vega_object(panel: Panel, identity: str, prefix: str) -> SavedObject:
         raise UsageError(f"panel {panel.id}: there is no picture {panel.picture!r}: {', '.join(PICTURES)}")
     unknown = sorted(panel.words.keys() - {"scope", "level", "index"})
     if unknown:
-        raise UsageError(f"panel {panel.id}: there is no word {unknown[0]!r} for a Vega panel")
+        raise UsageError(f"panel {panel.id}: unknown key {unknown[0]!r} in a Vega panel")
     made = PICTURES[panel.picture](prefix, where(panel))
     attributes = {
         "title": panel.title,

@@ -71,7 +71,7 @@ def print_estimates(
     for line in (first, *notes):
         out.print(escape(line), style="dim" if line.startswith("note:") else None, highlight=False, soft_wrap=True)
     short, day = clock(table.columns["start_ns"], stamp)
-    out.print(f"{day}; behind each estimate how far it is off", style="dim", highlight=False)
+    out.print(f"{day}; after each estimate its error", style="dim", highlight=False)
     names = ["mean", *(percentile.name for percentile in wanted)]
     shown = RichTable(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for name in ("start", *table.labels):

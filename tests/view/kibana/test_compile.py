@@ -135,7 +135,7 @@ def test_edges_are_edges_of_fios_bins_and_of_heat_map_rows() -> None:
         ),
         (
             {"id": "x", "title": "X", "description": "", "order": 1, "controls": [], "panels": [], "colour": 1},
-            "there is no word 'colour' in x",
+            "unknown key 'colour' in x",
         ),
         (
             {"id": "x", "title": "X", "description": "", "order": 1, "controls": [], "panels": [{"id": "a"}]},

@@ -150,7 +150,7 @@ def test_an_object_that_kibana_passes_over_is_no_success(kibana: KibanaDouble, m
     told = [{"type": one.type, "id": one.id, "meta": {}} for one in OBJECTS[:2]]
     connection = connected(kibana.url)
     monkeypatch.setattr(Connection, "call", lambda *words, **more: {"success": True, "successCount": 2, "successResults": told})
-    with pytest.raises(StoreError, match="does not report what became of dashboard größe"):
+    with pytest.raises(StoreError, match="does not report the result for dashboard größe"):
         import_objects(connection, OBJECTS)
 
 
@@ -417,7 +417,7 @@ def test_tls_is_trusted_as_for_elasticsearch(kibana: KibanaDouble, monkeypatch) 
         ("http://host:99999", "'http://host:99999': the port is not a number from 1 to 65535"),
         ("host:5601", "--kibana takes http://HOST:5601, not 'host:5601'"),
         ("http://:5601", "--kibana takes http://HOST:5601"),
-        ("http://host:5601/?a=b", "give Kibana's address alone"),
+        ("http://host:5601/?a=b", "give only Kibana's address"),
         ("http://host:5601/s/perf/app/dashboards", "give http://host:5601 and --space perf"),
         ("http://host:5601/base/app/home", "give http://host:5601/base"),
     ],
@@ -431,7 +431,7 @@ def test_urls_that_cannot_be_are_refused(url: str, told: str) -> None:
 
 @pytest.mark.parametrize("space", ["", "Perf", "a b", "../x", "x" * 201])
 def test_spaces_that_cannot_be_are_refused(space: str) -> None:
-    with pytest.raises(UsageError, match="is no id of a space"):
+    with pytest.raises(UsageError, match="is not the id of a space"):
         checked_space(space)
 
 

@@ -299,7 +299,7 @@ TABLE = {
     "sort": "at",
 }
 WRONG = {
-    "there is no word 'colour'": ("metric", {**TILE, "colour": "red"}),
+    "unknown key 'colour'": ("metric", {**TILE, "colour": "red"}),
     "'value' is missing": ("metric", {"view": "rollups", "level": "overview"}),
     "there is no chart 'pie': metric, lines, area, columns, table": ("pie", TILE),
     f"`view` is {', '.join(indices())}, not histograms": ("metric", {**TILE, "view": "histograms"}),
@@ -332,7 +332,7 @@ WRONG = {
     ),
     "a rate is of latency.count, of windows of rollups": ("lines", {**LINES, "level": "run"}),
     "kinds would be mixed: lines need `by: kind`": ("lines", {**LINES, "values": [{"max": "latency.p99", "label": "p99"}]}),
-    "a value stands there twice": ("lines", {**LINES, "values": LINES["values"] * 2}),
+    "a value is listed twice": ("lines", {**LINES, "values": LINES["values"] * 2}),
     "expected a list of values, not 5": ("lines", {**LINES, "values": 5}),
     "`every` is a width such as 10s, or auto: often": ("lines", {**LINES, "every": "often"}),
     "`size` is a number from 1 to 1000": ("lines", {**LINES, "by": "operation", "size": 0}),

@@ -29,18 +29,18 @@ EXPECTED = {
         "tailboard-d: references: there is no lens tailboard-d-gone",
         "tailboard-d: references: no reference is named bare:panel_bare",
         "tailboard-d: references: no reference is named controlGroup_run:optionsListDataView",
-        "tailboard-d: references: the reference extra:panel_extra is of nothing",
+        "tailboard-d: references: nothing uses the reference extra:panel_extra",
     ],
     "grid": [
         "tailboard-d: grid: panel c is outside of the 48 columns",
         "tailboard-d: grid: panel a lies on panel b",
         "tailboard-d: grid: two panels are called c",
     ],
-    "operation": ["tailboard-p: operation: nobody knows what last_value asks for"],
+    "operation": ["tailboard-p: operation: the data that last_value requests cannot be determined"],
     "field": ["tailboard-p: field: rollups have no field latency.p98"],
     "scope-and-step": [
-        "tailboard-p: scope-and-step: latency.p99 is read of no one scope",
-        "tailboard-q: scope-and-step: latency.count is read of no one step",
+        "tailboard-p: scope-and-step: latency.p99 is not limited to one scope",
+        "tailboard-q: scope-and-step: latency.count is not limited to one step",
     ],
     "kinds": ["tailboard-p: kinds: latency.p99 mixes kinds"],
     "document-count": [f"tailboard-p: document-count: v {COUNTS}", f"tailboard-v: document-count: doc_count of t {COUNTS}"],
@@ -51,7 +51,7 @@ EXPECTED = {
     "budget": [
         "tailboard-v: budget: 700 HDR histograms at worst, more than 500",
         "tailboard-v: budget: 100,020 buckets at worst, more than 65,536",
-        "tailboard-v: budget: nobody knows how many buckets significant_terms makes",
+        "tailboard-v: budget: the number of buckets of significant_terms cannot be determined",
     ],
     "filters": [
         "tailboard-v: filters: deaf does not follow the time range: it has no %timefield%",

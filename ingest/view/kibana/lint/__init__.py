@@ -1,6 +1,6 @@
 """Rules for saved objects: one function a rule, each with a tiny bad example in tests/view/kibana/bad/.
 
-tailboard-cluster-latency-p99: scope-and-step: latency.p99 is read of no one scope
+tailboard-cluster-latency-p99: scope-and-step: latency.p99 is not limited to one scope
 """
 
 from __future__ import annotations

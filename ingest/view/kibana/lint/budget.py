@@ -51,7 +51,7 @@ def budget(objects: Objects) -> Iterator[Problem]:
 def buckets(aggs: Mapping[str, Any], windows: int = FIXED_WINDOWS, parents: int = 1) -> Buckets:
     """Return what aggregations make at worst; `windows` is how many buckets a date_histogram of a fixed interval has at most.
 
-    ValueError for an aggregation of which nobody knows how many it makes.
+    ValueError for an aggregation of which the number of buckets is not known.
     """
     made = Buckets(0, 0)
     for aggregation in aggs.values():
@@ -82,4 +82,4 @@ def _own(kind: str, body: Mapping[str, Any], windows: int) -> int:
             target = interval.get("%autointerval%", BAR_TARGET)
             return WIDENED * (BAR_TARGET if target is True else int(target))
         return AUTO_WINDOWS if interval == "auto" else windows
-    raise ValueError(f"nobody knows how many buckets {kind} makes")
+    raise ValueError(f"the number of buckets of {kind} cannot be determined")

@@ -23,7 +23,7 @@ def operation(objects: Objects) -> Iterator[Problem]:
     """Yield operations of Lens that no rule knows."""
     for saved in objects.of("lens"):
         for name in sorted(unknown_operations(saved) - DIGESTS - {COUNT}):
-            yield saved.id, f"nobody knows what {name} asks for"
+            yield saved.id, f"the data that {name} requests cannot be determined"
 
 
 def t_digest(objects: Objects) -> Iterator[Problem]:

@@ -29,7 +29,7 @@ def references(objects: Objects) -> Iterator[Problem]:
         for name in sorted(needed - given):
             yield saved.id, f"no reference is named {name}"
         for name in sorted(given - needed):
-            yield saved.id, f"the reference {name} is of nothing"
+            yield saved.id, f"nothing uses the reference {name}"
 
 
 def grid(objects: Objects) -> Iterator[Problem]:

@@ -22,7 +22,7 @@ def fields(objects: Objects) -> Iterator[Problem]:
     """Yield fields that documents of the index do not have."""
     for read in objects.reads():
         if not read.index:
-            yield read.panel, "it reads an index that no data view is of"
+            yield read.panel, "no data view covers the index that it reads"
             continue
         known = view_fields(read.index)
         for name in sorted(_named(read) - known.keys()):
@@ -38,12 +38,12 @@ def scope_and_step(objects: Objects) -> Iterator[Problem]:
             continue
         for node in measuring(read):
             if SCOPE not in node.pinned:
-                yield read.panel, f"{node.field} is read of no one scope"
+                yield read.panel, f"{node.field} is not limited to one scope"
             elif not _of_one_step(node.pinned):
-                yield read.panel, f"{node.field} is read of no one step"
+                yield read.panel, f"{node.field} is not limited to one step"
         shown = pins(read.body.get("query"))
         if "aggs" not in read.body and not (SCOPE in shown and _of_one_step(shown)):
-            yield read.panel, "documents are shown of no one scope and step"
+            yield read.panel, "documents are not limited to one scope and step"
 
 
 def kinds(objects: Objects) -> Iterator[Problem]:

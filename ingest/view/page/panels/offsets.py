@@ -45,7 +45,7 @@ def sections(overviews: Sequence[OffsetOverview], runs: Sequence[str]) -> list[S
     """Return the section of the runs on a page that have offsets, if any; of others it is said where to find them."""
     shown = [overview for overview in overviews if overview.ticks.run in runs]
     others = [
-        f"{overview.ticks.run} has no latencies: a report of it alone shows its offsets"
+        f"{overview.ticks.run} has no latencies: a report of this run only shows its offsets"
         for overview in overviews
         if overview not in shown
     ]

@@ -53,7 +53,7 @@ def parts_of(
         ("Events", f"{events:,}"),
         ("Time", "elapsed only: the start of the run is not known" if relative else between(low, high)),
         ("Duration", duration(high - low)),
-        ("Latencies", "none: these runs hold moments alone"),
+        ("Latencies", "none: these runs have only times of events"),
     ]
     runs = [_run(overview, label) for overview, label in zip(overviews, short_names(names), strict=True)]
     filling = {
