@@ -158,8 +158,11 @@ def test_b11_a_log_of_which_no_row_can_be_taken_is_refused_by_load_as_by_queries
         assert command(["percentiles", str(bad)]) == 3
         assert command(["load", str(bad), "--run", "r", "--t0", str(EPOCH), "--store", ground.url]) == 3
         assert str(refused.value) in capsys.readouterr().err.replace("\n", " ")
-        with open_store(ground.url) as store:
-            assert not store.runs()
+        if kind == "sqlite":
+            assert not Path(ground.url.removeprefix("sqlite:")).exists()  # a refused load leaves nothing
+        else:
+            with open_store(ground.url) as store:
+                assert not store.runs()
         assert (
             command(["load", str(good), str(bad), "--run", "r", "--t0", str(EPOCH), "--store", ground.url]) == 0
         )  # the bad one is named
