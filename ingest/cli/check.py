@@ -71,13 +71,8 @@ class Options(shared.Reading, shared.Showing):
 @click.option("--record", is_flag=True, help="Save the episodes in the store, for reports and dashboards.")
 @click.option("--allow-unknown", is_flag=True, help="Exit with status 0 in place of 5 if missing samples leave a verdict open.")
 @click.option("--webhook", metavar="URL", help="POST each episode as JSON to URL; env:NAME reads the URL from the environment.")
-@click.option(
-    "--marks",
-    "marks",
-    metavar="FILE",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    help="File of marks for the words during, outside, before, after of objectives; beside those of the store; may be repeated.",
+@shared.marks_for(
+    "File of marks for the words during, outside, before, after of objectives; beside those of the store; may be repeated."
 )
 @shared.reading_options
 @shared.time_option

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from ingest.cli.shared.by_run import opened_origins, opened_runs
 from ingest.cli.shared.marks import read_all
+from ingest.cli.shared.options import marks_for
 from ingest.core.errors import InputError, UsageError, listed
 
 if TYPE_CHECKING:
@@ -25,14 +25,7 @@ at_option = click.option(
     help="Compare a run with itself: what lies after marks with this text (a glob) with what lies before; of marks with an end, "
     "what lies during them with the rest.",
 )
-marks_option = click.option(
-    "--marks",
-    "marks",
-    metavar="FILE",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    help="File of marks for --at, beside those of the store; may be repeated.",
-)
+marks_option = marks_for("File of marks for --at, beside those of the store; may be repeated.")
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from ingest.cli.shared.marks import keep, read_all
+from ingest.cli.shared.options import marks_for
 from ingest.cli.shared.say import say
 from ingest.cli.shared.stores import chosen, opened_store, store_option
 from ingest.core.errors import UsageError
@@ -17,14 +18,7 @@ from ingest.core.errors import UsageError
 @click.option("--run", "run", required=True, metavar="GLOB", help="Runs in which to note it.")
 @click.option("--at", "at", metavar="T", help="Time: ISO 8601, epoch s or ms, +90s (after the start of the run), now-15m.")
 @click.option("--end", "until", metavar="T", help="Time of its end, in the same forms.")
-@click.option(
-    "--marks",
-    "marks",
-    metavar="FILE",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    help="Note many marks, in place of TEXT: lines of time,text or time,end,text, or a JVM's GC log (-Xlog:gc*).",
-)
+@marks_for("Note many marks, in place of TEXT: lines of time,text or time,end,text, or a JVM's GC log (-Xlog:gc*).")
 @click.option("--accept", is_flag=True, help="Accept the level of this run as normal from now on (trend); TEXT is the reason.")
 @store_option
 def mark(

@@ -242,13 +242,14 @@ step_options = stacked(
     ),
 )
 
-marks_option = click.option(
-    "--marks",
-    "marks",
-    metavar="FILE",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    help="File of marks to draw: lines of time,text or time,end,text, or a JVM's GC log (-Xlog:gc*); may be repeated.",
+
+def marks_for(purpose: str) -> Callable[[Command], Command]:
+    """Return the option --marks, which names files of marks, with what they are for as its help."""
+    return click.option("--marks", "marks", metavar="FILE", multiple=True, type=click.Path(path_type=Path), help=purpose)
+
+
+marks_option = marks_for(
+    "File of marks to draw: lines of time,text or time,end,text, or a JVM's GC log (-Xlog:gc*); may be repeated."
 )
 
 time_option = click.option(
