@@ -170,18 +170,20 @@ def _refusals(account: LoadAccount) -> Iterator[str]:
 
 def _notes(account: LoadAccount) -> Iterator[str]:
     """Yield the notes on logs, each once for all logs that it concerns, up to SHOWN_FINDINGS of them."""
-    from ingest.read.schedule import sentences
+    from ingest.read.schedule import OMISSION, sentences
 
     accounts = [source.context.account for source in account.sources]
-    yield from sentences((of_source.path, digest) for of_source in accounts for digest in of_source.schedule)
+    schedules = sentences((of_source.path, digest) for of_source in accounts for digest in of_source.schedule)
     said: dict[str, list[str]] = {}
-    for source in account.sources:
-        for note in source.context.account.notes:
-            said.setdefault(note, []).append(source.context.account.path)
-    for note, paths in list(said.items())[:SHOWN_FINDINGS]:
-        yield f"{paths[0]}: {note}" if len(paths) == 1 else f"{len(paths)} logs, {min(paths)} the first: {note}"
-    if len(said) > SHOWN_FINDINGS:
-        yield f"... and {len(said) - SHOWN_FINDINGS} more {plural(len(said) - SHOWN_FINDINGS, 'note')} (--json has them all)"
+    for of_source in accounts:
+        for note in of_source.notes:
+            said.setdefault(note, []).append(of_source.path)
+    lines = [*sorted(schedules, key=lambda sentence: OMISSION not in sentence)]  # warnings first
+    for note, paths in said.items():
+        lines.append(f"{paths[0]}: {note}" if len(paths) == 1 else f"{len(paths)} logs, {min(paths)} the first: {note}")
+    yield from lines[:SHOWN_FINDINGS]
+    if (left := len(lines) - SHOWN_FINDINGS) > 0:
+        yield f"... and {left} more {plural(left, 'note')} (--json has them all)"
 
 
 def print_account(account: LoadAccount, url: str) -> None:

@@ -52,6 +52,7 @@ CELLS = 64 * PART
 MOST_SERIES, MOST_WINDOWS = 256, 512
 SERVICE, RESPONSE, WAIT = "service", "response", "wait"
 RATED = (SERVICE, RESPONSE, WAIT, "")
+OMISSION = "coordinated omission: "
 UNSCHEDULED = (
     "service time only: it is unknown when requests were due (--rate, --intended-start-column), so omitted waiting cannot be seen"
 )
@@ -223,12 +224,16 @@ def sentences(digests: Iterable[tuple[str, str]]) -> list[str]:
     for name, text in digests:
         digest = json.loads(text)
         generators.setdefault((*digest["labels"][:4], _stem(digest)), []).append((name, digest))
-    said = []
+    said: dict[str, set[str]] = {}  # what holds for many generators is said once
     for sources in generators.values():
-        names = sorted({name for name, _ in sources} - {""})
-        front = "" if not names else f"{names[0]}: " if len(names) == 1 else f"{names[0]} and {len(names) - 1} more: "
-        said += [front + sentence for sentence in _sentences([digest for _, digest in sources])]
-    return list(dict.fromkeys(said))
+        for sentence in _sentences([digest for _, digest in sources]):
+            said.setdefault(sentence, set()).update(name for name, _ in sources if name)
+    return [_front(sorted(names)) + sentence for sentence, names in said.items()]
+
+
+def _front(names: Sequence[str]) -> str:
+    """Return what a sentence begins with that is about these logs."""
+    return "" if not names else f"{names[0]}: " if len(names) == 1 else f"{names[0]} and {len(names) - 1} more: "
 
 
 def _stem(digest: Mapping[str, Any]) -> str:
@@ -257,7 +262,7 @@ def _sentences(digests: Sequence[dict[str, Any]]) -> Iterator[str]:
         yield UNSCHEDULED
     by_rate = _by_rate(measured, rate) if measured and rate is not None else ""
     if behind := _by_waiting(by_op) or _by_correction(by_op, expected) or by_rate:
-        yield f"coordinated omission: {behind}"
+        yield OMISSION + behind
 
 
 def _facts(digests: Sequence[dict[str, Any]], rate: Fraction | None) -> str:

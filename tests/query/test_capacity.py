@@ -44,7 +44,7 @@ SLA = parse_sla("p99<5ms")
 
 @pytest.mark.parametrize("queue", ["mm1", "md1", "closed"])
 def test_the_interval_holds_the_true_capacity(queue: str) -> None:
-    """In at least 93 % of cases; half as wide as the gap between the loads on either side, in the median."""
+    """In at least 93 % of cases, give or take chance where they are few; half as wide as the gap between the loads, in the median."""
     requests = 150_000 if CASES > 24 else 60_000
     if queue == "closed":
         cases = queues.closed_cases(np.random.default_rng(11), CASES, 2.0, (1, 2, 4, 8, 12), requests // 4)
@@ -54,7 +54,8 @@ def test_the_interval_holds_the_true_capacity(queue: str) -> None:
     told = [case for case in cases if case[2].verdict == BRACKETED]
     assert len(told) >= 0.9 * len(cases)
     missed = [case for case in told if not case[2].low <= case[0] <= case[2].high]
-    assert len(missed) <= max(1, 0.07 * len(told)), missed
+    chance = 0 if CASES > 24 else 1.6 * math.sqrt(0.07 * 0.93 * len(told))
+    assert len(missed) <= 0.07 * len(told) + chance, missed
     assert np.median([(capacity.high - capacity.low) / gap for _, gap, capacity in told]) < (0.5 if CASES > 24 else 0.8)
     for truth, _, capacity in told:
         assert capacity.between[0] <= capacity.low <= capacity.load <= capacity.high <= capacity.between[1], truth
