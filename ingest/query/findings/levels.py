@@ -166,12 +166,11 @@ def window_of_change(windows: Float, edges: Int, place: int) -> int:
     return int(places[int(best.argmin())])
 
 
-def all_do(values: Float, members: Int, place: int, size: float) -> bool:
-    """Return whether each of the members does, at that place and in that direction, at least half of what all do together."""
+def all_do(values: Float, members: Int, place: int, size: float, least: float = LEAST_ALIKE) -> bool:
+    """Return whether each of the members moves at that place, in the direction of `size`, by half of it and by `least`."""
     with np.errstate(all="ignore"):
         moved = np.nanmedian(values[members][:, place:], axis=1) - np.nanmedian(values[members][:, :place], axis=1)
-    least = max(ALIKE * abs(size), LEAST_ALIKE)
-    return bool((moved * np.sign(size) >= least).all())
+    return bool((moved * np.sign(size) >= max(ALIKE * abs(size), least)).all())
 
 
 def quantiles(ground: Ground, members: Int, windows: Int, shares: Sequence[float]) -> list[float]:
