@@ -33,6 +33,8 @@ from ingest.query.findings.model import (
     Labels,
     Story,
 )
+from ingest.query.findings.peers import imbalances, slow_members, throttled_members
+from ingest.query.findings.stall import stalls
 from ingest.query.findings.words import NOTHING, reference_sentence, words_of
 from ingest.query.origin import Origin
 from ingest.query.overview import chosen_runs, literal
@@ -51,7 +53,7 @@ KEPT = 0.5
 NEAR = 2  # windows that beginnings and ends of one event may be apart on several members
 
 Detector = Callable[[Ground], list[Claim]]
-DETECTORS: list[Detector] = []
+DETECTORS: tuple[Detector, ...] = (stalls, throttled_members, slow_members, imbalances)
 
 
 @dataclass(frozen=True, slots=True)
