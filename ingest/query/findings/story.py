@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ingest.core.errors import InputError
+from ingest.query.findings.edge import edges
+from ingest.query.findings.episode import episodes
 from ingest.query.findings.ground import OP, NoGroundError, excess_against, grounds, member, peers_of
 from ingest.query.findings.model import (
     DRIFT,
@@ -33,6 +35,7 @@ from ingest.query.findings.model import (
     Labels,
     Story,
 )
+from ingest.query.findings.omission import omissions
 from ingest.query.findings.peers import imbalances, slow_members, throttled_members
 from ingest.query.findings.stall import stalls
 from ingest.query.findings.words import NOTHING, reference_sentence, words_of
@@ -53,7 +56,7 @@ KEPT = 0.5
 NEAR = 2  # windows that beginnings and ends of one event may be apart on several members
 
 Detector = Callable[[Ground], list[Claim]]
-DETECTORS: tuple[Detector, ...] = (stalls, throttled_members, slow_members, imbalances)
+DETECTORS: tuple[Detector, ...] = (stalls, episodes, throttled_members, slow_members, imbalances, omissions, edges)
 
 
 @dataclass(frozen=True, slots=True)
