@@ -33,6 +33,7 @@ COMMANDS = (
     "heatmap",
     "offsets",
     "distribution",
+    "explain",
     "compare",
     "trend",
     "capacity",
