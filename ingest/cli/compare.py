@@ -26,11 +26,13 @@ from ingest.cli.shared.by_run import (
     undated_beside,
     write_rows,
 )
+from ingest.cli.shared.help import Command, file_names
 from ingest.cli.shared.pages import beside_page, compared, over_time, page_option, written
 from ingest.cli.shared.say import say
 from ingest.cli.shared.sources import split_sources
 from ingest.cli.shared.streams import verdict_stands
 from ingest.core.errors import InputError, UsageError, listed
+from ingest.core.nearest import choices
 from ingest.read.undated import undated_part_of
 
 if TYPE_CHECKING:
@@ -58,8 +60,8 @@ class Options(EachRun):
     same_within: str
 
 
-@click.command()
-@click.argument("sources", nargs=-1, metavar="[SOURCE]...")
+@click.command(cls=Command)
+@click.argument("sources", nargs=-1, metavar="[SOURCE]...", shell_complete=file_names)
 @click.option(
     "--baseline",
     metavar="GLOB",
@@ -170,7 +172,7 @@ def chosen(labels: RunLabels, glob: str, option: str, *, merge: bool) -> list[st
 
     matching = [name for name in labels if name == glob] or [name for name in labels if run_matches(name, (glob,))]
     if not matching:
-        raise InputError(f"{option} {glob} matches no run; there are {listed(sorted(labels))}")
+        raise InputError(f"{option} {glob} matches no run: {choices(glob, sorted(labels))}")
     dated = [name for name in matching if undated_part_of(name) not in matching]  # what is undated of a run is not added to it
     if len(matching) > 1 and not merge:
         many = f"{option} {glob} matches {len(matching)} runs ({listed(sorted(matching))})"

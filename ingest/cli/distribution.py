@@ -9,6 +9,7 @@ import click
 
 from ingest.cli.shared import options as shared
 from ingest.cli.shared.answers import PICTURES, answered, asked, warn, write, write_picture
+from ingest.cli.shared.help import Choice, Command, file_names
 from ingest.cli.shared.values import curve_files
 
 
@@ -22,15 +23,15 @@ class Options(shared.Asking, shared.Showing):
     sla: tuple[str, ...]
 
 
-@click.command()
-@click.argument("sources", nargs=-1, metavar="[SOURCE]...")
+@click.command(cls=Command)
+@click.argument("sources", nargs=-1, metavar="[SOURCE]...", shell_complete=file_names)
 @shared.selecting_options
 @shared.reading_options
 @shared.hgrm_options
 @shared.curve_options
 @click.option(
     "--format",
-    type=click.Choice(["table", "csv", "ndjson", "hgrm", "png", "svg"]),
+    type=Choice(["table", "csv", "ndjson", "hgrm", "png", "svg"]),
     default="table",
     show_default=True,
     help="hgrm: the text that HdrHistogram prints; png, svg: picture.",

@@ -10,6 +10,7 @@ import click
 
 from ingest.cli.shared import options as shared
 from ingest.cli.shared.answers import PICTURES, answered, asked, clock_of, in_range, one_axis, stamp_of, write, write_picture
+from ingest.cli.shared.help import Choice, Command, file_names
 from ingest.cli.shared.values import parse_step
 from ingest.core.errors import UsageError
 
@@ -39,8 +40,8 @@ class Options(shared.Asking, shared.Showing):
     marks: tuple[Path, ...]
 
 
-@click.command()
-@click.argument("sources", nargs=-1, metavar="[SOURCE]...")
+@click.command(cls=Command)
+@click.argument("sources", nargs=-1, metavar="[SOURCE]...", shell_complete=file_names)
 @shared.percentiles_option
 @shared.step_options
 @shared.selecting_options
@@ -72,7 +73,7 @@ class Options(shared.Asking, shared.Showing):
 @shared.unit_option
 @click.option(
     "--format",
-    type=click.Choice(["table", "csv", "ndjson", "fiologparser", "png", "svg"]),
+    type=Choice(["table", "csv", "ndjson", "fiologparser", "png", "svg"]),
     default="table",
     show_default=True,
     help="fiologparser: the format of fio's fiologparser_hist.py; png, svg: picture.",
