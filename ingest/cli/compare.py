@@ -33,6 +33,7 @@ from ingest.cli.shared.sources import split_sources
 from ingest.cli.shared.streams import verdict_stands
 from ingest.core.errors import InputError, UsageError, listed
 from ingest.core.nearest import choices
+from ingest.core.writing import figure, number
 from ingest.read.undated import undated_part_of
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ def compare(sources: tuple[str, ...], options: Options) -> int:
         paths = named(split_sources(sources)[1])
         more = breath_panels(sources, paths, options, sides, question) if is_lag(baseline, run) and not options.at else []
         content = compared(pair, (baseline, run), windows, percentiles, unlike=options.unlike_kinds)
-        calm = [f"No ratio is certain to be above {limit:g} times the baseline."] if limit < math.inf else []
+        calm = [f"No ratio is certain to be above {number(limit)} times the baseline."] if limit < math.inf else []
         written(compare_page(content, pair, sentences or calm, bad=bool(status), more=more), output)
     if form:
         with verdict_stands():
@@ -236,7 +237,7 @@ def _judged(table: Table, limit: float) -> tuple[int, list[str]]:
     if not above and not (low == low).any():  # noqa: PLR0124  # NaN is unlike itself
         return 0, ["cannot tell: no ratio here has a lower bound, so nothing was judged"]
     sentences = [
-        f"{row_name(table, row)} is {table.columns['ratio'][row]:.3g} times the baseline, at least {low[row]:.3g}"
+        f"{row_name(table, row)} is {figure(table.columns['ratio'][row])} times the baseline, at least {figure(low[row])}"
         for row in above
     ]
-    return (REGRESSED, [f"above {limit:g}: {listed(sentences)}"]) if sentences else (0, [])
+    return (REGRESSED, [f"above {number(limit)}: {listed(sentences)}"]) if sentences else (0, [])

@@ -31,6 +31,7 @@ from ingest.cli.shared.say import say
 from ingest.cli.shared.streams import verdict_stands
 from ingest.core.errors import InputError, UsageError, listed
 from ingest.core.nearest import choices
+from ingest.core.writing import number
 from ingest.query.origin import is_store
 from ingest.read.undated import undated_part_of
 
@@ -150,7 +151,11 @@ def trend(sources: tuple[str, ...], options: Options) -> int:
     if output:
         from ingest.view.page.finished.trend import trend_page
 
-        calm = [f"{order[-1]}: nothing is certain to be {limit:g} times worse than the level before."] if limit < math.inf else []
+        calm = (
+            [f"{order[-1]}: nothing is certain to be {number(limit)} times worse than the level before."]
+            if limit < math.inf
+            else []
+        )
         written(trend_page(nights, table, judgements, sentences or calm, notes, bad=bool(status), labels=labels), output)
     if form:
         with verdict_stands():
@@ -265,8 +270,8 @@ def _verdict(judgements: Sequence[Judgement], run: str, limit: float, *, stored:
     if any(judgement.accepted == run for judgement in judgements):
         sentences.append(f"{run} is accepted: later runs are held against it")
     if above:
-        sentences += [f"above {limit:g}: {judgement_text(judgement)}" for judgement in above[:MOST_ABOVE]]
-        sentences += [f"above {limit:g}: {len(above) - MOST_ABOVE} more"] if len(above) > MOST_ABOVE else []
+        sentences += [f"above {number(limit)}: {judgement_text(judgement)}" for judgement in above[:MOST_ABOVE]]
+        sentences += [f"above {number(limit)}: {len(above) - MOST_ABOVE} more"] if len(above) > MOST_ABOVE else []
         begun = [judgement.since.run for judgement in above if judgement.since]
         how = f"tailboard mark --accept --run {begun[0]}" if begun and stored else f"--accept {begun[0]}" if begun else ""
         sentences += [f"if that is the new normal: {how}"] if how else []
