@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ingest.core.errors import InputError, listed
 from ingest.core.intervals import Intervals
+from ingest.core.nearest import choices
 from ingest.core.ranks import Ranked, parse_percentiles, percentile_values
 from ingest.core.series import THREAD, Group, run_matches
 from ingest.core.timing import Instant, format_duration
@@ -91,7 +92,7 @@ def chosen_runs(runs: Sequence[str], question: Question) -> list[str]:
     wanted = question.where.get("run", "*")
     chosen = [run for run in runs if run_matches(run, question.runs) and fnmatchcase(run, wanted)]
     if not chosen:
-        raise InputError(f"no run matches {' '.join(question.runs) or wanted}; there are {listed(runs)}")
+        raise InputError(f"no run matches {' '.join(question.runs) or wanted}: {choices((*question.runs, wanted)[0], runs)}")
     return chosen
 
 
