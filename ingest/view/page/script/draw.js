@@ -9,7 +9,7 @@ const drawing = (() => {
   const TOP = { heatmap: 64, load: 40 }; // room above a chart, for its legend
   const MISSING = "samples are missing"; // the text of its bands: query/missing.py
   const BOUNDS = " of the samples that are there; others are missing: see the bounds in the table of the whole range";
-  const FIRST_MAP = 190, REST_OF_SCREEN = 590; // px: how low the map may be; what else is on the first screen
+  const LOWEST_MAP = 170, BELOW_MAP = 196, HOST = 28, HOSTS = 6; // px: how low the map may be; what the first screen needs below its axis, a host, how many
   const FRAMES = 4000; // of which is kept how long they took
   const CLEAN = 256; // after how many rows that went Vega forgets them, instead of 10,000: a page may be open for days
   // Vega keeps the number of each row that was ever in a derived table (the lookup of its Relay): after so many a chart is made anew.
@@ -36,7 +36,9 @@ const drawing = (() => {
   // The map takes what the first screen has left, so that the hosts are on it, too.
   function heightOf(name, { height }) {
     if (name !== "heatmap" || document.documentElement.classList.contains("print")) return height;
-    return Math.min(height, Math.max(FIRST_MAP, innerHeight - REST_OF_SCREEN));
+    const top = find(name).getBoundingClientRect().top + scrollY + TOP.heatmap, hosts = new Set(now.run.levels.hosts.keys.map(({ host }) => host)).size;
+    const below = hosts > 1 ? BELOW_MAP + HOST * Math.min(HOSTS, Math.max(2, hosts)) : 80;
+    return Math.min(height, Math.max(LOWEST_MAP, Math.round(innerHeight - top - below)));
   }
   // Fixed room for axes: a layout that fits itself would draw all twice, and time axes would not be in line.
   function roomOf(name, element, spec, height) {

@@ -45,7 +45,8 @@ const overlay = (() => {
     if (!READ.includes(name) || !points.length) return [];
     const [low, high] = [Math.max(begin, run.covered?.[0] ?? begin), Math.min(end, run.covered?.[1] ?? end)], x = view.scale("x");
     const first = points.find(({ t, t2 }) => t < low - 1 && t2 > low), last = points.find(({ t, t2 }) => t < high && t2 > high + 1);
-    return [first, last].filter(Boolean).map(({ t, t2 }) => {
+    const parts = name === "rate" ? [points.find(({ part: is }) => is), points.findLast(({ part: is }) => is)] : [first, last];
+    return [...new Set(parts)].filter(Boolean).map(({ t, t2 }) => {
       const cut = (ms) => Math.min(view.signal("main"), Math.max(0, x(ms)));
       return box("partial", cut(t), cut(t2), 0, null, view.height());
     });
@@ -106,11 +107,12 @@ const overlay = (() => {
   const said = (name, { v, open, beyond }) => (name === "rate" ? `${number(Math.round(v))} a second` : `${atLeast({ v, open })}${beyond === undefined && name === "percentiles" ? " (max: too few samples)" : ""}`);
   // The lines of the box: of each panel the series at the time.
   function valuesAt({ name, t }) {
-    const wanted = [...new Set([name, ...ALWAYS])].filter((panel) => READ.includes(panel) && page.views[panel]);
+    const twice = name !== "hosts" && now.state.by === "host" ? "hosts" : ""; // the lines are those of hosts
+    const wanted = [...new Set([name, ...ALWAYS])].filter((panel) => panel !== twice && READ.includes(panel) && page.views[panel]);
     return wanted.map((panel) => {
-      const rows = rowsOf(panel).filter((row) => row.t <= t && t < row.t2), few = [...rows].sort((a, b) => b.v - a.v).slice(0, MOST);
+      const rows = rowsOf(panel).filter((row) => row.t <= t && t < row.t2).sort((a, b) => b.v - a.v);
       const color = ["percentiles", "rate"].includes(panel) && page.views[panel].scale("color");
-      const kept = rows.length > MOST ? few : rows, more = rows.length - kept.length;
+      const kept = rows.slice(0, MOST), more = rows.length - kept.length;
       const title = { heatmap: `${what(now.state.p)} of all`, hosts: `Hosts, ${page.views.hosts?.signal("what")}`, threads: `Threads, ${page.views.threads?.signal("what")}` }[panel] ?? find(panel).dataset.title;
       return { title, more, lines: kept.map((row) => [row.row && panel !== "percentiles" ? row.row : row.label || "all", said(panel, row), color && color(row.label)]) };
     });
@@ -148,7 +150,7 @@ const overlay = (() => {
   // What Vega says of the mark under the pointer.
   function hint(name, event, value) {
     held = value === null || value === undefined || value === "" ? null : value;
-    show(event.clientX, event.clientY);
+    if (event) show(event.clientX, event.clientY);
   }
   function hide() {
     [place, held] = [null, null];
