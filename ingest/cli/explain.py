@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -79,7 +78,7 @@ def explain(sources: tuple[str, ...], options: Options) -> None:
 def _tell(sources: tuple[str, ...], options: Options) -> None:
     """Print the story of each run that a call selects."""
     from ingest.cli.shared.answers import asked
-    from ingest.cli.shared.sources import opened
+    from ingest.cli.shared.sources import as_typed, opened
     from ingest.cli.shared.values import parse_step
     from ingest.query.findings.story import stories
 
@@ -88,7 +87,7 @@ def _tell(sources: tuple[str, ...], options: Options) -> None:
         raise UsageError("findings need windows: leave out --step all")
     question = asked(options, step, force=options.force)
     with opened(sources, options) as origin:
-        told = stories(origin, question, shlex.join(sources))
+        told = stories(origin, question, as_typed(sources, options, options.where))
     _check_clocks(told, question, options)
     if options.format == "json":
         import json

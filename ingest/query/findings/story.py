@@ -13,9 +13,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ingest.core.errors import InputError
+from ingest.core.series import default_kind
 from ingest.query.findings.edge import edges
 from ingest.query.findings.episode import episodes
-from ingest.query.findings.ground import OP, NoGroundError, excess_against, grounds, member, peers_of
+from ingest.query.findings.ground import (
+    HOST,
+    MEMBERS,
+    OP,
+    NoGroundError,
+    excess_against,
+    ground_of,
+    grounds,
+    member,
+    members_of,
+    peers_of,
+)
 from ingest.query.findings.model import (
     DRIFT,
     EDGE,
@@ -43,8 +55,8 @@ from ingest.query.findings.stall import stalls
 from ingest.query.findings.steps import steps
 from ingest.query.findings.words import NOTHING, reference_sentence, words_of
 from ingest.query.origin import Origin
-from ingest.query.overview import chosen_runs, literal
-from ingest.query.question import Question
+from ingest.query.overview import Overview, chosen_runs, literal
+from ingest.query.question import Answer, Question, regrouped
 
 # Who is given the excess of a window that several claims explain: what is short and certain first, what lasts all the run last.
 PRECEDENCE = (STALL, RHYTHM, EPISODE, THROTTLED, SLOW_MEMBER, STEP, DRIFT, MODES, IMBALANCE, OMISSION, EDGE)
@@ -56,6 +68,7 @@ EXPLAINED = {
     SLOW_MEMBER: (MODES,),
 }
 KEPT = 0.5
+KIND = "kind"
 NEAR = 2  # windows that beginnings and ends of one event may be apart on several members
 
 Detector = Callable[[Ground], list[Claim]]
@@ -108,6 +121,35 @@ def stories(origin: Origin, question: Question, source: str = "") -> list[Story]
     if not told:
         raise refused[0]
     return told
+
+
+def story_of_overview(origin: Origin, run: Overview, question: Question, source: str = "") -> Story:
+    """Return the story of a run from the answers that its report is made of; where they do not suffice, the origin is asked.
+
+    They do not where the run has one host, and its threads are so many that the report holds no bins of them.
+    """
+    answer: Answer | None = _of_default_kind(run.every_host or run.fine)
+    for label in MEMBERS[1:]:
+        if answer is None or label in run.extra or len(members_of(answer)) > 1:
+            break
+        threads = None if run.thread_tails else _of_default_kind(run.threads)
+        answer = None if threads is None or run.extra else regrouped(threads, (HOST, label, OP, KIND))
+    try:
+        if answer is not None:
+            return story_of(ground_of(answer), source)
+        runs = tuple(literal(name) for name in run.cluster.runs)
+        asked = replace(question, runs=runs, merge_runs=len(runs) > 1)
+        return story_of(grounds(origin, asked)[0], source)
+    except (NoGroundError, InputError) as reason:
+        return nothing_told(run.run, str(reason))
+
+
+def _of_default_kind(answer: Answer) -> Answer:
+    """Return the rows of the kind that is taken where none is asked for."""
+    place = answer.by.index(KIND)
+    kind = default_kind(part.table[code][place] for part in answer.parts for code in np.unique(part.series).tolist())
+    parts = (part.where(lambda key: key[place] == kind) for part in answer.parts)
+    return replace(answer, parts=tuple(part for part in parts if len(part)), kind=kind)
 
 
 def nothing_told(run: str, reason: str) -> Story:

@@ -183,11 +183,8 @@ def _stall(claim: Claim, ground: Ground) -> str:
 
 def _slow_member(claim: Claim, ground: Ground) -> str:
     details = claim.details or {}
-    theirs = (
-        f"{details['op']} {details['percentile']}".strip()
-        + f" {shown(claim.value_ns or 0)}, theirs {shown(details['typical_ns'])}"
-    )
-    return f"{name_of(claim.who, ground)} was {_ratio(claim)} times slower than its peers throughout: {theirs}."
+    levels = f"{_percentile(claim)} {shown(claim.value_ns or 0)}, theirs {shown(details['typical_ns'])}"
+    return f"{name_of(claim.who, ground)} was {_ratio(claim)} times slower than its peers throughout: {levels}."
 
 
 def _throttled(claim: Claim, ground: Ground) -> str:
@@ -195,10 +192,16 @@ def _throttled(claim: Claim, ground: Ground) -> str:
     below, varies, _ = details["ceiling"]
     rate = f"{details['rate']:,.0f} operations a second, {PERCENT * below:.0f} % of its peers"
     steady = f"and hardly more or less at any time (+-{PERCENT * varies:.1f} %)"
-    slow = (
-        f"{details['percentile']} of {shown(claim.value_ns or 0)}, {_ratio(claim)} times theirs ({shown(details['typical_ns'])})"
-    )
-    return f"{name_of(claim.who, ground)} looks throttled throughout: it completed {rate}, {steady}, with a {slow}."
+    slow = f"{shown(claim.value_ns or 0)}, {_ratio(claim)} times theirs ({shown(details['typical_ns'])})"
+    what = f"it completed {rate}, {steady}, with a {_percentile(claim)} of {slow}"
+    return f"{name_of(claim.who, ground)} looks throttled throughout: {what}."
+
+
+def _percentile(claim: Claim) -> str:
+    """Return which percentile it is, with its operation where the claim is about several."""
+    details = claim.details or {}
+    op = "" if OP in dict(claim.who) else details["op"]
+    return f"{op} {details['percentile']}".strip()
 
 
 def _episode(claim: Claim, ground: Ground) -> str:
