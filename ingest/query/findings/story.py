@@ -35,9 +35,12 @@ from ingest.query.findings.model import (
     Labels,
     Story,
 )
+from ingest.query.findings.modes import modes
 from ingest.query.findings.omission import omissions
 from ingest.query.findings.peers import imbalances, slow_members, throttled_members
+from ingest.query.findings.rhythm import rhythms
 from ingest.query.findings.stall import stalls
+from ingest.query.findings.steps import steps
 from ingest.query.findings.words import NOTHING, reference_sentence, words_of
 from ingest.query.origin import Origin
 from ingest.query.overview import chosen_runs, literal
@@ -56,7 +59,18 @@ KEPT = 0.5
 NEAR = 2  # windows that beginnings and ends of one event may be apart on several members
 
 Detector = Callable[[Ground], list[Claim]]
-DETECTORS: tuple[Detector, ...] = (stalls, episodes, throttled_members, slow_members, imbalances, omissions, edges)
+DETECTORS: tuple[Detector, ...] = (
+    stalls,
+    episodes,
+    throttled_members,
+    slow_members,
+    imbalances,
+    omissions,
+    edges,
+    rhythms,
+    steps,
+    modes,
+)
 
 
 @dataclass(frozen=True, slots=True)

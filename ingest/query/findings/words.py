@@ -10,10 +10,11 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ingest.core.grid import MS
 from ingest.core.timing import format_duration
 from ingest.core.writing import latency
 from ingest.query.findings.ground import HOST, OP
-from ingest.query.findings.model import KINDS, SECOND, STALL, Claim, Ground, Labels
+from ingest.query.findings.model import DRIFT, KINDS, MODES, RHYTHM, SECOND, STALL, STEP, Claim, Ground, Labels
 
 NOTHING = "Nothing stands out: no window, host or time is beyond what this run does by itself."
 REFERENCE = (
@@ -134,5 +135,74 @@ def _stall(claim: Claim, ground: Ground) -> str:
     return _plain(claim, ground)
 
 
-SENTENCES: dict[str, Callable[[Claim, Ground], str]] = {STALL: _stall}
-CONSISTENT: dict[str, str] = dict.fromkeys(KINDS, "")
+def span_words(length_ns: float) -> str:
+    """Return a length of time in three digits: 23.4 s, 350 ms."""
+    return f"{length_ns / SECOND:.3g} s" if length_ns >= SECOND else f"{length_ns / MS:.3g} ms"
+
+
+def percent(share: float) -> str:
+    """Return a share in whole percent."""
+    return f"{PERCENT * share:.0f} %"
+
+
+def _levels(claim: Claim, before: str = "", after: str = "") -> str:
+    """Return from which level to which a percentile went."""
+    details = claim.details or {}
+    times = claim.times or 1.0
+    size = f"{factor(times)} times" if times >= 1 else f"{factor(1 / times)} times lower"
+    verb = "rose" if times >= 1 else "fell"
+    return f"{details['measure']} {verb} from {shown(details['from_ns'])}{before} to {shown(details['to_ns'])}{after} ({size})"
+
+
+def _step(claim: Claim, ground: Ground) -> str:
+    way = "slower" if (claim.times or 1.0) >= 1 else "faster"
+    return f"{name_of(claim.who, ground)} got {way} at {seconds(claim.start_ns, ground)} and stayed so: {_levels(claim)}."
+
+
+def _drift(claim: Claim, ground: Ground) -> str:
+    way = "slower" if (claim.times or 1.0) >= 1 else "faster"
+    levels = _levels(claim, " in the first tenth of the run", " in the last")
+    return f"{name_of(claim.who, ground)} got {way} all the time {range_words(claim, ground)}: {levels}."
+
+
+def _rhythm(claim: Claim, ground: Ground) -> str:
+    details = claim.details or {}
+    what = "fewer completions" if details["measure"] == "missing" else "slow"
+    text = (
+        f"{name_of(claim.who, ground)}: {what} every {span_words(details['period_ns'])} for about "
+        f"{span_words(details['width_ns'])}, first at {seconds(details['first_ns'], ground)}"
+    )
+    if claim.value_ns is None:
+        return f"{text}: {factor(claim.times or 1.0)} times fewer than otherwise."
+    return (
+        f"{text}: {details['measure']} is {shown(claim.value_ns)} then, {factor(claim.times or 1.0)} times that of other windows."
+    )
+
+
+def _modes(claim: Claim, ground: Ground) -> str:
+    details = claim.details or {}
+    places = [
+        f"{shown(peak)} ({percent(share)} of samples)" for peak, share in zip(details["peaks_ns"], details["shares"], strict=True)
+    ]
+    text = f"{name_of(claim.who, ground)}: latencies gather at {', '.join(places[:-1])} and {places[-1]}"
+    if not details["changes"]:
+        return f"{text}, all through the run."
+    return (
+        f"{text}; from {seconds(claim.start_ns, ground)} on {percent(details['after'])} are above "
+        f"{shown(details['valley_ns'])}, before {percent(details['before'])}."
+    )
+
+
+SENTENCES: dict[str, Callable[[Claim, Ground], str]] = {
+    STALL: _stall,
+    STEP: _step,
+    DRIFT: _drift,
+    RHYTHM: _rhythm,
+    MODES: _modes,
+}
+CONSISTENT: dict[str, str] = dict.fromkeys(KINDS, "") | {
+    STEP: "a cause that began at that time and lasts: another setting, a full cache, a lost disk, a new neighbour",
+    DRIFT: "a cause that grows with time or with what is written: a disk or cache that fills up, fragments, a leak of memory",
+    RHYTHM: "work that a timer starts: a checkpoint, a flush, garbage collection, a scrub, a job of cron",
+    MODES: "two ways that an I/O can take: a hit or a miss of a cache, a local or a remote disk, with or without a retry",
+}
