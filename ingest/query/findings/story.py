@@ -49,11 +49,11 @@ from ingest.query.question import Question
 # Who is given the excess of a window that several claims explain: what is short and certain first, what lasts all the run last.
 PRECEDENCE = (STALL, RHYTHM, EPISODE, THROTTLED, SLOW_MEMBER, STEP, DRIFT, MODES, IMBALANCE, OMISSION, EDGE)
 BY_PEERS = (THROTTLED, SLOW_MEMBER)
-WITHOUT_EXCESS = (IMBALANCE, OMISSION, MODES)  # they are facts of the run, whoever is given its excess
+WITHOUT_EXCESS = (IMBALANCE, OMISSION, MODES)  # facts of the run, whoever is given its excess
 # What a kind explains wherever it is about the same member, whole runs through.
 EXPLAINED = {
-    THROTTLED: (SLOW_MEMBER, MODES, IMBALANCE, RHYTHM, EPISODE, STEP, DRIFT),
-    SLOW_MEMBER: (IMBALANCE, MODES),
+    THROTTLED: (SLOW_MEMBER, MODES),
+    SLOW_MEMBER: (MODES,),
 }
 KEPT = 0.5
 NEAR = 2  # windows that beginnings and ends of one event may be apart on several members
@@ -61,15 +61,15 @@ NEAR = 2  # windows that beginnings and ends of one event may be apart on severa
 Detector = Callable[[Ground], list[Claim]]
 DETECTORS: tuple[Detector, ...] = (
     stalls,
+    rhythms,
     episodes,
     throttled_members,
     slow_members,
+    steps,
+    modes,
     imbalances,
     omissions,
     edges,
-    rhythms,
-    steps,
-    modes,
 )
 
 
@@ -256,7 +256,8 @@ def allotted(claims: Sequence[Claim], excess: Float) -> list[Allotted]:
 
 def _finding(each: Allotted, ground: Ground, total: float, missing: float, source: str) -> Finding:
     """Return what is shown of a claim."""
-    claim = each.claim
+    low, high = ground.covered_ns
+    claim = replace(each.claim, start_ns=max(each.claim.start_ns, low), end_ns=min(each.claim.end_ns, high))
     share = each.excess_ns / total if total else 0.0
     missing_share = claim.missing / missing if missing else 0.0
     words = words_of(claim, ground, share, source)
