@@ -28,6 +28,7 @@ from ingest.query.findings.ground import (
     members_of,
     peers_of,
 )
+from ingest.query.findings.kept import is_whole
 from ingest.query.findings.model import (
     DRIFT,
     EDGE,
@@ -54,7 +55,7 @@ from ingest.query.findings.rhythm import rhythms
 from ingest.query.findings.stall import stalls
 from ingest.query.findings.steps import steps
 from ingest.query.findings.words import NOTHING, reference_sentence, words_of
-from ingest.query.origin import Origin
+from ingest.query.origin import FINDINGS, Origin
 from ingest.query.overview import Overview, chosen_runs, literal
 from ingest.query.question import Answer, Question, regrouped
 
@@ -68,6 +69,7 @@ EXPLAINED = {
     SLOW_MEMBER: (MODES,),
 }
 KEPT = 0.5
+SHIFTED = 5  # windows that a change of the level and one of shares may be apart where they are the same
 KIND = "kind"
 NEAR = 2  # windows that beginnings and ends of one event may be apart on several members
 
@@ -97,8 +99,20 @@ class Allotted:
 def story(origin: Origin, question: Question, source: str = "") -> Story:
     """Return what happened in the one run (or several added up) that a question selects.
 
-    `source` is what the commands of findings name as their source. Raises what `origin.answer` raises.
+    `source` is what the commands of findings name as their source. Of a whole run that a store has findings of, as new as its
+    data, these are returned. Raises what `origin.answer` raises.
     """
+    kept = origin.offers.get(FINDINGS)
+    if kept is not None and is_whole(question):
+        chosen = chosen_runs([run.run for run in origin.runs()], question)
+        told = kept(chosen[0], source) if len(chosen) == 1 else None
+        if told is not None:
+            return told
+    return computed(origin, question, source)
+
+
+def computed(origin: Origin, question: Question, source: str = "") -> Story:
+    """Return what happened in the one run (or several added up) that a question selects, from its data."""
     try:
         ground, _ = grounds(origin, question)
     except NoGroundError as reason:
@@ -264,10 +278,18 @@ def unexplained_claims(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
         claim
         for claim in claims
         if not any(
-            claim.kind in EXPLAINED.get(other.kind, ()) and covered_groups(ground, claim.who) <= covered_groups(ground, other.who)
+            (claim.kind in EXPLAINED.get(other.kind, ()) or _is_share_of(claim, other, ground))
+            and covered_groups(ground, claim.who) <= covered_groups(ground, other.who)
             for other in claims
         )
     ]
+
+
+def _is_share_of(claim: Claim, other: Claim, ground: Ground) -> bool:
+    """Return whether the level changed because the shares of modes did: at the same time."""
+    if claim.kind != STEP or other.kind != MODES or not (other.details or {})["changes"]:
+        return False
+    return abs(claim.start_ns - other.start_ns) <= SHIFTED * ground.step_ns
 
 
 def excess_with_peers(ground: Ground, claims: Sequence[Claim]) -> Float:
