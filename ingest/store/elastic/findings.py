@@ -30,7 +30,7 @@ def keep_findings(connection: Connection, names: Names, run: str, kept: Sequence
     A repeat after a failure converges: documents are written by id. StoreError where the server refuses one.
     """
     index = names.one("findings")
-    body = {"size": MOST_HITS, "query": {"term": {"run.id": run}}, "_source": False}
+    body = {"size": MOST_HITS, "query": {"bool": {"filter": [{"term": {"run.id": run}}]}}, "_source": False}
     there = {hit["_id"] for hit in search(connection, index, body)["hits"]["hits"]}
     lines = [finding_line(document, names) for document in kept]
     lines += [deletion(index, id_) for id_ in sorted(there - {_id(document) for document in kept})]
