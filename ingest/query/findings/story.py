@@ -61,6 +61,14 @@ from ingest.query.question import Answer, Question, regrouped
 # Who is given the excess of a window that several claims explain: what is short and certain first, what lasts all the run last.
 PRECEDENCE = (STALL, RHYTHM, EPISODE, THROTTLED, SLOW_MEMBER, STEP, DRIFT, MODES, IMBALANCE, OMISSION, EDGE)
 BY_PEERS = (THROTTLED, SLOW_MEMBER)
+JOINED = (
+    STALL,
+    EPISODE,
+    THROTTLED,
+    SLOW_MEMBER,
+    IMBALANCE,
+    EDGE,
+)  # detectors of the others look at all sets of members themselves
 WITHOUT_EXCESS = (IMBALANCE, OMISSION, MODES)  # facts of the run, whoever is given its excess
 # What a kind explains wherever it is about the same member, whole runs through.
 EXPLAINED = {
@@ -199,8 +207,10 @@ def described(ground: Ground, groups: Iterable[int]) -> Labels | None:
 
 def joined(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
     """Return the claims, those about one event on several operations or members as one where labels describe it."""
-    out: list[Claim] = []
-    pending = sorted(claims, key=lambda claim: (claim.kind, claim.start_ns, claim.who))
+    out = [claim for claim in claims if claim.kind not in JOINED]
+    pending = sorted(
+        (claim for claim in claims if claim.kind in JOINED), key=lambda claim: (claim.kind, claim.start_ns, claim.who)
+    )
     while pending:
         first = pending.pop(0)
         same = [first]
@@ -223,19 +233,20 @@ def _one_event(ground: Ground, first: Claim, second: Claim) -> bool:
 
 def _collapsed(ground: Ground, claims: list[Claim]) -> list[Claim]:
     """Return claims about one event as few as labels can describe: of all, else of each member, else of each operation."""
-    by_groups = {code: claim for claim in claims for code in covered_groups(ground, claim.who)}
-    rest, out = set(by_groups), []
+    rest = {code for claim in claims for code in covered_groups(ground, claim.who)}
+    out: list[Claim] = []
     sets = [frozenset(rest)]
     sets += [covered_groups(ground, member(labels)) for labels in ground.groups]
     sets += [covered_groups(ground, tuple(label for label in labels if label[0] == OP)) for labels in ground.groups]
     sets += [covered_groups(ground, claim.who) for claim in claims]
     for groups in sets:
+        mine = [claim for claim in claims if covered_groups(ground, claim.who) & groups]
         who = described(ground, groups) if groups and groups <= rest else None
-        if who is None:
+        if who is None or any(not covered_groups(ground, claim.who) <= groups for claim in mine):
             continue
-        out.append(_merged([claim for claim in claims if covered_groups(ground, claim.who) & groups], who))
+        out.append(_merged(mine, who))
         rest -= groups
-    return out + [claim for claim in claims if covered_groups(ground, claim.who) & rest]
+    return out
 
 
 def _merged(claims: Sequence[Claim], who: Labels) -> Claim:
