@@ -170,8 +170,10 @@ def story_of(ground: Ground, source: str = "", detectors: Sequence[Detector] | N
     claims = [claim for detect in DETECTORS if detectors is None for claim in detect(ground)]
     claims += [claim for detect in detectors or () for claim in detect(ground)]
     kept = unexplained_claims(ground, joined(ground, claims))
+    facts = [claim for claim in kept if claim.kind == MODES and not (claim.details or {})["changes"]]
+    kept = [claim for claim in kept if not any(claim is fact for fact in facts)]
     excess = excess_with_peers(ground, kept)
-    shares = allotted(kept, excess)
+    shares = allotted(kept, excess, ground.excess_ns)
     total = float(excess.sum())
     missing = sum(each.claim.missing for each in shares)
     findings = [_finding(each, ground, total, missing, source) for each in shares]
@@ -187,6 +189,7 @@ def story_of(ground: Ground, source: str = "", detectors: Sequence[Detector] | N
         zero_ns=ground.zero_ns,
         step_ns=ground.step_ns,
         relative=ground.relative,
+        caveats=tuple(words_of(fact, ground, 0.0, source).text for fact in facts),
     )
 
 
@@ -292,18 +295,23 @@ def excess_with_peers(ground: Ground, claims: Sequence[Claim]) -> Float:
     return excess
 
 
-def allotted(claims: Sequence[Claim], excess: Float) -> list[Allotted]:
-    """Return the claims with their excess: each window's goes to the first in the order of PRECEDENCE, then of certainty."""
+def allotted(claims: Sequence[Claim], excess: Float, own_excess: Float) -> list[Allotted]:
+    """Return the claims with their excess: each window's goes to the first in the order of PRECEDENCE, then of certainty.
+
+    Without those of which claims before them explain most. `own_excess` is that of all members against their own reference: a member
+    that is slow against its peers explains nothing of how it changes over time.
+    """
     order = sorted(claims, key=lambda claim: (PRECEDENCE.index(claim.kind), -claim.certainty, claim.start_ns, claim.who))
-    free = np.ones(excess.shape, np.bool_)
+    free, unexplained = np.ones(excess.shape, np.bool_), np.ones(excess.shape, np.bool_)
     out = []
     for claim in order:
-        own = float(excess[claim.cells & free].sum())
-        whole = float(excess[claim.cells].sum())
-        if claim.kind not in WITHOUT_EXCESS and not claim.missing and own < KEPT * whole:
+        whole, rest = float(own_excess[claim.cells].sum()), float(own_excess[claim.cells & unexplained].sum())
+        if claim.kind not in WITHOUT_EXCESS and not claim.missing and rest < KEPT * whole:
             continue
+        out.append(Allotted(claim, float(excess[claim.cells & free].sum())))
         free &= ~claim.cells
-        out.append(Allotted(claim, own))
+        if claim.kind not in BY_PEERS:
+            unexplained &= ~claim.cells
     return out
 
 
