@@ -77,6 +77,7 @@ EXPLAINED = {
 }
 KEPT = 0.5
 KIND = "kind"
+NEAR_MODES = 0.1  # of the run: so near to a change of shares a step is that change
 NEAR = 2  # windows that beginnings and ends of one event may be apart on several members
 
 Detector = Callable[[Ground], list[Claim]]
@@ -273,15 +274,16 @@ def _merged(claims: Sequence[Claim], who: Labels) -> Claim:
 
 
 def unexplained_claims(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
-    """Return the claims without those that another about the same member explains (see EXPLAINED)."""
-    return [
-        claim
-        for claim in claims
-        if not any(
-            claim.kind in EXPLAINED.get(other.kind, ()) and covered_groups(ground, claim.who) <= covered_groups(ground, other.who)
-            for other in claims
-        )
-    ]
+    """Return the claims without those that another about the same member explains (see EXPLAINED), and steps of a mode's share."""
+    near = int(NEAR_MODES * len(ground.start_ns)) * ground.step_ns
+
+    def explains(other: Claim, claim: Claim) -> bool:
+        if not covered_groups(ground, claim.who) <= covered_groups(ground, other.who):
+            return False
+        moved = claim.kind == STEP and other.kind == MODES and bool((other.details or {})["changes"])
+        return claim.kind in EXPLAINED.get(other.kind, ()) or (moved and abs(claim.start_ns - other.start_ns) <= near)
+
+    return [claim for claim in claims if not any(explains(other, claim) for other in claims)]
 
 
 def excess_with_peers(ground: Ground, claims: Sequence[Claim]) -> Float:
@@ -298,8 +300,8 @@ def excess_with_peers(ground: Ground, claims: Sequence[Claim]) -> Float:
 def allotted(claims: Sequence[Claim], excess: Float, own_excess: Float) -> list[Allotted]:
     """Return the claims with their excess: each window's goes to the first in the order of PRECEDENCE, then of certainty.
 
-    Without those of which claims before them explain most. `own_excess` is that of all members against their own reference: a member
-    that is slow against its peers explains nothing of how it changes over time.
+    Without those of which claims before them explain most. `own_excess` is that of all members against their own reference: a
+    member that is slow against its peers explains nothing of how it changes over time.
     """
     order = sorted(claims, key=lambda claim: (PRECEDENCE.index(claim.kind), -claim.certainty, claim.start_ns, claim.who))
     free, unexplained = np.ones(excess.shape, np.bool_), np.ones(excess.shape, np.bool_)
