@@ -274,7 +274,7 @@ def _merged(claims: Sequence[Claim], who: Labels) -> Claim:
 
 
 def unexplained_claims(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
-    """Return the claims without those that another about the same member explains (see EXPLAINED), and steps of a mode's share."""
+    """Return the claims without those that another about the same member explains (see EXPLAINED), and steps of shares."""
     near = int(NEAR_MODES * len(ground.start_ns)) * ground.step_ns
 
     def explains(other: Claim, claim: Claim) -> bool:
