@@ -82,7 +82,7 @@ class Drawn:
 
     def signal(self, name: str) -> Any:
         """Return the value of a signal."""
-        return self.page.evaluate("(name) => view.signal(name)", name)
+        return self.page.evaluate("(name) => signalNow(name)", name)
 
     def choose(self, **values: Any) -> None:
         """Set signals, as their inputs do."""
@@ -90,6 +90,14 @@ class Drawn:
             "async (values) => { for (const [name, value] of Object.entries(values)) view.signal(name, value); await view.runAsync(); }",
             values,
         )
+
+    def resize(self, width: int, height: int) -> None:
+        """Give the picture another size, as Kibana does when its panel is resized."""
+        self.page.evaluate("async ([width, height]) => { await view.width(width).height(height).runAsync(); }", [width, height])
+
+    def picture(self) -> dict[str, Any]:
+        """Return all that a reader sees: width and height of the plot, heading, and every item with its place and colours."""
+        return self.page.evaluate("() => picture()")
 
     def called(self) -> list[list[Any]]:
         """Return the calls of Kibana's functions: name, then numbers."""
