@@ -105,11 +105,13 @@ class Drawn:
 
 
 @contextmanager
-def drawing(browser: Any, major: int, colors: Mapping[str, str] = LIGHT, size: tuple[int, int] = (1040, 620)) -> Iterator[Drawn]:
+def drawing(
+    browser: Any, major: int, colors: Mapping[str, str] = LIGHT, size: tuple[int, int] = (1040, 620), zone: str = "UTC"
+) -> Iterator[Drawn]:
     """Yield a page with the Vega of a major version."""
     policy = f'<meta http-equiv="Content-Security-Policy" content="{NO_EVAL}">'
     body = f'<body style="margin:8px;font:13px sans-serif;background:{colors["background"]};color:{colors["ink"]}"><div id="place"></div>'
-    with blank_page(browser, zone="UTC", size={"width": size[0], "height": size[1]}) as page, heard(page) as (said, asked):
+    with blank_page(browser, zone=zone, size={"width": size[0], "height": size[1]}) as page, heard(page) as (said, asked):
         page.set_content(f"<!doctype html>{policy}{body}")
         for script in scripts(major):
             page.add_script_tag(content=script)

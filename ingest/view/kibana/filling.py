@@ -28,8 +28,25 @@ RESTORED = {"restoreSignalValuesOnRefresh": True}
 CATEGORY = ("#3b82d6", "#e8175d", "#b7791f", "#2a9d62", "#8e5bd0", "#0e9aa7", "#d9622b", "#7a869a")
 FONT = {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": 400}
 CONFIG = {"background": "transparent", "axis": FONT, "range": {"category": list(CATEGORY)}}
+# Kibana does not tell a spec whether it is light or dark: shades are the more opaque the more there is, on either ground.
+OPACITIES = (0.12, 0.3, 0.48, 0.66, 0.83, 1)
+THEMED: dict[str, Any] = {
+    "ramp": [f"rgba(43,112,196,{opacity})" for opacity in OPACITIES],
+    "hot": [f"rgba(214,51,24,{opacity})" for opacity in OPACITIES],
+    "ink": "#808080",
+}
+# The clock of Lens panels, where Kibana's setting dateFormat:tz is as it is at first: the browser's.
+CLOCK = (
+    {"name": "clock", "value": "local"},
+    {"name": "zone", "update": "timeFormat(begin, '%Z') == '+0000' ? 'UTC' : 'UTC' + timeFormat(begin, '%Z')"},
+    {"name": "origin", "update": "timezoneoffset(begin) * 6e4"},
+)
 ZOOM = "drag ? (kibanaSetTimeFilter(drag[0], drag[1]) ? null : null) : null"
 GROUND = re.compile(r"(?<![:@\w])pointerdown")
+FAILED = (
+    "(data('answer')[0] && data('answer')[0]._shards && data('answer')[0]._shards.failed > 0 ? 'INCOMPLETE: '"
+    " + data('answer')[0]._shards.failed + ' of ' + data('answer')[0]._shards.total + ' shards failed; ' : '')"
+)
 NOTHING = "no completions here: try another time range, run or filter"
 
 
@@ -45,9 +62,11 @@ def filled(name: str, data: Sequence[Entry], inputs: Sequence[Signal], note: str
     if missing:
         raise UsageError(f"picture {name} needs {', '.join(sorted(missing))}")
     drawn = [table for table in picture["data"] if table.keys() != {"name"}]
-    given = {signal["name"] for signal in inputs}
-    presets = [signal for signal in picture["signals"] if signal["name"] not in given]
-    signals = [_heard(signal) for signal in (*inputs, *presets, heading(note, width=width))]
+    asked = {signal["name"] for signal in picture["signals"]}
+    given = [*inputs, *(signal for signal in CLOCK if asked >= {"begin", str(signal["name"])})]
+    names = {signal["name"] for signal in given}
+    presets = [_themed(signal) for signal in picture["signals"] if signal["name"] not in names]
+    signals = [_heard(signal) for signal in (*given, *presets, heading(note, width=width))]
     tables = [*data, *(distinct(label) for label in ("run", "kind")), *drawn]
     return _enclosed({**picture, "data": tables, "signals": signals})
 
@@ -109,17 +128,22 @@ def distinct(name: str) -> Entry:
 
 
 def heading(note: str, *, width: bool) -> Signal:
-    """Return the signal with the panel's heading: run, kind, width of windows, and what the values are."""
+    """Return the signal with the panel's heading: what could not be answered, run, kind, width of windows, what values are."""
     first, runs, kinds = "data('chosen')[0]", "data('runs_named')", "data('kinds_named')"
     other = f"({first}.several > length({runs}) ? ' (began last of ' + {first}.several + ': choose above)' : '')"
     names = f"join(pluck({runs}, 'run'), ' | ') + {other} + ', ' + join(pluck({kinds}, 'kind'), ', ')"
     wide = f" + ', windows of ' + format({first}.width / 1000, ',') + ' s'" if width else ""
-    return {"name": "heading", "update": f"length(data('chosen')) ? 'run ' + {names}{wide} + '; ' + ({note}) : '{NOTHING}'"}
+    shown = f"length(data('chosen')) ? 'run ' + {names}{wide} + '; ' + ({note}) : '{NOTHING}'"
+    return {"name": "heading", "update": f"{FAILED} + ({shown})"}
 
 
 def _title() -> dict[str, Any]:
     size = {"anchor": "start", "fontSize": 12, "fontWeight": 400, "offset": 8, "limit": {"signal": "width"}}
     return {"text": {"signal": "heading"}, **size}
+
+
+def _themed(signal: Mapping[str, Any]) -> Signal:
+    return {**signal, "value": THEMED[signal["name"]]} if signal["name"] in THEMED else dict(signal)
 
 
 def _heard(signal: Mapping[str, Any]) -> Signal:
@@ -163,6 +187,6 @@ def clicked() -> Signal:
 def shades() -> list[Signal]:
     """Return the signals of a heat map's shading."""
     return [
-        choice("shading", "rank", ["rank", "exponent", "linear"], "shade by"),
+        choice("shading", "rank", ["rank", "exponent", "linear"], "shading"),
         choice("palette", "single", ["single", "false colour"], "colours"),
     ]

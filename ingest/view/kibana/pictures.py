@@ -19,8 +19,10 @@ Fields = Mapping[str, Any]
 
 
 def answer(prefix: str, asked: Mapping[str, Any], index: str = "rollups") -> Entry:
-    """Return the data entry that holds the server's answer."""
-    return {"name": "answer", "url": requests.url(f"{prefix}-{index}-*", asked), "format": {"property": "aggregations.picked"}}
+    """Return the data entry with the answer of the server: which shards failed, names and runs of what was picked."""
+    picked = "datum.aggregations && datum.aggregations.picked"
+    parts = [formula("names", f"{picked} ? {picked}.names : {{}}"), formula("runs", f"{picked} ? {picked}.runs : {{buckets: []}}")]
+    return {"name": "answer", "url": requests.url(f"{prefix}-{index}-*", asked), "transform": parts}
 
 
 def percentiles(prefix: str, fields: Fields) -> Spec:
@@ -82,7 +84,7 @@ def heatmap(prefix: str, fields: Fields) -> Spec:
         tables.gaps(),
         *tables.noted(prefix),
     ]
-    drop = {"input": "select", "options": [0, 0.01, 0.1, 1, 5], "name": "leave out the highest, % "}
+    drop = {"input": "select", "options": [0, 0.01, 0.1, 1, 5], "name": "drop top % "}
     inputs = [
         percentile(),
         *threshold(),

@@ -12,7 +12,7 @@ from ingest.view.kibana.asked import Shown, autointerval, vega_requests
 from ingest.view.kibana.compile import compiled, kibana_files
 from ingest.view.kibana.config import CONTROLS, dashboard, dashboards
 from ingest.view.kibana.requests import PERCENTS, edges
-from ingest.view.kibana.saved_objects import line, ndjson
+from ingest.view.kibana.saved_objects import Reference, line, ndjson
 from tests.doubles.kibana.schemas import problems
 
 KIBANA = Path(__file__).parents[3] / "kibana"
@@ -83,8 +83,31 @@ def test_dashboards_refresh_restore_their_time_and_link_to_one_another() -> None
         wanted = ["run", "host", "op", *last]
         assert [one["explicitInput"]["fieldName"] for one in controls.values()] == [CONTROLS[name] for name in wanted]
         [links] = [panel for panel in told["panelsJSON"] if panel["panelIndex"] == "links"]
-        text = links["embeddableConfig"]["savedVis"]["params"]["markdown"]
-        assert all(f"(#/view/{other.id})" in text for other in DASHBOARDS if other.id != saved.id)
+        assert links["type"] == "links" and Reference("links", "tailboard-links", "links:panel_links") in saved.references
+
+
+def test_e4_links_take_along_the_time_range_and_what_is_chosen() -> None:
+    [saved] = [saved for saved in OBJECTS if saved.type == "links"]
+    targets = {reference.name: reference.id for reference in saved.references}
+    assert [targets[link["destinationRefName"]] for link in saved.attributes["links"]] == [one.id for one in DASHBOARDS]
+    assert all(link["options"]["useCurrentDateRange"] and link["options"]["useCurrentFilters"] for link in saved.attributes["links"])
+
+
+def test_e9_specs_are_read_in_kibanas_editor() -> None:
+    for saved in VEGA:
+        text = json.loads(line(saved)["attributes"]["visState"])["params"]["spec"]
+        assert json.loads(text) == json.loads(json.dumps(saved.attributes["visState"]["params"]["spec"]))
+        assert len(text.splitlines()) > 100
+        assert sum(len(row) > 400 for row in text.splitlines()) <= 6, saved.id
+
+
+def test_e6_inputs_have_names_that_fit_their_place() -> None:
+    """Kibana gives a name 104 px: 16 letters of its font. A percentile is chosen by its name."""
+    for saved in VEGA:
+        for signal in saved.attributes["visState"]["params"]["spec"]["signals"]:
+            assert len(signal["bind"]["name"].strip()) <= 12, (saved.id, signal["bind"]["name"])
+            if signal["name"] == "percentile":
+                assert "p99" in signal["bind"]["labels"] and "p99.9" in signal["bind"]["labels"]
 
 
 def test_exact_is_never_said_of_an_hdr_panel() -> None:

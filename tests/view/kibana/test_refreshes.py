@@ -6,11 +6,13 @@ Kibana makes a new view at each refresh and sets the signals of the top level of
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -18,6 +20,7 @@ import pytest
 from ingest.view.kibana.asked import Shown, chosen
 from ingest.view.kibana.compile import compiled
 from ingest.view.kibana.config import dashboards
+from ingest.view.kibana.filling import NOTHING
 from tests.browsing import missing
 from tests.effort import figure
 from tests.vega.drawn import DARK, LIGHT, drawing, installed
@@ -172,3 +175,50 @@ def drawn(marks: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
             yield from drawn(mark.get("marks", []))
         elif mark["type"] != "text":
             yield mark
+
+
+def test_e7_failed_shards_are_said(majors, two_runs) -> None:
+    page, panel = majors["light"], panel_of(two_runs, "cluster-latency-percentiles")
+    spec = panel.answered("whole")
+    data = [
+        {**table, "values": {**table["values"], "_shards": {"total": 3, "successful": 2, "failed": 1}}}
+        if table["name"] == "answer"
+        else table
+        for table in spec["data"]
+    ]
+    page.draw({**spec, "data": data})
+    assert page.signal("heading").startswith("INCOMPLETE: 1 of 3 shards failed; run nightly")
+    bare = [{**table, "values": {"_shards": {"total": 3, "failed": 3}}} if table["name"] == "answer" else table for table in spec["data"]]
+    page.draw({**spec, "data": bare})
+    assert page.signal("heading") == f"INCOMPLETE: 3 of 3 shards failed; {NOTHING}"
+
+
+def test_e5_axes_have_the_browsers_clock_as_lens_has(browser, two_runs) -> None:
+    if not installed():
+        missing("the Vega of npm (npm ci --prefix tests/vega)")
+    panel = panel_of(two_runs, "cluster-latency-heatmap")
+    shown = {}
+    for zone in ("UTC", "Asia/Kolkata"):
+        with drawing(browser, 6, zone=zone) as page:
+            page.draw(panel.answered("whole"))
+            axes = [json.loads(item) for item in page.picture()["seen"]]
+            shown[zone] = sorted(item[-1] for item in axes if item[0] in ("axis-label", "axis-title"))
+            begin = page.signal("begin")
+    utc, india = shown["UTC"], shown["Asia/Kolkata"]
+    assert any(text.startswith("UTC, 20") for text in utc) and any(text.startswith("UTC+0530, 20") for text in india)
+    hour = datetime.fromtimestamp(begin / 1000, UTC)
+    assert any(text.startswith(f"{hour:%H:}") for text in utc)
+    assert any(text.startswith(f"{hour + timedelta(hours=5, minutes=30):%H:}") for text in india)
+
+
+@pytest.mark.parametrize("identity", ["hosts-and-threads-hosts", "cluster-latency-heatmap"])
+def test_e11_more_stands_out_more_on_light_and_on_dark_ground(majors, two_runs, identity) -> None:
+    page = majors["dark"]
+    page.draw(panel_of(two_runs, identity).answered("whole"))
+    fills = {mark["fill"] for mark in page.marks("heat")}
+    drawn = sorted(tuple(float(part) for part in re.findall(r"[\d.]+", fill)) for fill in fills)
+    inks = sorted(((*ink, 1.0)[:4] for ink in drawn), key=lambda ink: ink[3])  # rgb() is opaque
+    for theme in (LIGHT, DARK):
+        ground = [int(theme["background"][at : at + 2], 16) for at in (1, 3, 5)]
+        contrasts = [ink[3] * sum(abs(value - under) for value, under in zip(ink, ground, strict=False)) for ink in inks]
+        assert contrasts == sorted(contrasts) and contrasts[-1] > 3 * contrasts[0] > 0
