@@ -21,7 +21,7 @@ from ingest.query.dependent import LEAST_BATCHES, TAIL, neighbours, student
 
 Float = NDArray[np.float64]
 
-OVER, UNDER, SAME, UNSURE = "over", "under", "same", "cannot tell"
+MORE, LESS, SAME, UNSURE = "more", "less", "same", "cannot tell"
 SAME_WITHIN = 1.1  # a lift that its bounds hold so near to 1 is none
 CORRELATED = 10  # windows from which on their correlation is measured
 NONE = (math.nan, math.nan)
@@ -105,7 +105,7 @@ def _lift(inside: Share, outside: Share) -> Lift:
     if math.isnan(low):
         return Lift(lift, low, high, UNSURE, stands_out=stands_out)
     near = low >= 1 / SAME_WITHIN and high <= SAME_WITHIN
-    verdict = SAME if near else OVER if low > 1 else UNDER if high < 1 else UNSURE
+    verdict = SAME if near else MORE if low > 1 else LESS if high < 1 else UNSURE
     return Lift(lift, low, high, verdict, stands_out=stands_out)
 
 

@@ -123,7 +123,7 @@ const boxes = (() => {
     const lift = outside.share ? inside.share / outside.share : Infinity, [low, high] = between(inside, outside, lift);
     const out = inside.share > outside.share && inside.loose[0] > outside.loose[1];
     const near = low >= 1 / SAME_WITHIN && high <= SAME_WITHIN;
-    return { lift, low, high, out, verdict: near ? "same" : low > 1 ? "over" : high < 1 ? "under" : "cannot tell" };
+    return { lift, low, high, out, verdict: near ? "same" : low > 1 ? "more" : high < 1 ? "less" : "cannot tell" };
   }
   function between(inside, outside, lift) {
     const [[a, b], [c, d]] = [inside.bounds, outside.bounds];
