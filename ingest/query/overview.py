@@ -10,16 +10,18 @@ one host after the other; of threads that are too many for bins only the three b
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.errors import InputError, listed
 from ingest.core.intervals import Intervals
+from ingest.core.nearest import choices
 from ingest.core.ranks import Ranked, parse_percentiles, percentile_values
 from ingest.core.series import THREAD, Group, run_matches
 from ingest.core.timing import Instant, format_duration
@@ -60,7 +62,7 @@ class Overview:
     `hosts` has bins of the hosts that a page can hold, made from `fine`; `tails` of all hosts where they are more, `threads`
     of every thread: with all bins where they are at most MOST_THREADS, else thinned (see `thinned`) and as `Tails` beside it.
     `notes` says what was left out or widened. `reach` is the exact range of the rows in ns, where runs are
-    compared. `boxes` are the samples of every label, for boxes of time and latency.
+    compared. `boxes` are the samples of every label, for boxes of time and latency; `story` is what happened in it, as JSON.
     """
 
     run: str
@@ -74,6 +76,7 @@ class Overview:
     reach: tuple[int, int] | None = None
     thread_tails: Tails | None = None
     boxes: BoxCells | None = None
+    story: Mapping[str, Any] | None = None
 
     @property
     def span(self) -> tuple[int, int]:
@@ -91,7 +94,7 @@ def chosen_runs(runs: Sequence[str], question: Question) -> list[str]:
     wanted = question.where.get("run", "*")
     chosen = [run for run in runs if run_matches(run, question.runs) and fnmatchcase(run, wanted)]
     if not chosen:
-        raise InputError(f"no run matches {' '.join(question.runs) or wanted}; there are {listed(runs)}")
+        raise InputError(f"no run matches {' '.join(question.runs) or wanted}: {choices((*question.runs, wanted)[0], runs)}")
     return chosen
 
 
