@@ -12,7 +12,7 @@ from ingest import Files, Question
 from ingest.cli import run as command
 from ingest.core.timing import Instant
 from ingest.query.box import Box, explained
-from ingest.query.box_cells import MOST_WINDOWS, eighths
+from ingest.query.box_cells import MOST_WINDOWS, coarser, eighths
 from ingest.query.lifts import MORE
 from ingest.view.boxes import sentences
 from ingest.view.page.panels import box as box_section
@@ -148,19 +148,21 @@ def test_what_is_no_box_shows_none(browser, reported: Path) -> None:
 
 
 def test_names_do_nothing_and_what_does_not_fit_is_named(browser, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(box_section, "MOST_CHARACTERS", 2200)
     noise = random.Random(1)
     rows = [
-        (series("read", HOSTILE[number % 5] + str(number % 3), str(number)), at, {900 + number: noise.randrange(1, 4000)})
+        (series("read", f"h{number % 15}", HOSTILE[number % 5] + str(number)), at, {900 + number: noise.randrange(1, 4000)})
         for number in range(40)
         for at in range(30)
     ]
     path = tmp_path / "report.html"
-    path.write_text(report(Made(rows).overviews("op")), encoding="utf-8")
+    overviews = Made(rows).overviews("op")
+    smallest = box_section._content(coarser(coarser(overviews[0].boxes)))
+    monkeypatch.setattr(box_section, "MOST_CHARACTERS", box_section._size(smallest) - 1)
+    path.write_text(report(overviews), encoding="utf-8")
     with shown(browser, path, "#box=0,5,,") as page:
         assert page.evaluate("window.hacked") is None
-        assert "Not counted on this page: job (40 values)." in page.inner_text("#box"), page.inner_text("#box")
-        assert "windows of 2 s" in page.inner_text("#box") or "windows of 4 s" in page.inner_text("#box")
+        assert "Not counted on this page: host (15 values)." in page.inner_text("#box")
+        assert "windows of 4 s" in page.inner_text("#box")
         assert page.locator("#box tbody tr").count() > 1
 
 
@@ -168,14 +170,11 @@ def test_names_do_nothing_and_what_does_not_fit_is_named(browser, tmp_path, monk
 def test_edges_of_the_page_are_edges_of_the_stored_bins(layout) -> None:
     coarse = eighths(layout)
     assert layout.nests_in(coarse)
-    assert coarse.half <= 8
+    assert coarse.half >> coarse.coarseness <= 8
     assert coarse == eighths(coarse)
-    widths = [
-        (high - low) / low
-        for low, high in zip(coarse.edges[:-2].tolist(), coarse.edges[1:-1].tolist(), strict=True)
-        if low >= 16 * coarse.unit_ns
-    ]
-    assert max(widths) <= 1 / 8 or layout.half >> layout.coarseness < 8
+    pairs = zip(coarse.edges[:-2].tolist(), coarse.edges[1:-1].tolist(), strict=True)
+    widths = [(high - low) / low for low, high in pairs if low >= 16 * coarse.first_ns]
+    assert max(widths) == 1 / min(8, layout.half >> layout.coarseness)
 
 
 def test_cells_hold_every_sample_of_every_label_once() -> None:
