@@ -84,7 +84,7 @@
     return figure;
   }
   function leftOut({ left }) {
-    const { run, content, state } = now(), phases = content.sections.offsets?.[run.name] ? ["offset phase (offsets are kept without latencies)"] : [];
+    const { run, content, state } = now(), phases = content.sections.offsets?.[run.name] ? ["offsets within the second (they are kept without latencies)"] : [];
     const names = [...left, ...phases];
     return [state.host && "All hosts are counted, whatever host is chosen above.", names.length && `Not counted on this page: ${names.join(", ")}.`].filter(Boolean);
   }
