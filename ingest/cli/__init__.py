@@ -34,6 +34,7 @@ COMMANDS = (
     "heatmap",
     "offsets",
     "distribution",
+    "explain",
     "compare",
     "trend",
     "capacity",

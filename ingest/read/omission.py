@@ -23,7 +23,7 @@ from ingest.core.intervals import Int, Intervals
 from ingest.core.layout import LogLinear
 from ingest.core.series import CORRECTED, Series, is_mean
 from ingest.read.account import Account
-from ingest.read.schedule import Seen
+from ingest.read.schedule_seen import Seen
 
 MEASURED_FROM_SCHEDULE = ("response", "wait", "lag", "offset", "submission")
 MOST_SAMPLES = 1 << 53

@@ -31,7 +31,7 @@ from ingest.read.context import RATE, YEAR_NS, Context, TimeZero
 from ingest.read.delimited.operation_lines import Taken, columns_of, read_lines, take
 from ingest.read.formats import AGAIN, OPERATIONS, Reader
 from ingest.read.hdr.names import looks_like_operations
-from ingest.read.schedule import Seen
+from ingest.read.schedule_seen import Seen
 from ingest.read.sources import Around, Source
 from ingest.read.text import head, name_without
 

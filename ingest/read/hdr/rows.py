@@ -25,7 +25,7 @@ from ingest.read.hdr.origin import LATTE, Origin, named
 from ingest.read.hdr.stamps import SAID, interval_of
 from ingest.read.hdr.tails import Tail
 from ingest.read.hdr.tallies import Tallies, key_of
-from ingest.read.schedule import Seen
+from ingest.read.schedule_seen import Seen
 from ingest.read.text import LONGEST_LINE
 
 Int = NDArray[np.int64]

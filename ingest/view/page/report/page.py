@@ -23,7 +23,7 @@ from ingest.query.precision import precision_from
 from ingest.query.question import Answer
 from ingest.query.sweeps import Sweep
 from ingest.view import vega
-from ingest.view.page.panels import omission
+from ingest.view.page.panels import box, omission
 from ingest.view.page.report.packing import packed
 from ingest.view.page.report.section import PLACES, Section
 from ingest.view.page.report.tables import few, summary, worst
@@ -94,7 +94,8 @@ def parts_of(
     `capacities` are marked in it (see `panels/capacity.py`).
     """
     schedules = [omission.content_of(_kinds(run.cluster), run.cluster.warnings) for run in runs]
-    shown = [*([omission.section(schedules)] if any(schedule["kinds"] for schedule in schedules) else []), *sections]
+    schedules_shown = [omission.section(schedules)] if any(schedule["kinds"] for schedule in schedules) else []
+    shown = [*schedules_shown, *box.sections(runs), *sections]
     content = {
         "specs": _specs(shown, several=len(runs) > 1),
         "sections": {section.name: section.content for section in shown},
