@@ -10,10 +10,11 @@ one host after the other; of threads that are too many for bins only the three b
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,7 +62,7 @@ class Overview:
     `hosts` has bins of the hosts that a page can hold, made from `fine`; `tails` of all hosts where they are more, `threads`
     of every thread: with all bins where they are at most MOST_THREADS, else thinned (see `thinned`) and as `Tails` beside it.
     `notes` says what was left out or widened. `reach` is the exact range of the rows in ns, where runs are
-    compared. `boxes` are the samples of every label, for boxes of time and latency.
+    compared. `boxes` are the samples of every label, for boxes of time and latency; `story` is what happened in it, as JSON.
     """
 
     run: str
@@ -75,6 +76,7 @@ class Overview:
     reach: tuple[int, int] | None = None
     thread_tails: Tails | None = None
     boxes: BoxCells | None = None
+    story: Mapping[str, Any] | None = None
 
     @property
     def span(self) -> tuple[int, int]:

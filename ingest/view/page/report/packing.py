@@ -147,6 +147,7 @@ def _run(run: Overview, streams: Streams) -> dict[str, Any]:
         "seconds": (reach[1] - reach[0]) / 1e9,
         **({"covered": [edge / MS for edge in _covered(answer)]} if answer.covered else {}),
         "extra": ", ".join(run.extra),
+        **({} if run.story is None else {"story": run.story}),
         "levels": {scope: _level(getattr(run, scope), run.extra, streams) for scope in ("cluster", "hosts")},
         "tails": {},
     }
