@@ -54,7 +54,8 @@ def lines_of(answer: Answer, whole: Answer, wanted: Sequence[Percentile]) -> Lin
     tables["lines"] = joined(tables["points"], order)
     levels = [f"p{percentile.text}" for percentile in wanted]
     if faceted:
-        axes = [{key: value for key, value in axis.items() if key != "title"} for axis in vega.spec("percentiles")["axes"]]
+        own = vega.spec("percentiles")["axes"]
+        axes = [{key: value for key, value in {**axis, "labelOverlap": True}.items() if key != "title"} for axis in own]
         return Lines(derived("percentiles-facets", levels=levels, axes=axes), tables, tuple(notes), faceted=True)
     return Lines(derived("percentiles-groups", levels=levels, by=by), tables, tuple(notes))
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from ingest.core.errors import UsageError
+from ingest.core.errors import UsageError, counted
 from ingest.core.ranks import Percentile, parse_percentiles
 from ingest.core.timing import format_duration
 from ingest.core.writing import local, utc
@@ -123,7 +123,7 @@ def _filled(
     more = len(answer.runs) - RUNS_NAMED
     runs = ", ".join(answer.runs[:RUNS_NAMED]) + (f" and {more} more" if more > 0 else "")
     step = f", windows of {format_duration(answer.step_ns)}" if answer.step_ns else ""
-    subtitle = "; ".join((f"{answer.kind} latency, {answer.samples:,} samples{step}", *map(vega.printable, notes)))
+    subtitle = "; ".join((f"{answer.kind} latency, {counted(answer.samples, 'sample')}{step}", *map(vega.printable, notes)))
     head = derived("picture", text=vega.printable(runs), subtitle=subtitle)
     spec = vega.with_values(vega.spec(name) if of is None else of, tables, **_clock(answer, clock))
     return {**spec, **head}
