@@ -230,7 +230,8 @@ def _change(ground: Ground, members: Int, shares: Float, slow: Float, edges: Int
     blocks = in_blocks(shares, edges)
     if blocks.shape[1] < FEW_BLOCKS:
         return 0, overall, overall
-    mean = np.nanmean(blocks[members], axis=0)
+    filled = (~np.isnan(blocks[members])).sum(axis=0)
+    mean = np.where(filled > 0, np.nansum(blocks[members], axis=0) / np.maximum(filled, 1), np.nan)
     known = np.flatnonzero(~np.isnan(mean))
     if len(known) < FEW_BLOCKS:
         return 0, overall, overall

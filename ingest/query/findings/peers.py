@@ -81,8 +81,8 @@ def imbalances(ground: Ground) -> list[Claim]:
         below = [peer for peer in usual_peers(1 / np.maximum(totals, 1), ground, code, UNEQUAL) if peer in others]
         more = beyond_peers(blocks.samples, above, code, UNEQUAL) >= THROUGHOUT
         less = len(every) > 1 and code not in slow and beyond_peers(fewer, below, code, UNEQUAL) >= THROUGHOUT
-        if more or less:
-            times = float(totals[code] / np.median(totals[above if more else below]))
+        times = float(totals[code] / np.median(totals[above if more else below])) if more or less else 1.0
+        if max(times, 1 / times) >= UNEQUAL:
             claims.append(_whole(IMBALANCE, [code], labels, ground, times, {"more": more}))
     return claims
 
@@ -174,8 +174,21 @@ def _claim(
         samples=claim.samples,
         certainty=claim.certainty,
         latency_ns=(int(low), math.ceil(high) + 1),
+        against=_tail_alone(ground, codes, percentile),
         details=details,
     )
+
+
+def _tail_alone(ground: Ground, codes: list[int], percentile: str) -> str:
+    """Return what speaks against a member that is slow as a whole: that its median is no worse than its peers'."""
+    if percentile != "p99":
+        return ""
+    for code in codes:
+        mine, theirs = _overall(ground, code, "p50"), max(_overall(ground, peer, "p50") for peer in peers_of(ground, code))
+        if mine <= theirs:
+            what = f"{dict(ground.groups[code]).get(OP, '')} p50".strip()
+            return f"its {what} is no worse than that of its peers: half of what it does is as quick as theirs"
+    return ""
 
 
 def _per_second(ground: Ground, codes: list[int]) -> float:

@@ -62,6 +62,14 @@ from ingest.query.question import Answer, Question, regrouped
 # Who is given the excess of a window that several claims explain: what is short and certain first, what lasts all the run last.
 PRECEDENCE = (STALL, RHYTHM, EPISODE, THROTTLED, SLOW_MEMBER, STEP, DRIFT, MODES, IMBALANCE, OMISSION, EDGE)
 BY_PEERS = (THROTTLED, SLOW_MEMBER)
+JOINED = (
+    STALL,
+    EPISODE,
+    THROTTLED,
+    SLOW_MEMBER,
+    IMBALANCE,
+    EDGE,
+)  # detectors of the others look at all sets of members themselves
 WITHOUT_EXCESS = (IMBALANCE, OMISSION, MODES)  # facts of the run, whoever is given its excess
 # What a kind explains wherever it is about the same member, whole runs through.
 EXPLAINED = {
@@ -69,8 +77,8 @@ EXPLAINED = {
     SLOW_MEMBER: (MODES,),
 }
 KEPT = 0.5
-SHIFTED = 5  # windows that a change of the level and one of shares may be apart where they are the same
 KIND = "kind"
+NEAR_MODES = 5  # windows: so near to a change of shares a step is that change
 NEAR = 2  # windows that beginnings and ends of one event may be apart on several members
 
 Detector = Callable[[Ground], list[Claim]]
@@ -176,8 +184,10 @@ def story_of(ground: Ground, source: str = "", detectors: Sequence[Detector] | N
     claims = [claim for detect in DETECTORS if detectors is None for claim in detect(ground)]
     claims += [claim for detect in detectors or () for claim in detect(ground)]
     kept = unexplained_claims(ground, joined(ground, claims))
+    facts = [claim for claim in kept if claim.kind == MODES and not (claim.details or {})["changes"]]
+    kept = [claim for claim in kept if not any(claim is fact for fact in facts)]
     excess = excess_with_peers(ground, kept)
-    shares = allotted(kept, excess)
+    shares = allotted(kept, excess, ground.excess_ns)
     total = float(excess.sum())
     missing = sum(each.claim.missing for each in shares)
     findings = [_finding(each, ground, total, missing, source) for each in shares]
@@ -193,6 +203,7 @@ def story_of(ground: Ground, source: str = "", detectors: Sequence[Detector] | N
         zero_ns=ground.zero_ns,
         step_ns=ground.step_ns,
         relative=ground.relative,
+        caveats=tuple(words_of(fact, ground, 0.0, source).text for fact in facts),
     )
 
 
@@ -213,8 +224,10 @@ def described(ground: Ground, groups: Iterable[int]) -> Labels | None:
 
 def joined(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
     """Return the claims, those about one event on several operations or members as one where labels describe it."""
-    out: list[Claim] = []
-    pending = sorted(claims, key=lambda claim: (claim.kind, claim.start_ns, claim.who))
+    out = [claim for claim in claims if claim.kind not in JOINED]
+    pending = sorted(
+        (claim for claim in claims if claim.kind in JOINED), key=lambda claim: (claim.kind, claim.start_ns, claim.who)
+    )
     while pending:
         first = pending.pop(0)
         same = [first]
@@ -237,19 +250,20 @@ def _one_event(ground: Ground, first: Claim, second: Claim) -> bool:
 
 def _collapsed(ground: Ground, claims: list[Claim]) -> list[Claim]:
     """Return claims about one event as few as labels can describe: of all, else of each member, else of each operation."""
-    by_groups = {code: claim for claim in claims for code in covered_groups(ground, claim.who)}
-    rest, out = set(by_groups), []
+    rest = {code for claim in claims for code in covered_groups(ground, claim.who)}
+    out: list[Claim] = []
     sets = [frozenset(rest)]
     sets += [covered_groups(ground, member(labels)) for labels in ground.groups]
     sets += [covered_groups(ground, tuple(label for label in labels if label[0] == OP)) for labels in ground.groups]
     sets += [covered_groups(ground, claim.who) for claim in claims]
     for groups in sets:
+        mine = [claim for claim in claims if covered_groups(ground, claim.who) & groups]
         who = described(ground, groups) if groups and groups <= rest else None
-        if who is None:
+        if who is None or any(not covered_groups(ground, claim.who) <= groups for claim in mine):
             continue
-        out.append(_merged([claim for claim in claims if covered_groups(ground, claim.who) & groups], who))
+        out.append(_merged(mine, who))
         rest -= groups
-    return out + [claim for claim in claims if covered_groups(ground, claim.who) & rest]
+    return out
 
 
 def _merged(claims: Sequence[Claim], who: Labels) -> Claim:
@@ -273,23 +287,16 @@ def _merged(claims: Sequence[Claim], who: Labels) -> Claim:
 
 
 def unexplained_claims(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
-    """Return the claims without those that another about the same member explains (see EXPLAINED)."""
-    return [
-        claim
-        for claim in claims
-        if not any(
-            (claim.kind in EXPLAINED.get(other.kind, ()) or _is_share_of(claim, other, ground))
-            and covered_groups(ground, claim.who) <= covered_groups(ground, other.who)
-            for other in claims
-        )
-    ]
+    """Return the claims without those that another about the same member explains (see EXPLAINED), and steps of shares."""
+    near = NEAR_MODES * ground.step_ns
 
+    def explains(other: Claim, claim: Claim) -> bool:
+        if not covered_groups(ground, claim.who) <= covered_groups(ground, other.who):
+            return False
+        moved = claim.kind == STEP and other.kind == MODES and bool((other.details or {})["changes"])
+        return claim.kind in EXPLAINED.get(other.kind, ()) or (moved and abs(claim.start_ns - other.start_ns) <= near)
 
-def _is_share_of(claim: Claim, other: Claim, ground: Ground) -> bool:
-    """Return whether the level changed because the shares of modes did: at the same time."""
-    if claim.kind != STEP or other.kind != MODES or not (other.details or {})["changes"]:
-        return False
-    return abs(claim.start_ns - other.start_ns) <= SHIFTED * ground.step_ns
+    return [claim for claim in claims if not any(explains(other, claim) for other in claims)]
 
 
 def excess_with_peers(ground: Ground, claims: Sequence[Claim]) -> Float:
@@ -303,18 +310,23 @@ def excess_with_peers(ground: Ground, claims: Sequence[Claim]) -> Float:
     return excess
 
 
-def allotted(claims: Sequence[Claim], excess: Float) -> list[Allotted]:
-    """Return the claims with their excess: each window's goes to the first in the order of PRECEDENCE, then of certainty."""
+def allotted(claims: Sequence[Claim], excess: Float, own_excess: Float) -> list[Allotted]:
+    """Return the claims with their excess: each window's goes to the first in the order of PRECEDENCE, then of certainty.
+
+    Without those of which claims before them explain most. `own_excess` is that of all members against their own reference: a
+    member that is slow against its peers explains nothing of how it changes over time.
+    """
     order = sorted(claims, key=lambda claim: (PRECEDENCE.index(claim.kind), -claim.certainty, claim.start_ns, claim.who))
-    free = np.ones(excess.shape, np.bool_)
+    free, unexplained = np.ones(excess.shape, np.bool_), np.ones(excess.shape, np.bool_)
     out = []
     for claim in order:
-        own = float(excess[claim.cells & free].sum())
-        whole = float(excess[claim.cells].sum())
-        if claim.kind not in WITHOUT_EXCESS and not claim.missing and own < KEPT * whole:
+        whole, rest = float(own_excess[claim.cells].sum()), float(own_excess[claim.cells & unexplained].sum())
+        if claim.kind not in WITHOUT_EXCESS and not claim.missing and rest < KEPT * whole:
             continue
+        out.append(Allotted(claim, float(excess[claim.cells & free].sum())))
         free &= ~claim.cells
-        out.append(Allotted(claim, own))
+        if claim.kind not in BY_PEERS:
+            unexplained &= ~claim.cells
     return out
 
 
