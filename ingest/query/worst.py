@@ -40,7 +40,7 @@ def worst_windows(answer: Answer, label: str, percentile: Percentile, most: int 
     """Return the windows of all groups together with the largest excess, largest first, then earliest; none without any.
 
     The excess of a window is the sum, over its samples, of what each lies above the percentile of the whole range (its median,
-    where that cannot carry the percentile): 3 samples of 4 s weigh more than 10 of 80 ms. Samples count as what their bin
+    where it cannot carry the percentile or nothing lies above that): 3 samples of 4 s weigh more than 10 of 80 ms. Samples count as what their bin
     reports, so it has the error bound of bins. `label` is one of the answer's labels: makers are told by it.
     """
     together = regrouped(answer, ())
@@ -48,11 +48,12 @@ def worst_windows(answer: Answer, label: str, percentile: Percentile, most: int 
         return []
     (rows,) = together.parts
     (whole,) = widened(together.parts, WHOLE_RANGE)
-    usual = next(value for wanted in (percentile, MEDIAN) if not np.isnan(value := float(percentile_values(whole, wanted)[0])))
     values, highest = percentile_values(rows, percentile), percentile_values(rows, MAX)
     count = rows.samples if rows.completions is None else rows.completions
     values[mixed_rows(together, rows) & ~percentile.carried(count)] = np.nan
     (opens,) = censored(rows, [percentile])
+    tries = [float(percentile_values(whole, wanted)[0]) for wanted in (percentile, MEDIAN)]
+    usual = next((value for value in tries if not np.isnan(value) and excess_of(rows, value).any()), tries[-1])
     above = excess_of(rows, usual)
     order = np.lexsort((rows.start_ns, -above))[:most]
     makers = regrouped(answer, (label,))
