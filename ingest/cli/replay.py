@@ -7,13 +7,14 @@ from pathlib import Path
 
 import click
 
+from ingest.cli.shared.help import Command, file_names
 from ingest.cli.shared.say import say
 from ingest.cli.shared.stores import store_option
 from ingest.core.errors import InputError, StoreError, counted
 
 
-@click.command()
-@click.argument("dead_letters", metavar="DEADLETTERS")
+@click.command(cls=Command)
+@click.argument("dead_letters", metavar="DEADLETTERS", shell_complete=file_names)
 @store_option
 def replay(dead_letters: str, store: str | None) -> int:
     """Send the documents of a dead-letter file again, after the cause of their refusal was removed.

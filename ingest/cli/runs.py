@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ingest.cli.shared.help import Choice, Group
 from ingest.cli.shared.say import say
 from ingest.cli.shared.stores import chosen, letters_named, opened_store, store_option
 from ingest.core.errors import TailboardError, UsageError
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from ingest.store import RunRecord, Store
 
 
-@click.group()
+@click.group(cls=Group)
 def runs() -> None:
     """List, show, verify, delete and coarsen the runs of a store.
 
@@ -33,7 +34,7 @@ def runs() -> None:
 
 @runs.command("list")
 @store_option
-@click.option("--format", "form", type=click.Choice(["table", "ndjson"]), default="table", show_default=True)
+@click.option("--format", "form", type=Choice(["table", "ndjson"]), default="table", show_default=True)
 def list_(store: str | None, form: str) -> None:
     """List all runs: state, step, sources, samples, start time, time of loading."""
     from ingest.core.timing import format_duration

@@ -21,6 +21,7 @@ from ingest.core.intervals import Int
 from ingest.core.layout import LogLinear, common_layout
 from ingest.core.series import Group
 from ingest.core.timing import format_duration
+from ingest.core.writing import latency
 from ingest.query.latency_rows import Ladder, Rows, ladder
 from ingest.query.means import check_bins
 from ingest.query.overlap import overlaps
@@ -232,4 +233,4 @@ def _notes(rows: Rows, layout: LogLinear, used: Int, ladder: Ladder) -> tuple[st
     widest, high = int(np.diff(layout.edges)[shown].max(initial=0)), float(edges[1] - edges[0])
     if rows.axis == "log" or high >= widest:
         return ()
-    return (f"rows of {high:.6g} ns are finer than bins of {widest} ns: counts are spread evenly within a bin",)
+    return (f"rows of {latency(high)} are finer than bins of {latency(widest)}: counts are spread evenly within a bin",)

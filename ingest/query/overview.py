@@ -21,9 +21,12 @@ from numpy.typing import NDArray
 
 from ingest.core.errors import InputError, listed
 from ingest.core.intervals import Intervals
+from ingest.core.nearest import choices
 from ingest.core.ranks import Ranked, parse_percentiles, percentile_values
 from ingest.core.series import THREAD, Group, run_matches
 from ingest.core.timing import Instant, format_duration
+from ingest.query.box_cells import MOST_WINDOWS as BOX_WINDOWS
+from ingest.query.box_cells import BoxCells, Gathering
 from ingest.query.clocks import ABSOLUTE, is_absolute
 from ingest.query.lags import LAG, asked_weighed
 from ingest.query.means import MeansAloneError, with_bins
@@ -59,7 +62,7 @@ class Overview:
     `hosts` has bins of the hosts that a page can hold, made from `fine`; `tails` of all hosts where they are more, `threads`
     of every thread: with all bins where they are at most MOST_THREADS, else thinned (see `thinned`) and as `Tails` beside it.
     `notes` says what was left out or widened. `reach` is the exact range of the rows in ns, where runs are
-    compared. `story` is what happened in it, as JSON.
+    compared. `boxes` are the samples of every label, for boxes of time and latency; `story` is what happened in it, as JSON.
     """
 
     run: str
@@ -72,6 +75,7 @@ class Overview:
     notes: tuple[str, ...] = ()
     reach: tuple[int, int] | None = None
     thread_tails: Tails | None = None
+    boxes: BoxCells | None = None
     story: Mapping[str, Any] | None = None
 
     @property
@@ -90,7 +94,7 @@ def chosen_runs(runs: Sequence[str], question: Question) -> list[str]:
     wanted = question.where.get("run", "*")
     chosen = [run for run in runs if run_matches(run, question.runs) and fnmatchcase(run, wanted)]
     if not chosen:
-        raise InputError(f"no run matches {' '.join(question.runs) or wanted}; there are {listed(runs)}")
+        raise InputError(f"no run matches {' '.join(question.runs) or wanted}: {choices((*question.runs, wanted)[0], runs)}")
     return chosen
 
 
@@ -155,9 +159,10 @@ def _overview(origin: Origin, run: str, question: Question, *, full: bool, runs:
         notes += (f"{len(names)} hosts: bins of the {MOST_HOSTS} with the highest p99; of the others p50, p99 and max",)
     few = full or fine.series <= FEW_SERIES
     step = every.step_ns if few else _in_windows(every, max(LEAST_WINDOWS, most * THREAD_WINDOWS // CLUSTER_WINDOWS)).step_ns
-    threads, thread_tails = _threads(origin, replace(merged_runs, by=(*THREAD, "op", "kind"), step=step or "all"), fine)
+    boxes = Gathering()
+    threads, thread_tails = _threads(origin, replace(merged_runs, by=(*THREAD, "op", "kind"), step=step or "all"), fine, boxes)
     reach = span_of(origin.answer(replace(merged_runs, by=("op", "kind"), step="all")).parts) if shared_by > 1 else None
-    return Overview(run, cluster, fine, hosts, threads, tails, extra, notes, reach, thread_tails)
+    return Overview(run, cluster, fine, hosts, threads, tails, extra, notes, reach, thread_tails, boxes.cells())
 
 
 def _in_slices(origin: Origin, question: Question) -> Answer:
@@ -224,8 +229,11 @@ def _weights(answers: Sequence[Answer]) -> dict[Group, int]:
     return weights
 
 
-def _threads(origin: Origin, question: Question, hosts: Answer) -> tuple[Answer, Tails | None]:
-    """Return the answer by thread; where they are too many for bins, thinned, and the tails that the page shows."""
+def _threads(origin: Origin, question: Question, hosts: Answer, boxes: Gathering) -> tuple[Answer, Tails | None]:
+    """Return the answer by thread; where they are too many for bins, thinned, and the tails that the page shows.
+
+    All of it is added to `boxes`.
+    """
     low, high = span_of(hosts.parts)
     shares: list[tuple[Answer, ...]] = []
     whole: list[Answer] = []
@@ -233,6 +241,7 @@ def _threads(origin: Origin, question: Question, hosts: Answer) -> tuple[Answer,
     for answer in map(with_bins, _by_host(origin, question, hosts)):
         names |= {key[: len(THREAD)] for part in answer.parts for key in part.table}
         whole.append(answer)
+        boxes.add(answer, _wider_step(low, high, answer.step_ns, BOX_WINDOWS))
         if len(names) > MOST_THREADS:
             shares += [_tails(kept, low, high) for kept in whole]
             whole = []

@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 
 from ingest.core.series import CORRECTED
 from ingest.core.timing import format_duration
+from ingest.core.writing import figure, number
 from ingest.read.schedule_seen import LEVELS, P99, RATED, RESPONSE, SECOND, SERVICE, WAIT
 
 ENOUGH = 0.99
@@ -199,7 +200,7 @@ def _by_correction(by_op: Mapping[tuple[str, str], Mapping[str, Sequence[int | N
             for level, low, high in zip(LEVELS, values[1:], fixed[1:] if fixed else (), strict=False):
                 if low is None or high is None or high < TIMES * low or high - low < TIMER_NS or high / max(low, 1) <= worst[0]:
                     continue
-                named = f"{kind or 'measured'} p{level:g}" + (f" of {op}" if op else "")
+                named = f"{kind or 'measured'} p{number(level)}" + (f" of {op}" if op else "")
                 worst = high / max(low, 1), f"{named} is {_short(low)} as measured and {_short(high)} corrected"
     if not worst[1]:
         return ""
@@ -230,7 +231,7 @@ def _by_rate(digests: Sequence[dict[str, Any]], target: Fraction) -> str:
     if behind <= slack:
         return ""
     return (
-        f"judged by the rate: requests were up to {behind:.2g} s behind --rate, of which {100 * share:.1f} % was reached; "
+        f"judged by the rate: requests were up to {figure(behind, 2)} s behind --rate, of which {100 * share:.1f} % was reached; "
         "percentiles of service time leave out what waited: read response time"
     )
 
@@ -271,12 +272,12 @@ def _short(ns: float) -> str:
     rounded = float(f"{ns:.1e}")
     for unit, size in (("s", SECOND), ("ms", 1_000_000), ("us", 1000)):
         if rounded >= size:
-            return f"{rounded / size:g} {unit}"
-    return f"{rounded:g} ns"
+            return f"{number(rounded / size)} {unit}"
+    return f"{number(rounded)} ns"
 
 
 def _rate(rate: float | Fraction) -> str:
-    return f"{float(rate):,.6g}/s" if rate < SECOND else f"{float(rate):.4g}/s"
+    return f"{float(rate):,.6g}/s" if rate < SECOND else f"{figure(float(rate), 4)}/s"
 
 
 def _lag(lag_ns: int | None) -> str:

@@ -236,7 +236,7 @@ def refused(done: subprocess.CompletedProcess[str], status: int, *words: str) ->
         (("percentiles", EXAMPLE, "--where", "host"), 2, "NAME=VALUE"),
         (("percentiles", EXAMPLE, "--where", "host=osd9"), 3, "no log matches"),
         (("percentiles", EXAMPLE, "--where", "op=trim"), 3, "nothing matches --where op=trim"),
-        (("percentiles", EXAMPLE, "--run", "other"), 3, "there are the runs cbt-archive/00000000/id-9b5d006f"),
+        (("percentiles", EXAMPLE, "--run", "other"), 3, "there is cbt-archive/00000000/id-9b5d006f"),
         (("percentiles", EXAMPLE, "-p", "101"), 2, "not a percentile"),
         (("percentiles", EXAMPLE, "-p", "fifty"), 2, "'fifty' is not a percentile"),
         (("percentiles", EXAMPLE, "--step", "10"), 2, "is not a duration"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -80,11 +80,26 @@ def opened(sources: tuple[str, ...], reading: Reading) -> Iterator[Origin]:
     if stores:
         from ingest.store import open_store
 
-        with open_store(stores[0]) as store:
+        with open_store(stores[0]) as store, saying_why([store]):
             yield store
         return
     from ingest.cli.shared.progress import Progress
     from ingest.query.files import Files
 
     with Progress("reading") as bar:
-        yield Files(paths, read_options(reading), reading.jobs, bar)
+        files = Files(paths, read_options(reading), reading.jobs, bar)
+        with saying_why([files]):
+            yield files
+
+
+@contextmanager
+def saying_why(origins: Iterable[Origin]) -> Iterator[None]:
+    """Where a question inside matches nothing, say which of its words has no data, and what there is instead."""
+    from ingest.query.question import NothingMatchesError
+
+    try:
+        yield
+    except NothingMatchesError as error:
+        from ingest.query.unmatched import explained
+
+        raise explained(error, origins) from None

@@ -149,7 +149,7 @@ def _shades(counts: NDArray[np.float64], shading: str) -> NDArray[np.float64]:
 
 def _width(heat_map: Cells) -> str:
     wide = int((heat_map.end_ns - heat_map.start_ns).max())
-    return format_duration(wide) if wide % vega.MS == 0 else f"{wide / vega.MS:.6g}ms"
+    return format_duration(wide) if wide % vega.MS == 0 else latency(wide)
 
 
 def _legend(grid: Grid, shading: str) -> str:

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from ingest.core.errors import listed
-from ingest.core.writing import LARGE, latency, utc
+from ingest.core.writing import LARGE, figure, latency, utc
 from ingest.query.change_points import FEW_RUNS, METHOD
 from ingest.query.compare import METHOD as OF_WINDOWS
 from ingest.query.precision import Precision, precision_of
@@ -87,7 +87,7 @@ def judgement_text(judgement: Judgement) -> str:
 
 def _shown(judgement: Judgement, ratio: float) -> str:
     """Return a ratio as value / level: below 1 where a fall is worse."""
-    return f"{1 / ratio if lower_is_worse(judgement.measure) else ratio:.3g}"
+    return figure(1 / ratio if lower_is_worse(judgement.measure) else ratio)
 
 
 def _certain(judgement: Judgement, ratio: float) -> str:
@@ -117,8 +117,8 @@ def amount(measure: str, value: float) -> str:
     if math.isnan(value):
         return ""
     if measure == THROUGHPUT:
-        return f"{value:,.4g}{PER_SECOND}" if value < LARGE else f"{value:,.0f}{PER_SECOND}"
-    return f"{100 * value:.3g}{PERCENT}" if measure.startswith(ABOVE) else latency(value)
+        return f"{figure(value, 4)}{PER_SECOND}" if value < LARGE else f"{value:,.0f}{PER_SECOND}"
+    return f"{figure(100 * value)}{PERCENT}" if measure.startswith(ABOVE) else latency(value)
 
 
 def of_latencies(table: Table) -> NDArray[np.bool_]:

@@ -23,7 +23,7 @@ from ingest.query.precision import precision_from
 from ingest.query.question import Answer
 from ingest.query.sweeps import Sweep
 from ingest.view import vega
-from ingest.view.page.panels import omission, story
+from ingest.view.page.panels import box, omission, story
 from ingest.view.page.report.packing import packed
 from ingest.view.page.report.section import PLACES, Section
 from ingest.view.page.report.tables import few, summary, worst
@@ -96,7 +96,8 @@ def parts_of(
     """
     schedules = [omission.content_of(_kinds(run.cluster), run.cluster.warnings) for run in runs]
     told = story.sections([run.story for run in runs])
-    shown = [*told, *([omission.section(schedules)] if any(schedule["kinds"] for schedule in schedules) else []), *sections]
+    schedules_shown = [omission.section(schedules)] if any(schedule["kinds"] for schedule in schedules) else []
+    shown = [*told, *schedules_shown, *box.sections(runs), *sections]
     content = {
         "specs": _specs(shown, several=len(runs) > 1),
         "sections": {section.name: section.content for section in shown},
