@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -101,6 +102,7 @@ def page_of(sources: tuple[str, ...], options: Options) -> str:
                 offsets=True,
                 episodes=episodes,
                 given=marks,
+                named=shlex.join(sources),
             )
             return page(parts)
         except MeansAloneError:

@@ -33,8 +33,8 @@ def sections(stories: Sequence[Mapping[str, Any] | None]) -> list[Section]:
             place=AT_TOP,
             html_filling={
                 "sentences": "".join(f"<li>{text(sentence)}</li>" for sentence in told if sentence),
-                "rest": text(first.get("reference", "")),
-                "reasons": "".join(_reasons(finding) for finding in findings),
+                "rest": "",
+                "reasons": "".join(map(_reasons, findings)) + f"<div><dd>{text(first.get('reference', ''))}</dd></div>",
             },
         )
     ]
