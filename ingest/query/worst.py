@@ -1,4 +1,4 @@
-"""When was it worst, and which series contributed most: the windows whose samples lie furthest above what is usual in the range."""
+"""When was it worst, and which series contributed most: the windows whose samples lie furthest above the usual of the range."""
 
 from __future__ import annotations
 
@@ -40,8 +40,9 @@ def worst_windows(answer: Answer, label: str, percentile: Percentile, most: int 
     """Return the windows of all groups together with the largest excess, largest first, then earliest; none without any.
 
     The excess of a window is the sum, over its samples, of what each lies above the percentile of the whole range (its median,
-    where it cannot carry the percentile or nothing lies above that): 3 samples of 4 s weigh more than 10 of 80 ms. Samples count as what their bin
-    reports, so it has the error bound of bins. `label` is one of the answer's labels: makers are told by it.
+    where it cannot carry the percentile or nothing lies above that): 3 samples of 4 s weigh more than 10 of 80 ms. Samples
+    count as what their bin reports, so it has the error bound of bins. `label` is one of the answer's labels: makers are told
+    by it.
     """
     together = regrouped(answer, ())
     if not together.parts:

@@ -216,11 +216,7 @@ def _fold(series: Float, period: float, tests: int) -> Beat | None:
 def _log_binomial_tail(hits: int, total: int, each: float) -> float:
     """Return the natural logarithm of the chance of at least so many hits."""
     terms = [
-        math.lgamma(total + 1)
-        - math.lgamma(k + 1)
-        - math.lgamma(total - k + 1)
-        + k * math.log(each)
-        + (total - k) * math.log1p(-each)
+        math.lgamma(total + 1) - math.lgamma(k + 1) - math.lgamma(total - k + 1) + k * math.log(each) + (total - k) * math.log1p(-each)
         for k in range(hits, total + 1)
     ]
     top = max(terms)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -98,10 +99,8 @@ def parts_from(
 def with_stories(source: Origin, runs: Sequence[Overview], question: Question, named: str = "") -> list[Overview]:
     """Return overviews with what happened in each; a run of which nothing can be said stays without."""
     told: dict[str, Mapping[str, Any]] = {}
-    try:
+    with suppress(InputError):
         told = {account.run: account.as_dict() for account in stories(source, question, named)}
-    except InputError:
-        pass
     return [replace(run, story=told.get(run.run)) if told.get(run.run, {}).get("reference") else run for run in runs]
 
 
