@@ -161,7 +161,7 @@ def window_of_change(windows: Float, edges: Int, place: int) -> int:
     if width == 1:
         return middle
     first, last = max(middle - AROUND * width, int(edges[0])), min(middle + AROUND * width, int(edges[-1]))
-    _, changed = fits(_drawn_in(windows[first:last])[None])
+    _, changed = fits(_without_events(windows[first:last])[None])
     places = np.array(places_of(last - first, 1), np.int64)[:, 0] + first
     best = changed[1][0].min(axis=0)
     best[np.abs(places - middle) > 2 * width] = np.inf
@@ -187,6 +187,13 @@ def quantiles(ground: Ground, members: Int, windows: Int, shares: Sequence[float
 def _drawn_in(series: Float) -> Float:
     """Return a series without what passes: an episode of up to a tenth of the run hardly moves the median of so many blocks."""
     return tamed(series, PASSING if len(series) >= 2 * PASSING else LEAST_PASSING)
+
+
+def _without_events(windows: Float) -> Float:
+    """Return windows with what is far from those around bridged: drawn in only, events of a rhythm would look like a level."""
+    near = _drawn_in(windows)
+    kept = near == windows
+    return np.interp(np.arange(len(windows)), np.flatnonzero(kept), windows[kept]) if kept.any() else near
 
 
 def _limit(level: Float, changed: Float, count: int, tests: int) -> float:
