@@ -76,8 +76,8 @@ EXPLAINED = {
     SLOW_MEMBER: (MODES,),
 }
 KEPT = 0.5
+SHIFTED = 5  # windows that a change of the level and one of shares may be apart where they are the same
 KIND = "kind"
-NEAR_MODES = 0.1  # of the run: so near to a change of shares a step is that change
 NEAR = 2  # windows that beginnings and ends of one event may be apart on several members
 
 Detector = Callable[[Ground], list[Claim]]
@@ -275,7 +275,7 @@ def _merged(claims: Sequence[Claim], who: Labels) -> Claim:
 
 def unexplained_claims(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
     """Return the claims without those that another about the same member explains (see EXPLAINED), and steps of shares."""
-    near = int(NEAR_MODES * len(ground.start_ns)) * ground.step_ns
+    near = NEAR_MODES * ground.step_ns
 
     def explains(other: Claim, claim: Claim) -> bool:
         if not covered_groups(ground, claim.who) <= covered_groups(ground, other.who):
