@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ingest import Question, ReadOptions, open_store
 from ingest.core.intervals import Intervals
 from ingest.core.layout import fio_layout
+from ingest.objectives.findings import finding_of
 from ingest.query.files import Files
 from ingest.query.findings.ground import excess_of, grounds
 from ingest.query.findings.model import (
@@ -35,6 +36,7 @@ from ingest.query.findings.model import (
     Story,
 )
 from ingest.query.findings.story import described, joined, stories, story, story_of
+from ingest.query.verdicts import ENDED, Episode
 from ingest.view.page.report.contents import parts_from, run_names
 from tests.commands import tailboard as command
 from tests.query.findings_runs import START, Run, ground_from
@@ -474,3 +476,31 @@ def test_explain_names_marks_within_findings(tmp_path: Path) -> None:
     text = explain("--marks", str(tmp_path / "marks.csv"))
     assert "during finding 1: a scrub began" in text
     assert "long before" not in text
+
+
+# ---- What episodes of objectives belong to.
+
+
+def test_check_names_the_finding_that_each_episode_belongs_to() -> None:
+    answer = command("check", ROOT / "examples" / "SLA.yml", EXAMPLE, "--jobs", "1")
+    assert answer.returncode == 1
+    first, second = (line for line in answer.stdout.splitlines() if "to this:" in line)
+    assert first.startswith("1 episode of no stall belongs to this: ceph-b stalled from 29.8 s")
+    assert second.startswith("7 episodes of read p99, write p90 belong to this: ceph-c looks throttled")
+    assert "to this:" not in command("check", ROOT / "examples" / "SLA.yml", EXAMPLE, "--jobs", "1", "--format", "csv").stdout
+
+
+def test_an_episode_belongs_to_what_was_at_its_time_on_its_host() -> None:
+    stall, slow = (next(each for each in story_of(busy_run(4)).findings if each.kind == kind) for kind in (STALL, SLOW_MEMBER))
+
+    def belongs(start: int, end: int, worst: str = "", **labels: str) -> str:
+        times = START + start * SECOND, START + end * SECOND
+        episode = Episode("o", "r", tuple(labels.items()), "", "99", 1, SECOND, *times, None, False, 0, 1, 0, 0, worst, ENDED)
+        found = finding_of(episode, [slow, stall])
+        return found.kind if found else ""
+
+    assert belongs(20, 24) == STALL
+    assert belongs(20, 24, worst="a") == SLOW_MEMBER
+    assert belongs(20, 24, host="b") == STALL
+    assert belongs(40, 44, host="b") == ""
+    assert belongs(40, 44, host="a") == SLOW_MEMBER
