@@ -28,6 +28,7 @@ from ingest.query.findings.ground import (
     members_of,
     peers_of,
 )
+from ingest.query.findings.kept import is_whole
 from ingest.query.findings.model import (
     DRIFT,
     EDGE,
@@ -54,7 +55,7 @@ from ingest.query.findings.rhythm import rhythms
 from ingest.query.findings.stall import stalls
 from ingest.query.findings.steps import steps
 from ingest.query.findings.words import NOTHING, reference_sentence, words_of
-from ingest.query.origin import Origin
+from ingest.query.origin import FINDINGS, Origin
 from ingest.query.overview import Overview, chosen_runs, literal
 from ingest.query.question import Answer, Question, regrouped
 
@@ -77,7 +78,7 @@ EXPLAINED = {
 }
 KEPT = 0.5
 KIND = "kind"
-NEAR_MODES = 0.1  # of the run: so near to a change of shares a step is that change
+NEAR_MODES = 5  # windows: so near to a change of shares a step is that change
 NEAR = 2  # windows that beginnings and ends of one event may be apart on several members
 
 Detector = Callable[[Ground], list[Claim]]
@@ -106,8 +107,20 @@ class Allotted:
 def story(origin: Origin, question: Question, source: str = "") -> Story:
     """Return what happened in the one run (or several added up) that a question selects.
 
-    `source` is what the commands of findings name as their source. Raises what `origin.answer` raises.
+    `source` is what the commands of findings name as their source. Of a whole run that a store has findings of, as new as its
+    data, these are returned. Raises what `origin.answer` raises.
     """
+    kept = origin.offers.get(FINDINGS)
+    if kept is not None and is_whole(question):
+        chosen = chosen_runs([run.run for run in origin.runs()], question)
+        told = kept(chosen[0], source) if len(chosen) == 1 else None
+        if told is not None:
+            return told
+    return computed(origin, question, source)
+
+
+def computed(origin: Origin, question: Question, source: str = "") -> Story:
+    """Return what happened in the one run (or several added up) that a question selects, from its data."""
     try:
         ground, _ = grounds(origin, question)
     except NoGroundError as reason:
@@ -274,8 +287,8 @@ def _merged(claims: Sequence[Claim], who: Labels) -> Claim:
 
 
 def unexplained_claims(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
-    """Return the claims without those that another about the same member explains (see EXPLAINED), and steps of a mode's share."""
-    near = int(NEAR_MODES * len(ground.start_ns)) * ground.step_ns
+    """Return the claims without those that another about the same member explains (see EXPLAINED), and steps of shares."""
+    near = NEAR_MODES * ground.step_ns
 
     def explains(other: Claim, claim: Claim) -> bool:
         if not covered_groups(ground, claim.who) <= covered_groups(ground, other.who):
