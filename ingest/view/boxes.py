@@ -10,6 +10,7 @@ from ingest.core.errors import counted, listed
 from ingest.core.timing import format_duration
 from ingest.core.writing import Stamp, latency, number
 from ingest.query.box import PERCENTILES, Explained
+from ingest.query.dependent import LEAST_BATCHES
 from ingest.query.lifts import MORE
 from ingest.view.text import shown_columns
 
@@ -52,7 +53,8 @@ def _line(explained: Explained, row: int) -> str:
 
 
 def _too_few(explained: Explained) -> str:
-    where = f"They lie in {counted(explained.windows, 'window')} of {format_duration(explained.window_ns)}"
+    depend = ", which resemble their neighbours" if explained.windows >= LEAST_BATCHES else ""
+    where = f"They lie in {counted(explained.windows, 'window')} of {format_duration(explained.window_ns)}{depend}"
     if explained.stands_out[0]:
         return f"{where}: all this may be a single event, so whether it tends to happen there cannot be told."
     return f"{where}: too few to tell whether chance alone does this."

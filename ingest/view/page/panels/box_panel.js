@@ -3,7 +3,7 @@
 // same script; panels.js hands over what is chosen on the page. The box is state `box`: "from,to,low,high" in s and ms.
 (() => {
   const { unpack, parsed, snapped, explained } = boxes;
-  const FIELDS = ["from", "to", "low", "high"], SAID = 3, SHOWN = 12, LEAST_TIMES = 1.5, LEAST_SCORE = 0.1;
+  const FIELDS = ["from", "to", "low", "high"], SAID = 3, SHOWN = 12, FEW = 5, LEAST_TIMES = 1.5, LEAST_SCORE = 0.1;
   const WIDE = 640, HIGH = 120, TITLES = { op: "operation" };
   const unpacked = new WeakMap();
   let now, set, find, number, latency; // what panels.js offers
@@ -34,7 +34,7 @@
     if (!rows.length) return [`Every label ${left.length ? "that this page holds" : ""} has one value here: there is nothing to tell apart.`.replace("  ", " ")];
     const over = rows.filter(({ verdict, score }) => verdict === "more" && score > 0), [first] = rows, unbounded = Number.isNaN(first.low);
     if (over.length) return over.slice(0, SAID).map((row) => line(row, inside));
-    const few = `They lie in ${counted(filled, "window")} of ${seconds(step / 1000)}: ${first.out ? "all this may be a single event, so whether it tends to happen there cannot be told." : "too few to tell whether chance alone does this."}`;
+    const few = `They lie in ${counted(filled, "window")} of ${seconds(step / 1000)}${filled >= FEW ? ", which resemble their neighbours" : ""}: ${first.out ? "all this may be a single event, so whether it tends to happen there cannot be told." : "too few to tell whether chance alone does this."}`;
     if (unbounded && first.lift >= LEAST_TIMES && first.score >= LEAST_SCORE) return [line(first, inside), few];
     const nothing = "Nothing is over-represented in this box";
     if (first.score <= 0) return [`${nothing}: all values have the share that they have elsewhere.`];
