@@ -11,11 +11,8 @@
 
   // ---- Words.
   const percent = (share) => `${Number((100 * share).toPrecision(share < 0.1 ? 2 : 3))} %`;
-  const DIGITS = [[10, 0], [2, 1], [0.1, 2]]; // of lifts from there on
-  function times(lift) {
-    const digits = DIGITS.find(([least]) => lift >= least)?.[1];
-    return lift === Infinity ? "many" : digits === undefined ? String(Number(lift.toPrecision(2))) : lift.toFixed(digits);
-  }
+  const rounded = (value, digits) => Number(value >= 10 ** digits ? Math.round(value) : value.toPrecision(digits));
+  const times = (lift) => (lift === Infinity ? "many" : String(rounded(lift, lift >= 0.1 && lift < 2 ? 3 : 2)));
   const counted = (n, noun) => `${number(n)} ${noun}${n === 1 ? "" : "s"}`;
   const seconds = (s) => `${Number(s.toFixed(3))} s`;
   function range(low, high, shown, all) {
