@@ -118,9 +118,7 @@ def test_d15_objectives_name_what_is_meant(tmp_path: Path, store: str) -> None:
         (("percentiles", EXAMPLE, "--input-format", "fiohist"), "no input format 'fiohist': do you mean fio-hist?"),
     ],
 )
-def test_d15_a_mistyped_command_option_or_choice_is_answered_with_what_there_is(
-    words: tuple[str, ...], sentence: str
-) -> None:
+def test_d15_a_mistyped_command_option_or_choice_is_answered_with_what_there_is(words: tuple[str, ...], sentence: str) -> None:
     done = tailboard(*words)
     assert (done.returncode, done.stdout) == (2, "")
     assert sentence in done.stderr, done.stderr

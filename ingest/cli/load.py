@@ -197,7 +197,8 @@ def print_account(account: LoadAccount, url: str) -> None:
     rows = account.rows
     known = account.duplicate.total()
     if known and not account.loaded and not account.refused:
-        line(f"nothing new: 0 documents, all {known} sources of {', '.join(account.runs)} are in {url} already")
+        sources = "the source" if known == 1 else f"all {known:,} sources"
+        line(f"nothing new: 0 documents, {sources} of {', '.join(account.runs)} {plural(known, 'is', 'are')} in {url} already")
         return
     passed = f", {rows.rows_skipped} skipped" if rows.rows_skipped else ""
     done = {"source": account.loaded, "row": rows.rows, "sample": rows.samples, "document": account.documents}

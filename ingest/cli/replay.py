@@ -36,9 +36,12 @@ def replay(dead_letters: str, store: str | None) -> int:
         account = needed(opened, DEAD_LETTERS)(path)
     say(f"{counted(account.sent, 'document')} sent again: {account.taken} are in now, {account.refused} are refused again")
     if account.obsolete:
-        say(f"{account.obsolete} documents were dropped: their sources or runs have been read again or deleted since")
+        dropped = counted(account.obsolete, "document was", "documents were")
+        say(f"{dropped} dropped: their sources or runs have been read again or deleted since")
     for line in account.runs:
         say(line)
     if account.refused:
-        raise StoreError(f"{account.refused} documents are still refused (the first: {account.reason})")
+        raise StoreError(
+            f"{counted(account.refused, 'document is', 'documents are')} still refused (the first: {account.reason})"
+        )
     return 0

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest.core.csr import surely_addable
-from ingest.core.errors import UsageError
+from ingest.core.errors import UsageError, counted
 from ingest.core.grid import WEIGHT_BITS
 from ingest.core.intervals import Int
 from ingest.core.layout import LogLinear, common_layout
@@ -152,7 +152,7 @@ def _columns(entries: _Entries, span: tuple[int, int], columns: int) -> Int:
     low, high = span
     wide = int((entries.end - entries.start).max())
     if (high - low) < wide * columns:
-        most = f"there are {(high - low) // wide} windows of {format_duration(wide)}"
+        most = f"{counted((high - low) // wide, 'window')} of {format_duration(wide)}"
         raise UsageError(f"{columns} columns would be narrower than the windows, and invent detail: {most}")
     return np.array([low + (high - low) * place // columns for place in range(columns + 1)], np.int64)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ingest.core.caveats import in_last_bin
 from ingest.core.errors import InputError, counted, listed, plural
 from ingest.core.grid import UNTIMED, stored_step
 from ingest.core.intervals import Intervals, Sum
@@ -380,7 +381,7 @@ def warnings_of(accounts: Iterable[Account], discovered: Found | None = None) ->
     texts = [f"{count} {plural(count, 'row')} repaired: {reason}" for reason, count in sorted(total.repaired.items())]
     texts += [f"{count} {plural(count, 'row')} rejected: {reason}" for reason, count in sorted(total.rejected.items())]
     if total.saturated:
-        texts.append(f"{total.saturated} samples lie in the last bin: at least its lower edge, true values unknown")
+        texts.append(in_last_bin(total.saturated))
     schedules = sentences((account.path, digest) for account in taken for digest in account.schedule)
     if discovered is None:
         return [*texts, *total.notes, *schedules]

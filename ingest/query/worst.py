@@ -80,10 +80,8 @@ def excess_of(rows: Intervals[Group], usual_ns: float) -> NDArray[np.float64]:
     """Return of each row by how many ns its samples lie above a latency, added up; in their weights, where samples have any."""
     low, high, *_ = extremes(rows)
     reported = np.clip(rows.layout.values[rows.bins], low[rows.row], high[rows.row])
-    above: NDArray[np.float64] = np.bincount(rows.row, np.maximum(reported - usual_ns, 0) * rows.counts, len(rows)).astype(
-        np.float64
-    )
-    return above
+    above = np.maximum(reported - usual_ns, 0) * rows.counts
+    return np.bincount(rows.row, above, len(rows)).astype(np.float64)
 
 
 def _makers(parts: list[Intervals[Group]], start_ns: int, usual_ns: float) -> tuple[tuple[str, float], ...]:

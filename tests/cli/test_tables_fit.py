@@ -32,7 +32,9 @@ def on_terminal(*words: object) -> str:
     """Return what a command prints on a terminal of 120 columns."""
     mine, its = pty.openpty()
     env = {**os.environ, "COLUMNS": "120", "TERM": "xterm"}
-    with subprocess.Popen([sys.executable, "-m", "ingest", *map(str, words)], stdout=its, stderr=subprocess.DEVNULL, env=env, cwd=ROOT) as process:
+    with subprocess.Popen(
+        [sys.executable, "-m", "ingest", *map(str, words)], stdout=its, stderr=subprocess.DEVNULL, env=env, cwd=ROOT
+    ) as process:
         os.close(its)
         printed = b""
         while True:
@@ -65,7 +67,9 @@ def test_d15_a_table_of_percentiles_has_about_20_windows() -> None:
 @pytest.mark.parametrize("words", [("--format", "csv"), ("--format", "ndjson"), ("--step", "1s"), ("--all",)])
 def test_d15_a_pipe_has_every_row(words: tuple[str, ...]) -> None:
     done = tailboard("percentiles", EXAMPLE, "--by", "host", *words)
-    rows = rows_of(done.stdout) if "csv" not in words and "ndjson" not in words else len(done.stdout.splitlines()) - ("csv" in words)
+    rows = (
+        rows_of(done.stdout) if "csv" not in words and "ndjson" not in words else len(done.stdout.splitlines()) - ("csv" in words)
+    )
     assert rows == 228
     assert "rows" not in done.stdout
 

@@ -100,7 +100,14 @@ def test_d8_a_share_of_less_than_all_is_not_100(part: int, whole: int) -> None:
 
 @given(st.floats(1e-9, 1e15))
 def test_d8_no_column_has_powers_of_ten_or_nothing_of_thousands(value: float) -> None:
-    texts = [count(value), bandwidth(value), ratio_text(value), load_text(value), fine_latency(value), amount("throughput", value)]
+    texts = [
+        count(value),
+        bandwidth(value),
+        ratio_text(value),
+        load_text(value),
+        fine_latency(value),
+        amount("throughput", value),
+    ]
     texts += [amount("above 5ms", min(value, 1.0)), amount("p99", value)]
     for text in texts:
         assert text and not POWER.search(text)
@@ -108,7 +115,9 @@ def test_d8_no_column_has_powers_of_ten_or_nothing_of_thousands(value: float) ->
 
 
 ROWS = st.lists(
-    st.tuples(st.integers(0, 3), st.integers(0, 3), st.dictionaries(st.integers(0, 1800), st.integers(1, 10**9), min_size=1, max_size=9)),
+    st.tuples(
+        st.integers(0, 3), st.integers(0, 3), st.dictionaries(st.integers(0, 1800), st.integers(1, 10**9), min_size=1, max_size=9)
+    ),
     min_size=1,
     max_size=8,
 )
@@ -121,7 +130,11 @@ def test_d8_no_table_has_a_percentile_above_its_maximum_or_a_power_of_ten(rows: 
     wanted = Wanted(parse_percentiles("0.01,50,99,99.9,100"))
     answer = made.answer(Question(by=("host",), step=SECOND))
     whole = made.answer(Question(by=("host",), step=ALL))
-    for table in (percentiles(answer, wanted), percentiles(whole, Wanted(wanted.percentiles, interpolate=True)), ranges(whole, 20)):
+    for table in (
+        percentiles(answer, wanted),
+        percentiles(whole, Wanted(wanted.percentiles, interpolate=True)),
+        ranges(whole, 20),
+    ):
         out = io.StringIO()
         print_table(table, ["heading"], utc, console=Console(file=out, width=200))
         text = out.getvalue()

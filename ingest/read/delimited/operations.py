@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ingest.core.errors import InputError
+from ingest.core.errors import InputError, counted
 from ingest.core.grid import SECOND, window_start
 from ingest.core.intervals import Exact, Int, Intervals
 from ingest.core.layout import LogLinear, hdr_layout
@@ -80,7 +80,7 @@ def read(path: Path, context: Context) -> Iterator[Intervals[Series]]:
     if due is not None:
         early = int(np.count_nonzero(start < due))
         if early:
-            context.account.note(f"{early} operations began before they were due: their response time counts from their start")
+            context.account.note(f"{counted(early, 'operation')} began earlier than planned: response time counts from the start")
         due = np.minimum(due, start)
         kinds |= {"response": end - due, "wait": start - due}
     lag = None if due is None else int((start - due).max())

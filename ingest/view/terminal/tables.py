@@ -10,6 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table as RichTable
 
+from ingest.core.errors import counted
 from ingest.core.timing import format_duration
 from ingest.core.writing import INFINITE, LARGE, Stamp, figure, latency, up_to
 from ingest.query.means import lacks_bins
@@ -110,7 +111,7 @@ def heading(answer: Answer, what: str, bound: Precision | None) -> list[str]:
         error = f"{error}; means without percentiles, approximate" if bound else "means without percentiles, approximate"
     return [
         (
-            f"{what} of {runs}: {answer.kind} latency, {step}, {answer.samples:,} samples from {answer.series} series "
+            f"{what} of {runs}: {answer.kind} latency, {step}, {counted(answer.samples, 'sample')} from {answer.series} series "
             f"({answer.answered_from}), {error}"
         ),
         *(f"note: {text}" for text in answer.warnings),

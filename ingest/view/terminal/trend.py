@@ -13,7 +13,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from ingest.core.errors import listed
+from ingest.core.errors import counted, listed
 from ingest.core.writing import LARGE, figure, latency, utc
 from ingest.query.change_points import FEW_RUNS, METHOD
 from ingest.query.compare import METHOD as OF_WINDOWS
@@ -169,7 +169,7 @@ def notes(nights: Sequence[Night], table: Table) -> list[str]:
     if gone:
         sentences.append(f"{newest} has nothing of {listed(row_name(table, row) for row in gone)}")
     if len(nights) < FEW_RUNS:
-        sentences.append(f"{len(nights)} runs are too few to detect a change of level: it takes {FEW_RUNS}")
+        sentences.append(f"{counted(len(nights), 'run is', 'runs are')} too few to detect a change of level: it takes {FEW_RUNS}")
     if len({part.layout for night in nights for part in night.answer.parts}) > 1:
         sentences.append("the runs have different bins: each value is accurate within the bins of its own run")
     return sentences

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +12,7 @@ from ingest.core.marks import Mark
 from ingest.core.series import RunLabels
 from ingest.query.breath_sources import kept_from
 from ingest.query.capacity import Sla
-from ingest.query.findings.story import stories
+from ingest.query.findings.story import story_of_overview
 from ingest.query.means import OWN
 from ingest.query.missing import bands
 from ingest.query.offsets.overview import offset_overviews, shown_names
@@ -59,8 +58,8 @@ def parts_from(
 
     `marks` are drawn beside those of the source, and of those `given` what overlaps a run; `episodes` too, by default those
     that a store has kept. With `offsets` those of runs that have any are shown; where none has latencies, they alone. With
-    `estimates` a panel shows what averaging would have said, with an `objective` the load curve the capacity by it. InputError
-    where nothing is selected. `named` is what commands of the story name as their source.
+    `estimates` a panel shows what averaging would have said, with an `objective` the load curve the capacity by it. `named`
+    is the source in the commands of the story. InputError where nothing is selected.
     """
     held = offset_overviews(source, shown_names(names, question), question, full=full) if offsets else []
     try:
@@ -76,7 +75,7 @@ def parts_from(
         ]
         noted = mark_section.chosen(spans, source.marks(answer), given)
         return offset_page.parts_of(held, source.facts(answer), [*noted.marks, *marks], more, noted.notes)
-    runs = with_stories(source, runs, question, named)
+    runs = [replace(run, story=story_of_overview(source, run, question, named).as_dict()) for run in runs]
     chosen = replace(runs[0].cluster, runs=tuple(name for run in runs for name in run.cluster.runs))
     shown = [run.run for run in runs]
     of_breaths = breath_section.sections_of(kept_from(source, question), shown)
@@ -94,14 +93,6 @@ def parts_from(
     shown_marks = [*noted.marks, *marks, *(band for run in runs for band in bands(run.cluster))]
     capacities = capacities_of(runs, sweep, objective) if objective is not None and len(shown) > 1 else []
     return parts_of(said, source.facts(chosen), shown_marks, question.by, sla_ns, sections, sweep, capacities)
-
-
-def with_stories(source: Origin, runs: Sequence[Overview], question: Question, named: str = "") -> list[Overview]:
-    """Return overviews with what happened in each; a run of which nothing can be said stays without."""
-    told: dict[str, Mapping[str, Any]] = {}
-    with suppress(InputError):
-        told = {account.run: account.as_dict() for account in stories(source, question, named)}
-    return [replace(run, story=told.get(run.run)) if told.get(run.run, {}).get("reference") else run for run in runs]
 
 
 def labels_of(source: Origin) -> RunLabels:
