@@ -124,7 +124,8 @@ def test_each_event_counts_by_its_weight_and_what_was_stored_decides_what_is_car
         )
         shown = [[cell.inner_text() for cell in line.locator("td").all()] for line in page.locator("#worst-rows tr").all()]
         assert [cells[3] for cells in shown] == [str(one.samples) for one in wanted]
-        assert [cells[4] for cells in shown] == ["h 100 %"] * 3
+        assert [cells[5] for cells in shown] == ["h 100 %"] * len(wanted)
+        assert len(wanted) > 0
         choose(page, "op", "often")
         assert sorted({cell["c"] for cell in rows_of(page, "heatmap", "shown")}) == [40, 300, 302, 304]
 
@@ -158,8 +159,9 @@ def test_makers_of_unlike_rates_are_told_in_events():
     answer = asked_weighed(Made(rows).answer, Question(by=("host", "op"), step=SECOND))
     (window,) = worst_windows(answer, "host", parse_percentiles("50")[0])
     assert window.samples == 402
-    assert dict(window.makers) == {"a": 100 * RARE, "b": 301 * OFTEN}
-    assert worst_windows(answer, "host", parse_percentiles("99.9")[0]) == []
+    assert dict(window.makers) == {"b": OFTEN * int(NS.values[1400] - NS.values[1300])}, "the median is of bin 1300"
+    (window,) = worst_windows(answer, "host", parse_percentiles("99.9")[0])
+    assert window.value_ns is None, "402 were stored, whatever they stand for"
 
 
 @pytest.mark.slow
@@ -195,7 +197,7 @@ def test_threads_that_are_too_many_for_bins_say_so_too(opened):
     with opened(Made(rows).overviews(), by=("op",)) as page:
         choose(page, "by", "thread")
         says = page.locator("#percentiles-says").inner_text()
-        assert says.startswith("No window has enough samples for p99. Of 20 threads the page holds p50, p99 and max")
+        assert "Of 20 threads the page holds p50, p99 and max: max of the 8 worst." in says
         choose(page, "tail", "50")
         assert np.isfinite([row["v"] for row in rows_of(page, "percentiles")]).all()
         assert page.locator("#percentiles-says").inner_text().startswith("Highest: ")
