@@ -79,12 +79,15 @@ def test_threads_of_a_recorded_timeline_are_what_percentiles_says(opened, timeli
     with opened(runs, by=("op",)) as page:
         for tail, percentile in (("50", "50"), ("99", "99"), ("100", "100")):
             choose(page, "tail", tail)
+            shown = page.evaluate("tailboard.views.threads.signal('what')")
+            assert shown == {"50": "p50", "99": "max", "100": "max"}[tail], "most windows are too small for p99"
+            percentile = "100" if shown == "max" else percentile
             cells = rows_of(page, "threads")
             (wide,) = {cell["t2"] - cell["t"] for cell in cells}
             answer = asked_weighed(timeline.answer, Question(by=THREAD, step=int(wide * 1_000_000)))
             wanted = {(t, thread_name(tuple(label.split("|")))): v for (t, label), v in answered(answer, percentile).items()}
             assert keyed(cells, "t", "row") == wanted
-            assert len(wanted) > (20 if tail != "99" else 2)
+            assert len(wanted) > 20
 
 
 def made() -> Made:
@@ -124,7 +127,7 @@ def test_each_event_counts_by_its_weight_and_what_was_stored_decides_what_is_car
         )
         shown = [[cell.inner_text() for cell in line.locator("td").all()] for line in page.locator("#worst-rows tr").all()]
         assert [cells[3] for cells in shown] == [str(one.samples) for one in wanted]
-        assert [cells[5] for cells in shown] == ["h 100 %"] * len(wanted)
+        assert all(cells[5].startswith("h 9") for cells in shown)
         assert len(wanted) > 0
         choose(page, "op", "often")
         assert sorted({cell["c"] for cell in rows_of(page, "heatmap", "shown")}) == [40, 300, 302, 304]
