@@ -3,69 +3,39 @@
     made("stall/3", seed) -> Made: the origin, and the causes that were put in
     made("drift+rhythm/0", seed), made("quiet/12", seed)
 
-Samples are drawn one by one and counted in the bins of HdrHistogram with 2 digits, in windows of a second. The run begins within
-a second, so that its first and its last window are parts.
+Samples are drawn one by one and counted in the bins of HdrHistogram with 2 digits (or fio's), in windows of a second. The run
+begins within a second, so that its first and its last window are parts.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ingest import Question
+sys.path.insert(0, str(Path(__file__).parent))
+from made_runs import ALL_HOSTS, LENGTH, RUN, THROUGHOUT, Cause, Made
+
 from ingest.core.grid import SECOND
-from ingest.core.intervals import Intervals, concatenate, in_time_order
-from ingest.core.layout import hdr_layout
-from ingest.core.series import Group, Series
-from ingest.query.files import LogRun
-from ingest.query.interval_log import form_of
-from ingest.query.origin import Offers
-from ingest.query.question import ALL, AUTO, Answer, finish, range_in
-from ingest.query.spans import of_runs, over_reach, reach_inside
-from ingest.query.steps import auto_span, auto_step, widened
-from ingest.query.summed import Adding, Summed, is_grained
-from ingest.query.verdicts import Episode
-from ingest.read.schedule import sentences
+from ingest.core.intervals import Intervals, concatenate
+from ingest.core.layout import LogLinear, fio_layout, hdr_layout
+from ingest.core.series import Series
 from ingest.read.schedule_seen import Seen
-from ingest.view import hlog
 
 Float = NDArray[np.float64]
 
-RUN, ALL_HOSTS, QUIET = "synthetic", "", "quiet"
-LENGTH, RATE, MEDIAN_NS, NOISE, SHARED, RATE_NOISE = 600, 200, 1e6, 0.05, 1 / 3, 0.03
+RATE, MEDIAN_NS, NOISE, SHARED, RATE_NOISE = 200, 1e6, 0.05, 1 / 3, 0.03
 OPS: Mapping[str, tuple[float, float]] = {"read": (0.6, 1.0), "write": (0.4, 1.4)}  # share of the rate, times the median
 ZERO = 1_795_208_404 * SECOND
-LAYOUT = hdr_layout(2, 0, 1)
+FINE = hdr_layout(2, 0, 1)
 HOSTS, MOST_HOSTS = 4, 20
 APART, EDGE = 30.0, 15.0  # seconds between two causes that pass, and from the ends of the run
-THROUGHOUT = (0.0, float(LENGTH))
-
-
-@dataclass(frozen=True)
-class Cause:
-    """What was put in: its kind, on which host ("" for all), from when to when (s); `period_s` of a rhythm.
-
-    Where `change` is set, it is a time at which something changes: `from_s` is that time.
-    """
-
-    kind: str
-    host: str
-    from_s: float
-    to_s: float
-    change: bool = False
-    period_s: float = 0.0
-
-    @property
-    def passes(self) -> bool:
-        """Return whether it has a time of its own within the run."""
-        return (self.from_s, self.to_s) != THROUGHOUT
 
 
 @dataclass
@@ -78,6 +48,7 @@ class Host:
     spread: float = 1.0
     gaps: list[tuple[float, float]] = field(default_factory=list)
     second: Callable[[Float], Float] | None = None  # share of samples that take 8 times as long
+    heavy: float = 0.0  # share of samples that take about 20 times as long, at any time
 
 
 @dataclass
@@ -89,96 +60,12 @@ class Scene:
     sigma: float
     phi: float
     closed: bool
+    layout: LogLinear
     response: bool = False
 
     def hit(self, name: str) -> list[Host]:
         """Return the hosts that a cause is on."""
         return list(self.hosts.values()) if name == ALL_HOSTS else [self.hosts[name]]
-
-
-@dataclass(frozen=True)
-class Made:
-    """A run that can be asked as files and stores are, and the causes that were put in."""
-
-    name: str
-    causes: tuple[Cause, ...]
-    rows: Intervals[Series]
-    start_ns: int
-    schedule: tuple[tuple[str, str], ...] = ()
-    indexed: bool = False
-
-    @property
-    def hosts(self) -> list[str]:
-        """Return the names of all hosts."""
-        return sorted({series.host for series in self.rows.table})
-
-    @property
-    def offers(self) -> Offers:
-        """Return that it can do no more than every origin."""
-        return Offers()
-
-    def runs(self) -> list[LogRun]:
-        """Return the run."""
-        return [LogRun(RUN, {}, self.start_ns, relative=False)]
-
-    def marks(self, _answer: Answer) -> list[Mapping[str, Any]]:
-        """Return no marks."""
-        return []
-
-    def episodes(self, _runs: Iterable[str]) -> list[Episode]:
-        """Return no episodes."""
-        return []
-
-    def facts(self, _answer: Answer) -> list[tuple[str, str]]:
-        """Return no facts."""
-        return []
-
-    def windows(self, question: Question) -> Iterator[Intervals[Group]]:
-        """Yield the selected windows under (run, kind, then the question's labels)."""
-        yield from self._added(replace(question, step=SECOND), SECOND).parts
-
-    def answer(self, question: Question) -> Answer:
-        """Return the merged windows that a question asks for, as files do."""
-        step = SECOND if question.step == AUTO else 0 if question.step == ALL else int(question.step)
-        summed = self._added(question, step)
-        parts, reach = summed.parts, of_runs(summed.reach)
-        bounds = {RUN: range_in(question, self.start_ns, SECOND if is_grained(step, SECOND) else 1)}
-        if question.step == AUTO:
-            step = auto_step(*auto_span(reach, bounds, SECOND), SECOND, question.windows)
-            parts = widened(parts, step)
-        if question.step == ALL:
-            bounded = question.begin is not None or question.end is not None
-            windows = {run: (span, SECOND) for run, span in summed.windows.items()} if bounded else {}
-            parts = over_reach(parts, reach, windows, question.adds_up_runs)
-        facts = Answer(
-            parts=(),
-            by=question.by,
-            step_ns=step,
-            kind="",
-            runs=(RUN,),
-            run_start_ns={RUN: self.start_ns},
-            relative=False,
-            series=len(self.rows.table),
-            warnings=tuple(sentences(self.schedule)),
-            layouts=summed.layouts,
-        )
-        return finish(parts, question, facts, reach_inside(summed.reach, bounds))
-
-    def _added(self, question: Question, step: int) -> Summed:
-        adding = Adding(question, question.key({}), step, SECOND, self.start_ns, RUN)
-        adding.add(self.rows)
-        return adding.summed()
-
-    def written(self, folder: Path) -> Path:
-        """Write the run as HdrHistogram logs, one for each host in a folder of its name; return the folder."""
-        form = form_of(LAYOUT)
-        for host, part in self.rows.split(lambda series: series.host):
-            place = folder / "clients" / host
-            place.mkdir(parents=True)
-            tagged = part.relabelled(lambda series: (series.op, "response" if series.kind == "response" else "service"))
-            texts = hlog.lines(in_time_order(tagged), ("op", "kind"), self.start_ns, form.unit_ns)
-            (place / "run.hlog").write_text(hlog.head(form.unit_ns, self.start_ns, "0") + "".join(texts))
-        return folder
 
 
 def noise_of(random: np.random.Generator, phi: float) -> Float:
@@ -202,14 +89,14 @@ def _put_stall(scene: Scene, random: np.random.Generator, host: str, at: float) 
 
 
 def _put_slow(scene: Scene, _random: np.random.Generator, host: str, _at: float) -> Cause:
-    scene.hosts[host].slower.append(lambda time: np.full(len(time), 1.5))
+    scene.hosts[host].slower.append(_always(1.5))
     return Cause("slow member", host, *THROUGHOUT)
 
 
 def _put_throttle(scene: Scene, _random: np.random.Generator, host: str, _at: float) -> Cause:
     hit = scene.hosts[host]
     hit.rate, hit.rate_noise, hit.spread = 0.6 * hit.rate, 0.01, 0.5 * hit.spread
-    hit.slower.append(lambda time: np.full(len(time), 1 / 0.6))
+    hit.slower.append(_always(1 / 0.6))
     return Cause("throttled", host, *THROUGHOUT)
 
 
@@ -271,6 +158,35 @@ CAUSES: Mapping[str, tuple[Put, str]] = {
     "imbalance": (_put_imbalance, LONE),
     "omission": (_put_omission, EVERY),
 }
+
+
+def _heavy(scene: Scene, _random: np.random.Generator) -> None:
+    for host in scene.hosts.values():
+        host.heavy = 0.01
+
+
+def _sparse(scene: Scene, _random: np.random.Generator) -> None:
+    for host in scene.hosts.values():
+        host.rate, host.rate_noise = 4 / RATE, 0.5
+
+
+def _always(factor: float) -> Callable[[Float], Float]:
+    return lambda time: np.full(len(time), factor)
+
+
+def _uneven(scene: Scene, random: np.random.Generator) -> None:
+    for host in scene.hosts.values():
+        factor = float(np.exp(0.05 * random.normal()))
+        host.slower.append(_always(factor))
+        host.rate = float(np.exp(0.05 * random.normal()))
+
+
+QUIETS: Mapping[str, Callable[[Scene, np.random.Generator], None]] = {
+    "quiet": lambda _scene, _random: None,
+    "quiet heavy tail": _heavy,  # 1 % of samples take about 20 times as long
+    "quiet sparse": _sparse,  # about 4 completions a second and host
+    "quiet uneven": _uneven,  # hosts differ for good, by a standard deviation of 5 % in level and in rate
+}
 LONGEST = {"stall": 6.0, "episode": 60.0, "step": 0.0, "modes": 0.0}  # s; of causes that have a time
 
 
@@ -279,8 +195,8 @@ def names_of(kinds: Sequence[str], runs: int) -> dict[str, list[str]]:
     others = list(CAUSES)
     names: dict[str, list[str]] = {}
     for kind in kinds:
-        if kind == QUIET:
-            names[QUIET] = [f"{QUIET}/{number}" for number in range(5 * runs)]
+        if kind in QUIETS:
+            names[kind] = [f"{kind}/{number}" for number in range(5 * runs if kind == "quiet" else runs)]
             continue
         names[kind] = [f"{kind}/{number}" for number in range(runs)]
         further = [other for other in others if other != kind]
@@ -288,19 +204,25 @@ def names_of(kinds: Sequence[str], runs: int) -> dict[str, list[str]]:
     return names
 
 
-def made(name: str, seed: int, *, closed: bool = False) -> Made:
+def made(name: str, seed: int, *, closed: bool = False, coarse: int | None = None) -> Made:
     """Return the run of a name: kinds joined by +, and a number.
 
-    With `closed` the load is a closed loop: rates fall as latencies rise.
+    With `closed` the load is a closed loop: rates fall as latencies rise. With `coarse` bins are fio's of that coarseness.
     """
     random = np.random.default_rng([seed, zlib.crc32(name.encode())])
-    kinds = [] if name.startswith(QUIET) else name.rpartition("/")[0].split("+")
+    kinds = [kind for kind in name.rpartition("/")[0].split("+") if kind not in QUIETS]
     count = HOSTS if kinds else int(random.integers(1, MOST_HOSTS + 1))
     ops = tuple(OPS)[: int(random.integers(1, 3))]
     hosts = [f"host-{number:02}" for number in range(1, count + 1)]
     scene = Scene(
-        {host: Host() for host in hosts}, ops, float(random.uniform(0.3, 1)), float(random.uniform(0.5, 0.9)), closed=closed
+        {host: Host() for host in hosts},
+        ops,
+        sigma=float(random.uniform(0.3, 1)),
+        phi=float(random.uniform(0.5, 0.9)),
+        closed=closed,
+        layout=FINE if coarse is None else fio_layout(29, 1, coarse),
     )
+    QUIETS.get(name.rpartition("/")[0], QUIETS["quiet"])(scene, random)
     causes = _put_in(scene, kinds, random)
     rows, start = _drawn(scene, random)
     return Made(name, causes, rows, start, tuple(_schedules(rows)) if scene.response else ())
@@ -347,10 +269,10 @@ def _drawn(scene: Scene, random: np.random.Generator) -> tuple[Intervals[Series]
             late, lasting = _late(host, scene.ops.index(op), len(scene.ops), random)
             time, took = np.concatenate([time, late]), np.concatenate([took, lasting])
             kind = "service" if scene.response else "completion"
-            parts.append(_counted(time + offset, took, Series(run=RUN, host=name, op=op, kind=kind)))
+            parts.append(_counted(time + offset, took, Series(run=RUN, host=name, op=op, kind=kind), scene.layout))
             if scene.response:
                 waited = np.concatenate([3 * took[: len(took) - len(late)], lasting])
-                parts.append(_counted(time + offset, waited, Series(run=RUN, host=name, op=op, kind="response")))
+                parts.append(_counted(time + offset, waited, Series(run=RUN, host=name, op=op, kind="response"), scene.layout))
     rows = concatenate(parts)
     start = ZERO + round(offset * 1000) * 1_000_000
     low = np.maximum(rows.start_ns, start)
@@ -388,6 +310,8 @@ def _latencies(time: Float, host: Host, sigma: float, random: np.random.Generato
     if host.second is not None:
         second = random.random(len(time)) < host.second(time)
         took = np.where(second, 8 * np.exp(0.3 * host.spread * random.normal(size=len(time))), took)
+    if host.heavy:
+        took *= np.where(random.random(len(time)) < host.heavy, 20 * np.exp(0.5 * random.normal(size=len(time))), 1)
     for slower in host.slower:
         took *= slower(time)
     return took
@@ -404,16 +328,16 @@ def _late(host: Host, place: int, ops: int, random: np.random.Generator) -> tupl
     return np.array(time), np.array(took)
 
 
-def _counted(clock: Float, took: Float, series: Series) -> Intervals[Series]:
+def _counted(clock: Float, took: Float, series: Series, layout: LogLinear) -> Intervals[Series]:
     """Return samples at times of the clock (s after `ZERO`) as windows of a second."""
-    window, bins = np.floor(clock).astype(np.int64), LAYOUT.index(took.astype(np.int64))
+    window, bins = np.floor(clock).astype(np.int64), layout.index(took.astype(np.int64))
     width = int(bins.max()) + 1
     counts = np.bincount(window * width + bins, minlength=(int(window.max()) + 1) * width)
     places = np.flatnonzero(counts)
     rows, indptr = np.unique(places // width, return_index=True)
     starts = ZERO + rows * SECOND
     return Intervals(
-        layout=LAYOUT,
+        layout=layout,
         table=(series,),
         series=np.zeros(len(rows), np.int64),
         start_ns=starts,

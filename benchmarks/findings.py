@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).parent))
-from causes import ALL_HOSTS, CAUSES, LENGTH, QUIET, RUN, Cause, Made, made, names_of
+from causes import CAUSES, QUIETS, made, names_of
+from made_runs import ALL_HOSTS, LENGTH, RUN, Cause, Made
 from measure import print_table
 
 from ingest import Files, Question, ReadOptions
@@ -70,12 +71,12 @@ def judged(run: Made, *, files: bool = False) -> Judged:
     if files:
         with tempfile.TemporaryDirectory() as folder:
             origin = Files([run.written(Path(folder))], ReadOptions(run=RUN), jobs=1)
-            began = time.perf_counter()
+            began = time.process_time()
             story = told(origin)
     else:
-        began = time.perf_counter()
+        began = time.process_time()
         story = told(run)
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     said = [finding for finding in story.findings if finding.kind != EDGE_KIND]
     found = tuple(any(_fits(cause, finding, story) for finding in said) for cause in run.causes)
     others: tuple[list[Finding], list[Finding], list[Finding]] = ([], [], [])
@@ -153,14 +154,15 @@ def rows_of(results: Sequence[Judged], kinds: Sequence[str]) -> list[list[str]]:
                 name = f"{kind}{', with another' if together else ''}"
                 of_runs = list({result.made.name: result for result, _ in mine}.values())
                 rows.append([name, *_numbers([found for _, found in mine], of_runs)])
-    quiet = [result for result in results if not result.made.causes]
-    if quiet:
-        rows.append([QUIET, *_numbers([], quiet)])
+    for kind in QUIETS:
+        quiet = [result for result in results if result.made.name.rpartition("/")[0] == kind]
+        if quiet:
+            rows.append([kind, *_numbers([], quiet)])
     return rows
 
 
 def _numbers(found: Sequence[bool], results: Sequence[Judged]) -> list[str]:
-    """Return runs, recall, runs with another host, another time or a further finding, which, and seconds a run."""
+    """Return runs, recall, runs with another host, another time or a further finding, which, and CPU seconds a run."""
     further = Counter(finding.kind for result in results for finding in result.further)
     recall = f"{sum(found)} of {len(found)} ({100 * sum(found) / len(found):.0f} %)" if found else ""
     wrong = [sum(bool(some(result)) for result in results) for some in (_other_host, _other_time, _further)]
@@ -181,36 +183,44 @@ def _further(result: Judged) -> Sequence[Finding]:
     return result.further
 
 
-HEADINGS = ["put in", "runs", "found", "other host", "other time", "runs with a further finding", "which", "s a run"]
+HEADINGS = ["put in", "runs", "found", "other host", "other time", "runs with a further finding", "which", "CPU s a run"]
 
 
 def main() -> None:
     """Print the table, and each run that was not told as it was made."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kinds", default=",".join((*CAUSES, QUIET)), help="comma-separated")
+    parser.add_argument("--kinds", default=",".join((*CAUSES, *QUIETS)), help="separated by commas")
     parser.add_argument("--runs", type=int, default=20, help="of each kind; five times as many are quiet")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--alone", action="store_true", help="no runs of two causes")
     parser.add_argument("--closed", action="store_true", help="a closed loop: rates fall as latencies rise")
+    parser.add_argument("--coarse", type=int, metavar="0-6", help="bins as fio writes them with that log_hist_coarseness")
     parser.add_argument("--files", action="store_true", help="write each run as logs and ask these")
     parser.add_argument("--only-failures", action="store_true", help="no table")
     parser.add_argument("--case", help="the story of one run, by its name")
     wanted = parser.parse_args()
     words = "".join(f" --{name}" for name in ("closed", "files") if getattr(wanted, name))
+    words += f" --coarse {wanted.coarse}" if wanted.coarse is not None else ""
+    if wanted.coarse is not None and wanted.files:
+        parser.error("--files writes HdrHistogram logs, whose bins are no coarser than two digits: leave out --coarse")
+
+    def judged_run(name: str) -> Judged:
+        return judged(made(name, wanted.seed, closed=wanted.closed, coarse=wanted.coarse), files=wanted.files)
+
     if wanted.case:
-        show(judged(made(wanted.case, wanted.seed, closed=wanted.closed), files=wanted.files), wanted.seed, words)
+        show(judged_run(wanted.case), wanted.seed, words)
         return
     kinds = [kind.strip() for kind in wanted.kinds.split(",")]
     names = names_of(kinds, wanted.runs)
     results = []
     for group, some in names.items():
         for name in some if not wanted.alone or "+" not in some[0] else ():
-            results.append(judged(made(name, wanted.seed, closed=wanted.closed), files=wanted.files))
+            results.append(judged_run(name))
             if results[-1].fails:
                 print(f"{name}: {failure(results[-1], wanted.seed, words)}", flush=True)
             print(f"\r{group}: {len(results)}".ljust(50), end="\r", file=sys.stderr, flush=True)
     if not wanted.only_failures:
-        print_table(f"seed {wanted.seed}{words}", HEADINGS, rows_of(results, [kind for kind in kinds if kind != QUIET]))
+        print_table(f"seed {wanted.seed}{words}", HEADINGS, rows_of(results, [kind for kind in kinds if kind in CAUSES]))
 
 
 def show(result: Judged, seed: int, words: str) -> None:

@@ -29,7 +29,7 @@ box_option = click.option(
 class Options(shared.Asking, shared.Showing):
     """What a call of explain says of a box; `format` is table, json, ndjson or csv."""
 
-    box: str
+    box: str | None
     marks: tuple[Path, ...] = ()
 
 
@@ -39,7 +39,7 @@ def explain_box(sources: tuple[str, ...], options: Options) -> None:
     from ingest.query.box import explained, parse_box
     from ingest.query.clocks import ABSOLUTE
 
-    box = parse_box(options.box)
+    box = parse_box(options.box or "")
     if options.by:
         raise UsageError("--box looks at every label: leave out --by, and choose data with --where")
     with opened(sources, options) as origin:

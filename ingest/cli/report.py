@@ -75,7 +75,7 @@ def report(sources: tuple[str, ...], options: Options) -> None:
 def page_of(sources: tuple[str, ...], options: Options) -> str:
     """Return the report of a selection as HTML."""
     from ingest.cli.shared.marks import read_all
-    from ingest.cli.shared.sources import opened
+    from ingest.cli.shared.sources import as_typed, opened
     from ingest.core.timing import parse_duration
     from ingest.query.capacity import parse_sla
     from ingest.query.means import MeansAloneError
@@ -101,6 +101,7 @@ def page_of(sources: tuple[str, ...], options: Options) -> str:
                 offsets=True,
                 episodes=episodes,
                 given=marks,
+                named=as_typed(sources, options, options.where),
             )
             return page(parts)
         except MeansAloneError:

@@ -40,7 +40,7 @@ Float = NDArray[np.float64]
 NAMES = tuple(name for name in LABELS if name != "kind")
 MOST_WINDOWS = 240  # of a side, that bounds are made of: neighbours are added up to so many
 PERCENTILES = parse_percentiles("50,90,99,100")
-NO_PHASES = "offset phase (offsets are kept without latencies)"
+NO_PHASES = "offsets within the second (they are kept without latencies)"
 FORM = "--box takes a range of time and one of latency, such as +26s..+36s,1s.. (either may be open, as in ..,1s..)"
 
 

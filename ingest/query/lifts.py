@@ -3,10 +3,11 @@
     lift = share among the samples inside / share among those outside         ceph-b made 90 % inside, 30 % outside: 3 times
 
 Samples of one run depend on one another (see `dependent`), so a window is one observation. On each side the variance of a share
-is that of a ratio of sums over windows, times (1 + r) / (1 - r) where neighbours resemble each other with correlation r. It
-makes an effective number of samples, never more than there are (Korn and Graubard 1998), and Wilson's interval with Student's t
-from that. Both intervals give that of the ratio (MOVER; Donner and Zou 2012). Fewer than 5 windows with samples on a side: no
-bound, as all may be a single event. script/box_numbers.js does the same in the page.
+is that of a ratio of sums over windows, times a factor where neighbours resemble each other: the largest that sums of 1, 2, 4,
+... windows show; a side of few windows takes the factor of the other if that is larger. That makes an effective number of
+samples, never more than there are (Korn and Graubard 1998), and Wilson's interval with Student's t from it. Both intervals give
+that of the ratio (MOVER; Donner and Zou 2012). Fewer than 5 effective windows with samples on a side: no bound, as all may be
+a single event. view/page/panels/box.js does the same in the page.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from ingest.query.dependent import LEAST_BATCHES, TAIL, neighbours, student
 
 Float = NDArray[np.float64]
 
-OVER, UNDER, SAME, UNSURE = "over", "under", "same", "cannot tell"
+MORE, LESS, SAME, UNSURE = "more", "less", "same", "cannot tell"
 SAME_WITHIN = 1.1  # a lift that its bounds hold so near to 1 is none
-CORRELATED = 10  # windows from which on their correlation is measured
+LEAST_BLOCKS = 25  # sums of windows whose correlation is still measured
+ENOUGH = 50  # windows whose dependence is measured well enough by themselves
 NONE = (math.nan, math.nan)
 
 
@@ -62,8 +64,36 @@ class Lift:
 
 def lifts(inside: Side, outside: Side, rows: int) -> list[Lift]:
     """Return the lift of each value; `rows` is how many are held together, 95 times in 100 (see docs/explanation/boxes.md)."""
-    number = len(inside.counts)
-    return [_lift(*(share_of(side.counts[place], side.every, rows) for side in (inside, outside))) for place in range(number)]
+    found = []
+    for own in zip(inside.counts, outside.counts, strict=True):
+        pairs = list(zip(own, (inside.every, outside.every), strict=True))
+        own_factors = [dependence(counts, every) for counts, every in pairs]
+        factors = [
+            factor if windows_with(every) >= ENOUGH else max(own_factors)
+            for factor, (_, every) in zip(own_factors, pairs, strict=True)
+        ]
+        found.append(
+            _lift(*(share_of(counts, every, rows, factor) for factor, (counts, every) in zip(factors, pairs, strict=True)))
+        )
+    return found
+
+
+def dependence(counts: Float, every: Float) -> float:
+    """Return how many times as much a share varies as if windows did not depend on each other; 1 where too few windows tell.
+
+    Of sums of b windows: their variance over b times that of one, times (1 + r) / (1 - r), r the correlation of neighbours.
+    """
+    total = float(every.sum())
+    rest = (counts - float(counts.sum()) / max(total, 1.0) * every)[every > 0]
+    power = float(rest @ rest)
+    factor, blocks = 1.0, 1
+    while power and len(rest) // blocks >= LEAST_BLOCKS:
+        sums = rest[: len(rest) // blocks * blocks].reshape(-1, blocks).sum(axis=1)
+        correlation = neighbours([sums])
+        wider = float(sums @ sums) / len(sums) / blocks / (power / len(rest))
+        factor = max(factor, wider * (1 + correlation) / (1 - correlation))
+        blocks *= 2
+    return factor
 
 
 def windows_with(every: Float) -> int:
@@ -71,17 +101,15 @@ def windows_with(every: Float) -> int:
     return int(np.count_nonzero(every))
 
 
-def share_of(counts: Float, every: Float, rows: int) -> Share:
-    """Return the share that `counts` have of all samples, window by window, and its bounds."""
-    filled = every > 0
-    number, total = int(filled.sum()), float(every.sum())
+def share_of(counts: Float, every: Float, rows: int, factor: float) -> Share:
+    """Return the share that `counts` have of all samples, window by window, and its bounds; `factor` is their dependence."""
+    number, total = windows_with(every), float(every.sum())
     if not total:
         return Share(math.nan, *NONE, NONE)
     share = float(counts.sum()) / total
     loose = _wilson(share, total, student(math.inf, TAIL / rows))
     rest = counts - share * every
-    correlation = max(neighbours([rest[filled]]), 0.0) if number >= CORRELATED else 0.0
-    effective = number * (1 - correlation) / (1 + correlation)
+    effective = number / factor
     if effective < LEAST_BATCHES:
         return Share(share, *NONE, loose)
     variance = float(rest @ rest) * number / (number - 1) / total**2 * number / effective
@@ -105,7 +133,7 @@ def _lift(inside: Share, outside: Share) -> Lift:
     if math.isnan(low):
         return Lift(lift, low, high, UNSURE, stands_out=stands_out)
     near = low >= 1 / SAME_WITHIN and high <= SAME_WITHIN
-    verdict = SAME if near else OVER if low > 1 else UNDER if high < 1 else UNSURE
+    verdict = SAME if near else MORE if low > 1 else LESS if high < 1 else UNSURE
     return Lift(lift, low, high, verdict, stands_out=stands_out)
 
 

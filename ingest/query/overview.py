@@ -63,6 +63,7 @@ class Overview:
     of every thread: with all bins where they are at most MOST_THREADS, else thinned (see `thinned`) and as `Tails` beside it.
     `notes` says what was left out or widened. `reach` is the exact range of the rows in ns, where runs are
     compared. `boxes` are the samples of every label, for boxes of time and latency; `story` is what happened in it, as JSON.
+    `every_host` is `fine` with all hosts.
     """
 
     run: str
@@ -77,6 +78,7 @@ class Overview:
     thread_tails: Tails | None = None
     boxes: BoxCells | None = None
     story: Mapping[str, Any] | None = None
+    every_host: Answer | None = None
 
     @property
     def span(self) -> tuple[int, int]:
@@ -150,7 +152,7 @@ def _overview(origin: Origin, run: str, question: Question, *, full: bool, runs:
     fine, notes = fitted(with_bins(_in_slices(origin, replace(merged_runs, by=("host", "op", "kind", *extra)))), most)
     cluster = regrouped(fine, ("op", "kind", *extra))
     hosts, _ = fitted(fine, most if full else most * HOST_WINDOWS // CLUSTER_WINDOWS)
-    every, tails = hosts, None
+    every, tails, every_host = hosts, None, fine
     names = {key[0] for part in hosts.parts for key in part.table}
     if len(names) > MOST_HOSTS and not full:
         tails = _in_windows(hosts, THREAD_WINDOWS)
@@ -162,7 +164,7 @@ def _overview(origin: Origin, run: str, question: Question, *, full: bool, runs:
     boxes = Gathering()
     threads, thread_tails = _threads(origin, replace(merged_runs, by=(*THREAD, "op", "kind"), step=step or "all"), fine, boxes)
     reach = span_of(origin.answer(replace(merged_runs, by=("op", "kind"), step="all")).parts) if shared_by > 1 else None
-    return Overview(run, cluster, fine, hosts, threads, tails, extra, notes, reach, thread_tails, boxes.cells())
+    return Overview(run, cluster, fine, hosts, threads, tails, extra, notes, reach, thread_tails, boxes.cells(), None, every_host)
 
 
 def _in_slices(origin: Origin, question: Question) -> Answer:

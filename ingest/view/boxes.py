@@ -10,10 +10,11 @@ from ingest.core.errors import counted, listed
 from ingest.core.timing import format_duration
 from ingest.core.writing import Stamp, latency, number
 from ingest.query.box import PERCENTILES, Explained
-from ingest.query.lifts import OVER
+from ingest.query.lifts import MORE
 from ingest.view.text import shown_columns
 
 SAID = 3
+DIGITS = ((10, 0), (2, 1), (0.1, 2))  # of lifts from there on
 LEAST_TIMES, LEAST_SCORE = 1.5, 0.1  # of what is named where there are no bounds
 SECOND = 1e9
 NOTHING = "Nothing is over-represented in this box"
@@ -29,18 +30,15 @@ def sentences(explained: Explained) -> list[str]:
     if not len(explained.table):
         return ["Every label has one value here: there is nothing to tell apart."]
     columns = explained.table.columns
-    over = [row for row in range(len(explained.table)) if columns["verdict"][row] == OVER and columns["score"][row] > 0]
+    over = [row for row in range(len(explained.table)) if columns["verdict"][row] == MORE and columns["score"][row] > 0]
     if over:
         return [_line(explained, row) for row in over[:SAID]]
     unbounded = math.isnan(columns["lo"][0])
     if unbounded and columns["lift"][0] >= LEAST_TIMES and columns["score"][0] >= LEAST_SCORE:
         return [_line(explained, 0), _too_few(explained)]
-    furthest = (
-        f"the furthest is {_line(explained, 0)}"
-        if columns["score"][0] > 0
-        else "all values have the share that they have elsewhere."
-    )
-    return [f"{NOTHING}: {furthest}", *([_too_few(explained)] if unbounded else [])]
+    if columns["score"][0] <= 0:
+        return [f"{NOTHING}: all values have the share that they have elsewhere."]
+    return [f"{NOTHING}. Closest: {_line(explained, 0)}", *([_too_few(explained)] if unbounded else [])]
 
 
 def _line(explained: Explained, row: int) -> str:
@@ -61,10 +59,11 @@ def _too_few(explained: Explained) -> str:
 
 
 def times(value: float) -> str:
-    """Return a lift for people: 2.6, 12, 0.07."""
+    """Return a lift for people: 12, 2.6, 1.04, 0.071."""
     if math.isinf(value):
         return "many"
-    return f"{value:.0f}" if value >= 10 else f"{value:.1f}" if value >= 1 else f"{value:.2g}"
+    digits = next((digits for least, digits in DIGITS if value >= least), None)
+    return f"{value:.2g}" if digits is None else f"{value:.{digits}f}"
 
 
 def percent(share: float) -> str:

@@ -23,7 +23,14 @@ class Run:
     """A run to be: `level` (hosts, windows) is the log of each window's factor, `rate` its completions; `slow` the share of a mode."""
 
     def __init__(
-        self, seed: int, hosts: int = 4, windows: int = 600, rate: int = 200, phi: float = 0.8, sigma: float = 0.5, by: str = "host"
+        self,
+        seed: int,
+        hosts: int = 4,
+        windows: int = 600,
+        rate: int = 200,
+        phi: float = 0.8,
+        sigma: float = 0.5,
+        by: str = "host",
     ) -> None:
         self.random = np.random.default_rng(seed)
         own = np.stack([wander(self.random, windows, phi) for _ in range(hosts)])

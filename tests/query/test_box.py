@@ -23,7 +23,7 @@ from ingest.cli import run as command
 from ingest.core.errors import InputError, UsageError
 from ingest.core.timing import Instant
 from ingest.query.box import Box, Explained, explained, parse_box
-from ingest.query.lifts import OVER, UNDER, UNSURE, Side, lifts
+from ingest.query.lifts import LESS, MORE, UNSURE, Side, lifts
 from ingest.read import ReadOptions
 from ingest.view.boxes import NOTHING, plain, sentences
 from ingest.view.text import csv_lines
@@ -175,14 +175,14 @@ def test_a_throttled_host_is_over_represented_for_certain(example) -> None:
     answer = explained(example[0], Question(), parse_box("..,10ms..20ms"))
     first, *_ = sentences(answer)
     assert first.startswith("host ceph-c made 243 of the 257 samples in the box (95 %, of all others 20 %): 4.6 times")
-    assert answer.table.columns["verdict"][0] == OVER
+    assert answer.table.columns["verdict"][0] == MORE
     assert answer.table.columns["lo"][0] > 3
 
 
 def test_nothing_is_over_represented_in_a_box_of_usual_latencies(example) -> None:
     answer = explained(example[0], Question(where={"host": "ceph-a", "op": "read"}), parse_box("+10s..+40s,.."))
-    assert sentences(answer)[0].startswith(f"{NOTHING}: the furthest is ")
-    assert OVER not in answer.table.columns["verdict"].tolist()
+    assert sentences(answer)[0].startswith(f"{NOTHING}. Closest: ")
+    assert MORE not in answer.table.columns["verdict"].tolist()
 
 
 def test_an_empty_box_says_so(example, capsys) -> None:
@@ -264,7 +264,7 @@ def test_fewer_than_five_windows_bound_nothing() -> None:
     assert (lift.lift, lift.verdict, lift.stands_out) == (2.0, UNSURE, True)
     assert math.isnan(lift.low) and math.isnan(other.high)
     lift, other = lifts(*sides(np.array([[200, 300, 100, 50] * 6, [0] * 24]), outside), 2)
-    assert (lift.verdict, other.verdict) == (OVER, UNDER)
+    assert (lift.verdict, other.verdict) == (MORE, LESS)
     assert 1 < lift.low < 2 <= lift.high
 
 
@@ -285,7 +285,7 @@ def test_bounds_hold_what_is_equal_as_often_as_they_promise() -> None:
         during = (np.arange(length) >= begin) & (np.arange(length) < begin + own)
         lift = lifts(*sides(banded[:, during], np.where(during, values - banded, values)), 1)[0]
         known += not math.isnan(lift.low)
-        wrong += lift.verdict in (OVER, UNDER)
+        wrong += lift.verdict in (MORE, LESS)
     assert known > tries / 2
     assert wrong / known < 0.09, (wrong, known)
 

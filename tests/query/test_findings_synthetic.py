@@ -18,8 +18,9 @@ from ingest.view.text import csv_lines
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))  # scripts, no package
 
-from causes import CAUSES, LENGTH, QUIET, RUN, made
+from causes import CAUSES, QUIETS, made
 from findings import judged
+from made_runs import LENGTH, RUN
 
 SEED = 4711  # none that anything was tuned on
 KINDS = tuple(CAUSES)
@@ -108,7 +109,7 @@ def test_drift_rhythm_modes_omission() -> None:
 
 
 def test_quiet_runs_are_dependent_and_no_more() -> None:
-    runs = [made(f"{QUIET}/{number}", SEED) for number in range(3)]
+    runs = [made(f"quiet/{number}", SEED) for number in range(3)]
     assert len({len(run.hosts) for run in runs}) > 1
     run = min(runs, key=lambda run: len(run.hosts))
     rows = raw(run)

@@ -269,7 +269,12 @@ def test_d5_hosts_threads_and_surface_share_a_scale_that_noise_cannot_fill(opene
         assert scales[0][1] == pytest.approx(4.01e9, rel=0.01)
         assert "4.01 s, ceph-b" in page.locator("#threads-says").inner_text()
         assert max(row["v"] for row in rows_of(page, "threads")) > 4e9
-    rows = [(series("read", host, job), at, {900 + (at + len(host)) % 3: 400}) for host in ("a", "bb") for job in "12" for at in range(9)]
+    rows = [
+        (series("read", host, job), at, {900 + (at + len(host)) % 3: 400})
+        for host in ("a", "bb")
+        for job in "12"
+        for at in range(9)
+    ]
     with opened(Made(rows).overviews()) as page:
         low, high = page.evaluate("tailboard.views.hosts.signal('cd')")
         assert high / low >= 9.99
@@ -345,6 +350,8 @@ def test_the_mean_is_a_line_beside_percentiles(opened):
     with opened(origin.overviews(), by=()) as page:
         choose(page, "also", "mean")
         means = [row["v"] for row in rows_of(page, "percentiles") if row["label"] == "read mean"]
-        values = rows_of(page, "heatmap", "points") and page.evaluate("[900, 1500].map((bin) => tailboard.content.layouts[0].values[bin])")
+        values = rows_of(page, "heatmap", "points") and page.evaluate(
+            "[900, 1500].map((bin) => tailboard.content.layouts[0].values[bin])"
+        )
         assert means == [pytest.approx((100 * values[0] + (1 + at) * values[1]) / (101 + at)) for at in range(4)]
         assert all(low < high for low, high in pairwise(means))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -103,3 +103,17 @@ def saying_why(origins: Iterable[Origin]) -> Iterator[None]:
         from ingest.query.unmatched import explained
 
         raise explained(error, origins) from None
+
+
+def as_typed(sources: tuple[str, ...], reading: Reading, where: Sequence[str] = ()) -> str:
+    """Return the sources of a call as they are typed in a shell, with the options that say how they are read and what of them."""
+    import shlex
+
+    options = ("input_format", "host", "t0", "recorded_unit", "fio_version", "rate", "intended_start_column", "expected_interval")
+    words = list(sources)
+    for name in options:
+        if value := getattr(reading, name):
+            words += [f"--{name.replace('_', '-')}", str(value)]
+    for name, values in (("host-alias", reading.host_alias), ("host-offset", reading.host_offset), ("where", where)):
+        words += [word for value in values for word in (f"--{name}", value)]
+    return shlex.join(words)

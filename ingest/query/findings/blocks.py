@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,15 +57,14 @@ def throughout(ground: Ground) -> Blocks:
     return in_blocks(ground, max(1, len(ground.start_ns) // TOGETHER))
 
 
-def beyond_peers(values: Float, ground: Ground, group: int, times: float) -> float:
+def beyond_peers(values: Float, peers: Sequence[int], group: int, times: float) -> float:
     """Return the share of blocks in which a value of a group is at least `times` as high as that of each of its peers.
 
     Of the blocks in which the group and a peer have values; 0 without peers.
     """
-    peers = peers_of(ground, group)
     if not peers:
         return 0.0
-    mine, theirs = values[group], values[peers]
+    mine, theirs = values[group], values[list(peers)]
     known: Bool = ~np.isnan(mine) & ~np.isnan(theirs).all(axis=0)
     if not known.any():
         return 0.0
@@ -72,12 +72,21 @@ def beyond_peers(values: Float, ground: Ground, group: int, times: float) -> flo
     return float(np.mean(mine[known] >= times * highest))
 
 
-def agree(levels: Float, ground: Ground, group: int) -> bool:
-    """Return whether the peers of a group agree with each other better than with it; `levels` has one number a group."""
-    peers = peers_of(ground, group)
-    theirs = levels[peers]
-    if not len(theirs) or not (theirs > 0).all() or not levels[group] > 0:
-        return False
-    apart = float(theirs.max() / theirs.min())
+def usual_peers(levels: Float, ground: Ground, group: int, times: float) -> list[int]:
+    """Return the peers of a group that are not beyond the others themselves: `levels` has one number a group.
+
+    Sorted by level, the first gap of at least `times` above half of the members parts them; without one all are usual.
+    None where those that are left do not agree with each other better than with the group.
+    """
+    alike = [code for code in (group, *peers_of(ground, group)) if levels[code] > 0]
+    if group not in alike:
+        return []
+    order = sorted(alike, key=lambda code: float(levels[code]))
+    half = -(-len(order) // 2)
+    cut = next((at for at in range(half, len(order)) if levels[order[at]] >= times * levels[order[at - 1]]), len(order))
+    usual = [code for code in order[:cut] if code != group]
+    if not usual:
+        return []
+    theirs = levels[usual]
     nearest = float(np.exp(np.abs(np.log(theirs / levels[group])).min()))
-    return apart < nearest
+    return usual if float(theirs.max() / theirs.min()) < nearest else []

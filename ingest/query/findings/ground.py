@@ -110,6 +110,7 @@ def ground_of(answer: Answer) -> Ground:
         window_of=window,
         reference=reference,
         warnings=answer.warnings,
+        covered_ns=(first, last),
     )
 
 

@@ -45,7 +45,7 @@ class Change:
 
 
 def gatherings(groups: Sequence[Labels]) -> list[Together]:
-    """Return all groups, those of each label, and each by itself, the most first; each set once, named by what it has in common."""
+    """Return all groups, those of each label, and each by itself, the most first; each set is named by what it has in common."""
     sets: dict[tuple[int, ...], None] = {tuple(range(len(groups))): None}
     for label in dict.fromkeys(label for labels in groups for label in labels):
         sets[tuple(code for code, labels in enumerate(groups) if label in labels)] = None
@@ -102,7 +102,8 @@ def pooled(values: Float, members: Int) -> Float:
     held = there.sum(axis=0)
     mean = np.where(there, centred, 0.0).sum(axis=0) / np.maximum(held, 1)
     known = np.flatnonzero(held)
-    return np.interp(np.arange(len(mean)), known, mean[known]) if len(known) else mean
+    bridged: Float = np.interp(np.arange(len(mean)), known, mean[known]) if len(known) else mean
+    return bridged
 
 
 def step_of(series: Float, tests: int) -> Change | None:

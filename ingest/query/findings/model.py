@@ -35,7 +35,8 @@ class Ground:
     one-sided area between its quantile function and the reference's times its samples, in ns summed over samples. `whole` are
     windows that lie wholly within the data of the run (the first and the last are parts). `reference` has a row for each group:
     its windows at or below their median p99, merged. `rows` are the windows themselves, `group_of` and `window_of` say where
-    each row of it belongs. `warnings` are those of the answer that it was made of.
+    each row of it belongs. `warnings` are those of the answer that it was made of,
+    `covered_ns` from when to when it has data.
     """
 
     run: str
@@ -56,6 +57,7 @@ class Ground:
     window_of: Int
     reference: Intervals[Group]
     warnings: tuple[str, ...] = ()
+    covered_ns: tuple[int, int] = (-(1 << 62), 1 << 62)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -1,14 +1,15 @@
 """Modes: latencies gather at two or more places, and their shares may change during the run.
 
-Places are maxima of the density over the logarithm of latencies, made smooth by a kernel that is never narrower than the unit that
-was recorded in (a log in whole microseconds has gaps, not modes). Between two modes the density falls to at most VALLEY of the
-lower one. Both have to be there at the same time: what an episode makes slow is no mode.
+Places are maxima of the density over the logarithm of latencies, made smooth by a kernel never narrower than the unit
+that was recorded in (a log in whole microseconds has gaps, not modes). Between two modes the density falls to at most VALLEY of
+the lower one. Both have to be there at the same time: what an episode makes slow is no mode.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -121,7 +122,8 @@ def _counts(ground: Ground) -> tuple[Int, Int]:
 def _widths(logs: Float) -> Float:
     """Return how wide the kernel of each used bin must be at least: the smaller of the gaps to its neighbours."""
     gaps = np.diff(logs)
-    return np.minimum(np.append(gaps, gaps[-1]), np.append(gaps[0], gaps))
+    widths: Float = np.minimum(np.append(gaps, gaps[-1]), np.append(gaps[0], gaps))
+    return widths
 
 
 def _kept(density: Float, grid: Float) -> tuple[list[int], list[int]]:
@@ -130,10 +132,10 @@ def _kept(density: Float, grid: Float) -> tuple[list[int], list[int]]:
     peaks = inner.tolist()
     unit = grid[1] - grid[0]
     while len(peaks) > 1:
-        valleys = [first + int(density[first:second].argmin()) for first, second in zip(peaks, peaks[1:], strict=False)]
-        lower = [min(density[first], density[second]) for first, second in zip(peaks, peaks[1:], strict=False)]
+        valleys = [first + int(density[first:second].argmin()) for first, second in pairwise(peaks)]
+        lower = [min(density[first], density[second]) for first, second in pairwise(peaks)]
         ratios = [float(density[valley] / low) for valley, low in zip(valleys, lower, strict=True)]
-        for number, (first, second) in enumerate(zip(peaks, peaks[1:], strict=False)):
+        for number, (first, second) in enumerate(pairwise(peaks)):
             # The count that a kernel sees is about its height times 2 sqrt(pi) kernel widths.
             seen = lower[number] * 2 * math.sqrt(math.pi) * KERNEL
             if (second - first) * unit < LEAST_APART or seen * (1 - ratios[number]) < BEYOND_CHANCE * math.sqrt(seen):
@@ -156,7 +158,7 @@ def _heavy(
         if parts[least] >= LEAST_SHARE:
             break
         del peaks[least]
-        valleys = [first + int(density[first:second].argmin()) for first, second in zip(peaks, peaks[1:], strict=False)]
+        valleys = [first + int(density[first:second].argmin()) for first, second in pairwise(peaks)]
     return peaks, valleys
 
 
@@ -188,7 +190,7 @@ def _at_once(ground: Ground, slow: Float, members: Int) -> bool:
 
 
 def _claim(ground: Ground, together: Together, places: Places, valley: float, slow: Float, edges: Int, sets: int) -> Claim:
-    """Return the claim of modes; where the shares change, from that time on, and the windows with more slow ones are its cells."""
+    """Return the claim of modes; where the shares change, from that time on: the windows with more slow ones are its cells."""
     members = together.members
     held = np.maximum(ground.samples, 1)
     shares = np.where(ground.samples > 0, slow / held, np.nan)
@@ -228,7 +230,8 @@ def _change(ground: Ground, members: Int, shares: Float, slow: Float, edges: Int
     blocks = in_blocks(shares, edges)
     if blocks.shape[1] < FEW_BLOCKS:
         return 0, overall, overall
-    mean = np.nanmean(blocks[members], axis=0)
+    filled = (~np.isnan(blocks[members])).sum(axis=0)
+    mean = np.where(filled > 0, np.nansum(blocks[members], axis=0) / np.maximum(filled, 1), np.nan)
     known = np.flatnonzero(~np.isnan(mean))
     if len(known) < FEW_BLOCKS:
         return 0, overall, overall

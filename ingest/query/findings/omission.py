@@ -7,12 +7,11 @@ import re
 import numpy as np
 
 from ingest.query.findings.model import OMISSION, Claim, Ground
-
-WARNING = "coordinated omission: "
+from ingest.read.schedule import OMISSION as WARNING
 
 
 def omissions(ground: Ground) -> list[Claim]:
-    """Return a claim where the warnings of the answer say so; it explains no window's excess, but which times are to be believed."""
+    """Return a claim where the warnings of the answer say so; it explains no window's excess."""
     said = [text for text in ground.warnings if WARNING in text]
     if not said:
         return []

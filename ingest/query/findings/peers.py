@@ -6,9 +6,12 @@ import math
 
 import numpy as np
 
-from ingest.query.findings.blocks import THROUGHOUT, Blocks, agree, beyond_peers, throughout
-from ingest.query.findings.ground import member, peers_of
+from ingest.core.intervals import merged
+from ingest.core.ranks import Ranked, parse_percentiles
+from ingest.query.findings.blocks import THROUGHOUT, Blocks, beyond_peers, throughout, usual_peers
+from ingest.query.findings.ground import OP, member, peers_of
 from ingest.query.findings.model import IMBALANCE, SLOW_MEMBER, THROTTLED, Claim, Float, Ground, Labels
+from ingest.query.spans import together
 
 BEYOND = 1.25
 CEILING = 0.8  # of the median rate of peers
@@ -18,6 +21,8 @@ MOST = 0.5  # of the run
 UNEQUAL = 1.5
 LEAST_BLOCKS = 5
 SAMPLED = 100
+
+Slower = tuple[float, float, float, str, str]  # times, value and that of a peer in ns, of which percentile of which operation
 
 
 def slow_members(ground: Ground) -> list[Claim]:
@@ -32,7 +37,7 @@ def slow_members(ground: Ground) -> list[Claim]:
 
 
 def throttled_members(ground: Ground) -> list[Claim]:
-    """Return a claim for each member (or one operation of it) with a flat ceiling of its rate, and latencies beyond its peers'."""
+    """Return a claim for each member, or one operation of it, with a flat ceiling of its rate and latencies beyond its peers'."""
     blocks = throughout(ground)
     members = sorted({member(labels) for labels in ground.groups})
     if len(members) < 2:
@@ -56,44 +61,60 @@ def throttled_members(ground: Ground) -> list[Claim]:
 
 
 def imbalances(ground: Ground) -> list[Claim]:
-    """Return a claim for each group that completes far more, or far fewer, than all its peers throughout.
+    """Return a claim for each group that completes far more, or far fewer, than its peers throughout.
 
-    Where there are two the one that does more is named, and nothing where a peer is slow or throttled: that explains it.
+    Peers that are slow or throttled are left aside, and one that does fewer because it is: that explains it. Of two the one that
+    does more is named.
     """
     blocks = throughout(ground)
-    explained = {code for code in range(len(ground.groups)) if _slower(blocks, ground, code, MOST) is not None}
-    claims = []
+    slow = {code for code in range(len(ground.groups)) if _slower(blocks, ground, code, MOST) is not None}
     totals = blocks.samples.sum(axis=1)
     with np.errstate(divide="ignore"):
         fewer = 1 / blocks.samples
+    claims = []
     for code, labels in enumerate(ground.groups):
-        peers = peers_of(ground, code)
-        if explained.intersection([code, *peers]) or not agree(totals, ground, code) or totals[code] < SAMPLED:
+        every = [peer for peer in peers_of(ground, code) if totals[peer] >= SAMPLED]
+        others = [peer for peer in every if peer not in slow]
+        if totals[code] < SAMPLED or not others:
             continue
-        more = beyond_peers(blocks.samples, ground, code, UNEQUAL) >= THROUGHOUT
-        less = len(peers) > 1 and beyond_peers(fewer, ground, code, UNEQUAL) >= THROUGHOUT
-        if more or less:
-            times = float(totals[code] / np.median(totals[peers]))
+        above = [peer for peer in usual_peers(totals, ground, code, UNEQUAL) if peer in others]
+        below = [peer for peer in usual_peers(1 / np.maximum(totals, 1), ground, code, UNEQUAL) if peer in others]
+        more = beyond_peers(blocks.samples, above, code, UNEQUAL) >= THROUGHOUT
+        less = len(every) > 1 and code not in slow and beyond_peers(fewer, below, code, UNEQUAL) >= THROUGHOUT
+        times = float(totals[code] / np.median(totals[above if more else below])) if more or less else 1.0
+        if max(times, 1 / times) >= UNEQUAL:
             claims.append(_whole(IMBALANCE, [code], labels, ground, times, {"more": more}))
     return claims
 
 
-def _slower(blocks: Blocks, ground: Ground, code: int, share: float) -> tuple[float, float, float, str] | None:
+def _slower(blocks: Blocks, ground: Ground, code: int, share: float) -> Slower | None:
     """Return how many times slower a group is than its peers at p50 or p99, its value and theirs in ns, and which; else None.
 
-    It is where it is beyond all of them in that share of blocks, and they agree with each other better than with it.
+    It is where it is beyond all of them that are not slow themselves in that share of blocks.
     """
     if not peers_of(ground, code) or blocks.samples[code].sum() < SAMPLED or (blocks.samples[code] > 0).sum() < LEAST_BLOCKS:
         return None
     best = None
     for name, values in (("p50", blocks.p50_ns), ("p99", blocks.p99_ns)):
         levels = _middles(values)
-        if beyond_peers(values, ground, code, BEYOND) < share or not agree(levels, ground, code):
+        peers = usual_peers(levels, ground, code, BEYOND)
+        if beyond_peers(values, peers, code, BEYOND) < share:
             continue
-        theirs = float(np.median(levels[peers_of(ground, code)]))
-        found = (float(levels[code]) / theirs, float(levels[code]), theirs, name)
+        value, theirs = (
+            _overall(ground, code, name),
+            sorted(_overall(ground, peer, name) for peer in peers)[(len(peers) - 1) // 2],
+        )
+        found = (value / theirs, value, theirs, name, dict(ground.groups[code]).get(OP, ""))
         best = found if best is None else max(best, found)
     return best
+
+
+def _overall(ground: Ground, code: int, name: str) -> float:
+    """Return a percentile of a group over the whole run in ns, as the command of the finding shows it."""
+    rows = ground.rows.take(np.flatnonzero(ground.group_of == code))
+    whole = merged([together(rows.keyed((("",),), np.zeros(len(rows), np.int64)))])
+    (percentile,) = parse_percentiles(name)
+    return float(Ranked(whole).values(np.zeros(1, np.int64), percentile.ranks(whole.samples))[0])
 
 
 def _middles(values: Float) -> Float:
@@ -116,7 +137,7 @@ def _varies(rate: Float, width: int) -> float:
 
 
 def _ceiling(rate: Float, others: list[Float]) -> tuple[float, float, float] | None:
-    """Return the share of the peers' rate that a rate stays below, how much it varies and they do; None where it is no ceiling."""
+    """Return the share of the peers' rate that a rate stays below, and how much both vary; None where it is no ceiling."""
     if not others or not len(rate) or not np.median(rate):
         return None
     theirs = np.median(np.array(others), axis=0)
@@ -135,11 +156,11 @@ def _claim(
     codes: list[int],
     who: Labels,
     ground: Ground,
-    found: tuple[float, float, float, str],
+    found: Slower,
     ceiling: tuple[float, float, float] | None = None,
 ) -> Claim:
-    times, value, theirs, percentile = found
-    details = {"typical_ns": theirs, "percentile": percentile, "ceiling": ceiling, "rate": _per_second(ground, codes)}
+    times, value, theirs, percentile, op = found
+    details = {"typical_ns": theirs, "percentile": percentile, "op": op, "ceiling": ceiling, "rate": _per_second(ground, codes)}
     claim = _whole(kind, codes, who, ground, times, details)
     low, high = theirs, float(np.nanmax(ground.top_ns[codes]))
     return Claim(
@@ -153,8 +174,21 @@ def _claim(
         samples=claim.samples,
         certainty=claim.certainty,
         latency_ns=(int(low), math.ceil(high) + 1),
+        against=_tail_alone(ground, codes, percentile),
         details=details,
     )
+
+
+def _tail_alone(ground: Ground, codes: list[int], percentile: str) -> str:
+    """Return what speaks against a member that is slow as a whole: that its median is no worse than its peers'."""
+    if percentile != "p99":
+        return ""
+    for code in codes:
+        mine, theirs = _overall(ground, code, "p50"), max(_overall(ground, peer, "p50") for peer in peers_of(ground, code))
+        if mine <= theirs:
+            what = f"{dict(ground.groups[code]).get(OP, '')} p50".strip()
+            return f"its {what} is no worse than that of its peers: half of what it does is as quick as theirs"
+    return ""
 
 
 def _per_second(ground: Ground, codes: list[int]) -> float:
@@ -165,7 +199,7 @@ def _per_second(ground: Ground, codes: list[int]) -> float:
 def _whole(kind: str, codes: list[int], who: Labels, ground: Ground, times: float, details: dict[str, object]) -> Claim:
     """Return a claim about the whole run of some groups."""
     cells = np.zeros(ground.shape, np.bool_)
-    cells[codes] = True
+    cells[codes] = kind != IMBALANCE  # which explains no latency
     filled = np.flatnonzero(ground.samples[codes].sum(axis=0))
     return Claim(
         kind=kind,

@@ -9,7 +9,7 @@ a multiple or a fraction of it, if every stretch has its event, and if none of i
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,13 +23,15 @@ LEAST_KEPT = 0.6  # of the stretches, that have their event at the phase
 CHANCE = 0.01
 HARMONICS = 5
 OVERSAMPLED = 8
-PEAKS = 8  # candidates of a series that are folded
+LEAST_BEYOND, MOST_BEYOND = 3.0, 8.0  # deviations, that windows are drawn in to: a wild one must not decide
+PEAKS = 5  # candidates of a series that are folded
+MULTIPLIED, MOST_MULTIPLE = 4, 5
+ALIKE = 0.01
 AROUND = 61  # frequencies whose median is the spectrum around one
 WIDEST = 0.34  # of a period: what lasts longer is no event
 APART = 0.25  # of the contrast of all, that each member has at least
 LEAST_TIMES = 1.2
 MEASURES = ("p50", "p99", "missing")
-Folded = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +45,17 @@ class Beat:
     kept: float
 
     def windows(self, count: int) -> Bool:
-        """Return which of so many windows are those of events, in part at least."""
-        start = np.arange(count)
-        phase = (start - self.first) % self.period
-        inside: Bool = (phase < self.width - 1e-9) | (phase > self.period - 1 + 1e-9)
+        """Return which of so many windows are those of events, for at least half of what an event may have of a window."""
+        inside: Bool = overlaps(count, self.period, self.first, self.width) >= min(self.width, 1.0) / 2
         return inside
+
+
+def overlaps(count: int, period: float, first: float, width: float) -> Float:
+    """Return what share of each of so many windows lies in events of that width, at `first` and every period from there."""
+    since = np.arange(count + 1) - first
+    turns = np.floor(since / period)
+    share: Float = np.diff(turns * width + np.minimum(since - turns * period, width))
+    return share
 
 
 def rhythms(ground: Ground) -> list[Claim]:
@@ -87,7 +95,7 @@ def beat_of(series: Float, tests: int) -> Beat | None:
     if not found:
         return None
     best = max(found, key=lambda pair: pair[0])[1]
-    return _fundamental(series, best, tests)
+    return _placed(series, _fundamental(series, best, tests))
 
 
 def _measures(ground: Ground, span: slice) -> dict[str, Float]:
@@ -98,7 +106,7 @@ def _measures(ground: Ground, span: slice) -> dict[str, Float]:
             logs = np.log(judged(np.where(values > 0, values, np.nan), ground.samples))[:, span]
             measures[name] = _levelled(logs)
         rate = ground.samples[:, span] / np.maximum(np.median(ground.samples[:, span], axis=1, keepdims=True), 1)
-        measures["missing"] = _levelled(np.where(rate.sum(axis=1, keepdims=True) > 0, -np.minimum(rate, 1.0), np.nan))
+        measures["missing"] = np.maximum(_levelled(np.where(rate.sum(axis=1, keepdims=True) > 0, -rate, np.nan)), -LEAST_BEYOND)
     return measures
 
 
@@ -124,8 +132,8 @@ def _periods(series: Float) -> list[float]:
     ranks = np.argsort(np.argsort(series, kind="stable"), kind="stable") / count
     size = 1 << math.ceil(math.log2(OVERSAMPLED * count))
     candidates: list[tuple[float, float]] = []
-    # Of the values drawn in (one wild window must not decide), and of their upper ranks alone.
-    for values in (np.clip(series, -3, 8), np.maximum(ranks - 0.8, 0)):
+    # Of the values drawn in, and of their upper ranks alone.
+    for values in (np.clip(series, -LEAST_BEYOND, MOST_BEYOND), np.maximum(ranks - 0.8, 0)):
         power = np.abs(np.fft.rfft(values - values.mean(), size)) ** 2
         around = np.array([np.median(part) for part in np.array_split(power, max(len(power) // (AROUND * OVERSAMPLED), 1))])
         middles = np.linspace(0, len(power) - 1, len(around))
@@ -142,8 +150,14 @@ def _periods(series: Float) -> list[float]:
                 break
             candidates.append((float(summed[best]), size / float(places[best])))
             summed[max(best - OVERSAMPLED, 0) : best + OVERSAMPLED + 1] = 0.0
-    ordered = sorted(candidates, reverse=True)
-    return [period for _, period in ordered]
+    strongest: list[float] = []
+    for _, period in sorted(candidates, reverse=True):
+        if all(abs(period / other - 1) > ALIKE for other in strongest):
+            strongest.append(period)
+    # A harmonic of a short event is as strong as the event itself: its multiples are tried, too.
+    most = count / LEAST_PERIODS * (1 + ALIKE)
+    several = [period * multiple for period in strongest[:MULTIPLIED] for multiple in range(2, MOST_MULTIPLE + 1)]
+    return strongest + [period for period in several if period <= most]
 
 
 def _refined(series: Float, period: float) -> float:
@@ -154,9 +168,13 @@ def _refined(series: Float, period: float) -> float:
     trial = trial[(trial >= LEAST_WINDOWS) & (trial <= count / LEAST_PERIODS * 1.01)]
     if not len(trial):
         return period
-    values = np.clip(series, -3, 8)
-    best = [float(_profile(values, candidate).var()) for candidate in trial.tolist()]
-    return float(trial[int(np.argmax(best))])
+    values = np.clip(series, -LEAST_BEYOND, MOST_BEYOND)
+    parts = max(int(period), 2)
+    phase = (np.arange(count) + 0.5) % trial[:, None] / trial[:, None] * parts
+    codes = np.minimum(phase.astype(np.int64), parts - 1) + parts * np.arange(len(trial))[:, None]
+    sums = np.bincount(codes.ravel(), np.tile(values, len(trial)), parts * len(trial))
+    held = np.maximum(np.bincount(codes.ravel(), minlength=parts * len(trial)), 1)
+    return float(trial[int((sums / held).reshape(-1, parts).var(axis=1).argmax())])
 
 
 def _profile(values: Float, period: float) -> Float:
@@ -213,10 +231,33 @@ def _fold(series: Float, period: float, tests: int) -> Beat | None:
     return Beat(period, (left * period / parts) % period, width * period / parts, certainty, hits / total)
 
 
+def _placed(series: Float, beat: Beat) -> Beat:
+    """Return the rhythm with the period, phase and width whose events fit the series best (correlation)."""
+    values = np.clip(series, -LEAST_BEYOND, MOST_BEYOND)
+    values = values - values.mean()
+    count = len(series)
+    turns = count / beat.period
+    best, most = beat, -math.inf
+    for width in (beat.width * np.array([1.0, 0.75, 1.25, 0.5, 1.5])).tolist():
+        for period in (beat.period + np.linspace(-1, 1, 9) * max(beat.width, 1.0) / turns).tolist():
+            for shift in (np.linspace(-1, 1, 13) * max(beat.width, 1.0)).tolist():
+                # The middle of the run stays in its place while the period is tried.
+                first = beat.first + shift + (beat.width - width) / 2 - (period - beat.period) * turns / 2
+                share = overlaps(count, period, first, width)
+                fit = float(values @ share) / math.sqrt(max(float(((share - share.mean()) ** 2).sum()), 1e-300))
+                if fit > most + 1e-9:
+                    best, most = replace(beat, period=period, first=first % period, width=width), fit
+    return best
+
+
 def _log_binomial_tail(hits: int, total: int, each: float) -> float:
     """Return the natural logarithm of the chance of at least so many hits."""
     terms = [
-        math.lgamma(total + 1) - math.lgamma(k + 1) - math.lgamma(total - k + 1) + k * math.log(each) + (total - k) * math.log1p(-each)
+        math.lgamma(total + 1)
+        - math.lgamma(k + 1)
+        - math.lgamma(total - k + 1)
+        + k * math.log(each)
+        + (total - k) * math.log1p(-each)
         for k in range(hits, total + 1)
     ]
     top = max(terms)

@@ -47,9 +47,8 @@ def stalls(ground: Ground) -> list[Claim]:
     for code, labels in enumerate(ground.groups):
         if sum(member(other) == member(labels) for other in ground.groups) == 1:
             continue
-        for gap in gaps(ground.samples[code].astype(np.float64), ground):
-            if not dark[code, gap.first : gap.last].any():
-                claims.append(_claim(gap, [code], labels, ground))
+        own = gaps(ground.samples[code].astype(np.float64), ground)
+        claims += [_claim(gap, [code], labels, ground) for gap in own if not dark[code, gap.first : gap.last].any()]
     return claims
 
 
@@ -93,20 +92,22 @@ def _gap(first: int, last: int, completions: Float, usual: float, ground: Ground
 
 
 def _claim(gap: Gap, codes: list[int], who: Labels, ground: Ground) -> Claim:
-    length = gap.end_ns - gap.start_ns
+    length, began = gap.end_ns - gap.start_ns, gap.start_ns
     first, last = max(gap.first - 1, 0), min(gap.last + AFTER, len(ground.start_ns))
     groups, windows = np.array(codes, np.int64), np.arange(first, last)
     counts = ground.counts(groups, windows)
     layout = ground.rows.layout
     late = np.flatnonzero((counts > 0) & (layout.values >= LATE * length))
     top = float(np.nanmax(ground.top_ns[codes, first:last])) if len(late) else None
+    if top is not None and abs(length - top) <= ground.step_ns:  # what ends with the gap was under way since it began
+        began, length = gap.end_ns - round(top), round(top)
     typical = _typical_p99(codes, ground)
     cells = np.zeros(ground.shape, np.bool_)
     cells[codes, first:last] = True
     return Claim(
         kind=STALL,
         who=who,
-        start_ns=gap.start_ns,
+        start_ns=began,
         end_ns=gap.end_ns,
         cells=cells,
         value_ns=top,
@@ -116,7 +117,7 @@ def _claim(gap: Gap, codes: list[int], who: Labels, ground: Ground) -> Claim:
         certainty=length / LEAST_NS,
         latency_ns=(int(layout.edges[late[0]]), math.ceil(top or 0) + 1) if len(late) else None,
         against="" if len(late) else NO_LATE_ONE,
-        details={"typical_ns": typical, "gap_ns": length, "dark": (gap.last - gap.first) * ground.step_ns},
+        details={"typical_ns": typical, "gap_ns": length, "silent": not ground.samples[codes, gap.first : gap.last].any()},
     )
 
 

@@ -58,8 +58,8 @@ def _changes(
     blocks = in_blocks(logs, edges)
     good = set(usable(blocks).tolist())
     rest = blocks.copy()
-    for kind, together, change in known:
-        _take_out(rest, kind, together.members, change.place)
+    for before, together, told in known:
+        _take_out(rest, before, together.members, told.place)
     found = []
     tests = 2 * len(sets)
     for together in sets:
@@ -67,9 +67,9 @@ def _changes(
             continue
         for _ in range(MOST_CHANGES):
             series = pooled(rest, together.members)
-            kind, change = DRIFT, slope_of(series, tests)
-            if change is None:
-                kind, change = STEP, step_of(series, tests)
+            slope = slope_of(series, tests)
+            kind = STEP if slope is None else DRIFT
+            change = step_of(series, tests) if slope is None else slope
             if change is None or abs(change.size) < math.log(LEAST):
                 break
             if not all_do(rest, together.members, change.place, change.size / (1 if kind == STEP else 2)):

@@ -13,9 +13,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ingest.core.errors import InputError
+from ingest.core.series import default_kind
 from ingest.query.findings.edge import edges
 from ingest.query.findings.episode import episodes
-from ingest.query.findings.ground import OP, NoGroundError, excess_against, grounds, member, peers_of
+from ingest.query.findings.ground import (
+    HOST,
+    MEMBERS,
+    OP,
+    NoGroundError,
+    excess_against,
+    ground_of,
+    grounds,
+    member,
+    members_of,
+    peers_of,
+)
 from ingest.query.findings.model import (
     DRIFT,
     EDGE,
@@ -43,19 +55,28 @@ from ingest.query.findings.stall import stalls
 from ingest.query.findings.steps import steps
 from ingest.query.findings.words import NOTHING, reference_sentence, words_of
 from ingest.query.origin import Origin
-from ingest.query.overview import chosen_runs, literal
-from ingest.query.question import Question
+from ingest.query.overview import Overview, chosen_runs, literal
+from ingest.query.question import Answer, Question, regrouped
 
 # Who is given the excess of a window that several claims explain: what is short and certain first, what lasts all the run last.
 PRECEDENCE = (STALL, RHYTHM, EPISODE, THROTTLED, SLOW_MEMBER, STEP, DRIFT, MODES, IMBALANCE, OMISSION, EDGE)
 BY_PEERS = (THROTTLED, SLOW_MEMBER)
-WITHOUT_EXCESS = (IMBALANCE, OMISSION, MODES)  # they are facts of the run, whoever is given its excess
+JOINED = (
+    STALL,
+    EPISODE,
+    THROTTLED,
+    SLOW_MEMBER,
+    IMBALANCE,
+    EDGE,
+)  # detectors of the others look at all sets of members themselves
+WITHOUT_EXCESS = (IMBALANCE, OMISSION, MODES)  # facts of the run, whoever is given its excess
 # What a kind explains wherever it is about the same member, whole runs through.
 EXPLAINED = {
-    THROTTLED: (SLOW_MEMBER, MODES, IMBALANCE, RHYTHM, EPISODE, STEP, DRIFT),
-    SLOW_MEMBER: (IMBALANCE, MODES),
+    THROTTLED: (SLOW_MEMBER, MODES),
+    SLOW_MEMBER: (MODES,),
 }
 KEPT = 0.5
+KIND = "kind"
 NEAR = 2  # windows that beginnings and ends of one event may be apart on several members
 
 Detector = Callable[[Ground], list[Claim]]
@@ -110,6 +131,35 @@ def stories(origin: Origin, question: Question, source: str = "") -> list[Story]
     return told
 
 
+def story_of_overview(origin: Origin, run: Overview, question: Question, source: str = "") -> Story:
+    """Return the story of a run from the answers that its report is made of; where they do not suffice, the origin is asked.
+
+    They do not where the run has one host, and its threads are so many that the report holds no bins of them.
+    """
+    answer: Answer | None = _of_default_kind(run.every_host or run.fine)
+    for label in MEMBERS[1:]:
+        if answer is None or label in run.extra or len(members_of(answer)) > 1:
+            break
+        threads = None if run.thread_tails else _of_default_kind(run.threads)
+        answer = None if threads is None or run.extra else regrouped(threads, (HOST, label, OP, KIND))
+    try:
+        if answer is not None:
+            return story_of(ground_of(answer), source)
+        runs = tuple(literal(name) for name in run.cluster.runs)
+        asked = replace(question, runs=runs, merge_runs=len(runs) > 1)
+        return story_of(grounds(origin, asked)[0], source)
+    except (NoGroundError, InputError) as reason:
+        return nothing_told(run.run, str(reason))
+
+
+def _of_default_kind(answer: Answer) -> Answer:
+    """Return the rows of the kind that is taken where none is asked for."""
+    place = answer.by.index(KIND)
+    kind = default_kind(part.table[code][place] for part in answer.parts for code in np.unique(part.series).tolist())
+    parts = (part.where(lambda key: key[place] == kind) for part in answer.parts)
+    return replace(answer, parts=tuple(part for part in parts if len(part)), kind=kind)
+
+
 def nothing_told(run: str, reason: str) -> Story:
     """Return the story of a run of which nothing can be said, and why."""
     return Story(run, (), 0.0, 0.0, f"No findings: {reason}.", "", 0, 0, relative=False)
@@ -157,8 +207,10 @@ def described(ground: Ground, groups: Iterable[int]) -> Labels | None:
 
 def joined(ground: Ground, claims: Sequence[Claim]) -> list[Claim]:
     """Return the claims, those about one event on several operations or members as one where labels describe it."""
-    out: list[Claim] = []
-    pending = sorted(claims, key=lambda claim: (claim.kind, claim.start_ns, claim.who))
+    out = [claim for claim in claims if claim.kind not in JOINED]
+    pending = sorted(
+        (claim for claim in claims if claim.kind in JOINED), key=lambda claim: (claim.kind, claim.start_ns, claim.who)
+    )
     while pending:
         first = pending.pop(0)
         same = [first]
@@ -181,19 +233,20 @@ def _one_event(ground: Ground, first: Claim, second: Claim) -> bool:
 
 def _collapsed(ground: Ground, claims: list[Claim]) -> list[Claim]:
     """Return claims about one event as few as labels can describe: of all, else of each member, else of each operation."""
-    by_groups = {code: claim for claim in claims for code in covered_groups(ground, claim.who)}
-    rest, out = set(by_groups), []
+    rest = {code for claim in claims for code in covered_groups(ground, claim.who)}
+    out: list[Claim] = []
     sets = [frozenset(rest)]
     sets += [covered_groups(ground, member(labels)) for labels in ground.groups]
     sets += [covered_groups(ground, tuple(label for label in labels if label[0] == OP)) for labels in ground.groups]
     sets += [covered_groups(ground, claim.who) for claim in claims]
     for groups in sets:
+        mine = [claim for claim in claims if covered_groups(ground, claim.who) & groups]
         who = described(ground, groups) if groups and groups <= rest else None
-        if who is None:
+        if who is None or any(not covered_groups(ground, claim.who) <= groups for claim in mine):
             continue
-        out.append(_merged([claim for claim in claims if covered_groups(ground, claim.who) & groups], who))
+        out.append(_merged(mine, who))
         rest -= groups
-    return out + [claim for claim in claims if covered_groups(ground, claim.who) & rest]
+    return out
 
 
 def _merged(claims: Sequence[Claim], who: Labels) -> Claim:
@@ -256,7 +309,8 @@ def allotted(claims: Sequence[Claim], excess: Float) -> list[Allotted]:
 
 def _finding(each: Allotted, ground: Ground, total: float, missing: float, source: str) -> Finding:
     """Return what is shown of a claim."""
-    claim = each.claim
+    low, high = ground.covered_ns
+    claim = replace(each.claim, start_ns=max(each.claim.start_ns, low), end_ns=min(each.claim.end_ns, high))
     share = each.excess_ns / total if total else 0.0
     missing_share = claim.missing / missing if missing else 0.0
     words = words_of(claim, ground, share, source)

@@ -2,7 +2,7 @@
 // A box of time and latency: moved to whole windows and bins, every label's values counted in it and outside, lifts and their bounds.
 // Follows numbers.js in the same script. All pure; held against ingest/query/box.py and lifts.py. Times are ms, latencies ns.
 const boxes = (() => {
-  const LEAST = 5, CORRELATED = 10, TAIL = 0.015, SAME_WITHIN = 1.1, MOST_CORRELATION = 0.999;
+  const LEAST = 5, LEAST_BLOCKS = 25, ENOUGH = 50, TAIL = 0.015, SAME_WITHIN = 1.1, MOST_CORRELATION = 0.999;
 
   // ---- What was packed: see ingest/view/page/panels/box.py.
   async function unpack(run) {
@@ -90,7 +90,7 @@ const boxes = (() => {
       const every = [columns(label.inside), columns(label.outside)];
       return label.values.map((value, at) => {
         const own = [label.inside[at], label.outside[at]], counts = own.map(total), shares = counts.map((count, side) => count / Math.max(1, [inside, outside][side]));
-        return { label: label.name, value, order, counts, shares, score: shares[0] - shares[1], ...liftOf(...own.map((side, place) => shareOf(side, every[place], together))) };
+        return { label: label.name, value, order, counts, shares, score: shares[0] - shares[1], ...liftOf(...sharesOf(own, every, together)) };
       });
     });
     rows.sort((a, b) => b.score - a.score || a.order - b.order || (a.value < b.value ? -1 : 1));
@@ -98,13 +98,28 @@ const boxes = (() => {
   }
 
   // ---- Bounds: as ingest/query/lifts.py has them.
-  function shareOf(counts, every, rows) {
+  function sharesOf(own, every, rows) {
+    const factors = own.map((counts, side) => dependence(counts, every[side])), most = Math.max(...factors);
+    const enough = (side) => every[side].filter((n) => n).length >= ENOUGH;
+    return own.map((counts, side) => shareOf(counts, every[side], rows, enough(side) ? factors[side] : most));
+  }
+  function dependence(counts, every) {
+    const share = total(counts) / Math.max(1, total(every)), rest = Array.from(counts, (n, at) => n - share * every[at]).filter((_, at) => every[at]);
+    const power = total(rest.map((r) => r * r));
+    let factor = 1;
+    for (let blocks = 1; power && Math.floor(rest.length / blocks) >= LEAST_BLOCKS; blocks *= 2) {
+      const added = Array.from({ length: Math.floor(rest.length / blocks) }, (_, at) => total(rest.slice(at * blocks, (at + 1) * blocks)));
+      const correlation = neighbours(added), wider = total(added.map((r) => r * r)) / added.length / blocks / (power / rest.length);
+      factor = Math.max(factor, (wider * (1 + correlation)) / (1 - correlation));
+    }
+    return factor;
+  }
+  function shareOf(counts, every, rows, factor) {
     const all = total(every), number = every.filter((n) => n).length, none = [NaN, NaN];
     if (!all) return { share: NaN, bounds: none, loose: none };
-    const share = total(counts) / all, loose = wilson(share, all, student(Infinity, TAIL / rows));
-    const rest = Array.from(counts, (n, at) => n - share * every[at]), filled = rest.filter((_, at) => every[at]);
-    const correlation = number >= CORRELATED ? Math.max(0, neighbours(filled)) : 0, effective = (number * (1 - correlation)) / (1 + correlation);
+    const share = total(counts) / all, loose = wilson(share, all, student(Infinity, TAIL / rows)), effective = number / factor;
     if (effective < LEAST) return { share, bounds: none, loose };
+    const rest = Array.from(counts, (n, at) => n - share * every[at]);
     const variance = (((total(rest.map((r) => r * r)) * number) / (number - 1) / all ** 2) * number) / effective;
     const samples = variance > 0 ? Math.min((share * (1 - share)) / variance, all) : Math.min(effective, all);
     return { share, bounds: wilson(share, samples, student(effective - 1, TAIL / rows)), loose };
@@ -123,7 +138,7 @@ const boxes = (() => {
     const lift = outside.share ? inside.share / outside.share : Infinity, [low, high] = between(inside, outside, lift);
     const out = inside.share > outside.share && inside.loose[0] > outside.loose[1];
     const near = low >= 1 / SAME_WITHIN && high <= SAME_WITHIN;
-    return { lift, low, high, out, verdict: near ? "same" : low > 1 ? "over" : high < 1 ? "under" : "cannot tell" };
+    return { lift, low, high, out, verdict: near ? "same" : low > 1 ? "more" : high < 1 ? "less" : "cannot tell" };
   }
   function between(inside, outside, lift) {
     const [[a, b], [c, d]] = [inside.bounds, outside.bounds];
@@ -164,6 +179,6 @@ const boxes = (() => {
     }
     return Math.sqrt(n * y);
   }
-  return { unpack, parsed, snapped, explained, shareOf, liftOf, student };
+  return { unpack, parsed, snapped, explained, sharesOf, liftOf, student };
 })();
 if (typeof module !== "undefined") module.exports = boxes;

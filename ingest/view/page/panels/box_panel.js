@@ -11,10 +11,13 @@
 
   // ---- Words.
   const percent = (share) => `${Number((100 * share).toPrecision(share < 0.1 ? 2 : 3))} %`;
-  const times = (lift) => (lift === Infinity ? "many" : lift >= 10 ? lift.toFixed(0) : lift >= 1 ? lift.toFixed(1) : String(Number(lift.toPrecision(2))));
+  const DIGITS = [[10, 0], [2, 1], [0.1, 2]]; // of lifts from there on
+  function times(lift) {
+    const digits = DIGITS.find(([least]) => lift >= least)?.[1];
+    return lift === Infinity ? "many" : digits === undefined ? String(Number(lift.toPrecision(2))) : lift.toFixed(digits);
+  }
   const counted = (n, noun) => `${number(n)} ${noun}${n === 1 ? "" : "s"}`;
   const seconds = (s) => `${Number(s.toFixed(3))} s`;
-  const inMs = (ns) => Number((ns / 1e6).toPrecision(9));
   function range(low, high, shown, all) {
     if (low === null && high === null) return all;
     return high === null ? `${shown(low)} and above` : low === null ? `up to ${shown(high)}` : `${shown(low)} to ${shown(high)}`;
@@ -25,16 +28,17 @@
     return `${title(row.label)} ${row.value || "-"} made ${number(row.counts[0])} of the ${counted(inside, "sample")} in the box (${shares}): ${times(row.lift)} times its share elsewhere${bounds}.`;
   }
   // As ingest/view/boxes.py says it.
-  function sentences({ inside, outside, filled, rows }, step) {
+  function sentences({ inside, outside, filled, rows }, { step, left }) {
     if (!inside) return ["No sample lies in this box."];
     if (!outside) return ["All samples lie in this box: there is no rest to compare it with."];
-    if (!rows.length) return ["Every label has one value here: there is nothing to tell apart."];
-    const over = rows.filter(({ verdict, score }) => verdict === "over" && score > 0), [first] = rows, unbounded = Number.isNaN(first.low);
+    if (!rows.length) return [`Every label ${left.length ? "that this page holds" : ""} has one value here: there is nothing to tell apart.`.replace("  ", " ")];
+    const over = rows.filter(({ verdict, score }) => verdict === "more" && score > 0), [first] = rows, unbounded = Number.isNaN(first.low);
     if (over.length) return over.slice(0, SAID).map((row) => line(row, inside));
     const few = `They lie in ${counted(filled, "window")} of ${seconds(step / 1000)}: ${first.out ? "all this may be a single event, so whether it tends to happen there cannot be told." : "too few to tell whether chance alone does this."}`;
     if (unbounded && first.lift >= LEAST_TIMES && first.score >= LEAST_SCORE) return [line(first, inside), few];
-    const furthest = first.score > 0 ? `the furthest is ${line(first, inside)}` : "all values have the share that they have elsewhere.";
-    return [`Nothing is over-represented in this box: ${furthest}`, ...(unbounded ? [few] : [])];
+    const nothing = "Nothing is over-represented in this box";
+    if (first.score <= 0) return [`${nothing}: all values have the share that they have elsewhere.`];
+    return [`${nothing}. Closest: ${line(first, inside)}`, ...(unbounded ? [few] : [])];
   }
 
   // ---- What stands in the panel.
@@ -80,22 +84,22 @@
     return figure;
   }
   function leftOut({ left }) {
-    const { run, content, state } = now(), phases = content.sections.offsets?.[run.name] ? ["offset phase (offsets are kept without latencies)"] : [];
+    const { run, content, state } = now(), phases = content.sections.offsets?.[run.name] ? ["offsets within the second (they are kept without latencies)"] : [];
     const names = [...left, ...phases];
     return [state.host && "All hosts are counted, whatever host is chosen above.", names.length && `Not counted on this page: ${names.join(", ")}.`].filter(Boolean);
   }
   // The call that counts the same box in stored windows and bins; times are from the start of the run.
   function command({ from, to, low, high }) {
-    const { run, state } = now(), at = (s) => (s === null ? "" : `+${Number(Math.max(0, s).toFixed(3))}s`), ms = (value) => (value === null ? "" : `${value}ms`);
+    const { run, state, defaults } = now(), at = (s) => (s === null ? "" : `+${Number(Math.max(0, s).toFixed(3))}s`), ms = (value) => (value === null ? "" : `${value}ms`);
     const quoted = (text) => (/^[\w./@:=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
-    const where = ["op", "kind"].filter((name) => state[name]).map((name) => ` --where ${quoted(`${name}=${state[name]}`)}`).join("");
+    const where = ["op", "kind"].filter((name) => state[name] && (name === "op" || state.kind !== defaults.kind)).map((name) => ` --where ${quoted(`${name}=${state[name]}`)}`).join("");
     return `tailboard explain SOURCE --run ${quoted(run.name)}${where} --box ${at(from)}..${at(to)},${ms(low)}..${ms(high)}`;
   }
   function contentOf(data, box, asked) {
     const { state } = now(), step = data.step, what = explained(data, box, (key) => key.kind === state.kind && (!state.op || key.op === state.op));
     const { used } = box, all = what.inside + what.outside, where = `${range(used.from, used.to, seconds, "the whole run")}, ${range(used.low, used.high, latency, "all latencies")}`;
     const share = all ? ` (${percent(what.inside / all)} of all)` : "";
-    const verdicts = sentences(what, step).map((text) => element("p", text, { className: "verdict" }));
+    const verdicts = sentences(what, data).map((text) => element("p", text, { className: "verdict" }));
     const facts = [`Counted: ${where}: ${number(what.inside)} of ${counted(all, "sample")}${share}, in ${counted(what.filled, "window")}. Edges are moved to the windows of ${seconds(step / 1000)} and bins that this page holds.`, ...leftOut(data)];
     const exact = element("p", "With all windows and bins: ", { className: "says" });
     exact.append(element("code", command(asked)));
@@ -121,7 +125,9 @@
   // ---- The fields.
   const fields = () => FIELDS.map((name) => find(`box-${name}`));
   function shown() {
-    const parts = (now().state.box || ",,,").split(",");
+    const { state } = now();
+    if (!parsed(state.box)) state.box = ""; // what no field can be set to, as an address may hold it
+    const parts = (state.box || ",,,").split(",");
     fields().forEach((field, at) => { if (field !== document.activeElement || !field.value) field.value = parts[at] ?? ""; });
   }
   function typed() {
