@@ -8,7 +8,7 @@ from typing import Any
 
 from ingest.core.errors import counted, listed
 from ingest.core.timing import format_duration
-from ingest.core.writing import Stamp, latency, number
+from ingest.core.writing import Stamp, figure, latency, number
 from ingest.query.box import PERCENTILES, Explained
 from ingest.query.lifts import MORE
 from ingest.view.text import shown_columns
@@ -63,13 +63,13 @@ def times(value: float) -> str:
     if math.isinf(value):
         return "many"
     digits = next((digits for least, digits in DIGITS if value >= least), None)
-    return f"{value:.2g}" if digits is None else f"{value:.{digits}f}"
+    return figure(value, 2) if digits is None else f"{value:.{digits}f}"
 
 
 def percent(share: float) -> str:
     """Return a share for people: 39 %, 0.0068 %."""
     shown = 100 * float(share)
-    return f"{shown:.0f} %" if shown >= 10 or not shown else f"{shown:.2g} %"
+    return f"{shown:.0f} %" if shown >= 10 or not shown else f"{figure(shown, 2)} %"
 
 
 def latencies(explained: Explained) -> str:
