@@ -18,7 +18,7 @@ from ingest.view.text import csv_lines
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))  # scripts, no package
 
-from causes import CAUSES, QUIETS, made
+from causes import CAUSES, made
 from findings import judged
 from made_runs import LENGTH, RUN
 

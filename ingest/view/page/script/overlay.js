@@ -86,8 +86,8 @@ const overlay = (() => {
   function heightsOf(view, range) {
     if (!range) return null;
     const y = view.scale("y"), inside = (ns) => Math.min(view.height(), Math.max(0, y(Math.max(1, ns))));
-    const [top, bottom] = [inside(range[1]) - 5, inside(range[0]) + 2];
-    return bottom - top < LEAST ? [top - LEAST / 2, top + LEAST / 2] : [top, bottom];
+    const [top, bottom] = [inside(range[1]) - 5, inside(range[0]) + 4];
+    return [top, Math.max(bottom, top + 2 * LEAST)];
   }
 
   // ---- The line through all panels.

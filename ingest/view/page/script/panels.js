@@ -50,8 +50,11 @@ const panels = (() => {
   // ---- The worst: findings and episodes first, then the windows whose samples lie furthest above the percentile of the range.
   function worstWindows() {
     const { state } = now, merged = inView(""), wanted = percentileOf(state.p), whole = table("", 0);
-    const [least] = [wanted, percentileOf("50")].flatMap((p) => pointsOf(whole, [""], [p]));
-    return least ? memo(["worst", merged.id, state.p], () => excess.worstOf(merged, wanted, MOST.worst, least.v).map((window) => ({ ...window, least: least.v }))) : [];
+    const of = ({ v: least }) => excess.worstOf(merged, wanted, MOST.worst, least).map((window) => ({ ...window, least }));
+    return memo(["worst", merged.id, state.p], () => {
+      const [above = [], aboveMedian = []] = [wanted, percentileOf("50")].flatMap((p) => pointsOf(whole, [""], [p])).map(of);
+      return above.length ? above : aboveMedian;
+    });
   }
   // A row of the table: its time is a link to it.
   function row({ t, t2 }, cells, wide = false) {
