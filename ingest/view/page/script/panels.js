@@ -40,9 +40,9 @@ const panels = (() => {
   // The highest threads where the page has no bins of them: the percentile that it holds.
   function worstThreads() {
     const { state } = now;
-    const { points, thin, rows, span, names } = tailOf("thread"), worst = rows.slice(0, MOST.worst).map(({ row }) => row);
+    const { points, thin, rows, span, names, tail } = tailOf("thread"), worst = rows.slice(0, MOST.worst).map(({ row }) => row);
     const [shown, few] = [points, thin].map((cells) => cells.filter(({ row }) => worst.includes(row)));
-    const why = `Of ${names.length} threads the page holds p50, p99 and max: ${what(state.tail)} of the ${worst.length} worst.`;
+    const why = `Of ${names.length} threads the page holds p50, p99 and max: ${what(tail)} of the ${worst.length} worst.`;
     const { data, series } = switched({ points: shown, thin: few, whole: worst.map((label) => ({ label, v: 0 })) });
     return { data: { ...data, gaps: [] }, series, signals: { series }, span, says: sayHighestOr(tooFew(state.p, few), shown, why) };
   }
