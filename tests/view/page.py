@@ -51,6 +51,27 @@ def items_of(page, view: str, mark: str) -> list[dict]:
     )
 
 
+def cells_of(page) -> list[dict]:
+    """Return the filled cells of the latency heat map, with their shade from 0 to 1; `lit` is of the first highlight."""
+    return page.evaluate(
+        """() => { const { map, shade } = tailboard.heat;
+        return heat.cellsOf(map).map((cell) => ({ ...cell, lits: cell.lit, lit: cell.lit[0], shade: (shade[cell.column * (map.rows + 1) + cell.row] - 1) / 254 })); }"""
+    )
+
+
+def drawn_cells(page, over: bool = False) -> list[dict]:
+    """Return the cells of the latency heat map as they are drawn: of those on the map (or dropped above it) place and colour."""
+    return page.evaluate(
+        """(over) => { const { map, image, above } = tailboard.heat, view = tailboard.views.heatmap, y = view.scale('y');
+        const [inside, outside] = [image, above].map((canvas) => canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height));
+        const colour = ({ data, width }, column, row) => { const at = 4 * (row * width + column); return data[at + 3] ? `rgb(${data[at]}, ${data[at + 1]}, ${data[at + 2]})` : null; };
+        return heat.cellsOf(map).filter((cell) => Boolean(cell.over) === over).map((cell) => {
+          const [top, bottom] = over ? [-14, -4] : [y(cell.upper), y(cell.lower)], row = Math.floor(((top + bottom) / 2 / view.height()) * image.height);
+          return { y: top, y2: bottom, x: view.scale('x')(cell.t), x2: view.scale('x')(cell.t2), datum: cell, fill: over ? colour(outside, cell.column, 0) : colour(inside, cell.column, row) }; }); }""",
+        over,
+    )
+
+
 def keyed(rows: list[dict], *names: str) -> dict:
     """Return the drawn values by the named columns."""
     found = {tuple(row[name] for name in names): row["v"] for row in rows}

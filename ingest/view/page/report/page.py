@@ -29,7 +29,7 @@ from ingest.view.page.report.section import PLACES, Section
 from ingest.view.page.report.tables import few, summary, worst
 from ingest.view.page.template import fact_list, filled, note_list, page_file, policy, runtime
 from ingest.view.page.wording import between, duration, spaced, text
-from ingest.view.specs import unversioned
+from ingest.view.specs import derived, unversioned
 from ingest.view.terminal.tables import bound_text, count
 
 RUNS_NAMED = 4
@@ -44,7 +44,7 @@ LIVE = "This page requests data only from the server that it came from."
 GROUPINGS = ("op", "host", "thread")
 ACROSS = {"total_iodepth": "queue depth of all jobs", "numjobs": "jobs"}
 # The page's own script, joined in this order; what sections add stands between.
-FIRST = ("theme", "words", "numbers", "heat", "state", "tables", "heat_panel")
+FIRST = ("theme", "words", "numbers", "heat", "shades", "raster", "state", "tables", "heat_panel", "heat_hand")
 LAST = ("panels", "draw", "controls")
 
 
@@ -172,10 +172,11 @@ def first_state(runs: Sequence[Overview], by: Sequence[str], sla_ns: int) -> dic
         "axis": "log",
         "shading": "rank",
         "palette": "single",
-        "drop": "0",
+        "drop": "auto",
         "least": "",
         "most": "",
         "highlight": "",
+        "box": "",
         "sla": f"{sla_ns / vega.MS:g}" if sla_ns else "",
     }
 
@@ -196,6 +197,7 @@ def _kinds(answer: Answer) -> set[str]:
 def _specs(sections: Sequence[Section], *, several: bool) -> dict[str, dict[str, Any]]:
     """Return the specs of the panels, without the version that vega-embed would warn of."""
     specs: dict[str, Mapping[str, Any]] = {name: vega.spec(name) for name in (*SPECS, *(RUN_SPECS if several else ()))}
+    specs["heatmap"] = derived("heatmap-raster")
     specs |= {name: spec for section in sections for name, spec in section.specs.items()}
     return {name: unversioned(spec) for name, spec in specs.items()}
 
