@@ -3,7 +3,7 @@
 // same script. While a hand moves only the map follows, a frame behind; what is chosen is set when it rests. Times are ms, latencies ns.
 const heatHand = (() => {
   const { placeOf } = heat, NEAR = 5, MOVED = 4, STEP = 1.25, PAN = 0.2, QUIET = 160, SCROLLING = 350, LEAST_WINDOWS = 2, LEAST_BINS = 3, FOOT = 46;
-  let offered, panel, hand = null, begun = null, waiting = null, timer = 0, drawing = false, scrolled = -Infinity, tipped = "";
+  let offered, panel, hand = null, begun = null, waiting = null, timer = 0, drawing = false, scrolled = -Infinity, around = null, tipped = "";
   const chart = () => offered.find("heatmap"), view = () => offered.page.views.heatmap;
   const clamp = (low, value, high) => Math.min(high, Math.max(low, value));
 
@@ -74,13 +74,17 @@ const heatHand = (() => {
   function latenciesAt(v, factor) {
     const { whole, edges, rows } = panel.shown.map, [bent, back] = curves(), [low, high] = axisRange(), [bottom, top] = [low, high].map(bent);
     const at = bent(clamp(low, v, high)), least = LEAST_BINS * (bent(edges[Math.min(rows, placeOf(edges, v) + 1)]) - bent(Math.max(edges[placeOf(edges, v)], 1)));
-    const wide = Math.max((top - bottom) * factor, factor < 1 ? Math.min(least, top - bottom) : 0), from = at - (wide * (at - bottom)) / (top - bottom);
+    const [lowest, highest] = whole.map((end) => bent(Math.max(end, 1))), wanted = Math.max((top - bottom) * factor, factor < 1 ? Math.min(least, top - bottom) : 0);
+    const wide = Math.min(wanted, highest - lowest), from = clamp(lowest, at - (wide * (at - bottom)) / (top - bottom), highest - wide);
     return limited(back(from), back(from + wide), whole);
   }
-  // The axis from its lowest latency above zero to its highest.
+  // The axis from its lowest latency above zero to its highest; as it is about to be drawn, where a hand was faster.
   function axisRange() {
-    const [low, high] = view().signal("yd");
-    return [offered.now().state.axis === "log" ? Math.max(low, 1) : low, high];
+    const { state } = offered.now(), ends = [...view().signal("yd")];
+    for (const [side, name] of ["least", "most"].entries()) {
+      if (waiting && name in waiting) ends[side] = state[name] === "" ? panel.shown.map.whole[side] : 1e6 * Number(state[name]);
+    }
+    return [state.axis === "log" ? Math.max(ends[0], 1) : ends[0], ends[1]];
   }
   const limited = (low, high, whole) => ({ least: low <= whole[0] * 1.0001 ? "" : inMilliseconds(low), most: high >= whole[1] * 0.9999 ? "" : inMilliseconds(high) });
   function zoom({ t, v }, factor, { time, latency }) {
@@ -172,7 +176,8 @@ const heatHand = (() => {
     const on = event.target.tagName === "CANVAS" && event.target.closest("#heatmap") && view() ? placeIn(event) : null;
     const amount = event.deltaY || event.deltaX, fresh = event.timeStamp - scrolled > SCROLLING;
     const over = on && { time: on.x >= 0 && on.x <= on.wide && on.y >= 0 && on.y <= on.tall + FOOT, latency: on.x <= on.wide && on.y >= 0 && on.y <= on.tall && !event.shiftKey };
-    if (over && amount && fresh && (over.time || over.latency) && zoom(on, STEP ** clamp(-3, amount / 100, 3), over)) event.preventDefault();
+    if (on && !(waiting && around && Math.hypot(on.x - around.x, on.y - around.y) < MOVED)) around = on; // what is under the pointer stays there
+    if (over && amount && fresh && (over.time || over.latency) && (zoom(around, STEP ** clamp(-3, amount / 100, 3), over) || waiting)) event.preventDefault();
     else scrolled = event.timeStamp;
   }
 
