@@ -266,7 +266,7 @@ def test_shading_is_rank_proportion_or_root(opened):
         assert len({shown[8] for shown in fills.values()}) == 1
         assert len({shown[1] for shown in fills.values()}) == 3
         choose(page, "palette", "false")
-        assert {item["datum"]["c"]: item["fill"] for item in drawn_cells(page)}[8] == "rgb(68, 1, 84)"
+        assert {item["datum"]["c"]: item["fill"] for item in drawn_cells(page)}[8] == "rgb(61, 10, 82)"
 
 
 @pytest.mark.slow

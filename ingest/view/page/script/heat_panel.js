@@ -3,7 +3,7 @@
 // script; panels.js hands over what is chosen, heat_hand.js has what the pointer and the keys do. Times are ms, latencies ns.
 const heatPanel = (() => {
   const { MOST, carriedShare, percentileOf, merged, pointsOf } = tailboard, { heatMap, cellAt, sumsOf, splitOf } = heat, { MOST_HUES } = shades;
-  const LABELS = ["host", "thread", "op", "extra"], PARTS = 6, CARRIED = 0.8, AUTO = { log: 0, linear: 0.1 }, NARROW = 560;
+  const LABELS = ["host", "thread", "op", "extra"], PARTS = 6, CARRIED = 0.8, AUTO = { log: 0, linear: 0.1 }, NARROW = 560, ROOM = 1.15; // beyond the ends of the axis, so that what lies there stands free
   // The range of latency in ns that is set, in ms; null where none is, or none that can be.
   function rangeOf({ least, most }) {
     const [low, high] = [Number(least) * 1e6, most === "" ? Infinity : Number(most) * 1e6];
@@ -127,7 +127,7 @@ const heatPanel = (() => {
   // The ends of the axis, its lowest latency above zero, and what makes its scale one of logarithms or of lengths.
   function domainOf({ rows, edges, reach }, axis) {
     const [bottom, high] = rows ? [edges[0], edges[rows]] : reach ?? [1, 10], low = bottom || (edges[1] ?? 2) / 2;
-    const yd = axis === "log" ? (reach ? [low, high] : [low / 1.05, high * 1.05]) : [reach ? bottom : 0, high];
+    const yd = axis === "log" ? (reach ? [low, high] : [low / ROOM, high * ROOM]) : [reach ? bottom : 0, high];
     return { low, high, yd, constant: axis === "log" ? low / 1e4 : high * 1e4 };
   }
   // The average rate of each row in a range of time, of all and of what is highlighted: one after the other.

@@ -54,7 +54,7 @@ const shades = (() => {
     }
     return { stops, texts };
   }
-  const steps = (low, high) => Array.from({ length: LABELS }, (_, at) => low + ((high - low) * at) / (LABELS - 1));
+  const steps = (low, high, labels = LABELS) => Array.from({ length: labels }, (_, at) => low + ((high - low) * at) / (labels - 1));
   function byRank({ each }) {
     const last = Math.max(1, each.length - 1), place = new Map(each.map((value, at) => [value, at / last]));
     const values = steps(0, each.length - 1).map((at) => each[Math.round(at)]);
@@ -78,7 +78,7 @@ const shades = (() => {
       const top = sorted[sorted.length - 1 - Math.floor(sorted.length / RARE)], most = each.at(-1);
       const text = (value) => (value === top && most > top ? `≥ ${percent(value)}` : percent(value));
       const shadeOf = (value) => Math.min(1, value / top);
-      return { values, shadeOf, ...labelled(steps(each[0], top), shadeOf, text), title: "share of the samples of its window that a cell has" };
+      return { values, shadeOf, ...labelled(steps(each[0], top, LABELS - 1), shadeOf, text), title: "share of the samples of its window that a cell has" };
     }
     const many = `${EVEN}: at least half of the cells hold ${whole(usual)}`;
     const { shadeOf, values: shown, title } = shading === "rank" && share < 0.5 ? byRank(found)
@@ -108,7 +108,7 @@ const shades = (() => {
   // The colours of a hue from faint to strong: from that of the panel through its own towards that of the ink.
   function rampOf(hue, { panel, ink }) {
     const mix = (from, to, part) => `#${channels(from).map((value, at) => Math.round(value * (1 - part) + channels(to)[at] * part).toString(16).padStart(2, "0")).join("")}`;
-    return [mix(panel, hue, 0.35), mix(panel, hue, 0.7), hue, mix(hue, ink, 0.25), mix(hue, ink, 0.5)];
+    return [mix(panel, hue, 0.35), mix(panel, hue, 0.7), hue, mix(hue, ink, 0.16), mix(hue, ink, 0.34)];
   }
   // So much of a cell's colour is that of what is highlighted: a part can be told from none and from all.
   const blend = (lit, all) => (lit <= 0 ? 0 : lit >= all * (1 - 1e-9) ? 1 : 0.15 + 0.7 * (lit / all));
