@@ -75,7 +75,9 @@ def test_both_runs_are_drawn_with_their_lines(browser, page_of, sides) -> None:
 def test_c6_the_longest_breaths_are_drawn_listed_and_said(tmp_path) -> None:
     """Three breaths of half a million cycles among thousands: no percentile moves, no random sample of 1,500 shows all of them."""
     sides = [
-        kept(rings(tmp_path / name, router=work, quiet=Work(breaths=600), **{f"p{place}": Work(breaths=60) for place in range(5)}))
+        kept(
+            rings(tmp_path / name, router=work, quiet=Work(breaths=600), **{f"p{place}": Work(breaths=60) for place in range(5)})
+        )
         for name, work in (("good", Work(breaths=4000)), ("bad", Work(breaths=4000, slope=29, longest=(1003, 2001, 3333))))
     ]
     panel = breath_panel(*sides)
@@ -87,7 +89,10 @@ def test_c6_the_longest_breaths_are_drawn_listed_and_said(tmp_path) -> None:
     costs_of = [{cost.name: cost for cost in costs(breath_rows(side.windows), lambda one: one.process)} for side in sides]
     before, after = (cost["router"].longest for cost in costs_of)
     assert extreme[-1] == after > 500_000 > before
-    assert f"Longest breath of router: {before:,} cycles in the baseline, {after:,} in the run ({after / before:.3g} times)." in view.says
+    assert (
+        f"Longest breath of router: {before:,} cycles in the baseline, {after:,} in the run ({after / before:.3g} times)."
+        in view.says
+    )
     assert "router" in view.tables["facets"]["facet"] and len(view.tables["facets"]["facet"]) == 4
     row = next(line for line in panel.table.split("<tr>") if ">router<" in line)
     residuals = [fits(breath_rows(side.windows), lambda one: one.process)["router"].residual for side in sides]

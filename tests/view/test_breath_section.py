@@ -155,7 +155,9 @@ def test_windows_are_added_up_for_the_size_of_the_page(kept, monkeypatch) -> Non
     assert (np.diff(few.at_ns) >= 0).all()
     for code, series in enumerate(few.table):
         mine = kept.sample.series == kept.sample.table.index(series)
-        order, cycles, second = (column[mine] for column in (kept.sample.order, kept.sample.cycles, (kept.sample.at_ns - 1) // SECOND))
+        order, cycles, second = (
+            column[mine] for column in (kept.sample.order, kept.sample.cycles, (kept.sample.at_ns - 1) // SECOND)
+        )
         first = set(np.sort(order)[:10].tolist())
         longest = set(order[np.argsort(-cycles, kind="stable")[:LONGEST]].tolist())
         drawn = set(few.order[few.series == code].tolist())

@@ -14,7 +14,7 @@ from ingest.query.overview import overviews
 from ingest.query.question import Question
 from tests.doubles.origin import NS, SECOND, ZERO, Made, random_rows, series
 from tests.oracles.heat import spread
-from tests.view.page import cells_of, choose, drawn_cells, items_of, place, settle
+from tests.view.page import cells_of, choose, drawn_cells, place, settle
 
 VIEWS = {
     "log": {},
@@ -308,9 +308,7 @@ def test_a_split_in_wider_windows_than_the_cell_says_so(opened):
 def test_hosts_without_bins_are_told_as_the_rest(opened):
     rows = [(series(host=f"h{host:02}"), at, {900 + host: 10, 700: 5}) for host in range(20) for at in range(4)]
     with opened(Made(rows).overviews()) as page:
-        item = next(
-            item for item in drawn_cells(page) if item["datum"]["lower"] <= NS.edges[700] < item["datum"]["upper"]
-        )
+        item = next(item for item in drawn_cells(page) if item["datum"]["lower"] <= NS.edges[700] < item["datum"]["upper"])
         told = click(page, item)
         assert "those that the page has no bins of 20 (20 %)" in told[1]
         assert "The page holds no bins of threads." in told[-1]

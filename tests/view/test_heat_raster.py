@@ -13,7 +13,7 @@ from ingest.query.files import Files
 from ingest.query.heatmap import heatmap
 from ingest.query.overview import overviews
 from ingest.query.question import Question
-from tests.doubles.origin import NS, SECOND, ZERO, Made, random_rows, series
+from tests.doubles.origin import NS, ZERO, Made, random_rows, series
 from tests.effort import figure
 from tests.view.page import cells_of, choose, drawn_cells, place, settle
 
@@ -26,7 +26,7 @@ PIXELS = """(places) => { const view = tailboard.views.heatmap, [left, top] = vi
   const canvas = document.querySelector('#heatmap canvas'), copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d', { willReadFrequently: true });
   copy.drawImage(canvas, 0, 0);
   return places.map(([t, v]) => [...copy.getImageData(pad + left + Math.floor(view.scale('x')(t)), above + top + Math.floor(view.scale('y')(v)), 1, 1).data]); }"""
-BARE = "async () => { await tailboard.views.heatmap.data('points', []).data('averages', []).data('gaps', []).data('marks', []).signal('pointed', null).signal('box', null).signal('sla', 0).runAsync(); }"
+BARE = "async () => { await tailboard.views.heatmap.data('paths', []).data('averages', []).data('gaps', []).data('marks', []).signal('pointed', null).signal('box', null).signal('sla', 0).runAsync(); }"
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +143,8 @@ def test_pixels_are_the_counts_of_the_query_layer_under_any_zoom(opened, example
             axis, shading = choice.choice(("log", "linear")), choice.choice(shadings)
             zoom = f"#from={begin:.2f}&to={begin + wide:.2f}&least={low:.4g}&most={low * times:.4g}"
             page.evaluate(
-                "(address) => { location.hash = address; }", f"{zoom}&axis={axis}&shading={shading}&palette={choice.choice(palettes)}"
+                "(address) => { location.hash = address; }",
+                f"{zoom}&axis={axis}&shading={shading}&palette={choice.choice(palettes)}",
             )
             page.wait_for_function("tailboard.state.from !== '' && location.hash.includes(`from=${tailboard.state.from}`)")
             settle(page)

@@ -147,7 +147,9 @@ def test_uncorrected_and_corrected_stand_side_by_side(opened, stall):
 def test_a_generator_that_fell_behind_is_warned_of(opened, stall):
     files = files_of(stall / "throughput.csv", rate="1000", expected_interval_ns=MS)
     with opened(runs_of(files)) as page:
-        assert "coordinated omission: judged by the time that requests waited" in page.locator("#omission-notes.notes").inner_text()
+        assert (
+            "coordinated omission: judged by the time that requests waited" in page.locator("#omission-notes.notes").inner_text()
+        )
         assert "40 % of requests did not wait" in says(page, "kinds")
         assert {row["label"] for row in rows_of(page, "kinds")} == {"response", "service", "wait", "service.corrected"}
     files = files_of(stall / "throughput.csv")

@@ -2,7 +2,7 @@
 // How the cells of a heat map are shaded: what a shade means, what its legend says, and the colours. Follows heat.js in the same script;
 // all pure, tested in Node. A shade is 0 where there is nothing, else from 1 (faint) to 255.
 const shades = (() => {
-  const DARKEST = 255, LABELS = 5, RARE = 200, FAINT = 0.35, APART = 0.1, MOST_HUES = 6;
+  const DARKEST = 255, LABELS = 5, RARE = 200, FAINT = 0.35, APART = 0.1, COUNTED = 2 ** 22, MOST_HUES = 6;
 
   // The weight of each row: how tall it is, of those with samples the middle one being 1. Rows are whole bins, and those of one octave are not
   // equally tall on a logarithmic axis: by their counts alone a smooth distribution would have a step at each power of two.
@@ -27,17 +27,37 @@ const shades = (() => {
     }
     return out;
   }
-  // The distinct values above zero, ascending, and the one that most cells have.
+  // The distinct values above zero, ascending, how many there are of each, and of what is whole and not too large its place among them.
   function distinct(values) {
-    const sorted = values.filter((value) => value > 0).sort(), each = [], cells = sorted.length;
-    let usual = 0, most = 0;
-    for (let at = 0, first = 0; at < cells; at++) {
-      if (at + 1 < cells && sorted[at + 1] === sorted[at]) continue;
-      each.push(sorted[at]);
-      if (at + 1 - first > most) [most, usual] = [at + 1 - first, sorted[at]];
-      first = at + 1;
+    let most = 0, isWhole = true;
+    for (let at = 0; at < values.length; at++) {
+      if (values[at] > most) most = values[at];
+      if (values[at] % 1) isWhole = false;
     }
-    return { sorted, each, usual, share: cells ? most / cells : 0 };
+    const each = [], cells = [];
+    if (isWhole && most < COUNTED) {
+      const times = new Uint32Array(most + 1), place = new Uint32Array(most + 1);
+      for (let at = 0; at < values.length; at++) times[values[at]]++;
+      for (let value = 1; value <= most; value++) {
+        if (!times[value]) continue;
+        place[value] = each.push(value) - 1;
+        cells.push(times[value]);
+      }
+      return { each, cells, placeOf: (value) => place[value] };
+    }
+    const sorted = values.filter((value) => value > 0).sort();
+    for (let at = 0; at < sorted.length; at++) {
+      if (at && sorted[at] === sorted[at - 1]) cells[cells.length - 1]++;
+      else cells.push((each.push(sorted[at]), 1));
+    }
+    const place = new Map(each.map((value, at) => [value, at]));
+    return { each, cells, placeOf: (value) => place.get(value) };
+  }
+  // The value that all but a share of the cells do not exceed.
+  function reached({ each, cells }, share) {
+    let left = share * cells.reduce((sum, n) => sum + n, 0), at = each.length - 1;
+    while (at > 0 && (left -= cells[at]) >= 0) at--;
+    return each[at];
   }
   const whole = (value) => (value < 10 && value % 1 ? String(Number(value.toPrecision(2))) : value < 1e4 ? Math.round(value).toLocaleString("en")
     : ((unit) => `${Number((value / 10 ** unit).toPrecision(3))}${{ 3: "k", 6: "M", 9: "G" }[unit]}`)(value < 999500 ? 3 : value < 999.5e6 ? 6 : 9));
@@ -55,15 +75,26 @@ const shades = (() => {
     return { stops, texts };
   }
   const steps = (low, high, labels = LABELS) => Array.from({ length: labels }, (_, at) => low + ((high - low) * at) / (labels - 1));
-  function byRank({ each }) {
-    const last = Math.max(1, each.length - 1), place = new Map(each.map((value, at) => [value, at / last]));
+  function byRank({ each, placeOf }) {
+    const last = Math.max(1, each.length - 1);
     const values = steps(0, each.length - 1).map((at) => each[Math.round(at)]);
-    return { shadeOf: (value) => place.get(value), values, title: `samples in a cell, shaded by rank among ${each.length} different counts` };
+    return { shadeOf: (value) => placeOf(value) / last, values, title: `samples in a cell, shaded by rank among ${each.length} different counts` };
   }
   function byPart({ each }, root, title) {
     const most = each.at(-1), curve = root ? Math.sqrt : (part) => part;
     const values = steps(0, 1).map((part) => Math.max(each[0], most * (root ? part * part : part)));
     return { shadeOf: (value) => (most > each[0] ? curve(Math.min(1, value / most)) : FAINT), values: values.map((value) => (value > 2 ? Math.round(value) : value < 1 ? value : Math.floor(value))), title };
+  }
+  // The least and the most samples that a cell has.
+  function rangeOf({ counts, dropped }) {
+    let [least, most] = [Infinity, 0];
+    for (const values of [counts, dropped]) {
+      for (let at = 0; at < values.length; at++) {
+        if (values[at] > most) most = values[at];
+        if (values[at] > 0 && values[at] < least) least = values[at];
+      }
+    }
+    return [least, most];
   }
   const EVEN = "samples in a cell, shaded in proportion";
   // How a map is shaded: the function of a cell's value, what its legend says (stops from 0 to 1, texts, title), and the values.
@@ -72,18 +103,18 @@ const shades = (() => {
     if (shading === "column") {
       for (let column = 0, at = 0; column < columns; column++) for (let row = 0; row <= rows; row++) values[at++] /= n[column] || 1;
     }
-    const found = distinct(values), { sorted, each, usual, share } = found;
+    const found = distinct(values), { each, cells } = found;
     if (!each.length) return { values, shadeOf: () => 0, stops: [], texts: [], title: "" };
     if (shading === "column") {
-      const top = sorted[sorted.length - 1 - Math.floor(sorted.length / RARE)], most = each.at(-1);
+      const top = reached(found, 1 / RARE), most = each.at(-1);
       const text = (value) => (value === top && most > top ? `≥ ${percent(value)}` : percent(value));
       const shadeOf = (value) => Math.min(1, value / top);
       return { values, shadeOf, ...labelled(steps(each[0], top, LABELS - 1), shadeOf, text), title: "share of the samples of its window that a cell has" };
     }
-    const many = `${EVEN}: at least half of the cells hold ${whole(usual)}`;
-    const { shadeOf, values: shown, title } = shading === "rank" && share < 0.5 ? byRank(found)
+    const usual = Math.max(...cells), half = usual >= cells.reduce((sum, n) => sum + n, 0) / 2, many = `${EVEN}: at least half of the cells hold ${whole(each[cells.indexOf(usual)])}`;
+    const { shadeOf, values: shown, title } = shading === "rank" && !half ? byRank(found)
       : byPart(found, shading === "exponent", shading === "exponent" ? "samples in a cell, shaded by their square root" : shading === "rank" ? many : EVEN);
-    const counts = distinct(Float64Array.from([...map.counts, ...map.dropped])).each, [least, most] = [counts[0], counts.at(-1)];
+    const [least, most] = rangeOf(map);
     const textOf = (value, at) => whole(at === 0 ? least : at === shown.length - 1 ? most : Math.min(most, Math.max(least, value)));
     return { values, shadeOf, ...labelled(shown, shadeOf, textOf), title };
   }
